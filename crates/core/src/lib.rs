@@ -1,0 +1,3 @@
+//! The contract.
+pub mod event;
+pub mod time;

@@ -1,0 +1,222 @@
+//! Virtual time: integers, and instants that are superdense.
+//!
+//! A [`Time`] is a count of picoseconds since the start of the run, 213 days at most. An [`Instant`] adds the *round*: an event
+//! sent with a delay above zero arrives at `(time + delay, 0)`, one sent with delay zero at `(time, round + 1)`. A cause is
+//! therefore strictly before its effect, zero delay included.
+//!
+//! *Read next*: [`crate::event`], the order of events.
+
+use std::fmt;
+
+/// Picoseconds in a second.
+pub const PS_PER_S: u64 = 1_000_000_000_000;
+
+/// A point of virtual time, in picoseconds since the start of the run.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// A span of virtual time, in picoseconds.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Delay(u64);
+
+/// Rounds a count of seconds to the nearest picosecond; `None` where it is negative, not a number, or past the end of time.
+fn ps_from_secs(seconds: f64) -> Option<u64> {
+    // Above 2^53 ps (2.5 hours) a double counts in steps of more than a picosecond; the nearest such step is taken.
+    let ps = (seconds * 1e12).round();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked on this very line")]
+    (ps >= 0.0 && ps < 18_446_744_073_709_551_616.0).then_some(ps as u64)
+}
+
+impl Time {
+    /// The start of every run.
+    pub const ZERO: Time = Time(0);
+    /// The last representable time: 213 days, 12 hours and 34 minutes after the start.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// The time `ps` picoseconds after the start.
+    #[inline]
+    pub const fn from_ps(ps: u64) -> Time {
+        Time(ps)
+    }
+
+    /// The time `seconds` after the start, to the nearest picosecond; `None` where there is no such time.
+    ///
+    /// ```
+    /// # use parades_core::time::Time;
+    /// assert_eq!(Time::from_secs_f64(1.5), Some(Time::from_ps(1_500_000_000_000)));
+    /// assert_eq!(Time::from_secs_f64(-1.0), None);
+    /// assert_eq!(Time::from_secs_f64(1e9), None);
+    /// ```
+    pub fn from_secs_f64(seconds: f64) -> Option<Time> {
+        ps_from_secs(seconds).map(Time)
+    }
+
+    /// Picoseconds since the start.
+    #[inline]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start, for people.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+
+    /// The time `delay` later; `None` past [`Time::MAX`].
+    #[inline]
+    pub const fn checked_add(self, delay: Delay) -> Option<Time> {
+        match self.0.checked_add(delay.0) {
+            Some(ps) => Some(Time(ps)),
+            None => None,
+        }
+    }
+
+    /// How long after `earlier` this is; zero if it is not after it.
+    #[inline]
+    pub const fn since(self, earlier: Time) -> Delay {
+        Delay(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Delay {
+    /// No delay: the event arrives in the next round of the same time.
+    pub const ZERO: Delay = Delay(0);
+    /// The longest span there is.
+    pub const MAX: Delay = Delay(u64::MAX);
+
+    /// A span of `ps` picoseconds.
+    #[inline]
+    pub const fn from_ps(ps: u64) -> Delay {
+        Delay(ps)
+    }
+
+    /// A span of `us` microseconds; panics past 213 days.
+    pub const fn from_us(us: u64) -> Delay {
+        Delay(us.checked_mul(1_000_000).expect("213 days at most"))
+    }
+
+    /// A span of `ms` milliseconds; panics past 213 days.
+    pub const fn from_ms(ms: u64) -> Delay {
+        Delay(ms.checked_mul(1_000_000_000).expect("213 days at most"))
+    }
+
+    /// A span of whole seconds; panics past 213 days.
+    pub const fn from_secs(seconds: u64) -> Delay {
+        Delay(seconds.checked_mul(PS_PER_S).expect("213 days at most"))
+    }
+
+    /// A span of `seconds`, to the nearest picosecond; `None` where it is negative, not a number or too long.
+    pub fn from_secs_f64(seconds: f64) -> Option<Delay> {
+        ps_from_secs(seconds).map(Delay)
+    }
+
+    /// This span stretched by `factor` (at least zero), to the nearest picosecond. What is too long becomes [`Delay::MAX`], and so
+    /// an overflow of virtual time where it is used.
+    ///
+    /// ```
+    /// # use parades_core::time::Delay;
+    /// assert_eq!(Delay::from_ms(10).scaled(0.25), Delay::from_us(2500));
+    /// ```
+    #[inline]
+    pub fn scaled(self, factor: f64) -> Delay {
+        debug_assert!(factor >= 0.0, "a span cannot be stretched by {factor}");
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as the doc says")]
+        Delay((self.0 as f64 * factor + 0.5) as u64)
+    }
+
+    /// How long `bytes` take on a link of `bits_per_second`, rounded up to a whole picosecond. The one function from sizes to
+    /// times: links and their lookahead both use it. Too long a span becomes [`Delay::MAX`].
+    ///
+    /// ```
+    /// # use parades_core::time::Delay;
+    /// assert_eq!(Delay::serialisation(1500, 1_000_000_000), Delay::from_us(12));
+    /// assert_eq!(Delay::serialisation(1, 3_000_000_000_000), Delay::from_ps(3));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// On a rate of zero.
+    #[inline]
+    pub fn serialisation(bytes: u64, bits_per_second: u64) -> Delay {
+        assert!(bits_per_second > 0, "a link's rate must be positive");
+        let bit_ps = u128::from(bytes) * 8 * u128::from(PS_PER_S);
+        Delay(u64::try_from(bit_ps.div_ceil(u128::from(bits_per_second))).unwrap_or(u64::MAX))
+    }
+
+    /// Picoseconds.
+    #[inline]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds, for people and for floating-point statistics.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+
+    /// The sum, or [`Delay::MAX`] where it would be longer.
+    #[inline]
+    pub const fn saturating_add(self, other: Delay) -> Delay {
+        Delay(self.0.saturating_add(other.0))
+    }
+}
+
+/// Writes picoseconds as seconds, exactly, without trailing zeros: `1.25s`.
+fn write_seconds(ps: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (whole, fraction) = (ps / PS_PER_S, ps % PS_PER_S);
+    if fraction == 0 {
+        return write!(f, "{whole}s");
+    }
+    let digits = format!("{fraction:012}");
+    write!(f, "{whole}.{}s", digits.trim_end_matches('0'))
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_seconds(self.0, f)
+    }
+}
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_seconds(self.0, f)
+    }
+}
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_seconds(self.0, f)
+    }
+}
+impl fmt::Debug for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_seconds(self.0, f)
+    }
+}
+
+/// An instant of superdense time: when an event is executed. Ordered by time, then by round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant {
+    /// The time.
+    pub time: Time,
+    /// How many zero-delay sends in a row led here.
+    pub round: u32,
+}
+
+impl Instant {
+    /// Before every event.
+    pub const START: Instant = Instant { time: Time::ZERO, round: 0 };
+
+    /// Round 0 of `time`.
+    #[inline]
+    pub const fn at(time: Time) -> Instant {
+        Instant { time, round: 0 }
+    }
+}
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.round {
+            0 => write!(f, "{}", self.time),
+            round => write!(f, "{} round {round}", self.time),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The only crate of parades that may contain `unsafe`. Each type states its invariant; each block its SAFETY sentence.
+//!
+//! Everything public here is safe to use: a caller cannot break memory safety, only get a wrong answer.
+
+pub mod prefetch;
