@@ -1,1 +1,44 @@
-//! (see the crate's description)
+//! What a user configures: quantities with units, the parameters of a scenario, and scenario files.
+//!
+//! A scenario declares its parameters once, as a constant. Everything else follows from that: the values that the command line and
+//! files set, the checks, the errors that point at the place, and the file that `parades show` prints.
+//!
+//! ```
+//! use parades_config::{Parameter, Values};
+//! use parades_core::time::Delay;
+//!
+//! const PARAMETERS: &[Parameter] = &[
+//!     Parameter::integer("lps", 1024, 1..=4_000_000_000, "logical processes"),
+//!     Parameter::fraction("remote", 0.1, "share of the events that go to an LP drawn uniformly"),
+//!     Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event").positive().bare("s"),
+//! ];
+//!
+//! let mut values = Values::new("phold", PARAMETERS);
+//! values.set_argument("--set", "mean_delay=250ms")?;
+//! assert_eq!(values.integer("lps"), 1024);
+//! assert_eq!(values.duration("mean_delay"), Delay::from_ms(250));
+//!
+//! let error = values.set_argument("--set", "remote=1.5").unwrap_err();
+//! assert_eq!(error.to_string(), "--set remote=1.5: `remote` must be between 0 and 1, not 1.5");
+//! # Ok::<(), parades_config::ConfigError>(())
+//! ```
+//!
+//! *Read next*: [`parameter`], then [`values`], [`scenario`] and [`mod@write`]; [`units`] and [`error`] serve them all.
+
+#![forbid(unsafe_code)]
+
+pub mod error;
+mod nearest;
+mod number;
+pub mod parameter;
+pub mod scenario;
+pub mod units;
+pub mod values;
+pub mod write;
+
+pub use error::{ConfigError, Place, Spot};
+pub use nearest::nearest;
+pub use parameter::{Json, Kind, Parameter, Value};
+pub use scenario::{ScenarioFile, Settings};
+pub use values::Values;
+pub use write::write_scenario;

@@ -1,1 +1,4 @@
-//! (see the crate's description)
+//! The synchronisation engines. Each decides *when* [`parades_core::lp::Lp::execute`] is called, and nothing else.
+
+pub mod pending;
+pub mod sequential;

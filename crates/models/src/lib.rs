@@ -1,1 +1,5 @@
-//! (see the crate's description)
+//! Small models that ship with parades, for teaching, measuring and testing engines.
+//!
+//! They depend on the contract alone, never on an engine: the compiler proves that they are engine-neutral.
+
+pub mod phold;

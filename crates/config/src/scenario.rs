@@ -1,0 +1,315 @@
+//! Scenario files: TOML, with errors that point at the line and column.
+//!
+//! ```toml
+//! scenario = "phold"
+//! seed = 7
+//! until = "100s"
+//!
+//! [parameters]
+//! lps = 1024
+//! mean_delay = "250ms"
+//! ```
+//!
+//! A file is read in two steps, because only its `scenario` key says which parameters there are: [`ScenarioFile::read`] checks the
+//! form and the run's settings, then [`ScenarioFile::apply`] sets the scenario's values.
+//!
+//! *Read next*: [`mod@crate::write`], the other direction.
+
+use crate::error::{ConfigError, Place, Source, quoted};
+use crate::number::Number;
+use crate::parameter::{Kind, Parameter, Value};
+use crate::units::{DURATION, MIB, RATE, SIZE};
+use crate::values::Values;
+use parades_core::time::{Delay, Time};
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The largest scenario file, in bytes. It bounds what a mistaken path can cost, since the parser needs many times the file.
+pub const FILE_BYTES_MAX: u64 = 16 * MIB;
+
+/// The keys that a scenario file may have above its `[parameters]`. Only `scenario` is required; the defaults of the others are
+/// never read, because [`Settings`] first asks whether a key is set.
+const SETTINGS: &[Parameter] = &[
+    Parameter::text("scenario", "", "the scenario's name"),
+    Parameter::integer("seed", 1, 0..=u64::MAX, "random streams"),
+    Parameter::integer("tie_seed", 0, 0..=u64::MAX, "order of simultaneous events"),
+    Parameter::duration("until", Delay::ZERO, "virtual end time"),
+    Parameter::text("engine", "auto", "the engine"),
+    Parameter::integer("threads", 1, 1..=65_536, "worker threads in each process"),
+    Parameter::integer("processes", 1, 1..=65_536, "processes on this machine"),
+];
+
+/// What a run is told beside the scenario's parameters. `None` leaves it to the command line, and then to the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The seed of the random streams.
+    pub seed: Option<u64>,
+    /// The seed that shuffles simultaneous events.
+    pub tie_seed: Option<u64>,
+    /// When virtual time ends.
+    pub until: Option<Time>,
+    /// The engine's name.
+    pub engine: Option<String>,
+    /// Worker threads in each process.
+    pub threads: Option<u64>,
+    /// Processes on this machine.
+    pub processes: Option<u64>,
+}
+
+/// A scenario file whose form and settings are right, and whose parameters wait for the scenario that declares them.
+#[derive(Clone, Debug)]
+pub struct ScenarioFile {
+    source: Source,
+    settings: Values,
+    parameters: Vec<Assignment>,
+}
+
+/// A key and its value, with where each stands in the file, in bytes.
+#[derive(Clone, Debug)]
+struct Assignment {
+    key: String,
+    key_span: Range<usize>,
+    value: Given,
+    value_span: Range<usize>,
+}
+
+/// A TOML value, as far as a parameter can take it.
+#[derive(Clone, Debug)]
+enum Given {
+    Number(String),
+    Text(String),
+    Boolean(bool),
+    /// What no parameter takes, by its name.
+    Other(&'static str),
+}
+
+impl ScenarioFile {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// On a file that cannot be read, is larger than [`FILE_BYTES_MAX`], or is wrong as for [`ScenarioFile::parse`].
+    pub fn read(path: &Path) -> Result<ScenarioFile, ConfigError> {
+        let whole_file =
+            |message: String| ConfigError::new(message).at(Place::File(path.to_owned()));
+        let unreadable = |error: std::io::Error| {
+            let text = error.to_string();
+            let reason = text.split(" (os error").next().unwrap_or(&text);
+            whole_file(format!("cannot be read: {reason}"))
+        };
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            let help = "check that it is the file you meant";
+            return Err(whole_file("is larger than 16 MiB, too large for a scenario".to_owned())
+                .with_help(help));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => ScenarioFile::parse(path, text),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let source =
+                    Source::new(path, String::from_utf8_lossy(error.as_bytes()).into_owned());
+                Err(ConfigError::new("the file is not UTF-8 text")
+                    .with_help("save it as UTF-8")
+                    .at(Place::Spot(source.spot(at..at))))
+            }
+        }
+    }
+
+    /// Reads `text`, which stands in the file `path`.
+    ///
+    /// # Errors
+    ///
+    /// On malformed TOML, an unknown key above `[parameters]`, a setting of the wrong type or out of range, or no `scenario`.
+    pub fn parse(path: &Path, text: String) -> Result<ScenarioFile, ConfigError> {
+        let source = Source::new(path, text);
+        let (settings, parameters) = sort(&source)?;
+        if !settings.is_set("scenario") {
+            return Err(ConfigError::new("the file names no scenario")
+                .with_help("write `scenario = \"NAME\"` as its first line")
+                .at(Place::File(path.to_owned())));
+        }
+        Ok(ScenarioFile { source, settings, parameters })
+    }
+
+    /// What the file says of the run, beside the scenario's parameters.
+    pub fn settings(&self) -> Settings {
+        let set = |key| self.settings.is_set(key);
+        let integer = |key| set(key).then(|| self.settings.integer(key));
+        Settings {
+            scenario: self.settings.text("scenario").to_owned(),
+            seed: integer("seed"),
+            tie_seed: integer("tie_seed"),
+            until: set("until").then(|| Time::from_ps(self.settings.duration("until").as_ps())),
+            engine: set("engine").then(|| self.settings.text("engine").to_owned()),
+            threads: integer("threads"),
+            processes: integer("processes"),
+        }
+    }
+
+    /// Sets the file's parameters. Those that the command line sets are set after it, and so prevail.
+    ///
+    /// # Errors
+    ///
+    /// On the first key, in the order of the file, that is not among `values`, has the wrong type or is out of range.
+    pub fn apply(&self, values: &mut Values) -> Result<(), ConfigError> {
+        self.parameters.iter().try_for_each(|assignment| assignment.set(&self.source, values))
+    }
+
+    /// An error about the setting `key`, at its value: an unknown engine, a scenario that does not exist.
+    ///
+    /// # Panics
+    ///
+    /// Where scenario files have no such key.
+    #[must_use]
+    pub fn error_at(&self, key: &str, message: &str, help: &str) -> ConfigError {
+        self.settings.error_at(key, message, help)
+    }
+}
+
+impl Assignment {
+    /// Sets it among `values`, with errors that point at the key or at the value.
+    fn set(&self, source: &Source, values: &mut Values) -> Result<(), ConfigError> {
+        if values.get(&self.key).is_none() {
+            let mut error = values.unknown(&self.key);
+            if SETTINGS.iter().any(|setting| setting.key() == self.key) {
+                error = error.with_help(format!("`{}` belongs above `[parameters]`", self.key));
+            }
+            return Err(error.at(Place::Spot(source.spot(self.key_span.clone()))));
+        }
+        let spot = source.spot(self.value_span.clone());
+        values
+            .set_from_file(&self.key, spot.clone(), |parameter| self.value.read(parameter))
+            .map_err(|error| error.at(Place::Spot(spot)))
+    }
+}
+
+impl Given {
+    /// Its value for `parameter`: text and numbers are read as on the command line, if they may stand for that kind at all.
+    fn read(&self, parameter: &Parameter) -> Result<Value, ConfigError> {
+        match (parameter.kind(), self) {
+            (Kind::Boolean { .. }, Given::Boolean(value)) => return Ok(Value::Boolean(*value)),
+            (Kind::Fraction { .. }, Given::Text(text)) if text.ends_with('%') => {
+                return parameter.parse(text);
+            }
+            (
+                Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. },
+                Given::Number(text),
+            )
+            | (Kind::Choice { .. } | Kind::Text { .. } | Kind::Path, Given::Text(text))
+            | (
+                Kind::Duration { .. } | Kind::Size { .. } | Kind::Rate { .. },
+                Given::Number(text) | Given::Text(text),
+            ) => return parameter.parse(text),
+            _ => {}
+        }
+        let error = parameter.must_be(parameter.kind().noun(), self.noun());
+        let quotes =
+            matches!(parameter.kind(), Kind::Choice { .. } | Kind::Text { .. } | Kind::Path);
+        Err(match self {
+            Given::Text(_) => error.with_help("write it without quotes"),
+            Given::Number(_) | Given::Boolean(_) if quotes => error.with_help("write it in quotes"),
+            _ => error,
+        })
+    }
+
+    fn noun(&self) -> &'static str {
+        match self {
+            Given::Number(_) => "a number",
+            Given::Text(_) => "text in quotes",
+            Given::Boolean(_) => "`true` or `false`",
+            Given::Other(noun) => noun,
+        }
+    }
+}
+
+/// The text's settings, which are known here, and its parameters, which are not.
+fn sort(source: &Source) -> Result<(Values, Vec<Assignment>), ConfigError> {
+    let top = DeTable::parse(&source.text).map_err(|error| malformed(source, &error))?;
+    let mut settings = Values::new("a scenario file", SETTINGS);
+    let mut parameters = Vec::new();
+    for (assignment, table) in assignments(top.get_ref()) {
+        match table {
+            Some(table) if assignment.key == "parameters" => {
+                parameters =
+                    assignments(table).into_iter().map(|(assignment, _)| assignment).collect();
+            }
+            None if assignment.key == "parameters" => {
+                let message =
+                    format!("`parameters` must be a table, not {}", assignment.value.noun());
+                let help = "write `[parameters]` on a line of its own, and the parameters below it";
+                let spot = source.spot(assignment.value_span);
+                return Err(ConfigError::new(message).with_help(help).at(Place::Spot(spot)));
+            }
+            _ => assignment.set(source, &mut settings)?,
+        }
+    }
+    Ok((settings, parameters))
+}
+
+/// The entries of `table` in the order of the file, those that are tables with their table.
+fn assignments<'a, 'i>(table: &'a DeTable<'i>) -> Vec<(Assignment, Option<&'a DeTable<'i>>)> {
+    let mut entries: Vec<_> = table
+        .iter()
+        .map(|(key, value)| {
+            let assignment = Assignment {
+                key: key.get_ref().to_string(),
+                key_span: key.span(),
+                value: given(value),
+                value_span: value.span(),
+            };
+            (assignment, value.get_ref().as_table())
+        })
+        .collect();
+    entries.sort_by_key(|(assignment, _)| assignment.key_span.start);
+    entries
+}
+
+fn given(value: &Spanned<DeValue<'_>>) -> Given {
+    match value.get_ref() {
+        DeValue::String(text) => Given::Text(text.to_string()),
+        DeValue::Integer(integer) if integer.radix() == 10 => {
+            Given::Number(integer.as_str().to_owned())
+        }
+        DeValue::Integer(integer) => match u64::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(number) => Given::Number(number.to_string()),
+            Err(_) => Given::Other("a number above 2^64"),
+        },
+        DeValue::Float(float) => Given::Number(float.as_str().to_owned()),
+        DeValue::Boolean(boolean) => Given::Boolean(*boolean),
+        DeValue::Datetime(_) => Given::Other("a date"),
+        DeValue::Array(_) => Given::Other("an array"),
+        DeValue::Table(_) => Given::Other("a table"),
+    }
+}
+
+/// The error of text that is not TOML.
+fn malformed(source: &Source, error: &toml::de::Error) -> ConfigError {
+    let spot = source.spot(error.span().unwrap_or(0..0));
+    let line = spot.source_line.clone().unwrap_or_default();
+    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    let error = ConfigError::new(format!("malformed TOML: {message}")).at(Place::Spot(spot));
+    match unquoted(&line) {
+        Some(right) => error
+            .with_help(format!("text and values with a unit stand in quotes: {}", quoted(&right))),
+        None => error,
+    }
+}
+
+/// The commonest mistake, a value with a unit but without quotes, put right: `until = "10s"` for `until = 10s`.
+fn unquoted(line: &str) -> Option<String> {
+    let (key, value) = line.split_once('=')?;
+    let value = value.split('#').next()?.trim();
+    let (_, unit) = Number::read(value)?;
+    let known =
+        [&DURATION, &SIZE, &RATE].iter().any(|quantity| quantity.base_of(unit.trim()).is_some());
+    known.then(|| format!("{} = \"{value}\"", key.trim()))
+}

@@ -1,0 +1,81 @@
+//! What an execution did, until the engine commits it or takes it back.
+
+use crate::error::ErrorKind;
+use crate::event::{Event, EventKey, TimerId};
+use crate::global::Scheduled;
+use crate::metrics::Sample;
+use crate::model::Model;
+use crate::timer::Slot;
+use std::any::Any;
+
+/// A global event that a controller asked for.
+#[derive(Clone, Debug)]
+pub struct Request<G> {
+    /// When it happens, and its place among those of that time.
+    pub key: EventKey,
+    /// What happens.
+    pub global: Scheduled<G>,
+}
+
+/// The outbox of an execution and all else that takes effect at commit. One is reused for execution after execution.
+#[derive(Debug)]
+pub struct Effects<M: Model> {
+    /// Messages, and wakes of timers.
+    pub sends: Vec<Event<M::Message>>,
+    /// Whether anything of what follows is not empty: engines look at this one flag after each event.
+    pub beyond_sends: bool,
+    /// Metrics to apply at commit.
+    pub samples: Vec<Sample>,
+    /// Lines for the trace.
+    pub notes: Vec<String>,
+    /// Global events asked for.
+    pub requests: Vec<Request<M::Global>>,
+    /// Why the run cannot go on from here, if this execution is committed.
+    pub failure: Option<ErrorKind>,
+    /// Timer slots as they were before each change, kept only for engines that roll back.
+    pub(crate) timer_undo: Option<Vec<(TimerId, Slot)>>,
+}
+
+impl<M: Model> Effects<M> {
+    /// For an engine that commits what it executes.
+    pub fn new() -> Effects<M> {
+        Effects {
+            sends: Vec::new(),
+            beyond_sends: false,
+            samples: Vec::new(),
+            notes: Vec::new(),
+            requests: Vec::new(),
+            failure: None,
+            timer_undo: None,
+        }
+    }
+
+    /// For an engine that may take back what it executes.
+    pub fn undoable() -> Effects<M> {
+        Effects { timer_undo: Some(Vec::new()), ..Effects::new() }
+    }
+
+    /// Takes up a panic of the model's.
+    #[cold]
+    pub(crate) fn panicked(&mut self, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+        let message = text.unwrap_or_else(|| "with something that is no text".into());
+        self.failure.get_or_insert(ErrorKind::Panic(message));
+        self.beyond_sends = true;
+    }
+
+    /// Forgets everything but the sends.
+    pub fn clear_beyond_sends(&mut self) {
+        self.beyond_sends = false;
+        self.samples.clear();
+        self.notes.clear();
+        self.requests.clear();
+        self.failure = None;
+    }
+}
+
+impl<M: Model> Default for Effects<M> {
+    fn default() -> Effects<M> {
+        Effects::new()
+    }
+}

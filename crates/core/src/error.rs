@@ -1,0 +1,144 @@
+//! What ends a run early: one error type, with the LP, the instant and the event.
+
+use crate::event::{EventKey, LpId};
+use crate::time::{Delay, Instant};
+use std::fmt;
+
+/// Why a run ended without its result. After any of these the run cannot go on; what was committed before it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What the model declares is impossible (no LPs, a channel to an LP that does not exist).
+    Declaration(String),
+    /// An event was sent with a delay below the lookahead of its channel.
+    Lookahead {
+        /// Whom it was for.
+        receiver: LpId,
+        /// The delay it was sent with.
+        delay: Delay,
+        /// The least delay declared.
+        lookahead: Delay,
+    },
+    /// An event was sent where no channel leads, or a controller's right was used without being one.
+    NoChannel(String),
+    /// Zero-delay sends went on beyond the bound on rounds at one time.
+    Rounds {
+        /// The bound.
+        limit: u32,
+        /// LPs that executed events in the last rounds of that time, at most eight.
+        lps: Vec<LpId>,
+    },
+    /// A delay led past the end of virtual time.
+    TimeOverflow {
+        /// The delay.
+        delay: Delay,
+    },
+    /// The model said that it cannot go on ([`crate::model::Context::fail`]), or its results are inconsistent.
+    Model(String),
+    /// The model panicked.
+    Panic(String),
+    /// An event undone and executed again did something else, or left another state behind (`rollback_check`).
+    NotRestored(String),
+    /// The trace could not be written.
+    Trace(String),
+    /// Pending events took more memory than they may.
+    Memory {
+        /// What they may take, in bytes.
+        limit: u64,
+        /// What they took, in bytes, when the run gave up.
+        needed: u64,
+    },
+}
+
+/// Where in a run: the LP, and the event that it was executing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// When.
+    pub instant: Instant,
+    /// Who; `None` for a global event.
+    pub lp: Option<LpId>,
+    /// The event; `None` while the LP was being set up.
+    pub event: Option<EventKey>,
+}
+
+/// An error of a run. Of several, every engine reports the one at the least [`Place`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Boxed, so that results stay small.
+    inner: Box<(ErrorKind, Option<Place>)>,
+}
+
+impl Error {
+    /// An error of a run at a place.
+    pub fn at(kind: ErrorKind, place: Place) -> Error {
+        Error { inner: Box::new((kind, Some(place))) }
+    }
+
+    /// An error that belongs to no event.
+    pub fn new(kind: ErrorKind) -> Error {
+        Error { inner: Box::new((kind, None)) }
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.inner.0
+    }
+
+    /// Where it went wrong, if it was in an event.
+    pub fn place(&self) -> Option<Place> {
+        self.inner.1
+    }
+
+    /// What the user can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self.kind() {
+            ErrorKind::Declaration(_) => "correct what the model declares",
+            ErrorKind::Lookahead { .. } => "declare the channel with a shorter least delay, or send later",
+            ErrorKind::NoChannel(_) => "declare the channel, or send where one leads",
+            ErrorKind::Rounds { .. } => "break the loop of zero delays, or raise the model's bound on rounds",
+            ErrorKind::TimeOverflow { .. } => "shorten the delay: virtual time ends 213 days after its start",
+            ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or the parameters that led it there",
+            ErrorKind::NotRestored(_) => "correct how the model restores its state",
+            ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
+            ErrorKind::Trace(_) => "write the trace elsewhere, or make room for it",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place() {
+            match place.lp {
+                Some(lp) => write!(f, "{lp} at {}", place.instant)?,
+                None => write!(f, "the global event at {}", place.instant)?,
+            }
+            match place.event {
+                Some(key) => write!(f, ", executing the event from {} #{}: ", key.sender, key.sequence)?,
+                None if place.lp.is_some() => f.write_str(", starting up: ")?,
+                None => f.write_str(": ")?,
+            }
+        }
+        match self.kind() {
+            ErrorKind::Declaration(what) | ErrorKind::NoChannel(what) | ErrorKind::Model(what) => f.write_str(what)?,
+            ErrorKind::Lookahead { receiver, delay, lookahead } => {
+                write!(f, "it sent to {receiver} with delay {delay}, below the declared lookahead of {lookahead}")?;
+            }
+            ErrorKind::Rounds { limit, lps } => {
+                write!(f, "zero-delay events went on for {limit} rounds at one time, among ")?;
+                for (i, lp) in lps.iter().enumerate() {
+                    write!(f, "{}{lp}", if i == 0 { "" } else { ", " })?;
+                }
+            }
+            ErrorKind::TimeOverflow { delay } => write!(f, "a delay of {delay} leads past the end of virtual time")?,
+            ErrorKind::Panic(message) => write!(f, "the model panicked: {message}")?,
+            ErrorKind::NotRestored(what) => write!(f, "{what}")?,
+            ErrorKind::Memory { limit, needed } => {
+                write!(f, "pending events take {needed} bytes, above the limit of {limit} bytes")?;
+            }
+            ErrorKind::Trace(what) => write!(f, "the trace could not be written: {what}")?,
+        }
+        write!(f, "; {}", self.remedy())
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,272 @@
+//! Global events: what happens with every LP at rest.
+//!
+//! One at time t runs after everything before `(t, 0)` and before the events of `(t, 0)`. It *visits* each LP where it lives, *folds*
+//! the summaries in id order, and then *acts* on the result: sends (as the reserved sender `GLOBAL`, arriving from `(t, 0)` on), changes
+//! of lookahead, the next global event, the end of the run. Those three steps are what lets it work across processes.
+
+use crate::channel::Port;
+use crate::digest::Digest;
+use crate::effects::{Effects, Request};
+use crate::error::{Error, ErrorKind, Place};
+use crate::event::{Body, Event, EventKey, LpId, Sender};
+use crate::lp::Lp;
+use crate::metrics::{MetricId, Metrics};
+use crate::model::Model;
+use crate::time::{Delay, Instant, Time};
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+/// A kind of global event of the model `M`.
+pub trait Global<M: Model>: Clone + Send + Debug + 'static {
+    /// What a visit brings back.
+    type Summary: Send;
+
+    /// Visits one LP: may read and change its state, set its timers, record metrics. It sends nothing.
+    fn visit(
+        &self,
+        model: &M,
+        state: &mut M::State,
+        ctx: &mut crate::model::Context<'_, M>,
+    ) -> Self::Summary;
+
+    /// Combines the summaries of LPs with that of the next one, in id order.
+    fn fold(&self, left: Self::Summary, right: Self::Summary) -> Self::Summary;
+
+    /// Acts on the summary of all LPs.
+    fn act(&self, model: &M, summary: Self::Summary, ctx: &mut GlobalContext<'_, M>);
+}
+
+/// The kind of global event of models that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoGlobal {}
+
+impl<M: Model> Global<M> for NoGlobal {
+    type Summary = ();
+    fn visit(&self, _: &M, _: &mut M::State, _: &mut crate::model::Context<'_, M>) {
+        match *self {}
+    }
+    fn fold(&self, (): (), (): ()) {
+        match *self {}
+    }
+    fn act(&self, _: &M, (): (), _: &mut GlobalContext<'_, M>) {
+        match *self {}
+    }
+}
+
+/// What is due at a global time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheduled<G> {
+    /// A global event of the model's.
+    Model(G),
+    /// The end of the run.
+    Stop,
+}
+
+/// What a global event may do once all LPs have been visited.
+#[derive(Debug)]
+pub struct GlobalContext<'a, M: Model> {
+    now: Time,
+    world: &'a mut World,
+    metrics: &'a mut Metrics,
+    sends: &'a mut Vec<Event<M::Message>>,
+    queue: &'a mut GlobalQueue<M>,
+    failure: Option<ErrorKind>,
+}
+
+impl<M: Model> GlobalContext<'_, M> {
+    /// The virtual time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How many LPs there are.
+    pub fn lps(&self) -> u32 {
+        self.world.lps
+    }
+
+    /// Sends to an LP, with any delay; with none it arrives at this very time, before the LPs' own events of it.
+    pub fn send(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+        if receiver.0 >= self.world.lps {
+            return self.failed(ErrorKind::NoChannel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps)));
+        }
+        let Some(mut key) = self.next_key(delay) else { return };
+        key.tie = self.world.tie(key.instant, receiver, Sender::GLOBAL);
+        self.sends.push(Event::new(key, receiver, Body::Message(message)));
+    }
+
+    /// Schedules a global event after a delay above zero.
+    pub fn schedule(&mut self, delay: Delay, global: M::Global) {
+        if delay == Delay::ZERO {
+            return self.failed(ErrorKind::Model("it scheduled a global event for the very time it ran at".into()));
+        }
+        if let Some(key) = self.next_key(delay) {
+            self.queue.pending.insert(key, Scheduled::Model(global));
+        }
+    }
+
+    /// Ends the run at this time: everything before it has been executed, and the global events of this time will be.
+    pub fn stop(&mut self) {
+        self.queue.stopped = true;
+    }
+
+    /// Changes the lookahead of a channel; events in flight keep their arrival.
+    pub fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) {
+        if let Err(what) = self.world.set_lookahead(sender, port, lookahead) {
+            self.failed(ErrorKind::NoChannel(what));
+        }
+    }
+
+    /// Records a point of a sampled series.
+    pub fn point(&mut self, series: MetricId, value: f64) {
+        self.metrics.record_as(Sender::GLOBAL);
+        self.metrics.point(series, self.now, value);
+    }
+
+    /// Ends the run with an error.
+    pub fn fail(&mut self, why: impl Into<String>) {
+        self.failed(ErrorKind::Model(why.into()));
+    }
+
+    fn next_key(&mut self, delay: Delay) -> Option<EventKey> {
+        let Some(time) = self.now.checked_add(delay) else {
+            self.failed(ErrorKind::TimeOverflow { delay });
+            return None;
+        };
+        Some(self.queue.next_key(time))
+    }
+
+    fn failed(&mut self, kind: ErrorKind) {
+        self.failure.get_or_insert(kind);
+    }
+}
+
+/// Shows every LP to a visitor, in id order, wherever the engine keeps them.
+pub type EachLp<'a, S> = dyn FnMut(&mut dyn FnMut(LpId, &mut Lp<S>)) + 'a;
+
+/// The global events to come. Every process of a run holds the same.
+#[derive(Debug)]
+pub struct GlobalQueue<M: Model> {
+    pending: BTreeMap<EventKey, Scheduled<M::Global>>,
+    /// The reserved sender's count.
+    sequence: u64,
+    executed: u64,
+    digest: Digest,
+    stopped: bool,
+}
+
+impl<M: Model> GlobalQueue<M> {
+    /// The global events that the model knows from the start.
+    pub fn new(model: &M) -> GlobalQueue<M> {
+        let mut queue =
+            GlobalQueue { pending: BTreeMap::new(), sequence: 0, executed: 0, digest: Digest::default(), stopped: false };
+        for (time, global) in model.globals() {
+            let key = queue.next_key(time);
+            queue.pending.insert(key, Scheduled::Model(global));
+        }
+        queue
+    }
+
+    fn next_key(&mut self, time: Time) -> EventKey {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        EventKey { instant: Instant::at(time), tie: 0, sender: Sender::GLOBAL, sequence }
+    }
+
+    /// The time of the next global event.
+    pub fn next_time(&self) -> Option<Time> {
+        self.pending.first_key_value().map(|(key, _)| key.instant.time)
+    }
+
+    /// Takes up what a controller asked for.
+    pub fn add(&mut self, Request { key, global }: Request<M::Global>) {
+        // A tie seed shuffles events at LPs, not global events, whose order is by sender and sequence.
+        self.pending.insert(EventKey { tie: 0, ..key }, global);
+    }
+
+    /// How many global events have been executed.
+    pub fn executed(&self) -> u64 {
+        self.executed
+    }
+
+    /// The digest of the global events executed.
+    pub fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    /// Whether a global event has ended the run.
+    pub fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Executes the global events of `time`; the LPs come in id order. What they send is left among the effects.
+    ///
+    /// # Errors
+    ///
+    /// The first failure, of a visit or of the act.
+    pub fn execute_at(
+        &mut self,
+        time: Time,
+        (model, world): (&M, &mut World),
+        lps: &mut EachLp<'_, M::State>,
+        effects: &mut Effects<M>,
+        metrics: &mut Metrics,
+    ) -> Result<(), Error> {
+        while let Some(entry) = self.pending.first_entry() {
+            if entry.key().instant.time != time {
+                break;
+            }
+            let (key, scheduled) = entry.remove_entry();
+            self.executed += 1;
+            self.digest.word(time.as_ps());
+            self.digest.word(u64::from(key.sender.rank()));
+            self.digest.word(key.sequence);
+            match scheduled {
+                Scheduled::Stop => self.stopped = true,
+                Scheduled::Model(global) => {
+                    let summary = visit_all((model, world, key, &global), lps, effects, metrics)?;
+                    let mut ctx =
+                        GlobalContext { now: time, world, metrics, sends: &mut effects.sends, queue: self, failure: None };
+                    global.act(model, summary, &mut ctx);
+                    if let Some(kind) = ctx.failure {
+                        return Err(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Visits every LP and folds what the visits bring back.
+fn visit_all<M: Model>(
+    (model, world, key, global): (&M, &World, EventKey, &M::Global),
+    lps: &mut EachLp<'_, M::State>,
+    effects: &mut Effects<M>,
+    metrics: &mut Metrics,
+) -> Result<<M::Global as Global<M>>::Summary, Error> {
+    let mut summary = None;
+    let mut failed = None;
+    lps(&mut |id, lp| {
+        if failed.is_some() {
+            return;
+        }
+        let of_this = lp.visit(model, world, (id, key.instant.time), global, effects);
+        if let Some(kind) = effects.failure.take() {
+            failed = Some(Error::at(kind, Place { instant: key.instant, lp: Some(id), event: Some(key) }));
+            return;
+        }
+        effects.samples.iter().for_each(|sample| metrics.apply(id, sample));
+        effects.clear_beyond_sends();
+        summary = match (summary.take(), of_this) {
+            (Some(left), Some(right)) => Some(global.fold(left, right)),
+            (None, first) => first,
+            (left, None) => left,
+        };
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(summary.expect("there is at least one LP, and its visit did not fail")),
+    }
+}
+

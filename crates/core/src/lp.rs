@@ -1,0 +1,254 @@
+//! How an event is executed: the one function that all engines share.
+//!
+//! Engines differ in *when* they call [`Lp::execute`] and in *what they do with the effects*, in nothing else.
+//!
+//! *Read next*: the `sequential` engine, which is one loop around it.
+
+use crate::digest::Digest;
+use crate::effects::Effects;
+use crate::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use crate::global::Global;
+use crate::model::{Context, Model, Phase};
+use crate::random::Rng;
+use crate::restore::{Restorable, UndoLog};
+use crate::time::{Instant, Time};
+use crate::timer::{Due, Setting, Slot, Timers};
+use crate::world::World;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What the kernel keeps for each LP, beside the model's state.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) rng: Rng,
+    /// Sends and timer settings so far.
+    pub(crate) sequence: u64,
+    digest: Digest,
+    /// When it last executed an event.
+    last: Time,
+    pub(crate) timers: Timers,
+}
+
+/// A logical process: the model's state, and 48 bytes of the kernel's. It begins on a cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Lp<S> {
+    kernel: Kernel,
+    state: S,
+}
+
+/// What became of an event that was given to its LP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Execution {
+    /// Its handler ran.
+    Done,
+    /// It was a timer that has since been cancelled or set anew: it does not count.
+    Skipped,
+}
+
+/// The kernel's part of an LP as it was before an event.
+#[derive(Debug)]
+pub struct Undo<U> {
+    rng: Rng,
+    sequence: u64,
+    digest: Digest,
+    last: Time,
+    timers: Vec<(TimerId, Slot)>,
+    model: UndoLog<U>,
+}
+
+impl<S> Lp<S> {
+    /// Starts the LP `id`: its state, and its start-up events among the effects; no state if it failed.
+    pub fn start<M: Model<State = S>>(
+        model: &M,
+        world: &World,
+        id: LpId,
+        effects: &mut Effects<M>,
+    ) -> Option<Lp<S>> {
+        let rng = Rng::stream(world.seed, id.0);
+        let mut kernel =
+            Kernel { rng, sequence: 0, digest: Digest::default(), last: Time::ZERO, timers: Timers::default() };
+        let state = guarded(effects, |effects| {
+            model.start(&mut Context::new(id, Instant::START, Phase::Start, &mut kernel, effects, world))
+        });
+        state.map(|state| Lp { kernel, state })
+    }
+
+    /// Executes an event for its receiver, this LP.
+    #[inline]
+    pub fn execute<M: Model<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        event: &Event<M::Message>,
+        effects: &mut Effects<M>,
+    ) -> Execution {
+        self.execute_by(world, event, effects, |state, ctx| model.handle(state, &event.body, ctx))
+    }
+
+    /// Executes an event so that [`Lp::undo`] can take it back. The effects must be [`Effects::undoable`].
+    pub fn execute_undoable<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        event: &Event<M::Message>,
+        effects: &mut Effects<M>,
+    ) -> (Execution, Undo<M::Undo>) {
+        let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
+        let rng = rng.clone();
+        let mut log = UndoLog::default();
+        let execution = self.execute_by(world, event, effects, |state, ctx| {
+            model.handle_undoable(state, &event.body, ctx, &mut log);
+        });
+        let timers = effects.timer_undo.as_mut().expect("effects of an engine that rolls back are undoable");
+        let timers = std::mem::take(timers);
+        (execution, Undo { rng, sequence, digest, last, timers, model: log })
+    }
+
+    /// Takes back the last execution that is not yet taken back.
+    pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, event: &Event<M::Message>, undo: Undo<M::Undo>) {
+        let Undo { rng, sequence, digest, last, timers, model: mut log } = undo;
+        model.undo(&mut self.state, &event.body, &mut log);
+        assert!(log.is_empty(), "the model's undo leaves its log empty");
+        for (id, slot) in timers.into_iter().rev() {
+            self.kernel.timers.put_back(id, slot);
+        }
+        self.kernel.rng = rng;
+        self.kernel.sequence = sequence;
+        self.kernel.digest = digest;
+        self.kernel.last = last;
+    }
+
+    /// The steps around a handler: take the timer's wake, run the handler, fold the digest.
+    #[inline(always)]
+    fn execute_by<M: Model<State = S>>(
+        &mut self,
+        world: &World,
+        event: &Event<M::Message>,
+        effects: &mut Effects<M>,
+        handle: impl FnOnce(&mut S, &mut Context<'_, M>),
+    ) -> Execution {
+        let now = event.instant();
+        assert!(now.time >= self.kernel.last, "I3: an LP executed an event of {now} after one of {}", self.kernel.last);
+        if let Body::Timer(id) = event.body {
+            if !self.take_wake(world, id, &event.key(), event.receiver, effects) {
+                return Execution::Skipped;
+            }
+        }
+        self.kernel.last = now.time;
+        if now.round > 0 {
+            world.watch_rounds(now, event.receiver);
+        }
+        if world.digest {
+            self.kernel.digest.event(event);
+        }
+        let phase = Phase::Event(event.sender());
+        let Lp { kernel, state } = self;
+        guarded(effects, |effects| {
+            handle(state, &mut Context::new(event.receiver, now, phase, kernel, effects, world));
+        });
+        Execution::Done
+    }
+
+    /// Whether a timer whose wake has come is due; if it is set to later, its next wake is sent.
+    fn take_wake<M: Model>(
+        &mut self,
+        world: &World,
+        id: TimerId,
+        key: &EventKey,
+        lp: LpId,
+        effects: &mut Effects<M>,
+    ) -> bool {
+        if let Some(undo) = &mut effects.timer_undo {
+            undo.push((id, self.kernel.timers.peek(id)));
+        }
+        match self.kernel.timers.due(id, Setting { instant: key.instant, sequence: key.sequence }) {
+            Due::Fire => true,
+            Due::Stale => false,
+            Due::Later(setting) => {
+                effects.sends.push(wake(world, lp, id, setting));
+                false
+            }
+        }
+    }
+
+    /// The wakes that this LP's timers need after a rollback. Those already on their way become stale.
+    pub fn rewake<P>(&mut self, world: &World, lp: LpId) -> Vec<Event<P>> {
+        self.kernel.timers.rewake().map(|(id, setting)| wake(world, lp, id, setting)).collect()
+    }
+
+    /// Lets a global event visit this LP.
+    pub(crate) fn visit<M: Model<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        (id, time): (LpId, Time),
+        global: &M::Global,
+        effects: &mut Effects<M>,
+    ) -> Option<<M::Global as Global<M>>::Summary> {
+        let Lp { kernel, state } = self;
+        guarded(effects, |effects| {
+            let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, effects, world);
+            global.visit(model, state, &mut ctx)
+        })
+    }
+
+    /// The model's part of the LP.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// The model's part of the LP, to plant a fault in a test.
+    #[doc(hidden)]
+    pub fn state_mut(&mut self) -> &mut S {
+        &mut self.state
+    }
+
+    /// Plants a fault for the tests of the tests: a sequence number that a rollback forgot to restore.
+    #[doc(hidden)]
+    pub fn skip_sequence(&mut self) {
+        self.kernel.sequence += 1;
+    }
+
+    /// The digest of what this LP executed, and of its final state.
+    pub fn final_digest<M: Model<State = S>>(&self, model: &M) -> u64 {
+        let mut digest = self.kernel.digest;
+        digest.word(self.kernel.sequence);
+        model.fold(&self.state, &mut digest);
+        digest.value()
+    }
+
+    /// Whether two LPs are alike in all that the kernel keeps for them.
+    pub fn same_kernel(&self, other: &Lp<S>) -> bool {
+        let (a, b) = (&self.kernel, &other.kernel);
+        a.rng == b.rng && (a.sequence, a.digest, a.last) == (b.sequence, b.digest, b.last) && a.timers == b.timers
+    }
+}
+
+impl<S: Clone> Clone for Lp<S> {
+    fn clone(&self) -> Lp<S> {
+        let Kernel { rng, sequence, digest, last, timers } = &self.kernel;
+        let kernel =
+            Kernel { rng: rng.clone(), sequence: *sequence, digest: *digest, last: *last, timers: timers.clone() };
+        Lp { kernel, state: self.state.clone() }
+    }
+}
+
+/// Runs a part of the model. A panic in it becomes the failure of the execution, and may yet be rolled back like any other.
+#[inline(always)]
+fn guarded<M: Model, T>(effects: &mut Effects<M>, part: impl FnOnce(&mut Effects<M>) -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(|| part(effects))) {
+        Ok(result) => Some(result),
+        Err(panic) => {
+            effects.panicked(panic.as_ref());
+            None
+        }
+    }
+}
+
+/// The event that wakes a timer.
+fn wake<P>(world: &World, lp: LpId, id: TimerId, Setting { instant, sequence }: Setting) -> Event<P> {
+    let sender = Sender::lp(lp);
+    let key = EventKey { instant, tie: world.tie(instant, lp, sender), sender, sequence };
+    Event::new(key, lp, Body::Timer(id))
+}

@@ -1,0 +1,368 @@
+//! What a model is, and what its handlers may do.
+//!
+//! A logical process (LP) is state plus a handler. The handler sees its own state, the event by reference, its random stream and the
+//! model's constants (`&self`), and acts through its [`Context`]. It has no other input and no other output, so it cannot know which
+//! engine runs it, and every engine gives the same answer.
+//!
+//! *Read next*: [`crate::lp`], how an event is executed.
+
+use crate::channel::{Channels, Port};
+use crate::digest::{Digest, Payload};
+use crate::effects::{Effects, Request};
+use crate::error::ErrorKind;
+use crate::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use crate::global::{Global, Scheduled};
+use crate::lp::Kernel;
+use crate::metrics::{MetricId, Metrics, Sample};
+use crate::random::Rng;
+use crate::run::End;
+use crate::time::{Delay, Instant, Time};
+use crate::timer::Setting;
+use crate::world::{Controllers, World};
+
+/// A model: constants, and how its LPs start and react.
+///
+/// # Examples
+///
+/// Two LPs that pass a ball to and fro:
+///
+/// ```
+/// use parades_core::prelude::*;
+///
+/// struct PingPong;
+///
+/// impl Model for PingPong {
+///     type State = u64; // hits so far
+///     type Message = ();
+///     type Global = NoGlobal;
+///
+///     fn lps(&self) -> u32 { 2 }
+///     fn channels(&self) -> Channels { Channels::whole(Delay::from_ms(10)) }
+///     fn start(&self, ctx: &mut Context<'_, Self>) -> u64 {
+///         if ctx.id() == LpId(0) { ctx.send_self(Delay::ZERO, ()); }
+///         0
+///     }
+///     fn handle(&self, hits: &mut u64, _event: &Body<()>, ctx: &mut Context<'_, Self>) {
+///         *hits += 1;
+///         ctx.send_to(LpId(1 - ctx.id().0), Delay::from_ms(10), ());
+///     }
+/// }
+/// # assert_eq!(PingPong.lps(), 2);
+/// ```
+pub trait Model: Sized + Sync {
+    /// What an LP remembers between events. Models with several kinds of LP make it an `enum`.
+    type State: Send;
+    /// What LPs send each other.
+    type Message: Payload;
+    /// The model's global events; [`crate::global::NoGlobal`] where it has none.
+    type Global: Global<Self>;
+
+    /// How many LPs there are, `1..2^32 - 1`. Their ids are `0..lps`.
+    fn lps(&self) -> u32;
+
+    /// Who may send to whom with what least delay. By default nothing is declared, and anyone may send to anyone.
+    fn channels(&self) -> Channels {
+        Channels::undeclared()
+    }
+
+    /// Which LPs may ask for global events; by default none.
+    fn controllers(&self) -> Controllers {
+        Controllers::default()
+    }
+
+    /// The metrics, declared once; handlers name them by the ids that the declarations gave.
+    fn metrics(&self) -> Metrics {
+        Metrics::new()
+    }
+
+    /// The global events known from the start.
+    fn globals(&self) -> Vec<(Time, Self::Global)> {
+        Vec::new()
+    }
+
+    /// How many rounds one time may have before it is an error: the bound on chains of zero-delay sends.
+    fn round_limit(&self) -> u32 {
+        1 << 20
+    }
+
+    /// Makes the initial state of the LP `ctx.id()` and its start-up events. Those go to the LP itself; one with delay zero arrives at
+    /// `(0, 0)`. A pure function of the model, the seed and the id.
+    fn start(&self, ctx: &mut Context<'_, Self>) -> Self::State;
+
+    /// Executes an event.
+    fn handle(&self, state: &mut Self::State, event: &Body<Self::Message>, ctx: &mut Context<'_, Self>);
+
+    /// Folds the final state of an LP into the digest; by default events alone count.
+    fn fold(&self, state: &Self::State, digest: &mut Digest) {
+        let _ = (state, digest);
+    }
+
+    /// Adds what is left in the final state of an LP to the metrics; called in id order.
+    fn finish(&self, id: LpId, state: &Self::State, metrics: &mut Metrics) {
+        let _ = (id, state, metrics);
+    }
+
+    /// Looks at a message that was still on its way when the run ended; called in the order of events.
+    fn unfinished(&self, event: &Event<Self::Message>, metrics: &mut Metrics) {
+        let _ = (event, metrics);
+    }
+
+    /// Sets the metrics that are known only at the end, and checks what must hold of all of them (conservation of packets, say).
+    ///
+    /// # Errors
+    ///
+    /// One sentence on what does not hold; it becomes the error of the run.
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        let _ = (end, metrics);
+        Ok(())
+    }
+}
+
+/// What a handler may do besides changing its state.
+#[derive(Debug)]
+pub struct Context<'a, M: Model> {
+    id: LpId,
+    now: Instant,
+    phase: Phase,
+    kernel: &'a mut Kernel,
+    effects: &'a mut Effects<M>,
+    world: &'a World,
+}
+
+/// Where in a run a context is used; it decides when a delay of zero is over, and what is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Setting up: events go to the LP itself, and may arrive at `(0, 0)`.
+    Start,
+    /// Executing an event of this sender.
+    Event(Sender),
+    /// Visited by a global event: timers may be due at `(now, 0)`, messages are the global event's to send.
+    Visit,
+}
+
+impl<'a, M: Model> Context<'a, M> {
+    pub(crate) fn new(
+        id: LpId,
+        now: Instant,
+        phase: Phase,
+        kernel: &'a mut Kernel,
+        effects: &'a mut Effects<M>,
+        world: &'a World,
+    ) -> Context<'a, M> {
+        Context { id, now, phase, kernel, effects, world }
+    }
+
+    /// The LP whose handler this is.
+    #[inline]
+    pub fn id(&self) -> LpId {
+        self.id
+    }
+
+    /// How many LPs there are.
+    #[inline]
+    pub fn lps(&self) -> u32 {
+        self.world.lps
+    }
+
+    /// The virtual time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now.time
+    }
+
+    /// The virtual time with its round.
+    #[inline]
+    pub fn instant(&self) -> Instant {
+        self.now
+    }
+
+    /// Who sent the event that is being executed; `None` outside of one.
+    pub fn sender(&self) -> Option<Sender> {
+        match self.phase {
+            Phase::Event(sender) => Some(sender),
+            Phase::Start | Phase::Visit => None,
+        }
+    }
+
+    /// The LP's own random stream.
+    #[inline]
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.kernel.rng
+    }
+
+    /// Sends through the sender's channel `port`. A delay below the channel's lookahead is an error of the run.
+    #[inline]
+    pub fn send(&mut self, port: Port, delay: Delay, message: M::Message) {
+        match self.world.channels.at(self.id, port) {
+            Some(channel) if delay >= channel.lookahead => self.post(channel.receiver, delay, message),
+            Some(channel) => self.too_short(channel.receiver, delay, channel.lookahead),
+            None => self.no_channel(format!("it sent through its port {}, which it does not declare", port.0)),
+        }
+    }
+
+    /// Sends to any LP, as declared for the sender or the whole model ([`Channels::to_anyone`], [`Channels::whole`]); to itself
+    /// without any declaration.
+    #[inline]
+    pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+        if receiver == self.id {
+            return self.send_self(delay, message);
+        }
+        if receiver.0 >= self.world.lps {
+            return self.no_channel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps));
+        }
+        match self.world.channels.anyone(self.id) {
+            Some(lookahead) if delay >= lookahead => self.post(receiver, delay, message),
+            Some(lookahead) => self.too_short(receiver, delay, lookahead),
+            None => self.no_channel(format!("it sent to {receiver} without naming a channel, and declares none to anyone")),
+        }
+    }
+
+    /// Sends to the LP itself, with any delay.
+    #[inline]
+    pub fn send_self(&mut self, delay: Delay, message: M::Message) {
+        if let Some(key) = self.next_key(self.id, delay) {
+            self.effects.sends.push(Event::new(key, self.id, Body::Message(message)));
+        }
+    }
+
+    /// Sends to another LP, the channel having been checked.
+    #[inline]
+    fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+        if receiver != self.id && !matches!(self.phase, Phase::Event(_)) {
+            return self.no_channel(match self.phase {
+                Phase::Start => format!("it sent to {receiver} while starting up, when an LP may send only to itself"),
+                _ => format!("it sent to {receiver} while visited by a global event, which alone may send then"),
+            });
+        }
+        if let Some(key) = self.next_key(receiver, delay) {
+            self.effects.sends.push(Event::new(key, receiver, Body::Message(message)));
+        }
+    }
+
+    /// Sets a timer of the LP's own, or resets it if it is set: it will be due after `delay` from now, once.
+    #[inline]
+    pub fn set_timer(&mut self, id: TimerId, delay: Delay) {
+        let Some(key) = self.next_key(self.id, delay) else { return };
+        self.remember_timer(id);
+        if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
+            self.effects.sends.push(Event::new(key, self.id, Body::Timer(id)));
+        }
+    }
+
+    /// Cancels a timer of the LP's own: it is not executed, even if it was due at this very instant. Nothing if it is not set.
+    #[inline]
+    pub fn cancel_timer(&mut self, id: TimerId) {
+        self.remember_timer(id);
+        self.kernel.timers.cancel(id);
+    }
+
+    /// Whether a timer is set and still to come.
+    pub fn is_timer_set(&self, id: TimerId) -> bool {
+        self.kernel.timers.is_set(id)
+    }
+
+    /// Adds to a counter.
+    #[inline]
+    pub fn count(&mut self, metric: MetricId, amount: u64) {
+        self.sample(Sample::integer(metric, amount));
+    }
+
+    /// Records one observation of an integer metric: a time in picoseconds, a length in packets.
+    #[inline]
+    pub fn observe(&mut self, metric: MetricId, value: u64) {
+        self.sample(Sample::integer(metric, value));
+    }
+
+    /// Records one observation of a floating-point metric.
+    #[inline]
+    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
+        self.sample(Sample::float(metric, value));
+    }
+
+    #[inline]
+    fn sample(&mut self, sample: Sample) {
+        self.effects.samples.push(sample);
+        self.effects.beyond_sends = true;
+    }
+
+    /// Adds a line to the trace of this event, made only if a trace is kept.
+    #[inline]
+    pub fn note(&mut self, text: impl FnOnce() -> String) {
+        if self.world.notes {
+            self.effects.notes.push(text());
+            self.effects.beyond_sends = true;
+        }
+    }
+
+    /// Asks for a global event after the control delay; for controllers only.
+    pub fn request(&mut self, global: M::Global) {
+        self.request_scheduled(Scheduled::Model(global));
+    }
+
+    /// Asks for the end of the run after the control delay; for controllers only.
+    pub fn request_stop(&mut self) {
+        self.request_scheduled(Scheduled::Stop);
+    }
+
+    fn request_scheduled(&mut self, global: Scheduled<M::Global>) {
+        if !self.world.is_controller(self.id) {
+            return self.no_channel("it asked for a global event without being declared a controller".into());
+        }
+        if let Some(key) = self.next_key(self.id, self.world.controllers().delay) {
+            self.effects.requests.push(Request { key, global });
+            self.effects.beyond_sends = true;
+        }
+    }
+
+    /// Ends the run with an error: the model cannot go on. What the handler does after it has no effect.
+    #[cold]
+    pub fn fail(&mut self, why: impl Into<String>) {
+        self.failed::<()>(ErrorKind::Model(why.into()));
+    }
+
+    /// The key of the next thing that this LP sends or sets, and its place in the LP's count; `None` if there can be none.
+    #[inline]
+    fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
+        let instant = if delay > Delay::ZERO {
+            match self.now.time.checked_add(delay) {
+                Some(time) => Instant::at(time),
+                None => return self.failed(ErrorKind::TimeOverflow { delay }),
+            }
+        } else if !matches!(self.phase, Phase::Event(_)) {
+            self.now
+        } else if self.now.round < self.world.round_limit {
+            Instant { time: self.now.time, round: self.now.round + 1 }
+        } else {
+            return self.failed(self.world.too_many_rounds(self.now.time, self.id, receiver));
+        };
+        let sender = Sender::lp(self.id);
+        let sequence = self.kernel.sequence;
+        self.kernel.sequence += 1;
+        Some(EventKey { instant, tie: self.world.tie(instant, receiver, sender), sender, sequence })
+    }
+
+    #[inline]
+    fn remember_timer(&mut self, id: TimerId) {
+        if let Some(undo) = &mut self.effects.timer_undo {
+            undo.push((id, self.kernel.timers.peek(id)));
+        }
+    }
+
+    #[cold]
+    fn too_short(&mut self, receiver: LpId, delay: Delay, lookahead: Delay) {
+        self.failed::<()>(ErrorKind::Lookahead { receiver, delay, lookahead });
+    }
+
+    #[cold]
+    fn no_channel(&mut self, what: String) {
+        self.failed::<()>(ErrorKind::NoChannel(what));
+    }
+
+    /// Keeps the first failure of an execution.
+    #[cold]
+    fn failed<T>(&mut self, kind: ErrorKind) -> Option<T> {
+        self.effects.failure.get_or_insert(kind);
+        self.effects.beyond_sends = true;
+        None
+    }
+}

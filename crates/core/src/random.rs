@@ -1,0 +1,190 @@
+//! The random stream of a logical process, and the distributions that models draw from.
+//!
+//! An [`Rng`] is 16 bytes of an LP's state: rollback restores it with the rest, so an LP draws the same numbers on every engine. The
+//! generator is xoroshiro128++ (Blackman and Vigna, *Scrambled linear pseudorandom number generators*, ACM Transactions on Mathematical
+//! Software 47, 2021). Each LP has a stream of its own, which [`Rng::stream`] derives from the seed of the run.
+//!
+//! The streams are part of the contract: what a sampler draws from a given state is fixed for good, on every machine. That is why the
+//! transcendental functions are `libm`'s, and why the tests hold the first values of every sampler as bit patterns.
+//!
+//! *Read next*: `ziggurat`, how [`Rng::exponential`] and [`Rng::normal`] do without logarithms.
+
+mod distributions;
+mod empirical;
+mod ziggurat;
+mod ziggurat_tables;
+mod zipf;
+
+pub use distributions::{DistributionError, LogNormal, Pareto, Uniform, Weibull};
+pub use empirical::Empirical;
+pub use zipf::Zipf;
+
+use crate::time::Delay;
+
+/// 2^64 divided by the golden ratio, made odd: the increment of splitmix64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of splitmix64 (Stafford's thirteenth variant): a bijection in which every bit of input stirs every bit of output.
+#[inline]
+const fn mix(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// A random stream. It is not `Copy`: two copies that are drawn from by mistake would give the same numbers twice.
+///
+/// ```
+/// # use parades_core::random::Rng;
+/// let mut arrivals = Rng::stream(42, 7);
+/// let mut again = Rng::stream(42, 7);
+/// let mut neighbour = Rng::stream(42, 8);
+/// let first = arrivals.next_u64();
+/// assert_eq!(first, again.next_u64());
+/// assert_ne!(first, neighbour.next_u64());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rng {
+    /// Never both zero: xoroshiro would stay there.
+    state: [u64; 2],
+}
+
+impl Rng {
+    /// The stream of the LP `lp` in the run of this seed.
+    pub fn stream(seed: u64, lp: u32) -> Rng {
+        Rng::substream(seed, lp, 0)
+    }
+
+    /// The stream of the LP `lp` for one purpose of its own, such as its start-up. Purpose 0 is [`Rng::stream`].
+    ///
+    /// Two different triples never share a state, and the streams are no more alike than random ones.
+    pub fn substream(seed: u64, lp: u32, purpose: u32) -> Rng {
+        // Four rounds of a Feistel network are a bijection of 128 bits whatever `mix` is, so different triples have different
+        // states; as two rounds stir each word with the other, four leave nothing of the difference between neighbours.
+        let (mut left, mut right) = (seed, u64::from(purpose) << 32 | u64::from(lp));
+        for round in 1..=4 {
+            (left, right) = (right, left ^ mix(right.wrapping_add(GOLDEN.wrapping_mul(round))));
+        }
+        // One triple of 2^128 has the all-zero state; it makes do with another.
+        Rng::from_state([left, right]).unwrap_or(Rng { state: [GOLDEN, mix(GOLDEN)] })
+    }
+
+    /// A stream that belongs to no LP, for what all of them share: a topology, a table of routes. One for each purpose of the model.
+    ///
+    /// ```
+    /// # use parades_core::random::Rng;
+    /// assert_ne!(Rng::shared(42, 0), Rng::shared(42, 1));
+    /// assert_ne!(Rng::shared(42, 0), Rng::stream(42, 0));
+    /// ```
+    pub fn shared(seed: u64, purpose: u32) -> Rng {
+        // No LP has this id: they end at 2^32 - 2.
+        Rng::substream(seed, u32::MAX, purpose)
+    }
+
+    /// The stream at this state, as [`Rng::state`] gave it; `None` for two zeros, which no stream reaches.
+    pub const fn from_state(state: [u64; 2]) -> Option<Rng> {
+        if state[0] | state[1] == 0 { None } else { Some(Rng { state }) }
+    }
+
+    /// Where the stream is, for checkpoints and digests.
+    pub const fn state(&self) -> [u64; 2] {
+        self.state
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub const fn next_u64(&mut self) -> u64 {
+        let [s0, s1] = self.state;
+        let bits = s0.wrapping_add(s1).rotate_left(17).wrapping_add(s0);
+        let s1 = s1 ^ s0;
+        self.state = [s0.rotate_left(49) ^ s1 ^ (s1 << 21), s1.rotate_left(28)];
+        bits
+    }
+
+    /// A whole number in `0..n`, each equally likely (Lemire, *Fast random integer generation in an interval*, 2019).
+    ///
+    /// # Panics
+    ///
+    /// Where `n` is zero.
+    #[inline]
+    pub const fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "there is no number below zero to draw");
+        // The upper half of draw * n is the number. Its lower half shows the draws that are one too many for an even share.
+        let mut product = widening_product(self.next_u64(), n);
+        if product.1 < n {
+            let surplus = n.wrapping_neg() % n;
+            while product.1 < surplus {
+                product = widening_product(self.next_u64(), n);
+            }
+        }
+        product.0
+    }
+
+    /// A whole number in `lo..hi`, each equally likely.
+    ///
+    /// # Panics
+    ///
+    /// Where `lo` is not below `hi`.
+    #[inline]
+    pub const fn range(&mut self, lo: u64, hi: u64) -> u64 {
+        assert!(lo < hi, "an empty range holds no number to draw");
+        lo + self.below(hi - lo)
+    }
+
+    /// A fraction in `[0, 1)`: a multiple of 2^-53, each equally likely.
+    #[inline]
+    pub const fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * TWO_TO_MINUS_53
+    }
+
+    /// A fraction in `(0, 1]`: a multiple of 2^-53, each equally likely. It has a logarithm.
+    #[inline]
+    pub const fn unit_open(&mut self) -> f64 {
+        ((self.next_u64() >> 11) + 1) as f64 * TWO_TO_MINUS_53
+    }
+
+    /// True with probability `p`: never where `p` is 0 or less, always where it is 1 or more. Always one draw.
+    #[inline]
+    pub const fn chance(&mut self, p: f64) -> bool {
+        self.unit() < p
+    }
+
+    /// A span with an exponential distribution, such as the time between arrivals. It can round to [`Delay::ZERO`].
+    ///
+    /// ```
+    /// # use parades_core::{random::Rng, time::Delay};
+    /// let mut rng = Rng::stream(42, 7);
+    /// let total: u64 = (0..10_000).map(|_| rng.exponential_delay(Delay::from_ms(1)).as_ps()).sum();
+    /// assert!(total.abs_diff(Delay::from_secs(10).as_ps()) < Delay::from_ms(300).as_ps());
+    /// ```
+    #[inline]
+    pub fn exponential_delay(&mut self, mean: Delay) -> Delay {
+        mean.scaled(self.exponential())
+    }
+
+    /// A span from `lo` to `hi`, both included (so that a jitter of nothing is allowed), each picosecond equally likely.
+    ///
+    /// # Panics
+    ///
+    /// Where `hi` is shorter than `lo`.
+    #[inline]
+    pub const fn uniform_delay(&mut self, lo: Delay, hi: Delay) -> Delay {
+        let (lo, hi) = (lo.as_ps(), hi.as_ps());
+        assert!(lo <= hi, "the shortest delay is longer than the longest");
+        Delay::from_ps(match (hi - lo).checked_add(1) {
+            Some(spans) => lo + self.below(spans),
+            None => self.next_u64(),
+        })
+    }
+}
+
+/// The gap between neighbouring fractions of [`Rng::unit`].
+const TWO_TO_MINUS_53: f64 = 1.0 / (1_u64 << 53) as f64;
+
+/// The product of two words as (upper, lower) half.
+#[inline]
+const fn widening_product(a: u64, b: u64) -> (u64, u64) {
+    let product = a as u128 * b as u128;
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    ((product >> 64) as u64, product as u64)
+}

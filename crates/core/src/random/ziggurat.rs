@@ -1,0 +1,227 @@
+//! The exponential and the normal distribution without logarithms.
+//!
+//! *Idea* (Marsaglia and Tsang, *The ziggurat method for generating random variables*, Journal of Statistical Software 5, 2000). Cover the
+//! area under a falling density `f` with 256 layers of equal area: rectangle `i` reaches from 0 to `X[i]` and from `f(X[i])` up to
+//! `f(X[i + 1])`, and the lowest holds the tail beyond `R = X[1]` as well. A point thrown into a layer that lies left of `X[i + 1]` is under
+//! the curve for sure: 99 % of them are, and cost one draw, one multiplication and one comparison. The others fall into the *wedge* between
+//! rectangle and curve, where the density decides, or into the tail.
+//!
+//! One 64-bit draw gives both the layer and the place in it, but from different bits. With shared bits the place would depend on
+//! the layer (Doornik, *An improved ziggurat method to generate normal random samples*, 2005).
+
+use super::Rng;
+use super::ziggurat_tables::{EXPONENTIAL_AREA, EXPONENTIAL_X, NORMAL_AREA, NORMAL_X};
+
+/// Half the gap between the places of a layer is added, so that no place is 0 and the signed ones are symmetric.
+const TWO_TO_MINUS_52: f64 = 1.0 / (1_u64 << 52) as f64;
+
+/// The layer: bits 0 to 7 of a draw.
+#[inline]
+fn layer(bits: u64) -> usize {
+    (bits & 0xff) as usize
+}
+
+/// The place in a layer, in (0, 1): bits 12 to 63 of a draw.
+#[inline]
+fn place(bits: u64) -> f64 {
+    ((bits >> 12) as f64 + 0.5) * TWO_TO_MINUS_52
+}
+
+/// The place in a layer on both sides of 0, in (-1, 1): bits 11 to 63 of a draw, the uppermost being the sign.
+#[inline]
+fn signed_place(bits: u64) -> f64 {
+    ((bits.cast_signed() >> 11) as f64 + 0.5) * TWO_TO_MINUS_52
+}
+
+impl Rng {
+    /// A draw from the exponential distribution of mean 1, always above zero. Multiply by the mean.
+    #[inline]
+    pub fn exponential(&mut self) -> f64 {
+        let bits = self.next_u64();
+        let layer = layer(bits);
+        let x = place(bits) * EXPONENTIAL_X[layer];
+        if x < EXPONENTIAL_X[layer + 1] { x } else { self.exponential_wedge_or_tail(layer, x) }
+    }
+
+    /// What becomes of the 1 % of points that are not surely under the curve.
+    #[cold]
+    #[inline(never)]
+    fn exponential_wedge_or_tail(&mut self, layer: usize, x: f64) -> f64 {
+        if layer == 0 {
+            // The distribution has no memory: its tail is the whole over again.
+            return EXPONENTIAL_X[1] + self.exponential();
+        }
+        let edge = EXPONENTIAL_X[layer];
+        let height = libm::exp(-edge) + EXPONENTIAL_AREA / edge * self.unit();
+        if height < libm::exp(-x) { x } else { self.exponential() }
+    }
+
+    /// A draw from the standard normal distribution: mean 0, standard deviation 1.
+    #[inline]
+    pub fn normal(&mut self) -> f64 {
+        let bits = self.next_u64();
+        let layer = layer(bits);
+        let x = signed_place(bits) * NORMAL_X[layer];
+        if x.abs() < NORMAL_X[layer + 1] { x } else { self.normal_wedge_or_tail(layer, x) }
+    }
+
+    /// What becomes of the 1 % of points that are not surely under the curve.
+    #[cold]
+    #[inline(never)]
+    fn normal_wedge_or_tail(&mut self, layer: usize, x: f64) -> f64 {
+        if layer == 0 {
+            return self.normal_tail().copysign(x);
+        }
+        let edge = NORMAL_X[layer];
+        let height = libm::exp(-0.5 * edge * edge) + NORMAL_AREA / edge * self.unit();
+        if height < libm::exp(-0.5 * x * x) { x } else { self.normal() }
+    }
+
+    /// A draw beyond `NORMAL_X[1]` (Marsaglia, *Generating a variable from the tail of the normal distribution*, Technometrics 6, 1964).
+    fn normal_tail(&mut self) -> f64 {
+        let start = NORMAL_X[1];
+        loop {
+            let beyond = self.exponential() / start;
+            if 2.0 * self.exponential() > beyond * beyond {
+                return start + beyond;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ziggurat_tables::TABLES_TEXT;
+    use super::{layer, place, signed_place};
+    use std::fmt::Write;
+
+    /// A falling density with its inverse and the area beyond a point, not normalised: `f(0)` is 1.
+    struct Density {
+        name: &'static str,
+        of: fn(f64) -> f64,
+        inverse: fn(f64) -> f64,
+        area_beyond: fn(f64) -> f64,
+    }
+
+    const EXPONENTIAL: Density = Density {
+        name: "EXPONENTIAL",
+        of: |x| libm::exp(-x),
+        inverse: |y| -libm::log(y),
+        area_beyond: |x| libm::exp(-x),
+    };
+    const NORMAL: Density = Density {
+        name: "NORMAL",
+        of: |x| libm::exp(-0.5 * x * x),
+        inverse: |y| (-2.0 * libm::log(y)).sqrt(),
+        area_beyond: |x| {
+            std::f64::consts::FRAC_PI_2.sqrt() * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2)
+        },
+    };
+
+    /// The area of a layer and the edges of all, `X[0]` first, where the tail starts at `start`; `None` where the layers are so large that
+    /// they rise above `f(0)`.
+    fn edges(density: &Density, start: f64) -> Option<(f64, Vec<f64>)> {
+        let area = start * (density.of)(start) + (density.area_beyond)(start);
+        let mut edges = vec![area / (density.of)(start), start];
+        while edges.len() < 256 {
+            let edge = edges[edges.len() - 1];
+            let top = (density.of)(edge) + area / edge;
+            if top >= 1.0 {
+                return None;
+            }
+            edges.push((density.inverse)(top));
+        }
+        let top = (density.of)(edges[255]) + area / edges[255];
+        edges.push(0.0);
+        (top <= 1.0).then_some((area, edges))
+    }
+
+    /// The least start of the tail whose 256 layers stay under `f(0)`, by bisection down to neighbouring numbers.
+    fn solve(density: &Density) -> (f64, Vec<f64>) {
+        let (mut too_low, mut high) = (1_f64.to_bits(), 16_f64.to_bits());
+        while high - too_low > 1 {
+            let middle = too_low.midpoint(high);
+            *(if edges(density, f64::from_bits(middle)).is_some() {
+                &mut high
+            } else {
+                &mut too_low
+            }) = middle;
+        }
+        edges(density, f64::from_bits(high)).expect("the bisection keeps it so")
+    }
+
+    /// The text of `ziggurat_tables.rs`.
+    fn tables_text() -> String {
+        let mut text = String::from(
+            "//! Where the layers of the ziggurats end. Generated: the test `the_tables_are_what_libm_computes` holds the generator.\n\n\
+             /// This file, for the test that compares it with what the generator writes.\n\
+             #[cfg(test)]\n\
+             pub(super) const TABLES_TEXT: &str = include_str!(\"ziggurat_tables.rs\");\n",
+        );
+        for density in [EXPONENTIAL, NORMAL] {
+            let (area, edges) = solve(&density);
+            let name = density.name;
+            writeln!(
+                text,
+                "\n/// The area of each layer.\npub(super) const {name}_AREA: f64 = {area:?};\n"
+            )
+            .expect("a string takes all");
+            writeln!(
+                text,
+                "/// The right edges of the layers, from the lowest up, and 0.\n#[rustfmt::skip]"
+            )
+            .expect("a string takes all");
+            writeln!(text, "pub(super) static {name}_X: [f64; 257] = [")
+                .expect("a string takes all");
+            for four in edges.chunks(4) {
+                let four: Vec<String> = four.iter().map(|edge| format!("{edge:?},")).collect();
+                writeln!(text, "    {}", four.join(" ")).expect("a string takes all");
+            }
+            text.push_str("];\n");
+        }
+        text
+    }
+
+    #[test]
+    fn the_tables_are_what_libm_computes() {
+        // The shortest decimals that read back as the same number: equal text is equal bits.
+        let text = tables_text();
+        assert!(TABLES_TEXT == text, "ziggurat_tables.rs should read\n{text}");
+    }
+
+    #[test]
+    fn the_tails_start_where_the_literature_says() {
+        let (_, exponential) = solve(&EXPONENTIAL);
+        let (_, normal) = solve(&NORMAL);
+        // Marsaglia and Tsang (2000), section 2: r for 256 layers.
+        assert!((exponential[1] - 7.697_117_470_131_487).abs() < 1e-12, "{}", exponential[1]);
+        assert!((normal[1] - 3.654_152_885_361_009).abs() < 1e-12, "{}", normal[1]);
+    }
+
+    #[test]
+    fn layer_and_place_share_no_bit() {
+        for bits in [0, u64::MAX, 0x0123_4567_89ab_cdef] {
+            for bit in 0..64 {
+                let flipped = bits ^ 1 << bit;
+                let layer_changes = layer(bits) != layer(flipped);
+                let place_changes = place(bits).to_bits() != place(flipped).to_bits();
+                let signed_changes =
+                    signed_place(bits).to_bits() != signed_place(flipped).to_bits();
+                assert_eq!(
+                    (layer_changes, place_changes, signed_changes),
+                    (bit < 8, bit >= 12, bit >= 11),
+                    "bit {bit}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn places_are_inside_their_layer_and_symmetric() {
+        assert!(place(0) > 0.0 && place(u64::MAX) < 1.0);
+        assert!(signed_place(i64::MAX.cast_unsigned()) < 1.0 && signed_place(1 << 63) > -1.0);
+        for bits in [0, 1 << 11, 0x0123_4567_89ab_cdef, i64::MAX.cast_unsigned()] {
+            assert_eq!(signed_place(bits).to_bits(), (-signed_place(!bits)).to_bits());
+        }
+    }
+}

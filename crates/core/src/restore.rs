@@ -1,0 +1,81 @@
+//! How a model's state is restored when an execution is taken back.
+//!
+//! There is one mechanism, a log of records that an execution leaves and that [`Restorable::undo`] takes back in reverse, and three
+//! ways to use it: by *copy* ([`ByCopy`]: the record is the state before the event), by *undo log* (a record for each change), and by
+//! *reverse handler* (a record of the few bits that reverse computation cannot recover, or none).
+//!
+//! The kernel's part of an LP (random stream, sequence, digest, timers) is restored by the kernel.
+
+use crate::event::Body;
+use crate::model::{Context, Model};
+
+/// What executions leave behind so that they can be undone.
+#[derive(Debug)]
+pub struct UndoLog<U>(Vec<U>);
+
+impl<U> Default for UndoLog<U> {
+    fn default() -> UndoLog<U> {
+        UndoLog(Vec::new())
+    }
+}
+
+impl<U> UndoLog<U> {
+    /// Leaves a record.
+    #[inline]
+    pub fn push(&mut self, record: U) {
+        self.0.push(record);
+    }
+
+    /// Takes the latest record back.
+    #[inline]
+    pub fn pop(&mut self) -> Option<U> {
+        self.0.pop()
+    }
+
+    /// Whether all has been taken back.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A model whose executions can be undone: what rollback asks for.
+pub trait Restorable: Model {
+    /// One record of the log.
+    type Undo: Send;
+
+    /// Does what [`Model::handle`] does, and leaves in the log what [`Restorable::undo`] will need.
+    fn handle_undoable(
+        &self,
+        state: &mut Self::State,
+        event: &Body<Self::Message>,
+        ctx: &mut Context<'_, Self>,
+        log: &mut UndoLog<Self::Undo>,
+    );
+
+    /// Puts the state back as it was before the event, and empties the log.
+    fn undo(&self, state: &mut Self::State, event: &Body<Self::Message>, log: &mut UndoLog<Self::Undo>);
+}
+
+/// A model restored by copying its state before each event. Fine for small states: `impl ByCopy for MyModel {}`.
+pub trait ByCopy: Model<State: Clone> {}
+
+impl<M: ByCopy> Restorable for M {
+    type Undo = M::State;
+
+    #[inline]
+    fn handle_undoable(
+        &self,
+        state: &mut M::State,
+        event: &Body<M::Message>,
+        ctx: &mut Context<'_, M>,
+        log: &mut UndoLog<M::State>,
+    ) {
+        log.push(state.clone());
+        self.handle(state, event, ctx);
+    }
+
+    #[inline]
+    fn undo(&self, state: &mut M::State, _: &Body<M::Message>, log: &mut UndoLog<M::State>) {
+        *state = log.pop().expect("the handler left a copy");
+    }
+}

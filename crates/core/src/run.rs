@@ -1,0 +1,185 @@
+//! A run: what is asked of it, how it is watched, what it comes to.
+
+use crate::digest::Digest;
+use crate::error::{Error, ErrorKind};
+use crate::event::{Body, Event, LpId, Sender};
+use crate::global::GlobalQueue;
+use crate::lp::Lp;
+use crate::metrics::Metrics;
+use crate::model::Model;
+use crate::time::Time;
+use crate::trace::Tracer;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What is asked of a run. The answer depends on the model, `seed`, `tie_seed` and `until` alone.
+///
+/// ```
+/// use parades_core::{run::RunOptions, time::Time};
+/// let options = RunOptions { seed: 7, ..RunOptions::until(Time::from_ps(1_000)) };
+/// assert!(options.digest);
+/// ```
+#[derive(Debug)]
+pub struct RunOptions<'a> {
+    /// Everything before this time is executed, then the global events of this time, and nothing else at it.
+    pub until: Time,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// Shuffles simultaneous events of different senders at an LP.
+    pub tie_seed: Option<u64>,
+    /// Whether a digest is kept.
+    pub digest: bool,
+    /// Whether handlers are asked for their notes.
+    pub notes: bool,
+    /// Where the trace goes, if one is wanted.
+    pub tracer: Option<Tracer<'a>>,
+    /// How the run is watched and stopped from outside.
+    pub control: Option<&'a Control>,
+    /// Bytes that pending events, and history where there is one, may take.
+    pub memory_limit: Option<u64>,
+}
+
+impl RunOptions<'_> {
+    /// A run until `until` with seed 1, a digest, and nothing else.
+    pub fn until(until: Time) -> RunOptions<'static> {
+        RunOptions {
+            until,
+            seed: 1,
+            tie_seed: None,
+            digest: true,
+            notes: false,
+            tracer: None,
+            control: None,
+            memory_limit: None,
+        }
+    }
+}
+
+/// A run as seen from another thread: how far it is, and a way to stop it. It has no influence on the answer up to where it stops.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: AtomicBool,
+    time_ps: AtomicU64,
+    events: AtomicU64,
+}
+
+impl Control {
+    /// Asks the run to end at the next consistent cut. Safe to call from a signal handler.
+    pub fn stop(&self) {
+        // Ordering: Relaxed; the flag stands alone and publishes nothing else.
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// How far the run is: virtual time, and events executed. The two may be an instant apart.
+    pub fn progress(&self) -> (Time, u64) {
+        // Ordering: Relaxed; figures for people.
+        (Time::from_ps(self.time_ps.load(Ordering::Relaxed)), self.events.load(Ordering::Relaxed))
+    }
+
+    /// Called by engines now and then: publishes how far they are, and tells whether they must stop.
+    pub fn poll(&self, time: Time, events: u64) -> bool {
+        // Ordering: Relaxed; as above.
+        self.time_ps.store(time.as_ps(), Ordering::Relaxed);
+        self.events.store(events, Ordering::Relaxed);
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Where and how a run ended, as [`Model::conclude`] sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The virtual time of the end.
+    pub time: Time,
+    /// Events executed.
+    pub events: u64,
+    /// Whether it was stopped before the time it was asked to run until.
+    pub early: bool,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The digest, unless it was switched off.
+    pub digest: Option<u64>,
+    /// The digest of each LP, by id; empty where it was switched off.
+    pub lp_digests: Vec<u64>,
+    /// Messages and timers executed for good.
+    pub events: u64,
+    /// Global events executed.
+    pub global_events: u64,
+    /// Where the run ended.
+    pub end: Time,
+    /// Set to `end` if the run was stopped before its time, by hand or by the model.
+    pub stopped_at: Option<Time>,
+    /// The results.
+    pub metrics: Metrics,
+    /// What only this engine can tell: name and value.
+    pub engine_stats: Vec<(&'static str, f64)>,
+}
+
+/// What an engine hands over when it has come to the end.
+#[derive(Debug)]
+pub struct Finished<M: Model> {
+    /// Messages and timers executed for good.
+    pub events: u64,
+    /// Where it ended.
+    pub end: Time,
+    /// The metrics committed so far.
+    pub metrics: Metrics,
+    /// The events still on their way, in any order, wakes of timers included.
+    pub pending: Vec<Event<M::Message>>,
+    /// The global events to come and gone.
+    pub globals: GlobalQueue<M>,
+    /// What only this engine can tell.
+    pub engine_stats: Vec<(&'static str, f64)>,
+}
+
+/// The end of every run, whatever the engine: final digests, final metrics, what must hold of them. The LPs come in id order.
+///
+/// # Errors
+///
+/// What [`Model::conclude`] finds wrong.
+pub fn conclude<'l, M: Model>(
+    model: &M,
+    options: &RunOptions<'_>,
+    lps: impl Iterator<Item = &'l Lp<M::State>>,
+    finished: Finished<M>,
+) -> Result<Outcome, Error>
+where
+    M::State: 'l,
+{
+    let Finished { events, end, mut metrics, mut pending, globals, engine_stats } = finished;
+    let mut lp_digests = Vec::new();
+    let mut combined = Digest::default();
+    for (index, lp) in lps.enumerate() {
+        let id = LpId::from_index(index);
+        metrics.record_as(Sender::lp(id));
+        model.finish(id, lp.state(), &mut metrics);
+        if options.digest {
+            let digest = lp.final_digest(model);
+            combined.word(digest);
+            lp_digests.push(digest);
+        }
+    }
+    if globals.executed() > 0 {
+        combined.word(globals.digest());
+    }
+    // A wake is not a timer: what timers are set is the state of their LPs.
+    pending.retain(|event| matches!(event.body, Body::Message(_)));
+    pending.sort_unstable();
+    metrics.record_as(Sender::GLOBAL);
+    pending.iter().for_each(|event| model.unfinished(event, &mut metrics));
+    let early = end < options.until;
+    let model_error = |what| Error::new(ErrorKind::Model(what));
+    model.conclude(&End { time: end, events, early }, &mut metrics).map_err(model_error)?;
+    metrics.check().map_err(model_error)?;
+    Ok(Outcome {
+        digest: options.digest.then(|| combined.value()),
+        lp_digests,
+        events,
+        global_events: globals.executed(),
+        end,
+        stopped_at: early.then_some(end),
+        metrics,
+        engine_stats,
+    })
+}

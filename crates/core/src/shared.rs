@@ -1,0 +1,47 @@
+//! Data that many events carry: written once, read by all, never copied (the ROSS paper's shared event data).
+
+use crate::digest::{Digest, Payload};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A payload that is written once and then only read, at any number of hops. Cloning shares it. It is folded into a digest once, when
+/// it is written; each event that carries it folds that one word.
+///
+/// ```
+/// use parades_core::shared::Shared;
+/// let packet = Shared::new(vec![7_u8; 4096]);
+/// let copy = packet.clone();
+/// assert!(std::ptr::eq(&packet[0], &copy[0]));
+/// ```
+#[derive(Clone)]
+pub struct Shared<T>(Arc<(u64, T)>);
+
+impl<T: Payload + Sync> Shared<T> {
+    /// Writes the data.
+    pub fn new(data: T) -> Shared<T> {
+        let mut digest = Digest::default();
+        data.fold(&mut digest);
+        Shared(Arc::new((digest.value(), data)))
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0.1
+    }
+}
+
+impl<T: Payload + Sync> Payload for Shared<T> {
+    #[inline]
+    fn fold(&self, digest: &mut Digest) {
+        digest.word(self.0.0);
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.1.fmt(f)
+    }
+}

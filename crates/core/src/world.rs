@@ -1,0 +1,142 @@
+//! What all LPs of a run share and may read: how many there are, the seeds, the channels.
+
+use crate::channel::{Channels, Port};
+use crate::error::{Error, ErrorKind};
+use crate::event::{LpId, Sender};
+use crate::model::Model;
+use crate::run::RunOptions;
+use crate::time::{Delay, Instant, Time};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+/// How many of the last rounds before the bound are watched, so that the error can name the LPs of the loop.
+const WATCHED_ROUNDS: u32 = 64;
+/// How many LPs of a loop of zero delays are named.
+const NAMED_LPS: usize = 8;
+
+/// Which LPs may ask for a global event, and how long after they ask it happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Controllers {
+    /// The controllers; usually none.
+    pub lps: Vec<LpId>,
+    /// From the request to the global event; positive where there are controllers. It bounds windows as a channel from the controllers
+    /// to every LP would.
+    pub delay: Delay,
+}
+
+/// The read-only side of a run. It changes in global events alone, when every LP is at rest.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) lps: u32,
+    pub(crate) seed: u64,
+    tie_seed: Option<u64>,
+    pub(crate) channels: Channels,
+    controllers: Controllers,
+    pub(crate) round_limit: u32,
+    pub(crate) digest: bool,
+    /// Whether the notes of handlers are wanted, for a trace.
+    pub(crate) notes: bool,
+    /// Who executed events in the last rounds before the bound, for the error that names them.
+    late_rounds: Mutex<BTreeSet<(Time, LpId)>>,
+}
+
+impl World {
+    /// The world of a run of `model`, its declarations checked.
+    pub fn new<M: Model>(model: &M, options: &RunOptions<'_>) -> Result<World, Error> {
+        let declaration = |what: String| Error::new(ErrorKind::Declaration(what));
+        let lps = model.lps();
+        if lps == 0 || lps == u32::MAX {
+            return Err(declaration(format!("a model has between 1 and {} logical processes, not {lps}", u32::MAX - 1)));
+        }
+        let mut channels = model.channels();
+        channels.seal(lps).map_err(declaration)?;
+        let mut controllers = model.controllers();
+        controllers.lps.sort_unstable();
+        if let Some(last) = controllers.lps.last() {
+            if last.0 >= lps {
+                return Err(declaration(format!("{last} is declared a controller, but there are only {lps} LPs")));
+            }
+            if controllers.delay == Delay::ZERO {
+                return Err(declaration("a model with controllers declares a control delay above zero".into()));
+            }
+        }
+        Ok(World {
+            lps,
+            seed: options.seed,
+            tie_seed: options.tie_seed,
+            channels,
+            controllers,
+            round_limit: model.round_limit(),
+            digest: options.digest,
+            notes: options.notes,
+            late_rounds: Mutex::default(),
+        })
+    }
+
+    /// How many LPs there are.
+    pub fn lps(&self) -> u32 {
+        self.lps
+    }
+
+    /// The declared channels.
+    pub fn channels(&self) -> &Channels {
+        &self.channels
+    }
+
+    /// Who may ask for global events, and how long they take to happen.
+    pub fn controllers(&self) -> &Controllers {
+        &self.controllers
+    }
+
+    /// Whether `lp` may ask for global events.
+    pub(crate) fn is_controller(&self, lp: LpId) -> bool {
+        self.controllers.lps.binary_search(&lp).is_ok()
+    }
+
+    /// Changes the lookahead of a channel, at a global event.
+    pub(crate) fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) -> Result<(), String> {
+        self.channels.set_lookahead(sender, port, lookahead)
+    }
+
+    /// The tie shuffle of an event: 0 without a tie seed.
+    #[inline]
+    pub(crate) fn tie(&self, instant: Instant, receiver: LpId, sender: Sender) -> u32 {
+        match self.tie_seed {
+            None => 0,
+            Some(seed) => shuffle([seed, instant.time.as_ps(), u64::from(instant.round), pair(receiver, sender)]),
+        }
+    }
+
+    /// Notes that `lp` executes an event at `instant`, if that is close to the bound on rounds.
+    #[inline]
+    pub(crate) fn watch_rounds(&self, instant: Instant, lp: LpId) {
+        if instant.round.saturating_add(WATCHED_ROUNDS) > self.round_limit && instant.round > 0 {
+            self.late_rounds.lock().expect("no holder of this lock can panic").insert((instant.time, lp));
+        }
+    }
+
+    /// The error of a zero-delay loop at `time`.
+    pub(crate) fn too_many_rounds(&self, time: Time, sender: LpId, receiver: LpId) -> ErrorKind {
+        let watched = self.late_rounds.lock().expect("no holder of this lock can panic");
+        let of_this_time = watched.iter().filter(|(at, _)| *at == time).map(|&(_, lp)| lp);
+        let lps: BTreeSet<LpId> = of_this_time.chain([sender, receiver]).collect();
+        ErrorKind::Rounds { limit: self.round_limit, lps: lps.into_iter().take(NAMED_LPS).collect() }
+    }
+}
+
+/// Two ids as one word.
+fn pair(receiver: LpId, sender: Sender) -> u64 {
+    u64::from(receiver.0) << 32 | u64::from(sender.rank())
+}
+
+/// A hash of a few words in which every bit of each counts (the finaliser of SplitMix64, chained).
+fn shuffle(words: [u64; 4]) -> u32 {
+    let mut hash = 0x9e37_79b9_7f4a_7c15_u64;
+    for word in words {
+        hash = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^= hash >> 31;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half, which is the better mixed")]
+    ((hash >> 32) as u32)
+}

@@ -1,0 +1,47 @@
+//! What a draw costs. Run it by hand, in release, on an idle machine:
+//! `cargo test --release -p parades-core --test random -- --ignored --nocapture`.
+
+use parades_core::random::{Empirical, LogNormal, Pareto, Rng, Weibull, Zipf};
+use std::hint::black_box;
+
+/// The least of five times, in nanoseconds a draw.
+fn cost_ns(mut draw: impl FnMut(&mut Rng) -> f64) -> f64 {
+    let mut rng = Rng::stream(1, 1);
+    let draws = 4_000_000;
+    let one_run = || {
+        #[expect(clippy::disallowed_methods, reason = "a measurement of wall-clock time")]
+        let start = std::time::Instant::now();
+        let sum: f64 = (0..draws).map(|_| draw(&mut rng)).sum();
+        black_box(sum);
+        start.elapsed().as_secs_f64() * 1e9 / f64::from(draws)
+    };
+    std::iter::repeat_with(one_run).take(5).fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+#[ignore = "a measurement, to be run in release by hand"]
+fn a_ziggurat_draw_costs_less_than_a_logarithm() {
+    let why = "the parameters are in bounds";
+    let pareto = Pareto::new(1500.0, 1.2).expect(why);
+    let weibull = Weibull::new(60.0, 0.6).expect(why);
+    let log_normal = LogNormal::new(1.0, 2.0).expect(why);
+    let zipf = Zipf::new(1_000_000, 0.8).expect(why);
+    let empirical = Empirical::new(&[(100.0, 0.1), (1_500.0, 0.5), (1e6, 1.0)]).expect(why);
+    let ziggurat = cost_ns(Rng::exponential);
+    let logarithm = cost_ns(|rng| -libm::log(rng.unit_open()));
+    for (name, cost) in [
+        ("unit", cost_ns(Rng::unit)),
+        ("below 1000", cost_ns(|rng| rng.below(1000) as f64)),
+        ("exponential, ziggurat", ziggurat),
+        ("exponential, -log", logarithm),
+        ("normal, ziggurat", cost_ns(Rng::normal)),
+        ("Pareto", cost_ns(|rng| pareto.sample(rng))),
+        ("Weibull", cost_ns(|rng| weibull.sample(rng))),
+        ("LogNormal", cost_ns(|rng| log_normal.sample(rng))),
+        ("Zipf", cost_ns(|rng| zipf.sample(rng) as f64)),
+        ("Empirical", cost_ns(|rng| empirical.sample(rng))),
+    ] {
+        println!("{name:24} {cost:6.2} ns");
+    }
+    assert!(ziggurat < logarithm, "ziggurat {ziggurat} ns, logarithm {logarithm} ns");
+}

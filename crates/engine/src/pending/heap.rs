@@ -1,0 +1,56 @@
+//! The reference: one binary heap.
+
+use super::PendingSet;
+use parades_core::event::{Event, LpId};
+use parades_core::time::{Instant, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A pending event set that is one binary heap: what [`super::WindowedPending`] is tested and measured against.
+#[derive(Debug)]
+pub struct HeapPending<P> {
+    heap: BinaryHeap<Reverse<Event<P>>>,
+}
+
+impl<P> Default for HeapPending<P> {
+    fn default() -> HeapPending<P> {
+        HeapPending { heap: BinaryHeap::new() }
+    }
+}
+
+impl<P> PendingSet<P> for HeapPending<P> {
+    #[inline]
+    fn push(&mut self, event: Event<P>) {
+        self.heap.push(Reverse(event));
+    }
+
+    #[inline]
+    fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
+        let Reverse(least) = self.heap.peek()?;
+        if least.time() < bound { self.pop() } else { None }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Event<P>> {
+        self.heap.pop().map(|Reverse(event)| event)
+    }
+
+    #[inline]
+    fn next_instant(&mut self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse(event)| event.instant())
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    #[inline]
+    fn upcoming(&self, ahead: usize) -> Option<LpId> {
+        self.heap.as_slice().get(ahead).map(|Reverse(event)| event.receiver)
+    }
+
+    fn allocated_bytes(&self) -> usize {
+        self.heap.capacity() * size_of::<Event<P>>()
+    }
+}

@@ -1,0 +1,274 @@
+//! How wide the windows are, and when that is decided anew.
+
+use super::run::{LEVELS, level_of};
+use super::slab::{Chain, Slab};
+use super::windowed::{CROWDED, SMALL, WindowedPending};
+use parades_core::event::Event;
+use parades_core::time::Time;
+use std::cmp::Reverse;
+
+/// Events that a window should hold.
+const TARGET: usize = 128;
+/// Population from which downwards a heap serves; below [`SMALL`], so that a population that wavers does not switch at every event.
+const SMALL_AGAIN: usize = super::windowed::SMALL / 2;
+/// Times looked at before windows are laid.
+const SHARE: usize = 16;
+const TARGET_MIN: usize = 8;
+const SAMPLE: usize = 512;
+/// Windows at least.
+const RING_MIN: usize = 16;
+/// Parts that a crowded window is split into, at most.
+const PARTS_MAX: usize = 1 << 13;
+
+/// What has happened since the windows were laid.
+#[derive(Debug, Default)]
+pub(super) struct Laid {
+    /// Events that were pending then.
+    len: usize,
+    /// Events that a window should hold.
+    target: usize,
+    /// Where virtual time was.
+    time: Time,
+    /// Windows opened.
+    windows: u64,
+    /// Events that were in them.
+    opened: u64,
+    /// Events pushed into an open window while its side heap was crowded.
+    crowded: u64,
+    /// Events opened since the far list was looked through.
+    opened_since_scan: u64,
+}
+
+impl<P> Slab<P> {
+    #[inline]
+    pub(super) fn append_to_window(&mut self, ring: &mut [Chain], occupied: &mut [u64], window: u64, event: Event<P>) {
+        let slot = slot_of(window, ring.len());
+        self.append(&mut ring[slot], event);
+        occupied[slot / 64] |= 1 << (slot % 64);
+    }
+}
+
+/// The place of `window` in a ring of `len` windows, a power of two.
+#[inline]
+fn slot_of(window: u64, len: usize) -> usize {
+    #[expect(clippy::cast_possible_truncation, reason = "masked to less than `len`")]
+    let slot = window as usize & (len - 1);
+    slot
+}
+
+impl<P> WindowedPending<P> {
+    /// Whether the population is so small that all of it is in the side heap.
+    #[inline]
+    pub(super) fn is_small(&self) -> bool {
+        self.next == u64::MAX
+    }
+
+    /// Lays windows over all that is pending, which must be in `far`. `rate_width` is the width that the events executed lately
+    /// would have needed, if they should be the measure.
+    pub(super) fn lay(&mut self, rate_width: Option<u64>) {
+        debug_assert!(self.far.len() == self.len && self.side.is_empty());
+        self.laid = Laid { len: self.len, time: self.last.time, ..Laid::default() };
+        if self.len <= SMALL_AGAIN {
+            self.next = u64::MAX;
+            self.horizon = u64::MAX;
+            self.side_mark = SMALL;
+            let far = std::mem::take(&mut self.far);
+            self.slab.consume(far, |_, event| self.side.push(Reverse(event)));
+            return;
+        }
+        self.laid.target = (self.len / SHARE).clamp(TARGET_MIN, TARGET);
+        let windows = (2 * RING_SPAN * self.len / self.laid.target).next_power_of_two() / 2;
+        let windows = windows.max(RING_MIN);
+        let width = rate_width.unwrap_or(u64::MAX).min(self.sampled_width(windows));
+        // Rounded to a power of two; at least 2 ps, so that the number of a window and one more always fit.
+        let width = width.clamp(2, 1 << 62);
+        self.shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
+        self.ring.clear();
+        self.ring.resize(windows, Chain::default());
+        self.occupied.clear();
+        self.occupied.resize(windows.div_ceil(64), 0);
+        self.next = self.far_min.as_ps() >> self.shift;
+        self.horizon = self.next + windows as u64;
+        self.side_mark = CROWDED;
+        self.boundary = self.last;
+        self.scan_far();
+    }
+
+    /// The width at which the windows that come first hold about [`TARGET`] events, and `windows` of them at least half of all.
+    fn sampled_width(&self, windows: usize) -> u64 {
+        let step = (self.len / SAMPLE).max(1);
+        let mut skip = 0;
+        let mut sample = Vec::with_capacity(2 * SAMPLE);
+        for (chunk, fill) in self.slab.chunks(self.far) {
+            while skip < fill {
+                sample.push(self.slab.get(chunk, skip).time().as_ps());
+                skip += step;
+            }
+            skip -= fill;
+        }
+        sample.sort_unstable();
+        let min = self.far_min.as_ps();
+        let front = sample.len() / FRONT;
+        let per_sample = self.len as f64 / sample.len() as f64;
+        let front_events = (front as f64 + 0.5) * per_sample;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and `as` saturates")]
+        let front_width = ((sample[front] - min) as f64 * self.laid.target as f64 / front_events) as u64;
+        let cover_width = (sample[sample.len() / 2] - min) / windows as u64 + 1;
+        front_width.max(cover_width)
+    }
+
+    /// Moves what lies before the horizon from `far` into the windows.
+    fn scan_far(&mut self) {
+        self.laid.opened_since_scan = 0;
+        let far = std::mem::take(&mut self.far);
+        self.far_min = Time::MAX;
+        let WindowedPending { slab, ring, occupied, shift, horizon, far: still_far, far_min, .. } = self;
+        slab.consume(far, |slab, event| {
+            let window = event.time().as_ps() >> *shift;
+            if window < *horizon {
+                slab.append_to_window(ring, occupied, window, event);
+            } else {
+                *far_min = (*far_min).min(event.time());
+                slab.append(still_far, event);
+            }
+        });
+    }
+
+    /// Once half of the ring has been executed, lets it reach further, or lays windows of another width if these held too many or too
+    /// few. True if windows were laid.
+    #[inline]
+    pub(super) fn roll(&mut self) -> bool {
+        if self.horizon - self.next > self.ring.len() as u64 / 2 {
+            return false;
+        }
+        self.roll_now()
+    }
+
+    fn roll_now(&mut self) -> bool {
+        let load = (self.laid.opened + self.laid.crowded) / self.laid.windows.max(1);
+        // Laying moves every event once, which must have been earned by as many executed.
+        let earned = self.laid.opened + self.laid.crowded > self.len as u64 / 2;
+        let target = self.laid.target as u64;
+        if earned && (load > 3 * target || load < target / 3) || self.len < SMALL_AGAIN {
+            let width = (load > 3 * target).then(|| self.executed_width());
+            self.gather();
+            self.lay(width);
+            return true;
+        }
+        // So must be looking through the far list; unearned, the ring runs to its end, and is laid anew there.
+        let horizon = self.next + self.ring.len() as u64;
+        let untouched = self.far_min.as_ps() >> self.shift >= horizon;
+        if untouched || self.laid.opened_since_scan * 4 >= self.far.len() as u64 {
+            self.horizon = horizon;
+            if !untouched {
+                self.scan_far();
+            }
+        }
+        false
+    }
+
+    /// The width at which windows would have held [`TARGET`] of the events executed since these were laid.
+    fn executed_width(&self) -> u64 {
+        let span = self.last.time.since(self.laid.time).as_ps();
+        let executed = self.laid.opened + self.laid.crowded;
+        let width = u128::from(span) * self.laid.target as u128 / u128::from(executed.max(1));
+        u64::try_from(width).unwrap_or(u64::MAX)
+    }
+
+    /// Counts a push into a crowded side heap, and lays narrower windows if there have been too many.
+    pub(super) fn note_crowding(&mut self) {
+        self.laid.crowded += 1;
+        if self.laid.crowded > self.laid.len.max(4096) as u64 {
+            let width = self.executed_width();
+            self.gather();
+            self.lay(Some(width));
+        }
+    }
+
+    /// Moves every pending event to the far list.
+    pub(super) fn gather(&mut self) {
+        let far = &mut self.far;
+        let far_min = &mut self.far_min;
+        let mut accept = |slab: &mut Slab<P>, event: Event<P>| {
+            *far_min = (*far_min).min(event.time());
+            slab.append(far, event);
+        };
+        for Reverse(event) in self.side.drain() {
+            accept(&mut self.slab, event);
+        }
+        self.side.shrink_to(SMALL);
+        while !self.run.is_done() {
+            let event = self.run.take(&mut self.slab);
+            accept(&mut self.slab, event);
+        }
+        self.run.retire(&mut self.slab);
+        let chains = self.parts.drain(..).chain([std::mem::take(&mut self.late)]).chain(self.ring.drain(..));
+        for chain in chains {
+            self.slab.consume(chain, &mut accept);
+        }
+    }
+
+    /// The first window from `next` on that holds an event; there must be one.
+    pub(super) fn next_occupied(&self) -> u64 {
+        let first = slot_of(self.next, self.ring.len());
+        let words = self.occupied.len();
+        let mut word = first / 64;
+        let mut bits = self.occupied[word] & (u64::MAX << (first % 64));
+        for _ in 0..=words {
+            if bits != 0 {
+                let slot = word * 64 + bits.trailing_zeros() as usize;
+                return self.next + (slot.wrapping_sub(first) & (self.ring.len() - 1)) as u64;
+            }
+            word = (word + 1) & (words - 1);
+            bits = self.occupied[word];
+        }
+        unreachable!("events are in no window, and not far either")
+    }
+
+    /// Takes `window` out of the ring.
+    pub(super) fn take_window(&mut self, window: u64) -> Chain {
+        let slot = slot_of(window, self.ring.len());
+        self.next = window + 1;
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        let chain = std::mem::take(&mut self.ring[slot]);
+        self.laid.windows += 1;
+        self.laid.opened += chain.len() as u64;
+        self.laid.opened_since_scan += chain.len() as u64;
+        chain
+    }
+
+    /// Splits a crowded part of a window into smaller ones, by the first level of the order at which its events differ.
+    pub(super) fn split(&mut self, part: Chain) {
+        for level in LEVELS {
+            let keys = self.slab.events(part).map(|event| level_of(event, level));
+            let (min, max) = keys.fold((u64::MAX, 0), |(min, max), key| (min.min(key), max.max(key)));
+            if min < max {
+                let most = (part.len() / TARGET).next_power_of_two().min(PARTS_MAX);
+                let bits = u64::BITS - (max - min).leading_zeros();
+                let shift = bits.saturating_sub(most.ilog2());
+                let mut into = vec![Chain::default(); ((max - min) >> shift) as usize + 1];
+                self.slab.consume(part, |slab, event| {
+                    slab.append(&mut into[((level_of(&event, level) - min) >> shift) as usize], event);
+                });
+                self.parts.extend(into.into_iter().rev().filter(|chain| !chain.is_empty()));
+                return;
+            }
+        }
+        // All are equal, which two events of one run never are; equals may go in any order.
+        let mut cut = Chain::default();
+        let mut parts = Vec::new();
+        self.slab.consume(part, |slab, event| {
+            if cut.len() == TARGET {
+                parts.push(std::mem::take(&mut cut));
+            }
+            slab.append(&mut cut, event);
+        });
+        parts.push(cut);
+        self.parts.extend(parts);
+    }
+}
+
+/// Windows in the ring for each [`TARGET`] pending events, rounded to a power of two.
+const RING_SPAN: usize = 4;
+/// The share of the sample, one in so many, that tells how densely the first events lie.
+const FRONT: usize = 16;

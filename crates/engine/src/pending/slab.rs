@@ -1,0 +1,178 @@
+//! Where waiting events lie: chunks of sixteen, linked into chains.
+//!
+//! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million
+//! events in little more than the events' own size, and none ever has to be copied because it grew.
+
+use parades_core::event::Event;
+
+/// Events in a chunk.
+pub(super) const CHUNK: usize = 8;
+
+/// The end of the list of free chunks.
+const NONE: u32 = u32::MAX;
+
+/// Fewer chunks than this, so that the length of a chain fits its 32 bits.
+const CHUNKS_MAX: usize = (u32::MAX as usize) / CHUNK;
+
+/// Events in no particular order. Only the chunk at the head may be partly filled; the rest hold [`CHUNK`] each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chain {
+    head: u32,
+    len: u32,
+}
+
+impl Chain {
+    /// How many events it holds.
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether it holds none.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+type Chunk<P> = [Option<Event<P>>; CHUNK];
+
+/// The chunks of every chain of one pending set.
+#[derive(Debug)]
+pub(super) struct Slab<P> {
+    chunks: Vec<Chunk<P>>,
+    /// For each chunk, the one after it in its chain or in the list of free chunks.
+    next: Vec<u32>,
+    free: u32,
+    /// Events written into a chain so far: what the complexity of a run is judged by in tests.
+    written: u64,
+}
+
+impl<P> Slab<P> {
+    pub(super) fn new() -> Slab<P> {
+        Slab { chunks: Vec::new(), next: Vec::new(), free: NONE, written: 0 }
+    }
+
+    /// Adds `event` to `chain`.
+    #[inline]
+    pub(super) fn append(&mut self, chain: &mut Chain, event: Event<P>) {
+        let slot = chain.len() % CHUNK;
+        if slot == 0 {
+            chain.head = self.take_chunk(chain.head);
+        }
+        debug_assert!(self.chunks[chain.head as usize][slot].is_none(), "an event would be overwritten");
+        self.chunks[chain.head as usize][slot] = Some(event);
+        chain.len += 1;
+        if cfg!(debug_assertions) {
+            self.written += 1;
+        }
+    }
+
+    /// An empty chunk that is followed by `next`.
+    #[inline]
+    fn take_chunk(&mut self, next: u32) -> u32 {
+        if self.free == NONE {
+            self.grow();
+        }
+        let chunk = self.free;
+        self.free = std::mem::replace(&mut self.next[chunk as usize], next);
+        chunk
+    }
+
+    /// Makes room for a sixteenth more: doubling would leave up to half of the room unused.
+    #[cold]
+    fn grow(&mut self) {
+        let old = self.chunks.len();
+        let more = (old / 16).max(8);
+        assert!(old + more < CHUNKS_MAX, "fewer than 2^32 events can be pending on one worker");
+        self.chunks.reserve_exact(more);
+        self.next.reserve_exact(more);
+        for chunk in (old..old + more).rev() {
+            self.next.push(self.free);
+            #[expect(clippy::cast_possible_truncation, reason = "below CHUNKS_MAX")]
+            let chunk = chunk as u32;
+            self.free = chunk;
+        }
+        // The list was threaded from its last chunk backwards, the links were pushed forwards.
+        self.next[old..].reverse();
+        self.chunks.resize_with(old + more, || [const { None }; CHUNK]);
+    }
+
+    /// Hands back a chunk whose events have all been taken.
+    #[inline]
+    pub(super) fn free_chunk(&mut self, chunk: u32) {
+        debug_assert!(self.chunks[chunk as usize].iter().all(Option::is_none), "a chunk was freed with events in it");
+        self.next[chunk as usize] = std::mem::replace(&mut self.free, chunk);
+    }
+
+    /// The chunks of `chain`, each with how many events it holds.
+    #[inline]
+    pub(super) fn chunks(&self, chain: Chain) -> impl Iterator<Item = (u32, usize)> {
+        let mut chunk = chain.head;
+        let mut left = chain.len();
+        std::iter::from_fn(move || {
+            let fill = left.checked_sub(1)? % CHUNK + 1;
+            let this = (chunk, fill);
+            left -= fill;
+            chunk = self.next[chunk as usize];
+            Some(this)
+        })
+    }
+
+    /// The events of `chain`.
+    pub(super) fn events(&self, chain: Chain) -> impl Iterator<Item = &Event<P>> {
+        self.chunks(chain).flat_map(|(chunk, _)| self.chunk(chunk))
+    }
+
+    /// The events that are still in `chunk`.
+    #[inline]
+    pub(super) fn chunk(&self, chunk: u32) -> impl Iterator<Item = &Event<P>> {
+        self.chunks[chunk as usize].iter().flatten()
+    }
+
+    /// The slots of `chunk`.
+    #[inline]
+    pub(super) fn slots(&self, chunk: u32) -> &[Option<Event<P>>; CHUNK] {
+        &self.chunks[chunk as usize]
+    }
+
+    /// The event at `slot` of `chunk`, which must be there.
+    #[inline]
+    pub(super) fn get(&self, chunk: u32, slot: usize) -> &Event<P> {
+        self.chunks[chunk as usize][slot].as_ref().expect("an event that waits is in its slot")
+    }
+
+    /// Takes the event at `slot` of `chunk`, which must be there.
+    #[inline]
+    pub(super) fn take(&mut self, chunk: u32, slot: usize) -> Event<P> {
+        self.chunks[chunk as usize][slot].take().expect("an event that waits is in its slot")
+    }
+
+    /// Takes every event of `chain` and hands it to `accept`, which may append it to another; chunks are free as soon as they are
+    /// empty, so that moving a million events needs no room for a million more.
+    #[inline]
+    pub(super) fn consume(&mut self, chain: Chain, mut accept: impl FnMut(&mut Slab<P>, Event<P>)) {
+        let mut chunk = chain.head;
+        let mut left = chain.len();
+        while let Some(last) = left.checked_sub(1) {
+            let fill = last % CHUNK + 1;
+            for slot in 0..fill {
+                let event = self.take(chunk, slot);
+                accept(self, event);
+            }
+            left -= fill;
+            let after = self.next[chunk as usize];
+            self.free_chunk(chunk);
+            chunk = after;
+        }
+    }
+
+    /// How many events have been written into chains; counted where assertions are on.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    pub(super) fn allocated_bytes(&self) -> usize {
+        self.chunks.capacity() * size_of::<Chunk<P>>() + self.next.capacity() * size_of::<u32>()
+    }
+}

@@ -1,0 +1,195 @@
+//! `sequential`: one pending event set, the definition of the right answer.
+//!
+//! *Idea.* Take the least event, execute it, put what it sent into the pending set; stop before the next global event, let that
+//! happen, go on.
+//!
+//! *Invariants.* Events are executed in the order of [`parades_core::event::Event`]: by instant, then LP, then key. So the first error is the least one, and the
+//! trace comes out in order.
+//!
+//! *Read next*: [`crate::pending`], which finds the least event.
+
+use crate::pending::{PendingSet, WindowedPending};
+use parades_core::effects::Effects;
+use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::event::{Event, LpId};
+use parades_core::global::GlobalQueue;
+use parades_core::lp::{Execution, Lp};
+use parades_core::metrics::Metrics;
+use parades_core::model::Model;
+use parades_core::run::{Finished, Outcome, RunOptions, conclude};
+use parades_core::time::{Delay, Time};
+use parades_core::world::World;
+use parades_raw::prefetch::prefetch;
+
+/// Events between two looks at the outside: progress, the wish to stop, memory.
+const EVENTS_PER_POLL: u64 = 1 << 14;
+/// How many events ahead of its execution the LP of an event is fetched into the cache.
+const PREFETCH_DISTANCE: usize = 6;
+
+/// Runs `model` event by event.
+///
+/// # Errors
+///
+/// The least error of the run, and what the model finds wrong at its end.
+pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+    run_on::<M, WindowedPending<M::Message>>(model, options)
+}
+
+/// Runs `model` on a pending set of the caller's choice; [`run`] takes the fastest.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_on<M: Model, Q: PendingSet<M::Message>>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+    let mut run = Sequential::<M, Q>::start(model, options)?;
+    loop {
+        run.bound = run.next_global().min(run.until);
+        run.execute_before_bound()?;
+        run.execute_globals()?;
+        if run.bound >= run.until || run.globals.stopped() {
+            return run.conclude();
+        }
+    }
+}
+
+/// A run under way.
+struct Sequential<'a, M: Model, Q> {
+    model: &'a M,
+    world: World,
+    options: RunOptions<'a>,
+    lps: Vec<Lp<M::State>>,
+    pending: Q,
+    globals: GlobalQueue<M>,
+    effects: Effects<M>,
+    metrics: Metrics,
+    events: u64,
+    /// Events before this time may be executed: the next global event, or the end.
+    bound: Time,
+    /// The end; earlier than the options say once the run is stopped by hand.
+    until: Time,
+}
+
+impl<'a, M: Model, Q: PendingSet<M::Message>> Sequential<'a, M, Q> {
+    fn start(model: &'a M, options: RunOptions<'a>) -> Result<Self, Error> {
+        let world = World::new(model, &options)?;
+        let until = options.until;
+        let mut run = Sequential {
+            lps: Vec::with_capacity(world.lps() as usize),
+            model,
+            world,
+            pending: Q::default(),
+            globals: GlobalQueue::new(model),
+            effects: Effects::new(),
+            metrics: model.metrics(),
+            events: 0,
+            bound: Time::ZERO,
+            until,
+            options,
+        };
+        for id in (0..run.world.lps()).map(LpId) {
+            let lp = Lp::start(model, &run.world, id, &mut run.effects);
+            run.commit(id, None)?;
+            run.lps.push(lp.expect("an LP that failed to start has ended the run"));
+        }
+        Ok(run)
+    }
+
+    fn next_global(&self) -> Time {
+        self.globals.next_time().unwrap_or(Time::MAX)
+    }
+
+    /// Executes every event before the bound, in order.
+    fn execute_before_bound(&mut self) -> Result<(), Error> {
+        while let Some(event) = self.pending.pop_before(self.bound) {
+            if let Some(id) = self.pending.upcoming(PREFETCH_DISTANCE) {
+                prefetch(&self.lps[id.index()]);
+            }
+            let lp = &mut self.lps[event.receiver.index()];
+            let execution = lp.execute(self.model, &self.world, &event, &mut self.effects);
+            self.commit(event.receiver, Some((&event, execution)))?;
+        }
+        Ok(())
+    }
+
+    /// Makes what an execution did take effect.
+    #[inline(always)]
+    fn commit(&mut self, lp: LpId, executed: Option<(&Event<M::Message>, Execution)>) -> Result<(), Error> {
+        if self.effects.beyond_sends {
+            self.commit_beyond_sends(lp, executed.map(|(event, _)| event))?;
+        }
+        for event in self.effects.sends.drain(..) {
+            self.pending.push(event);
+        }
+        if let Some((event, Execution::Done)) = executed {
+            self.events += 1;
+            if self.options.tracer.is_some() {
+                self.trace(event)?;
+            }
+            if self.events % EVENTS_PER_POLL == 0 {
+                self.poll(event.time())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Metrics, requests of controllers, failures.
+    #[cold]
+    #[inline(never)]
+    fn commit_beyond_sends(&mut self, lp: LpId, event: Option<&Event<M::Message>>) -> Result<(), Error> {
+        let effects = &mut self.effects;
+        if let Some(kind) = effects.failure.take() {
+            let (instant, key) = event.map_or_else(Default::default, |event| (event.instant(), Some(event.key())));
+            return Err(Error::at(kind, Place { instant, lp: Some(lp), event: key }));
+        }
+        effects.samples.drain(..).for_each(|sample| self.metrics.apply(lp, &sample));
+        for request in effects.requests.drain(..) {
+            self.bound = self.bound.min(request.key.instant.time);
+            self.globals.add(request);
+        }
+        effects.beyond_sends = false;
+        Ok(())
+    }
+
+    fn trace(&mut self, event: &Event<M::Message>) -> Result<(), Error> {
+        let Some(tracer) = &mut self.options.tracer else { return Ok(()) };
+        let written = tracer.record(event, &self.effects.notes);
+        self.effects.notes.clear();
+        written.map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
+    }
+
+    /// Looks at the outside. A run stopped by hand ends just after the time it has reached.
+    #[cold]
+    fn poll(&mut self, time: Time) -> Result<(), Error> {
+        if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
+            self.until = self.until.min(time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX));
+            self.bound = self.bound.min(self.until);
+        }
+        let (limit, needed) = (self.options.memory_limit.unwrap_or(u64::MAX), self.pending.allocated_bytes() as u64);
+        if needed > limit {
+            return Err(Error::new(ErrorKind::Memory { limit, needed }));
+        }
+        Ok(())
+    }
+
+    /// Executes the global events at the bound.
+    fn execute_globals(&mut self) -> Result<(), Error> {
+        let lps = &mut self.lps;
+        let mut each = |visit: &mut dyn FnMut(LpId, &mut Lp<M::State>)| {
+            lps.iter_mut().enumerate().for_each(|(index, lp)| visit(LpId::from_index(index), lp));
+        };
+        let world = (self.model, &mut self.world);
+        self.globals.execute_at(self.bound, world, &mut each, &mut self.effects, &mut self.metrics)?;
+        self.effects.sends.drain(..).for_each(|event| self.pending.push(event));
+        Ok(())
+    }
+
+    fn conclude(self) -> Result<Outcome, Error> {
+        let Sequential { model, options, lps, mut pending, globals, metrics, events, bound: end, .. } = self;
+        if let Some(control) = options.control {
+            control.poll(end, events);
+        }
+        let engine_stats = vec![("pending_bytes", pending.allocated_bytes() as f64)];
+        let pending = pending.drain().collect();
+        conclude(model, &options, lps.iter(), Finished { events, end, metrics, pending, globals, engine_stats })
+    }
+}
