@@ -1,1 +1,62 @@
-fn main() {}
+//! The `parades` command: parse, build, run, print; nothing else.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod bench;
+mod compare;
+mod diff;
+mod engines;
+mod failure;
+mod interrupt;
+mod list;
+mod machine;
+mod plan;
+mod progress;
+mod report;
+mod run;
+
+use arguments::{Arguments, Command};
+use clap::{CommandFactory, Parser};
+use failure::Failure;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    failure::keep_panics_quiet();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::usage(&error),
+    };
+    match std::panic::catch_unwind(|| execute(arguments.command)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => failure::defect(),
+    }
+}
+
+fn execute(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Diff(arguments) => diff::diff(&arguments),
+        Command::List { engines } => list::list(engines),
+        Command::Show(arguments) => list::show(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "parades", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+/// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
+fn print(text: &str) -> Result<ExitCode, Failure> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::simulation(format!("standard output cannot be written: {error}; make room, or write elsewhere")))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -23,7 +23,7 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`parameter`], then [`values`], [`scenario`] and [`mod@write`]; [`units`] and [`error`] serve them all.
+//! *Read next*: [`parameter`], then [`value`], [`values`], [`scenario`] and [`mod@write`]; [`units`] and [`error`] serve them all.
 
 #![forbid(unsafe_code)]
 
@@ -33,12 +33,14 @@ mod number;
 pub mod parameter;
 pub mod scenario;
 pub mod units;
+pub mod value;
 pub mod values;
 pub mod write;
 
 pub use error::{ConfigError, Place, Spot};
 pub use nearest::nearest;
-pub use parameter::{Json, Kind, Parameter, Value};
+pub use parameter::{Kind, Parameter};
 pub use scenario::{ScenarioFile, Settings};
+pub use value::{Json, Value};
 pub use values::Values;
 pub use write::write_scenario;

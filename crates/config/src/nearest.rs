@@ -32,18 +32,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// The help for an unknown word: the nearest candidate, or where none is near, all of them.
-pub(crate) fn suggestion<'a>(
-    word: &str,
-    all: &str,
-    candidates: impl IntoIterator<Item = &'a str> + Clone,
-) -> String {
-    if let Some(near) = nearest(word, candidates.clone()) {
-        return format!("did you mean `{near}`?");
-    }
-    match list(candidates, "and") {
-        names if names.is_empty() => format!("{all} are none"),
-        names => format!("{all} are {names}"),
+/// The help for an unknown key: the nearest one, or where none is near, all of them.
+pub(crate) fn suggestion<'a>(key: &str, keys: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match (nearest(key, keys.clone()), list(keys, "and")) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, keys) if keys.is_empty() => "it has none".to_owned(),
+        (None, keys) => format!("its keys are {keys}"),
     }
 }
 

@@ -15,10 +15,12 @@
 //!
 //! *Read next*: [`mod@crate::write`], the other direction.
 
-use crate::error::{ConfigError, Place, Source, quoted};
+use crate::error::{ConfigError, Place, Source, quoted, visible};
+use crate::nearest::{list, nearest};
 use crate::number::Number;
-use crate::parameter::{Kind, Parameter, Value};
-use crate::units::{DURATION, MIB, RATE, SIZE};
+use crate::parameter::{Kind, Parameter};
+use crate::units::{DURATION, MIB, Quantity, RATE, SIZE};
+use crate::value::Value;
 use crate::values::Values;
 use parades_core::time::{Delay, Time};
 use std::fs::File;
@@ -28,8 +30,8 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The largest scenario file, in bytes. It bounds what a mistaken path can cost, since the parser needs many times the file.
-pub const FILE_BYTES_MAX: u64 = 16 * MIB;
+/// The largest scenario file, in bytes. The parser needs up to a hundred bytes for each, so this bounds what a mistaken path costs.
+pub const FILE_BYTES_MAX: u64 = MIB;
 
 /// The keys that a scenario file may have above its `[parameters]`. Only `scenario` is required; the defaults of the others are
 /// never read, because [`Settings`] first asks whether a key is set.
@@ -108,7 +110,7 @@ impl ScenarioFile {
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             let help = "check that it is the file you meant";
-            return Err(whole_file("is larger than 16 MiB, too large for a scenario".to_owned())
+            return Err(whole_file("is larger than 1 MiB, too large for a scenario".to_owned())
                 .with_help(help));
         }
         match String::from_utf8(bytes) {
@@ -130,6 +132,8 @@ impl ScenarioFile {
     ///
     /// On malformed TOML, an unknown key above `[parameters]`, a setting of the wrong type or out of range, or no `scenario`.
     pub fn parse(path: &Path, text: String) -> Result<ScenarioFile, ConfigError> {
+        // Editors put a byte order mark there, which no column should count.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let source = Source::new(path, text);
         let (settings, parameters) = sort(&source)?;
         if !settings.is_set("scenario") {
@@ -225,7 +229,8 @@ impl Given {
         match self {
             Given::Number(_) => "a number",
             Given::Text(_) => "text in quotes",
-            Given::Boolean(_) => "`true` or `false`",
+            Given::Boolean(true) => "`true`",
+            Given::Boolean(false) => "`false`",
             Given::Other(noun) => noun,
         }
     }
@@ -249,7 +254,9 @@ fn sort(source: &Source) -> Result<(Values, Vec<Assignment>), ConfigError> {
                 let spot = source.spot(assignment.value_span);
                 return Err(ConfigError::new(message).with_help(help).at(Place::Spot(spot)));
             }
-            _ => assignment.set(source, &mut settings)?,
+            _ => assignment
+                .set(source, &mut settings)
+                .map_err(|error| misplaced(&assignment.key, error))?,
         }
     }
     Ok((settings, parameters))
@@ -279,10 +286,10 @@ fn given(value: &Spanned<DeValue<'_>>) -> Given {
         DeValue::Integer(integer) if integer.radix() == 10 => {
             Given::Number(integer.as_str().to_owned())
         }
-        DeValue::Integer(integer) => match u64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number) => Given::Number(number.to_string()),
-            Err(_) => Given::Other("a number above 2^64"),
-        },
+        DeValue::Integer(integer) => {
+            let number = u128::from_str_radix(integer.as_str(), integer.radix());
+            Given::Number(number.map_or_else(|_| integer.to_string(), |number| number.to_string()))
+        }
         DeValue::Float(float) => Given::Number(float.as_str().to_owned()),
         DeValue::Boolean(boolean) => Given::Boolean(*boolean),
         DeValue::Datetime(_) => Given::Other("a date"),
@@ -291,25 +298,54 @@ fn given(value: &Spanned<DeValue<'_>>) -> Given {
     }
 }
 
+/// The error of a key above `[parameters]`, which may be one that belongs below.
+fn misplaced(key: &str, error: ConfigError) -> ConfigError {
+    let mut known = SETTINGS.iter().map(Parameter::key);
+    if known.any(|known| known == key)
+        || nearest(key, SETTINGS.iter().map(Parameter::key)).is_some()
+    {
+        return error;
+    }
+    let known = list(SETTINGS.iter().map(Parameter::key), "and");
+    error.with_help(format!(
+        "the scenario's own keys belong below `[parameters]`; above it stand {known}"
+    ))
+}
+
 /// The error of text that is not TOML.
 fn malformed(source: &Source, error: &toml::de::Error) -> ConfigError {
     let spot = source.spot(error.span().unwrap_or(0..0));
     let line = spot.source_line.clone().unwrap_or_default();
-    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    let message = visible(&error.message().replace('\n', ", "));
+    let (message, help) = match message.as_str() {
+        // A bare word, or nothing at all, where a value belongs.
+        said if said.starts_with("string values must be quoted") => match assignment(&line) {
+            Some((_, "")) => ("there is no value", None),
+            _ => ("text, and a value with its unit, needs quotes", unquoted(&line)),
+        },
+        said if said.contains("recurs") => ("nested too deeply", None),
+        said => (said, None),
+    };
     let error = ConfigError::new(format!("malformed TOML: {message}")).at(Place::Spot(spot));
-    match unquoted(&line) {
-        Some(right) => error
-            .with_help(format!("text and values with a unit stand in quotes: {}", quoted(&right))),
+    match help {
+        Some(help) => error.with_help(help),
         None => error,
     }
 }
 
-/// The commonest mistake, a value with a unit but without quotes, put right: `until = "10s"` for `until = 10s`.
-fn unquoted(line: &str) -> Option<String> {
+/// The key and the value of a line, whose value is no text and holds no `#`.
+fn assignment(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once('=')?;
-    let value = value.split('#').next()?.trim();
-    let (_, unit) = Number::read(value)?;
-    let known =
-        [&DURATION, &SIZE, &RATE].iter().any(|quantity| quantity.base_of(unit.trim()).is_some());
-    known.then(|| format!("{} = \"{value}\"", key.trim()))
+    Some((key.trim(), value.split('#').next()?.trim()))
+}
+
+/// How the line should be: `` write `until = "10s"` `` for `until = 10s`.
+fn unquoted(line: &str) -> Option<String> {
+    let (key, value) = assignment(line)?;
+    let has_unit = |quantity: &&Quantity| {
+        Number::read(value).is_some_and(|(_, unit)| quantity.base_of(unit.trim()).is_some())
+    };
+    let is_word = value.chars().all(|c| c.is_alphanumeric() || "_-./%".contains(c));
+    (is_word || [&DURATION, &SIZE, &RATE].iter().any(has_unit))
+        .then(|| format!("write {}", quoted(&format!("{key} = \"{value}\""))))
 }

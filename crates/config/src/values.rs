@@ -2,7 +2,8 @@
 
 use crate::error::{ConfigError, Place, Spot, quoted};
 use crate::nearest::suggestion;
-use crate::parameter::{Parameter, Value};
+use crate::parameter::Parameter;
+use crate::value::Value;
 use parades_core::time::Delay;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ impl Values {
                     first.parameter.key(),
                     first.value
                 ),
-                None => format!("{} has no keys", self.owner),
+                None => format!("{} has none anyway", self.owner),
             };
             return Err(error.with_help(help).at(place()));
         };
@@ -262,7 +263,7 @@ impl Values {
     pub(crate) fn unknown(&self, key: &str) -> ConfigError {
         let keys = self.entries.iter().map(|entry| entry.parameter.key());
         ConfigError::new(format!("{} has no key {}", self.owner, quoted(key)))
-            .with_help(suggestion(key, "its keys", keys))
+            .with_help(suggestion(key, keys))
     }
 
     fn other_kind(&self, key: &str, kind: &str) -> ! {

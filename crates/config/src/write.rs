@@ -1,8 +1,9 @@
 //! Writing a scenario as a file that one can edit and run.
 
-use crate::parameter::{Parameter, Value};
+use crate::parameter::Parameter;
 use crate::scenario::Settings;
 use crate::units::format_time;
+use crate::value::Value;
 use crate::values::Values;
 use std::fmt::Write;
 

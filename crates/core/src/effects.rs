@@ -58,9 +58,7 @@ impl<M: Model> Effects<M> {
     /// Takes up a panic of the model's.
     #[cold]
     pub(crate) fn panicked(&mut self, panic: &(dyn Any + Send)) {
-        let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
-        let message = text.unwrap_or_else(|| "with something that is no text".into());
-        self.failure.get_or_insert(ErrorKind::Panic(message));
+        self.failure.get_or_insert_with(|| ErrorKind::of_panic(panic));
         self.beyond_sends = true;
     }
 

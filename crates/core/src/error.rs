@@ -2,6 +2,7 @@
 
 use crate::event::{EventKey, LpId};
 use crate::time::{Delay, Instant};
+use std::any::Any;
 use std::fmt;
 
 /// Why a run ended without its result. After any of these the run cannot go on; what was committed before it stands.
@@ -48,6 +49,15 @@ pub enum ErrorKind {
         /// What they took, in bytes, when the run gave up.
         needed: u64,
     },
+}
+
+impl ErrorKind {
+    /// What a panic of the model's says.
+    #[cold]
+    pub fn of_panic(panic: &(dyn Any + Send)) -> ErrorKind {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+        ErrorKind::Panic(text.unwrap_or_else(|| "with something that is no text".into()))
+    }
 }
 
 /// Where in a run: the LP, and the event that it was executing.

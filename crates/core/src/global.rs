@@ -16,6 +16,7 @@ use crate::time::{Delay, Instant, Time};
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A kind of global event of the model `M`.
 pub trait Global<M: Model>: Clone + Send + Debug + 'static {
@@ -227,8 +228,8 @@ impl<M: Model> GlobalQueue<M> {
                     let summary = visit_all((model, world, key, &global), lps, effects, metrics)?;
                     let mut ctx =
                         GlobalContext { now: time, world, metrics, sends: &mut effects.sends, queue: self, failure: None };
-                    global.act(model, summary, &mut ctx);
-                    if let Some(kind) = ctx.failure {
+                    let acted = guarded(|| global.act(model, summary, &mut ctx));
+                    if let Some(kind) = ctx.failure.or(acted.err()) {
                         return Err(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
                     }
                 }
@@ -236,6 +237,11 @@ impl<M: Model> GlobalQueue<M> {
         }
         Ok(())
     }
+}
+
+/// Runs a part of the model; a panic in it is a failure like any other.
+fn guarded<T>(part: impl FnOnce() -> T) -> Result<T, ErrorKind> {
+    catch_unwind(AssertUnwindSafe(part)).map_err(|panic| ErrorKind::of_panic(panic.as_ref()))
 }
 
 /// Visits every LP and folds what the visits bring back.
@@ -259,7 +265,13 @@ fn visit_all<M: Model>(
         effects.samples.iter().for_each(|sample| metrics.apply(id, sample));
         effects.clear_beyond_sends();
         summary = match (summary.take(), of_this) {
-            (Some(left), Some(right)) => Some(global.fold(left, right)),
+            (Some(left), Some(right)) => match guarded(|| global.fold(left, right)) {
+                Ok(summary) => Some(summary),
+                Err(kind) => {
+                    failed = Some(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
+                    return;
+                }
+            },
             (None, first) => first,
             (left, None) => left,
         };

@@ -83,10 +83,15 @@ impl<S> Lp<S> {
         event: &Event<M::Message>,
         effects: &mut Effects<M>,
     ) -> Execution {
-        self.execute_by(world, event, effects, |state, ctx| model.handle(state, &event.body, ctx))
+        let execution = self.execute_by(world, event, effects, |state, ctx| model.handle(state, &event.body, ctx));
+        if execution == Execution::Done {
+            world.watch_rounds(event.instant(), event.receiver);
+        }
+        execution
     }
 
-    /// Executes an event so that [`Lp::undo`] can take it back. The effects must be [`Effects::undoable`].
+    /// Executes an event so that [`Lp::undo`] can take it back. The effects must be [`Effects::undoable`]. Whoever commits it calls
+    /// [`World::watch_rounds`] then.
     pub fn execute_undoable<M: Restorable<State = S>>(
         &mut self,
         model: &M,
@@ -97,11 +102,12 @@ impl<S> Lp<S> {
         let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
         let rng = rng.clone();
         let mut log = UndoLog::default();
+        let timers = effects.timer_undo.as_mut().expect("effects of an engine that rolls back are undoable");
+        timers.clear(); // A start-up or a visit leaves records too, and is never taken back.
         let execution = self.execute_by(world, event, effects, |state, ctx| {
             model.handle_undoable(state, &event.body, ctx, &mut log);
         });
-        let timers = effects.timer_undo.as_mut().expect("effects of an engine that rolls back are undoable");
-        let timers = std::mem::take(timers);
+        let timers = effects.timer_undo.as_mut().map(std::mem::take).unwrap_or_default();
         (execution, Undo { rng, sequence, digest, last, timers, model: log })
     }
 
@@ -136,9 +142,6 @@ impl<S> Lp<S> {
             }
         }
         self.kernel.last = now.time;
-        if now.round > 0 {
-            world.watch_rounds(now, event.receiver);
-        }
         if world.digest {
             self.kernel.digest.event(event);
         }

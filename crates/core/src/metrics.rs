@@ -21,6 +21,7 @@ mod per_lp;
 mod series;
 mod stats;
 mod steady;
+mod sums;
 mod table;
 mod tally;
 mod unit;

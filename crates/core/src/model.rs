@@ -308,6 +308,9 @@ impl<'a, M: Model> Context<'a, M> {
         if !self.world.is_controller(self.id) {
             return self.no_channel("it asked for a global event without being declared a controller".into());
         }
+        if self.phase == Phase::Visit {
+            return self.no_channel("it asked for a global event while visited by one, which alone may schedule another then".into());
+        }
         if let Some(key) = self.next_key(self.id, self.world.controllers().delay) {
             self.effects.requests.push(Request { key, global });
             self.effects.beyond_sends = true;
@@ -333,7 +336,7 @@ impl<'a, M: Model> Context<'a, M> {
         } else if self.now.round < self.world.round_limit {
             Instant { time: self.now.time, round: self.now.round + 1 }
         } else {
-            return self.failed(self.world.too_many_rounds(self.now.time, self.id, receiver));
+            return self.failed(self.world.too_many_rounds(self.id, receiver));
         };
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;

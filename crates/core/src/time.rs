@@ -139,6 +139,9 @@ impl Delay {
     #[inline]
     pub fn serialisation(bytes: u64, bits_per_second: u64) -> Delay {
         assert!(bits_per_second > 0, "a link's rate must be positive");
+        if let Some(bit_ps) = bytes.checked_mul(8 * PS_PER_S) {
+            return Delay(bit_ps.div_ceil(bits_per_second)); // Up to 2.3 MB: all packets.
+        }
         let bit_ps = u128::from(bytes) * 8 * u128::from(PS_PER_S);
         Delay(u64::try_from(bit_ps.div_ceil(u128::from(bits_per_second))).unwrap_or(u64::MAX))
     }

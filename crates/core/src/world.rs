@@ -1,7 +1,7 @@
 //! What all LPs of a run share and may read: how many there are, the seeds, the channels.
 
 use crate::channel::{Channels, Port};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Place};
 use crate::event::{LpId, Sender};
 use crate::model::Model;
 use crate::run::RunOptions;
@@ -107,20 +107,29 @@ impl World {
         }
     }
 
-    /// Notes that `lp` executes an event at `instant`, if that is close to the bound on rounds.
+    /// Notes that `lp` executes an event at `instant` for good, if that is close to the bound on rounds. Engines that roll back call it
+    /// at commit; the others need not, as [`crate::lp::Lp::execute`] does.
     #[inline]
-    pub(crate) fn watch_rounds(&self, instant: Instant, lp: LpId) {
-        if instant.round.saturating_add(WATCHED_ROUNDS) > self.round_limit && instant.round > 0 {
+    pub fn watch_rounds(&self, instant: Instant, lp: LpId) {
+        // Not at the bound itself, where engines differ in how many LPs they have executed when the first fails.
+        if instant.round > 0 && instant.round < self.round_limit && instant.round.saturating_add(WATCHED_ROUNDS) > self.round_limit {
             self.late_rounds.lock().expect("no holder of this lock can panic").insert((instant.time, lp));
         }
     }
 
-    /// The error of a zero-delay loop at `time`.
-    pub(crate) fn too_many_rounds(&self, time: Time, sender: LpId, receiver: LpId) -> ErrorKind {
+    /// The failure of an LP that sends beyond the bound on rounds.
+    pub(crate) fn too_many_rounds(&self, sender: LpId, receiver: LpId) -> ErrorKind {
+        ErrorKind::Rounds { limit: self.round_limit, lps: vec![sender, receiver] }
+    }
+
+    /// The error of an execution that failed, made once everything before `place` has been executed for good: only then are the LPs of
+    /// a loop of zero delays known, alike on every engine.
+    pub fn error_at(&self, kind: ErrorKind, place: Place) -> Error {
+        let ErrorKind::Rounds { limit, lps } = kind else { return Error::at(kind, place) };
         let watched = self.late_rounds.lock().expect("no holder of this lock can panic");
-        let of_this_time = watched.iter().filter(|(at, _)| *at == time).map(|&(_, lp)| lp);
-        let lps: BTreeSet<LpId> = of_this_time.chain([sender, receiver]).collect();
-        ErrorKind::Rounds { limit: self.round_limit, lps: lps.into_iter().take(NAMED_LPS).collect() }
+        let of_this_time = watched.iter().filter(|(time, _)| *time == place.instant.time).map(|&(_, lp)| lp);
+        let lps: BTreeSet<LpId> = of_this_time.chain(lps).collect();
+        Error::at(ErrorKind::Rounds { limit, lps: lps.into_iter().take(NAMED_LPS).collect() }, place)
     }
 }
 

@@ -156,11 +156,11 @@ fn run(lps: &[Vec<Recording>], course: &Course) -> Metrics {
     // Merge at random into each other, and then what is left into the first.
     let mut workers: Vec<Option<Metrics>> = workers.into_iter().map(Some).collect();
     for &(into, from) in &course.merges {
-        if into != from && workers[into].is_some() {
-            if let Some(other) = workers[from].take() {
-                workers[into].as_mut().expect("it was just seen").merge(other);
-            }
+        if into == from || workers[into].is_none() {
+            continue;
         }
+        let other = workers[from].take();
+        workers[into].iter_mut().zip(other).for_each(|(into, other)| into.merge(other));
     }
     workers
         .into_iter()

@@ -49,7 +49,7 @@ impl Delays {
         self.state ^= self.state << 17;
         let step = (self.state >> 54) as usize;
         let (low, high) = (self.quantiles[step], self.quantiles[step + 1]);
-        low + ((u128::from(high.max(low) - low) * u128::from(self.state & 0xFFFF_FFFF)) >> 32) as u64
+        low + ((high.max(low) - low) >> 20) * (self.state & 0xF_FFFF)
     }
 }
 

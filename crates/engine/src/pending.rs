@@ -1,8 +1,29 @@
-//! The pending event set.
+//! The pending event set: what waits to be executed, least first.
+//!
+//! Two implementations pop the same events in the same order. [`HeapPending`] is one binary heap, short enough to be obviously right;
+//! [`WindowedPending`] is 2 to 10 times as fast and is what engines use.
+//!
+//! ```
+//! use parades_core::{event::{Body, Event, EventKey, LpId, Sender}, time::{Instant, Time}};
+//! use parades_engine::pending::{PendingSet, WindowedPending};
+//! let at = |ps| {
+//!     let instant = Instant::at(Time::from_ps(ps));
+//!     Event::new(EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence: ps }, LpId(0), Body::Message(()))
+//! };
+//! let mut pending = WindowedPending::default();
+//! pending.push(at(30));
+//! pending.push(at(10));
+//! assert_eq!(pending.pop_before(Time::from_ps(30)), Some(at(10)));
+//! assert_eq!(pending.pop_before(Time::from_ps(30)), None); // The bound is exclusive.
+//! assert_eq!(pending.next_time(), Some(Time::from_ps(30)));
+//! ```
+//!
+//! *Read next*: [`WindowedPending`]'s file, `windowed.rs`, whose head gives its structure, invariants and cost.
 
 mod heap;
 mod layout;
 mod run;
+mod side;
 mod slab;
 mod windowed;
 
@@ -25,7 +46,7 @@ pub trait PendingSet<P>: Default {
     /// Takes the least event.
     fn pop(&mut self) -> Option<Event<P>>;
 
-    /// When the least event is due.
+    /// When the least event is due. It may first have to be found, which changes nothing that can be seen.
     fn next_instant(&mut self) -> Option<Instant>;
 
     /// The time of the least event.
@@ -41,7 +62,8 @@ pub trait PendingSet<P>: Default {
         self.len() == 0
     }
 
-    /// The receiver of the event that will probably be popped `ahead` pops after the next: a hint of which LP to fetch.
+    /// The receiver of the event that will probably be popped `ahead` pops after the next: a hint of which LP to fetch into the cache.
+    /// `None` where that is not known yet.
     fn upcoming(&self, ahead: usize) -> Option<LpId>;
 
     /// Takes all that is left, in order.

@@ -41,7 +41,16 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Erro
 ///
 /// As [`run`].
 pub fn run_on<M: Model, Q: PendingSet<M::Message>>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-    let mut run = Sequential::<M, Q>::start(model, options)?;
+    run_by::<M, Q, Once>(model, options, Once)
+}
+
+/// Runs `model` with each event executed by `step`.
+pub(crate) fn run_by<M: Model, Q: PendingSet<M::Message>, S: Step<M>>(
+    model: &M,
+    options: RunOptions<'_>,
+    step: S,
+) -> Result<Outcome, Error> {
+    let mut run = Sequential::<M, Q, S>::start(model, options, step)?;
     loop {
         run.bound = run.next_global().min(run.until);
         run.execute_before_bound()?;
@@ -52,8 +61,36 @@ pub fn run_on<M: Model, Q: PendingSet<M::Message>>(model: &M, options: RunOption
     }
 }
 
+/// How an event is executed: once, or once more with checks around it (`rollback_check`).
+pub(crate) trait Step<M: Model> {
+    fn execute(
+        &mut self,
+        lp: &mut Lp<M::State>,
+        of: (&M, &World),
+        event: &Event<M::Message>,
+        effects: &mut Effects<M>,
+    ) -> Result<Execution, Error>;
+}
+
+/// Executes an event once, and that is all.
+struct Once;
+
+impl<M: Model> Step<M> for Once {
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        lp: &mut Lp<M::State>,
+        (model, world): (&M, &World),
+        event: &Event<M::Message>,
+        effects: &mut Effects<M>,
+    ) -> Result<Execution, Error> {
+        Ok(lp.execute(model, world, event, effects))
+    }
+}
+
 /// A run under way.
-struct Sequential<'a, M: Model, Q> {
+struct Sequential<'a, M: Model, Q, S> {
+    step: S,
     model: &'a M,
     world: World,
     options: RunOptions<'a>,
@@ -69,11 +106,12 @@ struct Sequential<'a, M: Model, Q> {
     until: Time,
 }
 
-impl<'a, M: Model, Q: PendingSet<M::Message>> Sequential<'a, M, Q> {
-    fn start(model: &'a M, options: RunOptions<'a>) -> Result<Self, Error> {
+impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
+    fn start(model: &'a M, options: RunOptions<'a>, step: S) -> Result<Self, Error> {
         let world = World::new(model, &options)?;
         let until = options.until;
         let mut run = Sequential {
+            step,
             lps: Vec::with_capacity(world.lps() as usize),
             model,
             world,
@@ -105,7 +143,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>> Sequential<'a, M, Q> {
                 prefetch(&self.lps[id.index()]);
             }
             let lp = &mut self.lps[event.receiver.index()];
-            let execution = lp.execute(self.model, &self.world, &event, &mut self.effects);
+            let execution = self.step.execute(lp, (self.model, &self.world), &event, &mut self.effects)?;
             self.commit(event.receiver, Some((&event, execution)))?;
         }
         Ok(())
@@ -139,7 +177,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>> Sequential<'a, M, Q> {
         let effects = &mut self.effects;
         if let Some(kind) = effects.failure.take() {
             let (instant, key) = event.map_or_else(Default::default, |event| (event.instant(), Some(event.key())));
-            return Err(Error::at(kind, Place { instant, lp: Some(lp), event: key }));
+            return Err(self.world.error_at(kind, Place { instant, lp: Some(lp), event: key }));
         }
         effects.samples.drain(..).for_each(|sample| self.metrics.apply(lp, &sample));
         for request in effects.requests.drain(..) {
@@ -147,6 +185,10 @@ impl<'a, M: Model, Q: PendingSet<M::Message>> Sequential<'a, M, Q> {
             self.globals.add(request);
         }
         effects.beyond_sends = false;
+        // Only an event that is traced takes its notes along.
+        if event.is_none() || self.options.tracer.is_none() {
+            effects.notes.clear();
+        }
         Ok(())
     }
 
@@ -188,7 +230,11 @@ impl<'a, M: Model, Q: PendingSet<M::Message>> Sequential<'a, M, Q> {
         if let Some(control) = options.control {
             control.poll(end, events);
         }
-        let engine_stats = vec![("pending_bytes", pending.allocated_bytes() as f64)];
+        let engine_stats = vec![
+            ("pending_bytes", pending.allocated_bytes() as f64),
+            ("lp_bytes", size_of::<Lp<M::State>>() as f64),
+            ("state_bytes", size_of::<M::State>() as f64),
+        ];
         let pending = pending.drain().collect();
         conclude(model, &options, lps.iter(), Finished { events, end, metrics, pending, globals, engine_stats })
     }

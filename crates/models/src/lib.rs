@@ -2,4 +2,7 @@
 //!
 //! They depend on the contract alone, never on an engine: the compiler proves that they are engine-neutral.
 
+pub mod faulty;
 pub mod phold;
+pub mod queueing;
+pub mod transfer;

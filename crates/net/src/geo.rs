@@ -86,7 +86,8 @@ impl Position {
 
     /// How long light takes to `other` in fibre along the great circle: at most 100.2 ms.
     pub fn fibre_delay(self, other: Position) -> Delay {
-        Delay::from_secs_f64(self.distance_km(other) / FIBRE_KM_PER_S).expect("no two places are 213 days apart")
+        Delay::from_secs_f64(self.distance_km(other) / FIBRE_KM_PER_S)
+            .expect("no two places are 213 days apart")
     }
 }
 
@@ -96,10 +97,9 @@ fn norm([x, y, z]: [f64; 3]) -> f64 {
 }
 
 /// Gives each place that is missing the mean of its neighbours' places; `neighbours[i]` lists those of `i`. It goes in rounds: a round
-/// uses what was known before it, so that the result does not depend on the order in which places are visited. Returns how many
-/// it found. What stays `None` has no path to a known place (or a mean that does not exist).
-pub fn place_by_neighbours(places: &mut [Option<Position>], neighbours: &[Vec<u32>]) -> usize {
-    let mut placed = 0;
+/// uses what was known before it, so that the result does not depend on the order in which places are visited. What stays `None`
+/// has no path to a known place, or its neighbours have no middle.
+pub fn place_by_neighbours(places: &mut [Option<Position>], neighbours: &[Vec<u32>]) {
     let mut fresh: Vec<usize> = (0..places.len()).filter(|&i| places[i].is_some()).collect();
     while !fresh.is_empty() {
         // Only neighbours of what the last round found can be new: the whole costs one look at each link end, not one a round.
@@ -114,15 +114,14 @@ pub fn place_by_neighbours(places: &mut [Option<Position>], neighbours: &[Vec<u3
         let found: Vec<(usize, Position)> = candidates
             .into_iter()
             .filter_map(|j| {
-                let known: Vec<Position> = neighbours[j].iter().filter_map(|&k| places[k as usize]).collect();
+                let known: Vec<Position> =
+                    neighbours[j].iter().filter_map(|&k| places[k as usize]).collect();
                 Some((j, Position::mean(&known)?))
             })
             .collect();
-        placed += found.len();
         fresh = found.iter().map(|&(j, _)| j).collect();
         for (j, place) in found {
             places[j] = Some(place);
         }
     }
-    placed
 }

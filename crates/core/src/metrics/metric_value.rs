@@ -1,6 +1,6 @@
 //! What a metric holds, by its kind.
 
-use super::{Cell, Float, Histogram, Series, Steady, Table, Tally, Value};
+use super::{Cell, Float, Histogram, Series, Steady, Table, Tally, Value, sums};
 use crate::event::LpId;
 
 /// Why a counter cannot overflow.
@@ -137,7 +137,8 @@ impl MetricValue {
             (Steady(steady), Steady(more)) => steady.lps.merge(more.lps),
             (Series(series), Series(more)) => series.lps.merge(more.lps),
             (Table(table), Table(more)) if table.columns == more.columns => {
-                table.lps.merge(more.lps)
+                sums::merge(&mut table.sums, more.sums);
+                table.lps.merge(more.lps);
             }
             (Value(value), Value(more)) => value.lps.merge(more.lps),
             _ => return false,

@@ -2,6 +2,7 @@
 
 use super::Unit;
 use super::per_lp::PerLp;
+use super::sums::Sums;
 
 /// The heading of a table's column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ impl From<&str> for Cell {
 pub struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) lps: PerLp<Vec<Box<[Cell]>>>,
+    /// What the rows are to be made of at the end ([`super::Metrics::add_to_sums`]).
+    pub(super) sums: Sums,
 }
 
 impl Table {

@@ -92,7 +92,7 @@ impl Rng {
 #[cfg(test)]
 mod tests {
     use super::super::ziggurat_tables::TABLES_TEXT;
-    use super::{layer, place, signed_place};
+    use super::{EXPONENTIAL_X, NORMAL_X, Rng, layer, place, signed_place};
     use std::fmt::Write;
 
     /// A falling density with its inverse and the area beyond a point, not normalised: `f(0)` is 1.
@@ -196,6 +196,42 @@ mod tests {
         // Marsaglia and Tsang (2000), section 2: r for 256 layers.
         assert!((exponential[1] - 7.697_117_470_131_487).abs() < 1e-12, "{}", exponential[1]);
         assert!((normal[1] - 3.654_152_885_361_009).abs() < 1e-12, "{}", normal[1]);
+    }
+
+    /// How often the middle of a layer's wedge is kept, against the share of the wedge's height that is under the curve there.
+    fn assert_wedge_is_fair(
+        density: &Density,
+        edges: &[f64; 257],
+        layer: usize,
+        draw: fn(&mut Rng, usize, f64) -> f64,
+    ) {
+        let (edge, next) = (edges[layer], edges[layer + 1]);
+        let x = edge.midpoint(next);
+        let share =
+            ((density.of)(x) - (density.of)(edge)) / ((density.of)(next) - (density.of)(edge));
+        let mut rng = Rng::stream(1, 1);
+        let n = 100_000;
+        let kept = (0..n).filter(|_| draw(&mut rng, layer, x).to_bits() == x.to_bits()).count();
+        let z =
+            (kept as f64 - f64::from(n) * share) / (f64::from(n) * share * (1.0 - share)).sqrt();
+        assert!(
+            z.abs() < 3.29,
+            "{} layer {layer}: z = {z}, critical value 3.29 at the level 1/1000",
+            density.name
+        );
+    }
+
+    #[test]
+    fn wedges_keep_what_is_under_the_curve() {
+        for layer in [1, 2, 64, 128, 200, 254, 255] {
+            assert_wedge_is_fair(
+                &EXPONENTIAL,
+                &EXPONENTIAL_X,
+                layer,
+                Rng::exponential_wedge_or_tail,
+            );
+            assert_wedge_is_fair(&NORMAL, &NORMAL_X, layer, Rng::normal_wedge_or_tail);
+        }
     }
 
     #[test]

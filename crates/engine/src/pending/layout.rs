@@ -1,24 +1,40 @@
 //! How wide the windows are, and when that is decided anew.
+//!
+//! Laying windows moves every pending event once. It happens when the ring has run empty, and then covers half of what is pending; or
+//! when the windows prove too wide or too narrow, and then only after about as many events have been executed. The far list is
+//! looked through only after a quarter as many have been. So an event is moved a bounded number of times on average.
 
-use super::run::{LEVELS, level_of};
+use super::run::{LEVELS, bucket, level_of};
 use super::slab::{Chain, Slab};
 use super::windowed::{CROWDED, SMALL, WindowedPending};
 use parades_core::event::Event;
 use parades_core::time::Time;
-use std::cmp::Reverse;
 
-/// Events that a window should hold.
-const TARGET: usize = 128;
-/// Population from which downwards a heap serves; below [`SMALL`], so that a population that wavers does not switch at every event.
-const SMALL_AGAIN: usize = super::windowed::SMALL / 2;
-/// Times looked at before windows are laid.
-const SHARE: usize = 16;
-const TARGET_MIN: usize = 8;
-const SAMPLE: usize = 512;
-/// Windows at least.
+/// Events that a window should hold, at most; larger populations gain by fewer windows, whose ends then stay in the cache.
+const TARGET: usize = 512;
+/// Events that a window should hold, at least.
+const TARGET_MIN: usize = 16;
+/// A window should hold one pending event in so many, so that most pushes fall into later windows.
+const SHARE: usize = 8;
+/// Windows in the ring for as many as would hold all pending events at the density of the first; of exponential delays, all but one
+/// in fifty then fall into the ring.
+const RING_SPAN: usize = 4;
+/// Windows in the ring, at least.
 const RING_MIN: usize = 16;
-/// Parts that a crowded window is split into, at most.
+/// Population from which downwards the side list serves; below [`SMALL`], so that a population that wavers does not switch at every
+/// event.
+const SMALL_AGAIN: usize = SMALL / 2;
+/// Times looked at before windows are laid.
+const SAMPLE: usize = 512;
+/// The share of the sample, one in so many, that tells how densely the first events lie.
+const FRONT: usize = 16;
+/// How many times more, or fewer, events than meant a window may hold before windows are laid anew.
+const TOLERANCE: u64 = 3;
+/// Events pushed into crowded windows before these are given up, at least.
+const CROWDED_MIN: usize = 4096;
+/// Parts that a crowded window is split into, at most, and the events meant for each.
 const PARTS_MAX: usize = 1 << 13;
+const PART: usize = 128;
 
 /// What has happened since the windows were laid.
 #[derive(Debug, Default)]
@@ -73,7 +89,7 @@ impl<P> WindowedPending<P> {
             self.horizon = u64::MAX;
             self.side_mark = SMALL;
             let far = std::mem::take(&mut self.far);
-            self.slab.consume(far, |_, event| self.side.push(Reverse(event)));
+            self.slab.consume(far, |_, event| self.side.push(event));
             return;
         }
         self.laid.target = (self.len / SHARE).clamp(TARGET_MIN, TARGET);
@@ -94,7 +110,7 @@ impl<P> WindowedPending<P> {
         self.scan_far();
     }
 
-    /// The width at which the windows that come first hold about [`TARGET`] events, and `windows` of them at least half of all.
+    /// The width at which the windows that come first hold about as many events as they should, and `windows` of them at least half of all.
     fn sampled_width(&self, windows: usize) -> u64 {
         let step = (self.len / SAMPLE).max(1);
         let mut skip = 0;
@@ -149,8 +165,8 @@ impl<P> WindowedPending<P> {
         // Laying moves every event once, which must have been earned by as many executed.
         let earned = self.laid.opened + self.laid.crowded > self.len as u64 / 2;
         let target = self.laid.target as u64;
-        if earned && (load > 3 * target || load < target / 3) || self.len < SMALL_AGAIN {
-            let width = (load > 3 * target).then(|| self.executed_width());
+        if earned && (load > TOLERANCE * target || load < target / TOLERANCE) || self.len < SMALL_AGAIN {
+            let width = (load > TOLERANCE * target).then(|| self.executed_width());
             self.gather();
             self.lay(width);
             return true;
@@ -167,7 +183,7 @@ impl<P> WindowedPending<P> {
         false
     }
 
-    /// The width at which windows would have held [`TARGET`] of the events executed since these were laid.
+    /// The width at which windows would have held as many as they should of the events executed since these were laid.
     fn executed_width(&self) -> u64 {
         let span = self.last.time.since(self.laid.time).as_ps();
         let executed = self.laid.opened + self.laid.crowded;
@@ -178,7 +194,7 @@ impl<P> WindowedPending<P> {
     /// Counts a push into a crowded side heap, and lays narrower windows if there have been too many.
     pub(super) fn note_crowding(&mut self) {
         self.laid.crowded += 1;
-        if self.laid.crowded > self.laid.len.max(4096) as u64 {
+        if self.laid.crowded > self.laid.len.max(CROWDED_MIN) as u64 {
             let width = self.executed_width();
             self.gather();
             self.lay(Some(width));
@@ -193,10 +209,9 @@ impl<P> WindowedPending<P> {
             *far_min = (*far_min).min(event.time());
             slab.append(far, event);
         };
-        for Reverse(event) in self.side.drain() {
+        for event in self.side.take_all() {
             accept(&mut self.slab, event);
         }
-        self.side.shrink_to(SMALL);
         while !self.run.is_done() {
             let event = self.run.take(&mut self.slab);
             accept(&mut self.slab, event);
@@ -208,8 +223,8 @@ impl<P> WindowedPending<P> {
         }
     }
 
-    /// The first window from `next` on that holds an event; there must be one.
-    pub(super) fn next_occupied(&self) -> u64 {
+    /// The first window from `next` on that holds an event.
+    pub(super) fn next_occupied(&self) -> Option<u64> {
         let first = slot_of(self.next, self.ring.len());
         let words = self.occupied.len();
         let mut word = first / 64;
@@ -217,12 +232,19 @@ impl<P> WindowedPending<P> {
         for _ in 0..=words {
             if bits != 0 {
                 let slot = word * 64 + bits.trailing_zeros() as usize;
-                return self.next + (slot.wrapping_sub(first) & (self.ring.len() - 1)) as u64;
+                return Some(self.next + (slot.wrapping_sub(first) & (self.ring.len() - 1)) as u64);
             }
             word = (word + 1) & (words - 1);
             bits = self.occupied[word];
         }
-        unreachable!("events are in no window, and not far either")
+        None
+    }
+
+    /// Asks the processor for the events of the window after this one, which arrive while this one is executed.
+    pub(super) fn prefetch_next(&self) {
+        if let Some(window) = self.next_occupied() {
+            self.slab.prefetch(self.ring[slot_of(window, self.ring.len())]);
+        }
     }
 
     /// Takes `window` out of the ring.
@@ -243,12 +265,12 @@ impl<P> WindowedPending<P> {
             let keys = self.slab.events(part).map(|event| level_of(event, level));
             let (min, max) = keys.fold((u64::MAX, 0), |(min, max), key| (min.min(key), max.max(key)));
             if min < max {
-                let most = (part.len() / TARGET).next_power_of_two().min(PARTS_MAX);
+                let most = (part.len() / PART).next_power_of_two().min(PARTS_MAX);
                 let bits = u64::BITS - (max - min).leading_zeros();
                 let shift = bits.saturating_sub(most.ilog2());
-                let mut into = vec![Chain::default(); ((max - min) >> shift) as usize + 1];
+                let mut into = vec![Chain::default(); bucket(max - min, shift) + 1];
                 self.slab.consume(part, |slab, event| {
-                    slab.append(&mut into[((level_of(&event, level) - min) >> shift) as usize], event);
+                    slab.append(&mut into[bucket(level_of(&event, level) - min, shift)], event);
                 });
                 self.parts.extend(into.into_iter().rev().filter(|chain| !chain.is_empty()));
                 return;
@@ -258,7 +280,7 @@ impl<P> WindowedPending<P> {
         let mut cut = Chain::default();
         let mut parts = Vec::new();
         self.slab.consume(part, |slab, event| {
-            if cut.len() == TARGET {
+            if cut.len() == PART {
                 parts.push(std::mem::take(&mut cut));
             }
             slab.append(&mut cut, event);
@@ -267,8 +289,3 @@ impl<P> WindowedPending<P> {
         self.parts.extend(parts);
     }
 }
-
-/// Windows in the ring for each [`TARGET`] pending events, rounded to a power of two.
-const RING_SPAN: usize = 4;
-/// The share of the sample, one in so many, that tells how densely the first events lie.
-const FRONT: usize = 16;

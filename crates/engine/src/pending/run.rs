@@ -11,10 +11,11 @@ pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than a general sort.
 const CROWD: u32 = 32;
 
-/// The levels of the order of events, from the first. Where all events agree at one level, the next decides.
+/// The levels of the order of events, from the first. Where all events of a window agree at one level, they are put in order by the
+/// next, so that a million events of one instant are distributed by receiver just as others are by time.
 pub(super) const LEVELS: [u8; 4] = [0, 1, 2, 3];
 
-/// One level of the order of events as a number: (level, level...) compare as events do.
+/// One level of the order of events as a number: the four of them, compared in turn, order events as [`Event`] does.
 #[inline]
 pub(super) fn level_of<P>(event: &Event<P>, level: u8) -> u64 {
     let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
@@ -24,6 +25,14 @@ pub(super) fn level_of<P>(event: &Event<P>, level: u8) -> u64 {
         2 => pair(event.key().tie, event.sender().rank()),
         _ => event.key().sequence,
     }
+}
+
+/// The bucket of a key that is so much above the least one.
+#[inline]
+pub(super) fn bucket(above: u64, shift: u32) -> usize {
+    #[expect(clippy::cast_possible_truncation, reason = "`shift` was chosen so that there are few buckets")]
+    let bucket = (above >> shift) as usize;
+    bucket
 }
 
 /// The events of one window, or of a part of it, in order.
@@ -49,7 +58,6 @@ impl Run {
 
     #[inline]
     fn place(&self, entry: u64) -> (u32, usize) {
-        #[expect(clippy::cast_possible_truncation, reason = "masked")]
         let place = (entry & ((1 << PLACE_BITS) - 1)) as usize;
         (self.chunks[place / CHUNK], place % CHUNK)
     }
@@ -123,12 +131,11 @@ impl Run {
         let shift = bits.saturating_sub(buckets_log2);
         // What does not fit beside the place is left to the full order, as a tie.
         let dropped = (bits + PLACE_BITS).saturating_sub(u64::BITS);
-        let buckets = (((max - min) >> shift) + 1) as usize;
         self.counts.clear();
-        self.counts.resize(buckets, 0);
+        self.counts.resize(bucket(max - min, shift) + 1, 0);
         for key in &mut self.keys {
             *key -= min;
-            self.counts[(*key >> shift) as usize] += 1;
+            self.counts[bucket(*key, shift)] += 1;
         }
         let mut begin = 0;
         let mut most = 0;
@@ -140,7 +147,7 @@ impl Run {
         }
         self.order.resize(self.keys.len(), 0);
         for (place, &key) in self.keys.iter().enumerate() {
-            let to = &mut self.counts[(key >> shift) as usize];
+            let to = &mut self.counts[bucket(key, shift)];
             self.order[*to as usize] = (key >> dropped) << PLACE_BITS | place as u64;
             *to += 1;
         }

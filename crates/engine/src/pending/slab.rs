@@ -4,6 +4,7 @@
 //! events in little more than the events' own size, and none ever has to be copied because it grew.
 
 use parades_core::event::Event;
+use parades_raw::prefetch::prefetch;
 
 /// Events in a chunk.
 pub(super) const CHUNK: usize = 8;
@@ -34,6 +35,9 @@ impl Chain {
         self.len == 0
     }
 }
+
+/// Events of a chain that is worth a prefetch.
+const PREFETCH_MAX: usize = 1024;
 
 type Chunk<P> = [Option<Event<P>>; CHUNK];
 
@@ -117,6 +121,15 @@ impl<P> Slab<P> {
             chunk = self.next[chunk as usize];
             Some(this)
         })
+    }
+
+    /// Asks the processor for the events of `chain`, if it is not too long to stay in the cache.
+    pub(super) fn prefetch(&self, chain: Chain) {
+        if chain.len() <= PREFETCH_MAX {
+            for (chunk, fill) in self.chunks(chain) {
+                self.chunks[chunk as usize][..fill].iter().for_each(prefetch);
+            }
+        }
     }
 
     /// The events of `chain`.

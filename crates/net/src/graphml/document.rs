@@ -2,15 +2,15 @@
 
 use super::error::{Fault, quote};
 use super::fields::{Field, Values};
-use super::{DEPTH_MAX, EDGES_MAX, NODES_MAX, TOKEN_BYTES_MAX};
+use super::ids::Ids;
+use super::xml::{attributes, check_encoding, malformed, required, resolve, to_offset};
+use super::{DEPTH_MAX, EDGES_MAX, TOKEN_BYTES_MAX};
 use crate::geo::Position;
-use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::events::{BytesStart, Event};
 use std::collections::BTreeMap;
 
 /// How many `<key>` elements a file may have; the Topology Zoo's have about forty.
 const KEYS_MAX: usize = 1024;
-/// How many attributes one element may have.
-const ATTRIBUTES_MAX: usize = 64;
 
 /// What a file says, in its own words.
 #[derive(Debug)]
@@ -59,10 +59,15 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
     let mut pass = Pass { text, ..Pass::default() };
     loop {
         let offset = to_offset(xml.buffer_position());
-        let event = xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
+        let event =
+            xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
         if to_offset(xml.buffer_position()) - offset > TOKEN_BYTES_MAX {
             let message = format!("one tag or text is longer than {} KiB", TOKEN_BYTES_MAX >> 10);
-            return Err(Fault::new(offset, message, "shorten it; no part of a network is that long"));
+            return Err(Fault::new(
+                offset,
+                message,
+                "shorten it; no part of a network is that long",
+            ));
         }
         match event {
             Event::Start(tag) => pass.start(&tag, offset)?,
@@ -73,99 +78,21 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
             Event::End(_) => pass.end()?,
             Event::Text(text) => pass.text(&text.xml10_content(), offset)?,
             Event::CData(text) => pass.text(&text.xml10_content(), offset)?,
-            Event::GeneralRef(entity) => pass.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?,
+            Event::GeneralRef(entity) => {
+                pass.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?
+            }
             Event::DocType(declarations) if declarations.contains('[') => {
                 let message = "the document type declares entities or elements of its own, which are not expanded";
                 return Err(Fault::new(offset, message, "delete the <!DOCTYPE ...> declaration"));
             }
             Event::Decl(declaration) => {
-                let encoding = declaration.encoding().transpose().map_err(|why| malformed(offset, why))?;
+                let encoding =
+                    declaration.encoding().transpose().map_err(|why| malformed(offset, why))?;
                 check_encoding(encoding.as_deref(), text, offset)?;
             }
             Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
             Event::Eof => return pass.finish(),
         }
-    }
-}
-
-/// A position in a text that lies in memory.
-fn to_offset(position: u64) -> usize {
-    usize::try_from(position).expect("the text is in memory")
-}
-
-/// XML that breaks XML's own rules.
-fn malformed(offset: usize, why: impl std::fmt::Display) -> Fault {
-    Fault::new(offset, format!("this is not well-formed XML: {why}"), "compare the file with its source; it may be cut off")
-}
-
-/// Refuses a declared encoding that would give the text's letters another meaning than UTF-8 does.
-fn check_encoding(declared: Option<&str>, text: &str, offset: usize) -> Result<(), Fault> {
-    match declared {
-        Some(other) if !["utf-8", "us-ascii", "ascii"].contains(&other.to_ascii_lowercase().as_str()) && !text.is_ascii() => {
-            Err(Fault::new(offset, format!("the file declares the encoding {}", quote(other)), "convert it to UTF-8"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The letter that `&...;` stands for. Entities that a document defines are never expanded.
-fn resolve(entity: &BytesRef<'_>, offset: usize) -> Result<char, Fault> {
-    if let Some(letter) = entity.resolve_char_ref().map_err(|why| malformed(offset, why))? {
-        return Ok(letter);
-    }
-    let letter = match &**entity {
-        "lt" => '<',
-        "gt" => '>',
-        "amp" => '&',
-        "quot" => '"',
-        "apos" => '\'',
-        unknown => {
-            let message = format!("the entity {} is not one of XML's own", quote(unknown));
-            return Err(Fault::new(offset, message, "write the character itself, or its number as &#...;"));
-        }
-    };
-    Ok(letter)
-}
-
-/// The values of the attributes of these names.
-fn attributes<const N: usize>(tag: &BytesStart<'_>, offset: usize, names: [&str; N]) -> Result<[Option<String>; N], Fault> {
-    let mut values = [const { None }; N];
-    for (count, attribute) in tag.attributes().enumerate() {
-        let attribute = attribute.map_err(|why| malformed(offset, why))?;
-        if count == ATTRIBUTES_MAX {
-            return Err(Fault::new(offset, format!("an element has more than {ATTRIBUTES_MAX} attributes"), "delete those without use"));
-        }
-        if let Some(wanted) = names.iter().position(|name| attribute.key.as_ref() == *name) {
-            let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).map_err(|why| malformed(offset, why))?;
-            values[wanted] = Some(value.into_owned());
-        }
-    }
-    Ok(values)
-}
-
-/// What must be there.
-fn required(value: Option<String>, element: &str, attribute: &str, offset: usize) -> Result<String, Fault> {
-    value.ok_or_else(|| Fault::new(offset, format!("<{element}> has no {attribute}"), "add the attribute; GraphML requires it"))
-}
-
-/// Node ids in the order in which edges and nodes first name them.
-#[derive(Debug, Default)]
-struct Ids {
-    numbers: BTreeMap<String, u32>,
-    /// The place of each among the nodes, once it is declared.
-    nodes: Vec<Option<u32>>,
-}
-
-impl Ids {
-    fn number(&mut self, id: &str, offset: usize) -> Result<u32, Fault> {
-        if let Some(&number) = self.numbers.get(id) {
-            return Ok(number);
-        }
-        let number = u32::try_from(self.nodes.len()).ok().filter(|&number| (number as usize) < NODES_MAX);
-        let number = number.ok_or_else(|| Fault::new(offset, format!("the file has more than {NODES_MAX} node ids"), "split it"))?;
-        self.numbers.insert(id.to_owned(), number);
-        self.nodes.push(None);
-        Ok(number)
     }
 }
 
@@ -195,7 +122,11 @@ impl Pass<'_> {
     /// An element begins.
     fn start(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), Fault> {
         if self.open.len() == DEPTH_MAX {
-            return Err(Fault::new(offset, format!("elements nest more than {DEPTH_MAX} deep"), "GraphML needs a depth of four"));
+            return Err(Fault::new(
+                offset,
+                format!("elements nest more than {DEPTH_MAX} deep"),
+                "GraphML needs a depth of four",
+            ));
         }
         let name = tag.local_name();
         let element = match (self.open.last().map(|&(element, _)| element), name.as_ref()) {
@@ -207,14 +138,26 @@ impl Pass<'_> {
             (Some(Element::Graph), "edge") => self.edge(tag, offset)?,
             (Some(Element::Graph), "hyperedge") => {
                 let help = "replace it by a node with an edge to each end";
-                return Err(Fault::new(offset, "<hyperedge> joins any number of nodes, a link two", help));
+                return Err(Fault::new(
+                    offset,
+                    "<hyperedge> joins any number of nodes, a link two",
+                    help,
+                ));
             }
             (Some(Element::Node | Element::Edge), "graph") => {
-                return Err(Fault::new(offset, "a graph lies inside a node or an edge", "flatten it into one graph"));
+                return Err(Fault::new(
+                    offset,
+                    "a graph lies inside a node or an edge",
+                    "flatten it into one graph",
+                ));
             }
             (Some(Element::Node | Element::Edge), "data") => self.data(tag, offset)?,
             (Some(Element::Graphml), misplaced @ ("node" | "edge")) => {
-                return Err(Fault::new(offset, format!("<{misplaced}> lies outside <graph>"), "move it inside"));
+                return Err(Fault::new(
+                    offset,
+                    format!("<{misplaced}> lies outside <graph>"),
+                    "move it inside",
+                ));
             }
             _ => Element::Other,
         };
@@ -227,7 +170,11 @@ impl Pass<'_> {
 
     fn root(&mut self, name: &str, offset: usize) -> Result<Element, Fault> {
         if self.root_seen {
-            return Err(Fault::new(offset, "a second root element follows the first", "keep one <graphml> in the file"));
+            return Err(Fault::new(
+                offset,
+                "a second root element follows the first",
+                "keep one <graphml> in the file",
+            ));
         }
         self.root_seen = true;
         if name != "graphml" {
@@ -241,12 +188,21 @@ impl Pass<'_> {
         let [id, domain, name] = attributes(tag, offset, ["id", "for", "attr.name"])?;
         let id = required(id, "key", "id", offset)?;
         // Without `for`, a key is for all; without a name (as yEd writes them), it is for another program.
-        let field = Field::of_key(domain.as_deref().unwrap_or("all"), name.as_deref().unwrap_or_default());
+        let field =
+            Field::of_key(domain.as_deref().unwrap_or("all"), name.as_deref().unwrap_or_default());
         if self.keys.len() == KEYS_MAX {
-            return Err(Fault::new(offset, format!("the file has more than {KEYS_MAX} keys"), "delete those without use"));
+            return Err(Fault::new(
+                offset,
+                format!("the file has more than {KEYS_MAX} keys"),
+                "delete those without use",
+            ));
         }
         if self.keys.contains_key(&id) {
-            return Err(Fault::new(offset, format!("the key {} is declared a second time", quote(&id)), "give each key an id of its own"));
+            return Err(Fault::new(
+                offset,
+                format!("the key {} is declared a second time", quote(&id)),
+                "give each key an id of its own",
+            ));
         }
         self.keys.insert(id, field);
         Ok(Element::Key(field))
@@ -254,7 +210,11 @@ impl Pass<'_> {
 
     fn graph(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
         if self.graph.is_some() {
-            return Err(Fault::new(offset, "the file has a second <graph>", "keep one graph in a file"));
+            return Err(Fault::new(
+                offset,
+                "the file has a second <graph>",
+                "keep one graph in a file",
+            ));
         }
         self.graph = Some(offset);
         let [default] = attributes(tag, offset, ["edgedefault"])?;
@@ -286,7 +246,11 @@ impl Pass<'_> {
 
     fn edge(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
         if self.edges.len() == EDGES_MAX {
-            return Err(Fault::new(offset, format!("the file has more than {EDGES_MAX} edges"), "split it"));
+            return Err(Fault::new(
+                offset,
+                format!("the file has more than {EDGES_MAX} edges"),
+                "split it",
+            ));
         }
         let [source, target, directed] = attributes(tag, offset, ["source", "target", "directed"])?;
         let source = required(source, "edge", "source", offset)?;
@@ -295,11 +259,25 @@ impl Pass<'_> {
             None => self.directed_default,
             Some("true") => true,
             Some("false") => false,
-            Some(other) => return Err(Fault::new(offset, format!("directed is {}", quote(other)), "write `false`")),
+            Some(other) => {
+                return Err(Fault::new(
+                    offset,
+                    format!("directed is {}", quote(other)),
+                    "write `false`",
+                ));
+            }
         };
         if directed {
-            let message = format!("the edge from {} to {} is directed, and a link carries both directions", quote(&source), quote(&target));
-            return Err(Fault::new(offset, message, "make the graph undirected, with one edge for each link"));
+            let message = format!(
+                "the edge from {} to {} is directed, and a link carries both directions",
+                quote(&source),
+                quote(&target)
+            );
+            return Err(Fault::new(
+                offset,
+                message,
+                "make the graph undirected, with one edge for each link",
+            ));
         }
         self.ends = (self.ids.number(&source, offset)?, self.ids.number(&target, offset)?);
         self.values.clear();
@@ -312,7 +290,10 @@ impl Pass<'_> {
         match self.keys.get(&key) {
             Some(&field) => Ok(Element::Data(field)),
             None => {
-                let message = format!("<data> has the key {}, which no <key> before it declares", quote(&key));
+                let message = format!(
+                    "<data> has the key {}, which no <key> before it declares",
+                    quote(&key)
+                );
                 Err(Fault::new(offset, message, "declare it at the top of the file"))
             }
         }
@@ -324,13 +305,21 @@ impl Pass<'_> {
             None if letters.trim().is_empty() => {}
             None => {
                 let before = letters.len() - letters.trim_start().len();
-                return Err(Fault::new(offset + before, "there is text outside the root element", "give a GraphML file"));
+                return Err(Fault::new(
+                    offset + before,
+                    "there is text outside the root element",
+                    "give a GraphML file",
+                ));
             }
             Some((Element::Data(Some(_)) | Element::Default(Some(_)), start)) => {
                 self.value.push_str(letters);
                 if self.value.len() > TOKEN_BYTES_MAX {
                     let message = format!("one value is longer than {} KiB", TOKEN_BYTES_MAX >> 10);
-                    return Err(Fault::new(*start, message, "shorten it; no part of a network is that long"));
+                    return Err(Fault::new(
+                        *start,
+                        message,
+                        "shorten it; no part of a network is that long",
+                    ));
                 }
             }
             Some(_) => {}
@@ -373,29 +362,33 @@ impl Pass<'_> {
     /// The file ends: nothing may be open, and the edges' ids must all be nodes.
     fn finish(mut self) -> Result<Document, Fault> {
         if let Some(&(_, offset)) = self.open.last() {
-            let tag = self.text[offset..].split(|letter: char| letter.is_whitespace() || letter == '>').next().unwrap_or_default();
+            let tag = self.text[offset..]
+                .split(|letter: char| letter.is_whitespace() || letter == '>')
+                .next()
+                .unwrap_or_default();
             let message = format!("the file ends before {} is closed", quote(&format!("{tag}>")));
-            return Err(Fault::new(offset, message, "compare the file with its source; it may be cut off"));
+            return Err(Fault::new(
+                offset,
+                message,
+                "compare the file with its source; it may be cut off",
+            ));
         }
         if !self.root_seen {
             return Err(Fault::new(0, "the file has no <graphml> element", "give a GraphML file"));
         }
-        let graph = self.graph.ok_or_else(|| Fault::new(0, "the file has no <graph> element", "add one, with nodes and edges"))?;
+        let graph = self.graph.ok_or_else(|| {
+            Fault::new(0, "the file has no <graph> element", "add one, with nodes and edges")
+        })?;
         if self.nodes.is_empty() {
             return Err(Fault::new(graph, "the graph has no nodes", "add at least one <node>"));
         }
         // Edges may stand before their nodes, so ids are replaced by nodes only now.
         for edge in &mut self.edges {
             for end in [&mut edge.source, &mut edge.target] {
-                *end = self.ids.nodes[*end as usize].ok_or_else(|| unknown_node(&self.ids, *end, edge.offset))?;
+                *end = self.ids.nodes[*end as usize]
+                    .ok_or_else(|| self.ids.unknown(*end, edge.offset))?;
             }
         }
         Ok(Document { nodes: self.nodes, edges: self.edges })
     }
-}
-
-/// An edge names a node that no `<node>` declares.
-fn unknown_node(ids: &Ids, number: u32, offset: usize) -> Fault {
-    let id = ids.numbers.iter().find(|&(_, &other)| other == number).map_or("", |(id, _)| id);
-    Fault::new(offset, format!("an edge ends at {}, which is no node of the graph", quote(id)), "declare the node, or delete the edge")
 }

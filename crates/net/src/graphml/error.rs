@@ -58,14 +58,32 @@ impl Fault {
                 (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
             }
         };
-        ReadError { message: self.message, file: file.to_owned(), line, column, help: self.help.to_owned() }
+        ReadError {
+            message: self.message,
+            file: file.to_owned(),
+            line,
+            column,
+            help: self.help.to_owned(),
+        }
     }
 }
 
 /// A word from the file, fit for a message: in backquotes, without control characters, and not endless.
 pub(super) fn quote(word: &str) -> String {
     const SHOWN_MAX: usize = 60;
-    let shown: String = word.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect();
     let more = if word.chars().nth(SHOWN_MAX).is_some() { "…" } else { "" };
-    format!("`{shown}{more}`")
+    format!("`{}{more}`", printable(&word.chars().take(SHOWN_MAX).collect::<String>()))
+}
+
+/// A word with its control characters written as their numbers.
+pub(super) fn printable(word: &str) -> String {
+    let mut shown = String::with_capacity(word.len());
+    for letter in word.chars() {
+        if letter.is_control() {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
 }

@@ -67,7 +67,11 @@ impl Values {
     pub(super) fn set(&mut self, field: Field, text: &str, offset: usize) -> Result<(), Fault> {
         let slot = &mut self.0[field as usize];
         if slot.is_some() {
-            return Err(Fault::new(offset, format!("{} is given a second time", field.name()), "keep one of the two"));
+            return Err(Fault::new(
+                offset,
+                format!("{} is given a second time", field.name()),
+                "keep one of the two",
+            ));
         }
         *slot = Some(Value { text: text.trim().to_owned(), offset });
         Ok(())
@@ -101,7 +105,11 @@ impl Resolved<'_> {
         let Some(Value { text, offset }) = self.get(field) else { return Ok(None) };
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some((number, *offset))),
-            _ => Err(Fault::new(*offset, format!("{} is {}, which is not a number", field.name(), quote(text)), "write a plain number")),
+            _ => Err(Fault::new(
+                *offset,
+                format!("{} is {}, which is not a number", field.name(), quote(text)),
+                "write a plain number",
+            )),
         }
     }
 
@@ -112,7 +120,11 @@ impl Resolved<'_> {
             ("true", _) => Ok(Some(true)),
             ("false", _) => Ok(Some(false)),
             (_, Ok(number)) => Ok(Some(number != 0)),
-            _ => Err(Fault::new(*offset, format!("{} is {}, which is neither 0 nor 1", field.name(), quote(text)), "write 0 or 1")),
+            _ => Err(Fault::new(
+                *offset,
+                format!("{} is {}, which is neither 0 nor 1", field.name(), quote(text)),
+                "write 0 or 1",
+            )),
         }
     }
 
@@ -127,17 +139,23 @@ impl Resolved<'_> {
     pub(super) fn position(&self) -> Result<Option<Position>, Fault> {
         match (self.number(Field::Latitude)?, self.number(Field::Longitude)?) {
             (None, None) => Ok(None),
-            (Some((latitude, offset)), Some((longitude, _))) => match Position::from_degrees(latitude, longitude) {
-                Some(position) => Ok(Some(position)),
-                None => Err(Fault::new(
-                    offset,
-                    format!("there is no place at latitude {latitude}, longitude {longitude}"),
-                    "a latitude lies in -90 to 90 degrees, a longitude in -180 to 180",
-                )),
-            },
-            (Some((_, offset)), None) | (None, Some((_, offset))) => {
-                Err(Fault::new(offset, "a node has one coordinate of two", "give both Latitude and Longitude, or neither"))
+            (Some((latitude, offset)), Some((longitude, _))) => {
+                match Position::from_degrees(latitude, longitude) {
+                    Some(position) => Ok(Some(position)),
+                    None => Err(Fault::new(
+                        offset,
+                        format!(
+                            "there is no place at latitude {latitude:?}, longitude {longitude:?}"
+                        ),
+                        "a latitude lies in -90 to 90 degrees, a longitude in -180 to 180",
+                    )),
+                }
             }
+            (Some((_, offset)), None) | (None, Some((_, offset))) => Err(Fault::new(
+                offset,
+                "a node has one coordinate of two",
+                "give both Latitude and Longitude, or neither",
+            )),
         }
     }
 
@@ -148,7 +166,11 @@ impl Resolved<'_> {
         }
         let Some((speed, offset)) = self.number(Field::Speed)? else { return Ok(None) };
         let Some(units) = self.get(Field::SpeedUnits) else {
-            return Err(Fault::new(offset, "LinkSpeed is given without LinkSpeedUnits", "add K, M, G or T, or give LinkSpeedRaw"));
+            return Err(Fault::new(
+                offset,
+                "LinkSpeed is given without LinkSpeedUnits",
+                "add K, M, G or T, or give LinkSpeedRaw",
+            ));
         };
         let unit_bps = match units.text.to_ascii_uppercase().as_str() {
             "K" => 1e3,
@@ -167,10 +189,14 @@ impl Resolved<'_> {
 /// A rate in whole bits per second.
 fn rate(bits_per_second: f64, offset: usize) -> Result<u64, Fault> {
     // 10^18 is a thousand times the fastest fibre ever lit; beyond it stands a slip of units.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked on this very line")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked on this very line"
+    )]
     let whole = (1.0..=1e18).contains(&bits_per_second).then(|| bits_per_second.round() as u64);
     whole.ok_or_else(|| {
-        let message = format!("a link cannot have a speed of {bits_per_second} bits per second");
+        let message = format!("a link cannot have a speed of {bits_per_second:?} bits per second");
         Fault::new(offset, message, "a speed lies between 1 and 10^18 bits per second")
     })
 }

@@ -15,7 +15,7 @@
 //!
 //! Nodes with one link are set aside: no path leads through them (a campus of 53,800 nodes keeps 3,400). Since links are alike in both
 //! directions, one search from a node serves the flows that start there and those that end there; the roots are chosen so that few
-//! searches do, and each stops when its last flow is reached. Searches share their scratch space, 24 bytes a node.
+//! searches do, and each stops when its last flow is reached. Searches share their scratch space, some 40 bytes a node.
 
 mod inner;
 mod search;
@@ -58,7 +58,9 @@ pub enum RoutingError {
         destination: String,
     },
     /// More flows, or more hops of all routes together, than 32 bits count.
-    #[error("the routes of all flows together have at most 2^32 - 1 hops, and there are at most 2^32 - 1 flows")]
+    #[error(
+        "the routes of all flows together have at most 2^32 - 1 hops, and there are at most 2^32 - 1 flows"
+    )]
     TooLarge,
 }
 
@@ -97,7 +99,11 @@ impl Routes {
     /// # Errors
     ///
     /// Names the first flow with an end that does not exist, or without a path.
-    pub fn for_flows(topology: &Topology, flows: &[(NodeId, NodeId)], metric: Metric) -> Result<Routes, RoutingError> {
+    pub fn for_flows(
+        topology: &Topology,
+        flows: &[(NodeId, NodeId)],
+        metric: Metric,
+    ) -> Result<Routes, RoutingError> {
         check_ends(topology, flows)?;
         let (pairs, route_of_flow) = distinct(flows)?;
         let inner = Inner::of(topology, metric);
@@ -159,11 +165,14 @@ impl Routes {
 
     /// The sum of the propagation delays on the way of `flow`, which starts at `source`.
     pub fn delay(&self, topology: &Topology, flow: usize, source: NodeId) -> Delay {
-        topology
-            .follow(source, self.route(flow))
-            .fold(Delay::ZERO, |sum, interface| sum.saturating_add(topology.link(interface.link).delay))
+        topology.follow(source, self.route(flow)).fold(Delay::ZERO, |sum, interface| {
+            sum.saturating_add(topology.link(interface.link).delay)
+        })
     }
 }
+
+/// Source and destination.
+type Pair = (NodeId, NodeId);
 
 /// A route to be found: between two inner nodes, by a search from one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,16 +188,21 @@ struct Job {
 }
 
 /// Refuses the first flow that has no route.
-fn check_ends(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Result<(), RoutingError> {
+fn check_ends(topology: &Topology, flows: &[Pair]) -> Result<(), RoutingError> {
     let parts = topology.parts();
     for (flow, &(source, destination)) in flows.iter().enumerate() {
         for end in [source, destination] {
             if end.index() >= parts.len() {
-                return Err(RoutingError::UnknownNode { flow, node: end.0, last: count(parts.len() - 1)? });
+                return Err(RoutingError::UnknownNode {
+                    flow,
+                    node: end.0,
+                    last: count(parts.len() - 1)?,
+                });
             }
         }
         if parts[source.index()] != parts[destination.index()] {
-            let (source_name, destination) = (topology.name(source).to_owned(), topology.name(destination).to_owned());
+            let (source_name, destination) =
+                (topology.name(source).to_owned(), topology.name(destination).to_owned());
             return Err(RoutingError::Unreachable { flow, source_name, destination });
         }
     }
@@ -196,7 +210,7 @@ fn check_ends(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Result<(), Rou
 }
 
 /// The different pairs among the flows, in order, and which of them each flow has.
-fn distinct(flows: &[(NodeId, NodeId)]) -> Result<(Vec<(NodeId, NodeId)>, Vec<u32>), RoutingError> {
+fn distinct(flows: &[Pair]) -> Result<(Vec<Pair>, Vec<u32>), RoutingError> {
     let mut order: Vec<u32> = (0..count(flows.len())?).collect();
     order.sort_unstable_by_key(|&flow| flows[flow as usize]);
     let mut pairs = Vec::new();
@@ -213,7 +227,7 @@ fn distinct(flows: &[(NodeId, NodeId)]) -> Result<(Vec<(NodeId, NodeId)>, Vec<u3
 
 /// A root for each pair, sorted by root: all sources, all destinations, or always the end that more flows have, whichever takes
 /// the fewest searches. The choice cannot be seen in the routes.
-fn jobs(inner: &Inner, pairs: &[(NodeId, NodeId)]) -> Vec<Job> {
+fn jobs(inner: &Inner, pairs: &[Pair]) -> Vec<Job> {
     let mut uses = vec![0_u32; inner.nodes()];
     for &(source, destination) in pairs {
         uses[inner.anchor(source) as usize] += 1;

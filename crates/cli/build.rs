@@ -1,0 +1,17 @@
+//! Tells the program which commit it was built from, where there is a repository and git.
+
+use std::process::Command;
+
+fn main() {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".into());
+    println!("cargo::rustc-env=PARADES_COMMIT={commit}");
+    // Built anew when the commit changes: the log of HEAD grows with each.
+    if let Some(folder) = git(&["rev-parse", "--absolute-git-dir"]) {
+        println!("cargo::rerun-if-changed={folder}/logs/HEAD");
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+}

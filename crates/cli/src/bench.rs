@@ -1,0 +1,77 @@
+//! `parades bench`: tables of measurements. Benchmarks report; nothing here judges.
+//!
+//! A figure is a ratio from one run: both sides are run in turn, several times; the median ratio is printed with its spread.
+
+mod bare;
+mod digest;
+mod phold;
+mod probe;
+mod record;
+mod sides;
+// mod transfer;
+
+use crate::arguments::BenchArguments;
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::print;
+use parades_config::nearest;
+use record::Figure;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+/// A table and its figures.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    /// The table, drawn.
+    pub(crate) text: String,
+    /// What `--record` writes down.
+    pub(crate) figures: Vec<Figure>,
+}
+
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    measure: fn(pairs: u32) -> Result<Measured, Failure>,
+}
+
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "phold",
+        about: "sequential against a bare loop over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",
+        measure: phold::measure,
+    },
+    //     Bench { name: "transfer", about: "sequential on pairs that move data by a sliding window", measure: transfer::measure },
+    Bench { name: "digest", about: "what the digest costs: PHOLD with and without", measure: digest::measure },
+];
+
+pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
+    let Some(name) = &arguments.table else { return list() };
+    let names = || BENCHES.iter().map(|bench| bench.name);
+    let bench = BENCHES.iter().find(|bench| bench.name == name).ok_or_else(|| {
+        let help = match nearest(name, names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        Failure::usage(format!("there is no table `{name}`"), help)
+    })?;
+    let before = arguments.against.as_deref().map(record::read).transpose()?;
+    let mut file = arguments.record.as_deref().map(record::open).transpose()?;
+    let machine = Machine::this();
+    let Measured { mut text, figures } = (bench.measure)(arguments.pairs)?;
+    let _ = writeln!(text, "{}, {} cores; medians of {} pairs, least and greatest in brackets", machine.cpu, machine.cores, arguments.pairs);
+    if let Some(before) = before {
+        text.push_str(&record::compare(bench.name, &figures, &before));
+    }
+    if let Some(file) = &mut file {
+        record::write(file, bench.name, &figures, &machine)?;
+    }
+    print(&text)
+}
+
+fn list() -> Result<ExitCode, Failure> {
+    let mut text = String::new();
+    for bench in BENCHES {
+        let _ = writeln!(text, "{:<12} {}", bench.name, bench.about);
+    }
+    print(&text)
+}

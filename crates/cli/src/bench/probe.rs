@@ -1,0 +1,49 @@
+//! What the machine itself can do, measured beside the benchmark: latency of memory, and streaming.
+
+use super::sides::{Spread, timed};
+use crate::failure::Failure;
+use std::hint::black_box;
+
+/// Larger than the caches.
+const BYTES: usize = 256 << 20;
+const LINE: usize = 64;
+
+/// Nanoseconds of a dependent read of a random cache line, and bytes per second read in order.
+#[derive(Debug)]
+pub(super) struct Probe {
+    pub(super) random_ns: Spread,
+    pub(super) stream_bytes_per_s: Spread,
+}
+
+pub(super) fn measure(times: u32) -> Result<Probe, Failure> {
+    let lines = BYTES / LINE;
+    let words = LINE / size_of::<u64>();
+    // Each line holds the next line's number: one cycle through all of them (Sattolo's shuffle).
+    let mut memory = vec![0_u64; lines * words];
+    let mut order: Vec<u32> = (0..u32::try_from(lines).expect("a few million lines")).collect();
+    let mut rng = parades_core::random::Rng::shared(1, 0);
+    for last in (1..lines).rev() {
+        let other = usize::try_from(rng.below(last as u64)).expect("below a usize");
+        order.swap(last, other);
+    }
+    for pair in order.windows(2) {
+        memory[pair[0] as usize * words] = u64::from(pair[1]);
+    }
+    memory[order[lines - 1] as usize * words] = u64::from(order[0]);
+    drop(order);
+    let (mut random, mut stream) = (Vec::new(), Vec::new());
+    const STEPS: u32 = 2_000_000;
+    for _ in 0..times {
+        let (_, seconds) = timed(|| {
+            let mut line = 0_u64;
+            for _ in 0..STEPS {
+                line = memory[usize::try_from(line).expect("a line's number") * words];
+            }
+            Ok(black_box(line))
+        })?;
+        random.push(seconds * 1e9 / f64::from(STEPS));
+        let (_, seconds) = timed(|| Ok(black_box(memory.iter().copied().fold(0, u64::wrapping_add))))?;
+        stream.push(BYTES as f64 / seconds);
+    }
+    Ok(Probe { random_ns: Spread::of(&random), stream_bytes_per_s: Spread::of(&stream) })
+}

@@ -1,0 +1,114 @@
+//! The engines there are, those that are still to come, and their settings.
+
+use crate::failure::Failure;
+use parades_config::{Parameter, Values, nearest};
+use parades_core::error::Error;
+use parades_core::restore::Restorable;
+use parades_core::run::{Outcome, RunOptions};
+use parades_engine::pending::HeapPending;
+use parades_engine::{rollback_check, sequential};
+use std::fmt::Debug;
+
+/// One engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Engine {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    /// What `--tune` sets; `None` for an engine that does not exist yet.
+    pub(crate) settings: Option<&'static [Parameter]>,
+}
+
+const PENDING: Parameter =
+    Parameter::choice("pending", "windows", &["windows", "heap"], "the pending event set: lazy windows, or a binary heap");
+
+pub(crate) const ENGINES: &[Engine] = &[
+    Engine {
+        name: "sequential",
+        about: "one pending event set; defines the right answer",
+        settings: Some(&[PENDING]),
+    },
+    Engine {
+        name: "rollback-check",
+        about: "sequential, but takes back and repeats every event, comparing states: for those who write models",
+        settings: Some(&[]),
+    },
+    Engine { name: "rounds", about: "all events of one instant at once, on a worker pool", settings: None },
+    Engine { name: "window", about: "conservative: barrier, LBTS, all events below the bound", settings: None },
+    Engine { name: "null-message", about: "conservative: a clock for each channel, null messages", settings: None },
+    Engine { name: "time-warp", about: "optimistic: executes ahead, rolls back on a straggler", settings: None },
+];
+
+/// An engine chosen, with its settings and the threads it runs on.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub(crate) engine: &'static Engine,
+    pub(crate) threads: u64,
+    pub(crate) settings: Values,
+    /// Why `auto` chose it.
+    pub(crate) why: Option<&'static str>,
+}
+
+/// What the user asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish<'a> {
+    pub(crate) engine: &'a str,
+    pub(crate) threads: Option<u64>,
+    pub(crate) processes: Option<u64>,
+    pub(crate) tune: &'a [String],
+}
+
+impl Choice {
+    /// The engine that the user asked for, or that `auto` chooses. An engine that cannot do what was asked is refused.
+    pub(crate) fn of(wish: Wish<'_>) -> Result<Choice, Failure> {
+        if wish.processes.is_some_and(|processes| processes > 1) {
+            let message = format!("`--processes {}` needs the shared-memory transport, which does not exist yet", wish.processes.unwrap_or(1));
+            return Err(Failure::usage(message, "leave it out"));
+        }
+        let (name, why) = match wish.engine {
+            "auto" => ("sequential", Some("the parallel engines do not exist yet")),
+            name => (name, None),
+        };
+        let engine = named(name)?;
+        let Some(parameters) = engine.settings else {
+            let message = format!("the engine `{name}` does not exist yet");
+            return Err(Failure::usage(message, format!("use one of {}", existing().join(", "))));
+        };
+        if let (Some(threads @ 2..), None) = (wish.threads, why) {
+            let message = format!("the engine `{name}` runs on one thread, not {threads}");
+            return Err(Failure::usage(message, "leave out `--threads`, or choose a parallel engine"));
+        }
+        let mut settings = Values::new(name, parameters);
+        wish.tune.iter().try_for_each(|assignment| settings.set_argument("--tune", assignment))?;
+        Ok(Choice { engine, threads: 1, settings, why })
+    }
+
+    /// Runs a model on it.
+    pub(crate) fn run<M>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error>
+    where
+        M: Restorable<State: Clone + PartialEq + Debug>,
+    {
+        match self.engine.name {
+            "sequential" if self.settings.choice("pending") == "heap" => {
+                sequential::run_on::<M, HeapPending<M::Message>>(model, options)
+            }
+            "sequential" => sequential::run(model, options),
+            "rollback-check" => rollback_check::run(model, options),
+            name => unreachable!("`{name}` is an existing engine and not in this match"),
+        }
+    }
+}
+
+/// The names of the engines that exist.
+pub(crate) fn existing() -> Vec<&'static str> {
+    ENGINES.iter().filter(|engine| engine.settings.is_some()).map(|engine| engine.name).collect()
+}
+
+fn named(name: &str) -> Result<&'static Engine, Failure> {
+    ENGINES.iter().find(|engine| engine.name == name).ok_or_else(|| {
+        let help = match nearest(name, ENGINES.iter().map(|engine| engine.name).chain(["auto"])) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("use one of auto, {}", existing().join(", ")),
+        };
+        Failure::usage(format!("there is no engine `{name}`"), help)
+    })
+}

@@ -1,0 +1,114 @@
+//! What goes wrong, as one message on standard error and an exit status.
+
+use miette::{LabeledSpan, NamedSource, Severity};
+use parades_config::{ConfigError, Place};
+use parades_core::error::{Error, ErrorKind};
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+/// The simulation failed.
+const FAILED: u8 = 1;
+/// Wrong usage, or a bad input file.
+const WRONG_USAGE: u8 = 2;
+/// Stopped by Ctrl-C.
+pub(crate) const STOPPED: u8 = 130;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The user's input is wrong: exit status 2.
+    Input(Box<ConfigError>),
+    /// The simulation failed: exit status 1.
+    Simulation(String),
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        Failure::Input(Box::new(error))
+    }
+}
+
+impl Failure {
+    /// Wrong usage, with what to do about it.
+    pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Failure {
+        ConfigError::new(message).with_help(help).into()
+    }
+
+    /// A simulation that failed.
+    pub(crate) fn simulation(message: impl Into<String>) -> Failure {
+        Failure::Simulation(message.into())
+    }
+
+    /// A run that ended in an error, with the command that reproduces it.
+    pub(crate) fn of_run(error: &Error, command: &str) -> Failure {
+        let mut message = error.to_string();
+        if let (ErrorKind::Panic(_), Some(place)) = (error.kind(), last_panic_place()) {
+            let _ = write!(message, " ({place})");
+        }
+        Failure::Simulation(format!("{message}; reproduce it with `{command}`"))
+    }
+
+    /// Prints the message and gives the exit status.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Failure::Simulation(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(FAILED)
+            }
+            Failure::Input(error) => {
+                eprintln!("error: {error}");
+                if std::io::stderr().is_terminal() {
+                    show_source(error);
+                }
+                ExitCode::from(WRONG_USAGE)
+            }
+        }
+    }
+}
+
+/// On a terminal, the line of the file with the place marked.
+fn show_source(error: &ConfigError) {
+    let Some(Place::Spot(spot)) = error.place() else { return };
+    let Some(line) = &spot.source_line else { return };
+    let byte = |characters: usize| line.char_indices().nth(characters).map_or(line.len(), |(at, _)| at);
+    let (begin, end) = (byte(spot.column - 1), byte(spot.column - 1 + spot.width));
+    let name = format!("{}:{}", spot.file.display(), spot.line);
+    let diagnostic = miette::MietteDiagnostic::new("here")
+        .with_severity(Severity::Error)
+        .with_label(LabeledSpan::at(begin..end.max(begin), "here"));
+    let report = miette::Report::new(diagnostic).with_source_code(NamedSource::new(name, line.clone()));
+    eprintln!("{report:?}");
+}
+
+/// What clap found wrong, or the help or version that was asked for.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(WRONG_USAGE) } else { ExitCode::SUCCESS }
+}
+
+/// Message and place of the last panic.
+static LAST_PANIC: Mutex<Option<(String, String)>> = Mutex::new(None);
+
+/// A panic of a model is an error of the run, reported as such: nothing is printed when it happens.
+pub(crate) fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|info| {
+        let message = info.payload_as_str().unwrap_or("without a message").to_owned();
+        let place = info.location().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line()));
+        *LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((message, place));
+    }));
+}
+
+fn last_panic_place() -> Option<String> {
+    let last = LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    last.as_ref().map(|(_, place)| place.clone()).filter(|place| !place.is_empty())
+}
+
+/// A panic that no model caused.
+pub(crate) fn defect() -> ExitCode {
+    let last = LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (message, place) = last.clone().unwrap_or_default();
+    eprintln!("error: parades itself is at fault ({message}, at {place}); please report it with the command that led here");
+    ExitCode::from(FAILED)
+}

@@ -1,0 +1,35 @@
+//! What machine this is, as far as figures need it.
+
+use serde::Serialize;
+use std::fs;
+
+/// The machine, for the record.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    pub(crate) memory_bytes: u64,
+}
+
+impl Machine {
+    pub(crate) fn this() -> Machine {
+        let cpu = fs::read_to_string("/proc/cpuinfo").ok();
+        let cpu = cpu.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("model name")));
+        Machine {
+            cpu: cpu.map_or("unknown", |name| name.trim_start_matches(['\t', ' ', ':'])).to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: kibibytes("/proc/meminfo", "MemTotal:").map_or(0, |kib| kib << 10),
+        }
+    }
+}
+
+/// The most memory this process has held at once, in bytes; 0 where the system does not tell.
+pub(crate) fn peak_rss_bytes() -> u64 {
+    kibibytes("/proc/self/status", "VmHWM:").map_or(0, |kib| kib << 10)
+}
+
+/// The number after `label` in a file of `/proc`.
+fn kibibytes(file: &str, label: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(label))?.split_whitespace().next()?.parse().ok()
+}

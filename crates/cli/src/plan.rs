@@ -1,0 +1,87 @@
+//! What is to be run: a scenario, its parameters, the seeds, the engine, gathered from the command line and a file.
+
+use crate::arguments::{HowArguments, ScenarioArguments};
+use crate::engines::{Choice, Wish};
+use crate::failure::Failure;
+use parades_config::{ScenarioFile, Settings, Values};
+use parades_core::time::Time;
+use parades_scenarios::Scenario;
+use std::path::Path;
+
+/// A scenario with its parameters and seeds.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) scenario: &'static Scenario,
+    pub(crate) values: Values,
+    pub(crate) seed: u64,
+    pub(crate) tie_seed: Option<u64>,
+    pub(crate) until: Option<Time>,
+    /// What a scenario file says of how to run it.
+    pub(crate) settings: Settings,
+}
+
+impl Plan {
+    /// What the arguments ask for. What the command line says goes before what a file says.
+    pub(crate) fn of(arguments: &ScenarioArguments) -> Result<Plan, Failure> {
+        let (scenario, mut values, settings) = if is_file(&arguments.scenario) {
+            let file = ScenarioFile::read(Path::new(&arguments.scenario))?;
+            let settings = file.settings();
+            let scenario = Scenario::named(&settings.scenario)
+                .map_err(|error| file.error_at("scenario", error.message(), error.help().unwrap_or_default()))?;
+            let mut values = scenario.values();
+            file.apply(&mut values)?;
+            (scenario, values, settings)
+        } else {
+            let scenario = Scenario::named(&arguments.scenario)?;
+            let settings = Settings { scenario: scenario.name.to_owned(), ..Settings::default() };
+            (scenario, scenario.values(), settings)
+        };
+        arguments.set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
+        Ok(Plan {
+            scenario,
+            values,
+            seed: arguments.seed.or(settings.seed).unwrap_or(1),
+            tie_seed: arguments.tie_seed.or(settings.tie_seed),
+            until: arguments.until.or(settings.until),
+            settings,
+        })
+    }
+
+    /// The engine that the arguments, else the file, ask for.
+    pub(crate) fn engine(&self, engine: Option<&str>, how: &HowArguments) -> Result<Choice, Failure> {
+        Choice::of(Wish {
+            engine: engine.or(self.settings.engine.as_deref()).unwrap_or("auto"),
+            threads: how.threads.or(self.settings.threads),
+            processes: how.processes.or(self.settings.processes),
+            tune: &how.tune,
+        })
+    }
+
+    /// The command that runs it again on `engine`.
+    pub(crate) fn command(&self, arguments: &ScenarioArguments, engine: &str) -> String {
+        let mut words = vec!["parades".to_owned(), "run".into(), arguments.scenario.clone()];
+        for assignment in &arguments.set {
+            words.extend(["--set".into(), assignment.clone()]);
+        }
+        words.extend(["--seed".into(), self.seed.to_string()]);
+        if let Some(seed) = self.tie_seed {
+            words.extend(["--tie-seed".into(), seed.to_string()]);
+        }
+        if let Some(until) = arguments.until {
+            words.extend(["--until".into(), until.to_string()]);
+        }
+        words.extend(["--engine".into(), engine.into()]);
+        words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Whether a scenario is given by the path of a file, not by a name.
+fn is_file(scenario: &str) -> bool {
+    scenario.contains(['/', '\\']) || Path::new(scenario).extension().is_some_and(|extension| extension == "toml")
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,158 @@
+//! The JSON object of a run. Its fields are a promise to scripts.
+
+use crate::run::Done;
+use parades_core::metrics::{Cell, Column, Estimate, Histogram, MetricValue, Metrics, Moments, Table, Tally, Unit};
+use serde_json::{Map, Number, Value, json};
+
+/// The percentiles of a histogram that are reported.
+const PERCENTILES: [(&str, f64); 5] = [("p5", 5.0), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99_9", 99.9)];
+
+/// A run on one line.
+pub(crate) fn json_line(done: &Done) -> String {
+    format!("{}\n", run(done))
+}
+
+/// A run as a JSON object.
+pub(super) fn run(done: &Done) -> Value {
+    let Done { plan, choice, outcome, machine, .. } = done;
+    let run_s = done.run.as_secs_f64();
+    let mut object = json!({
+        "schema": 1,
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": env!("PARADES_COMMIT"),
+        "command": done.command,
+        "machine": machine,
+        "scenario": plan.scenario.name,
+        "parameters": plan.values,
+        "engine": choice.engine.name,
+        "settings": choice.settings,
+        "threads": choice.threads,
+        "processes": 1,
+        "seed": plan.seed,
+        "tie_seed": plan.tie_seed,
+        "until": outcome.end.to_string(),
+        "virtual_time_s": outcome.end.as_secs_f64(),
+        "lps": done.lps,
+        "events": outcome.events,
+        "global_events": outcome.global_events,
+        "digest": outcome.digest.map(|digest| format!("{digest:016x}")),
+        "wall_s": {"setup": done.setup.as_secs_f64(), "run": run_s},
+        "events_per_s": if run_s > 0.0 { outcome.events as f64 / run_s } else { 0.0 },
+        "peak_rss_bytes": done.peak_rss_bytes,
+        "notes": done.notes,
+        "metrics": metrics(&outcome.metrics),
+        "engine_stats": outcome.engine_stats.iter().map(|&(name, x)| (name.into(), float(x))).collect::<Map<_, _>>(),
+    });
+    if let (Some(time), Some(fields)) = (outcome.stopped_at, object.as_object_mut()) {
+        fields.insert("stopped_at_s".into(), json!(time.as_secs_f64()));
+    }
+    object
+}
+
+/// All metrics; the unit is the end of the name.
+pub(super) fn metrics(metrics: &Metrics) -> Value {
+    metrics.iter().map(|(name, unit, value)| (format!("{name}{}", suffix(unit)), metric(unit, value))).collect::<Map<_, _>>().into()
+}
+
+/// What the names of quantities of this unit end in.
+fn suffix(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Picoseconds | Unit::Seconds => "_s",
+        Unit::Bytes => "_bytes",
+        Unit::BitsPerSecond => "_bps",
+        Unit::PerSecond => "_per_s",
+        _ => "",
+    }
+}
+
+/// A number in the unit that its name tells: times in seconds, all else as it is.
+fn integer(unit: Unit, x: u128) -> Value {
+    match unit {
+        Unit::Picoseconds => float(x as f64 / 1e12),
+        _ => u64::try_from(x).map_or_else(|_| float(x as f64), Value::from),
+    }
+}
+
+fn real(unit: Unit, x: f64) -> Value {
+    float(if unit == Unit::Picoseconds { x / 1e12 } else { x })
+}
+
+fn float(x: f64) -> Value {
+    Number::from_f64(x).map_or(Value::Null, Value::Number)
+}
+
+fn metric(unit: Unit, value: &MetricValue) -> Value {
+    match value {
+        MetricValue::Counter(sum) => integer(unit, *sum),
+        MetricValue::Tally(tally) => Value::Object(of_tally(unit, tally)),
+        MetricValue::Histogram(histogram) => of_histogram(unit, histogram),
+        MetricValue::Float(float) => of_moments(unit, &float.total()),
+        MetricValue::Steady(steady) => of_estimate(unit, steady.estimate().as_ref()),
+        MetricValue::Series(series) => {
+            series.points().into_iter().map(|(time, x)| json!([time.as_secs_f64(), real(unit, x)])).collect()
+        }
+        MetricValue::Table(table) => of_table(table),
+        MetricValue::Value(value) => cell(unit, value.cell()),
+        _ => Value::Null,
+    }
+}
+
+fn of_tally(unit: Unit, tally: &Tally) -> Map<String, Value> {
+    let optional = |x: Option<u64>| x.map_or(Value::Null, |x| integer(unit, x.into()));
+    let statistic = |x: Option<f64>| x.map_or(Value::Null, |x| real(unit, x));
+    let fields = [
+        ("count", json!(tally.count())),
+        ("mean", statistic(tally.mean())),
+        ("deviation", statistic(tally.deviation())),
+        ("min", optional(tally.min())),
+        ("max", optional(tally.max())),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn of_histogram(unit: Unit, histogram: &Histogram) -> Value {
+    let mut fields = of_tally(unit, histogram.tally());
+    for (name, percent) in PERCENTILES {
+        let value = histogram.percentile(percent).map_or(Value::Null, |x| integer(unit, x.into()));
+        fields.insert(name.to_owned(), value);
+    }
+    Value::Object(fields)
+}
+
+fn of_moments(unit: Unit, moments: &Moments) -> Value {
+    let of = |x: Option<f64>| x.map_or(Value::Null, |x| real(unit, x));
+    json!({
+        "count": moments.count(),
+        "mean": of(moments.mean()),
+        "deviation": of(moments.deviation()),
+        "min": of(moments.min()),
+        "max": of(moments.max()),
+    })
+}
+
+fn of_estimate(unit: Unit, estimate: Option<&Estimate>) -> Value {
+    estimate.map_or(Value::Null, |estimate| {
+        let half_width = estimate.half_width.map_or(Value::Null, |x| real(unit, x));
+        json!({"count": estimate.count, "mean": real(unit, estimate.mean), "half_width_95": half_width})
+    })
+}
+
+/// A table as a list of objects.
+fn of_table(table: &Table) -> Value {
+    let name = |column: &Column| format!("{}{}", column.name, suffix(column.unit));
+    let names: Vec<String> = table.columns().iter().map(name).collect();
+    let row = |cells: &[Cell]| {
+        let units = table.columns().iter().map(|column| column.unit);
+        names.iter().cloned().zip(cells.iter().zip(units).map(|(x, unit)| cell(unit, x))).collect::<Map<_, _>>()
+    };
+    table.rows().into_iter().map(|cells| Value::Object(row(cells))).collect()
+}
+
+fn cell(unit: Unit, cell: &Cell) -> Value {
+    match cell {
+        Cell::Empty => Value::Null,
+        Cell::Text(text) => json!(text),
+        Cell::Integer(x) => integer(unit, (*x).into()),
+        Cell::Float(x) => real(unit, *x),
+    }
+}

@@ -1,0 +1,216 @@
+//! `window`: partitions that execute every event below a bound, then exchange.
+//!
+//! *Idea.* An event executed at t makes no event for another partition before t + lookahead. So each partition may execute, by itself and
+//! in any order among the partitions, all that lies below the least such time.
+//!
+//! *Protocol.* (1) *receive* what the transport delivers. (2) The *bound* is the least of: what is in flight; the least next event
+//! (LBTS) + lookahead; LBTS + control delay, if there are controllers; the horizon. (3) Each partition *executes before the bound*.
+//! (4) Commit in the order of events. (5) When nothing is left before the horizon: flush, global events, partition anew.
+//!
+//! *Invariants.* I1: no event arrives below a bound that was executed to. I2: bounds never decrease.
+//!
+//! *Why it is correct.* What a partition executes before the bound is all that it will ever have to, by I1; so its LPs see the
+//! sequential order. The least pending event is before the bound unless something is in flight, which arrives after finitely many steps.
+//!
+//! Where no lookahead remains between partitions, all LPs fall to one, and the outcome's `one_partition` says so.
+
+use super::{Fault, Setting, rounds::shuffle};
+use crate::ledger::{Ledger, Leftover};
+use crate::transport::{Parcel, Transport};
+use parades_core::effects::Effects;
+use parades_core::error::Error;
+use parades_core::event::{Event, LpId};
+use parades_core::lp::Lp;
+use parades_core::model::Model;
+use parades_core::random::Rng;
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::{Delay, Time};
+use std::collections::BTreeSet;
+
+/// Runs `model` in windows.
+///
+/// # Errors
+///
+/// The least error of the run.
+pub fn run<M: Model>(
+    model: &M,
+    options: RunOptions<'_>,
+    setting: &Setting<M::Message>,
+) -> Result<Outcome, Error> {
+    let mut run = Window::start(model, options, setting)?;
+    loop {
+        run.receive();
+        let bound = run.bound();
+        run.execute_before(bound)?;
+        if run.nothing_before(run.ledger.horizon()) {
+            run.flush();
+            let globals = run.ledger.execute_globals(&mut run.lps)?;
+            globals.sends.into_iter().for_each(|event| run.insert(event));
+            if let Some(end) = globals.end {
+                return run.conclude(end);
+            }
+            run.partition();
+        }
+    }
+}
+
+struct Window<'a, M: Model> {
+    ledger: Ledger<'a, M>,
+    lps: Vec<Lp<M::State>>,
+    /// The partition of each LP.
+    home: Vec<usize>,
+    pending: Vec<BTreeSet<Event<M::Message>>>,
+    transport: Box<dyn Transport<M::Message>>,
+    effects: Effects<M>,
+    rng: Rng,
+    /// The least lookahead between partitions; `None` where nothing is sent between them.
+    lookahead: Option<Delay>,
+    /// Everything before it has been executed.
+    executed: Time,
+    one_partition: bool,
+    fault: Fault,
+}
+
+impl<'a, M: Model> Window<'a, M> {
+    fn start(model: &'a M, options: RunOptions<'a>, setting: &Setting<M::Message>) -> Result<Self, Error> {
+        let (ledger, lps, sends) = Ledger::start(model, options)?;
+        let mut run = Window {
+            home: vec![0; lps.len()],
+            lps,
+            ledger,
+            pending: (0..setting.workers).map(|_| BTreeSet::new()).collect(),
+            transport: setting.carrier.open(setting.codec, setting.workers, setting.seed),
+            effects: Effects::new(),
+            rng: Rng::shared(setting.seed, 1),
+            lookahead: None,
+            executed: Time::ZERO,
+            one_partition: false,
+            fault: setting.fault,
+        };
+        sends.into_iter().for_each(|event| run.insert(event));
+        run.partition();
+        Ok(run)
+    }
+
+    /// Deals the LPs out to the partitions at random; all to one if that leaves no lookahead between them.
+    fn partition(&mut self) {
+        let partitions = self.pending.len();
+        let rng = &mut self.rng;
+        self.home.iter_mut().for_each(|home| *home = super::index_below(rng, partitions));
+        self.lookahead = self.least_lookahead();
+        if self.lookahead == Some(Delay::ZERO) {
+            self.home.fill(0);
+            self.lookahead = None;
+            self.one_partition |= partitions > 1;
+        }
+        let events: Vec<_> = self.pending.iter_mut().flat_map(std::mem::take).collect();
+        events.into_iter().for_each(|event| self.insert(event));
+    }
+
+    fn least_lookahead(&self) -> Option<Delay> {
+        let channels = self.ledger.world.channels();
+        let crosses = self.home.iter().any(|&home| home != self.home[0]);
+        (0..self.ledger.world.lps())
+            .flat_map(|id| {
+                let pairs = channels.of(LpId(id)).iter();
+                let between = pairs.filter(|c| self.home[c.sender.index()] != self.home[c.receiver.index()]);
+                between.map(|c| c.lookahead).chain(channels.anyone(LpId(id)).filter(|_| crosses))
+            })
+            .min()
+    }
+
+    fn insert(&mut self, event: Event<M::Message>) {
+        let fresh = self.pending[self.home[event.receiver.index()]].insert(event);
+        assert!(fresh, "no two events of a run are the same");
+    }
+
+    /// Takes in what has arrived.
+    fn receive(&mut self) {
+        for to in 0..self.pending.len() {
+            for parcel in self.transport.receive(to) {
+                let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
+                assert!(event.time() >= self.executed, "I1: an event arrived below the bound executed to");
+                self.insert(event);
+            }
+        }
+    }
+
+    fn next(&self) -> Time {
+        self.pending.iter().filter_map(BTreeSet::first).map(Event::time).min().unwrap_or(Time::MAX)
+    }
+
+    fn in_flight(&self) -> Time {
+        self.transport.least_in_flight().map_or(Time::MAX, |instant| instant.time)
+    }
+
+    fn nothing_before(&self, horizon: Time) -> bool {
+        self.next() >= horizon && self.in_flight() >= horizon
+    }
+
+    /// What the partitions may execute before.
+    fn bound(&self) -> Time {
+        let lbts = self.next();
+        let after = |delay| lbts.checked_add(delay).unwrap_or(Time::MAX);
+        let controllers = self.ledger.world.controllers();
+        let requests = if controllers.lps.is_empty() { Time::MAX } else { after(controllers.delay) };
+        let mut sends = self.lookahead.map_or(Time::MAX, after);
+        if self.fault == Fault::WindowTooHigh {
+            sends = sends.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX);
+        }
+        sends.min(requests).min(self.in_flight()).min(self.ledger.horizon())
+    }
+
+    /// Executes what lies before the bound, partition by partition, and commits it.
+    fn execute_before(&mut self, bound: Time) -> Result<(), Error> {
+        let mut order: Vec<usize> = (0..self.pending.len()).collect();
+        shuffle(&mut order, &mut self.rng);
+        let mut executed = Vec::new();
+        for partition in order {
+            self.execute_partition(partition, bound, &mut executed);
+        }
+        if self.fault != Fault::WindowTooHigh {
+            assert!(bound >= self.executed, "I2: the bound went back from {} to {bound}", self.executed);
+            self.executed = bound;
+        }
+        self.ledger.commit_all(executed)
+    }
+
+    /// Executes what one partition has before the bound, in order, up to its first failure.
+    fn execute_partition(
+        &mut self,
+        from: usize,
+        bound: Time,
+        executed: &mut Vec<(Event<M::Message>, Leftover<M>)>,
+    ) {
+        while self.pending[from].first().is_some_and(|event| event.time() < bound) {
+            let event = self.pending[from].pop_first().expect("there is a first");
+            let lp = &mut self.lps[event.receiver.index()];
+            let execution = lp.execute(self.ledger.model, &self.ledger.world, &event, &mut self.effects);
+            let leftover = Leftover::take(execution, &mut self.effects);
+            for send in std::mem::take(&mut self.effects.sends) {
+                match self.home[send.receiver.index()] {
+                    to if to == from => self.insert(send),
+                    to => self.transport.send(from, to, Parcel::Event(send, 0)),
+                }
+            }
+            let failed = leftover.failed();
+            executed.push((event, leftover));
+            if failed {
+                return;
+            }
+        }
+    }
+
+    /// Waits until nothing is in flight.
+    fn flush(&mut self) {
+        while self.transport.least_in_flight().is_some() {
+            self.receive();
+        }
+    }
+
+    fn conclude(self, end: Time) -> Result<Outcome, Error> {
+        let pending = self.pending.into_iter().flatten().collect();
+        let stats = vec![("one_partition", f64::from(u8::from(self.one_partition)))];
+        self.ledger.conclude(end, &self.lps, pending, stats)
+    }
+}

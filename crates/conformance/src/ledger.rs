@@ -1,0 +1,176 @@
+//! What all test engines do alike: start, commit, global events, the end.
+//!
+//! Executions are committed in the order of events, by instant, then LP, then key. So metrics and trace come out as they must, and the
+//! first failure met is the least one.
+
+use parades_core::effects::{Effects, Request};
+use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::event::{Event, LpId};
+use parades_core::global::GlobalQueue;
+use parades_core::lp::{Execution, Lp};
+use parades_core::metrics::{Metrics, Sample};
+use parades_core::model::Model;
+use parades_core::run::{Finished, Outcome, RunOptions, conclude};
+use parades_core::time::Time;
+use parades_core::world::World;
+
+/// What an execution leaves behind besides its sends, until it is committed.
+#[derive(Debug)]
+pub struct Leftover<M: Model> {
+    execution: Execution,
+    samples: Vec<Sample>,
+    notes: Vec<String>,
+    requests: Vec<Request<M::Global>>,
+    failure: Option<ErrorKind>,
+}
+
+impl<M: Model> Leftover<M> {
+    /// Takes it out of the effects.
+    pub fn take(execution: Execution, effects: &mut Effects<M>) -> Leftover<M> {
+        effects.beyond_sends = false;
+        Leftover {
+            execution,
+            samples: std::mem::take(&mut effects.samples),
+            notes: std::mem::take(&mut effects.notes),
+            requests: std::mem::take(&mut effects.requests),
+            failure: effects.failure.take(),
+        }
+    }
+
+    /// Whether the run cannot go on from here.
+    pub fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+}
+
+/// The committed side of a run.
+#[derive(Debug)]
+pub struct Ledger<'a, M: Model> {
+    /// The model.
+    pub model: &'a M,
+    /// What its LPs share.
+    pub world: World,
+    options: RunOptions<'a>,
+    globals: GlobalQueue<M>,
+    metrics: Metrics,
+    events: u64,
+}
+
+impl<'a, M: Model> Ledger<'a, M> {
+    /// Starts a run: its ledger, its LPs, its start-up events.
+    ///
+    /// # Errors
+    ///
+    /// A wrong declaration, or the failure of the first LP that cannot start.
+    #[expect(clippy::type_complexity, reason = "three parts of one thing, taken apart at once")]
+    pub fn start(
+        model: &'a M,
+        options: RunOptions<'a>,
+    ) -> Result<(Self, Vec<Lp<M::State>>, Vec<Event<M::Message>>), Error> {
+        let world = World::new(model, &options)?;
+        let (globals, metrics) = (GlobalQueue::new(model), model.metrics());
+        let mut ledger = Ledger { model, world, options, globals, metrics, events: 0 };
+        let mut effects = Effects::new();
+        let mut lps = Vec::new();
+        for id in (0..ledger.world.lps()).map(LpId) {
+            let lp = Lp::start(model, &ledger.world, id, &mut effects);
+            ledger.apply(id, None, Leftover::take(Execution::Done, &mut effects))?;
+            lps.push(lp.expect("an LP that failed to start has ended the run"));
+        }
+        Ok((ledger, lps, effects.sends))
+    }
+
+    /// Before which time events may be executed: the next global event, or the end.
+    pub fn horizon(&self) -> Time {
+        self.globals.next_time().unwrap_or(Time::MAX).min(self.options.until)
+    }
+
+    /// Before which time events may be executed unless a global event ends the run.
+    pub fn until(&self) -> Time {
+        self.options.until
+    }
+
+    /// Commits executions in the order of events.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the least one that failed.
+    pub fn commit_all(&mut self, mut executed: Vec<(Event<M::Message>, Leftover<M>)>) -> Result<(), Error> {
+        executed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        executed.into_iter().try_for_each(|(event, leftover)| self.commit(&event, leftover))
+    }
+
+    /// Commits the next execution in the order of events.
+    ///
+    /// # Errors
+    ///
+    /// Its failure.
+    pub fn commit(&mut self, event: &Event<M::Message>, leftover: Leftover<M>) -> Result<(), Error> {
+        if leftover.execution == Execution::Skipped {
+            return Ok(());
+        }
+        self.apply(event.receiver, Some(event), leftover)
+    }
+
+    fn apply(&mut self, lp: LpId, event: Option<&Event<M::Message>>, leftover: Leftover<M>) -> Result<(), Error> {
+        let Leftover { samples, notes, requests, failure, .. } = leftover;
+        if let Some(kind) = failure {
+            let instant = event.map(Event::instant).unwrap_or_default();
+            return Err(self.world.error_at(kind, Place { instant, lp: Some(lp), event: event.map(Event::key) }));
+        }
+        samples.iter().for_each(|sample| self.metrics.apply(lp, sample));
+        requests.into_iter().for_each(|request| self.globals.add(request));
+        let Some(event) = event else { return Ok(()) };
+        self.events += 1;
+        self.world.watch_rounds(event.instant(), lp);
+        match &mut self.options.tracer {
+            None => Ok(()),
+            Some(tracer) => {
+                tracer.record(event, &notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
+            }
+        }
+    }
+
+    /// Executes the global events at the horizon, everything before which has been committed: what they send, or nothing if the
+    /// run ends here.
+    ///
+    /// # Errors
+    ///
+    /// The failure of a global event.
+    pub fn execute_globals(&mut self, lps: &mut [Lp<M::State>]) -> Result<Globals<M>, Error> {
+        let time = self.horizon();
+        let mut each = |visit: &mut dyn FnMut(LpId, &mut Lp<M::State>)| {
+            lps.iter_mut().enumerate().for_each(|(index, lp)| visit(LpId::from_index(index), lp));
+        };
+        let mut effects = Effects::new();
+        let world = (self.model, &mut self.world);
+        self.globals.execute_at(time, world, &mut each, &mut effects, &mut self.metrics)?;
+        let ends = time >= self.options.until || self.globals.stopped();
+        Ok(Globals { sends: effects.sends, end: ends.then_some(time) })
+    }
+
+    /// Ends the run: its outcome, given the LPs and all events still on their way.
+    ///
+    /// # Errors
+    ///
+    /// What the model finds wrong.
+    pub fn conclude(
+        self,
+        end: Time,
+        lps: &[Lp<M::State>],
+        pending: Vec<Event<M::Message>>,
+        engine_stats: Vec<(&'static str, f64)>,
+    ) -> Result<Outcome, Error> {
+        let Ledger { model, options, globals, metrics, events, .. } = self;
+        conclude(model, &options, lps.iter(), Finished { events, end, metrics, pending, globals, engine_stats })
+    }
+}
+
+/// What the global events of one time did.
+#[derive(Debug)]
+pub struct Globals<M: Model> {
+    /// What they sent, wakes of timers included.
+    pub sends: Vec<Event<M::Message>>,
+    /// The end of the run, if it is here.
+    pub end: Option<Time>,
+}

@@ -1,0 +1,244 @@
+//! How the partitioned test engines carry events between partitions.
+//!
+//! Both transports keep the order of each pair of partitions. [`Direct`] hands events over as they are; [`Bytes`] does what lies between
+//! two processes: each event becomes bytes, may be held back for some exchange steps, and becomes an event again that shares no memory
+//! with what was sent.
+
+use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use parades_core::random::Rng;
+use parades_core::time::{Instant, Time};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::VecDeque;
+
+/// What travels between partitions.
+#[derive(Debug)]
+pub enum Parcel<P> {
+    /// An event, sent by this incarnation of its sender's execution.
+    Event(Event<P>, u64),
+    /// An anti-message: the event of this receiver, key and incarnation is to be annihilated.
+    Anti(LpId, EventKey, u64),
+}
+
+impl<P> Parcel<P> {
+    /// Whom it is for, the key, and the incarnation.
+    pub fn address(&self) -> (LpId, EventKey, u64) {
+        match self {
+            Parcel::Event(event, incarnation) => (event.receiver, event.key(), *incarnation),
+            Parcel::Anti(receiver, key, incarnation) => (*receiver, *key, *incarnation),
+        }
+    }
+}
+
+/// How messages become bytes and messages again.
+#[derive(Clone, Copy, Debug)]
+pub struct Codec<P> {
+    encode: fn(&P) -> Vec<u8>,
+    decode: fn(&[u8]) -> P,
+}
+
+impl<P: Serialize + DeserializeOwned> Codec<P> {
+    /// By `serde` and `postcard`.
+    pub fn postcard() -> Codec<P> {
+        Codec {
+            encode: |message| postcard::to_allocvec(message).expect("a message of a model can be written"),
+            decode: |bytes| postcard::from_bytes(bytes).expect("what was written can be read"),
+        }
+    }
+}
+
+/// Carries parcels between partitions, those of each pair in order.
+pub trait Transport<P> {
+    /// Sends a parcel.
+    fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>);
+    /// One exchange step: what arrives at a partition now.
+    fn receive(&mut self, to: usize) -> Vec<Parcel<P>>;
+    /// The least instant of what is still on its way.
+    fn least_in_flight(&self) -> Option<Instant>;
+}
+
+/// Which transport a run uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// [`Direct`].
+    Direct,
+    /// [`Bytes`], where the model's messages can be written.
+    Bytes,
+}
+
+impl Carrier {
+    /// All of them.
+    pub const ALL: [Carrier; 2] = [Carrier::Direct, Carrier::Bytes];
+
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Carrier::Direct => "direct",
+            Carrier::Bytes => "bytes",
+        }
+    }
+
+    /// A transport between `partitions`. Without a codec, [`Carrier::Bytes`] is [`Direct`].
+    pub fn open<P: 'static>(self, codec: Option<Codec<P>>, partitions: usize, seed: u64) -> Box<dyn Transport<P>> {
+        let pairs = partitions * partitions;
+        match (self, codec) {
+            (Carrier::Bytes, Some(codec)) => {
+                let queues = (0..pairs).map(|_| VecDeque::new()).collect();
+                Box::new(Bytes { partitions, codec, queues, rng: Rng::shared(seed, 3) })
+            }
+            _ => Box::new(Direct { partitions, queues: (0..pairs).map(|_| Vec::new()).collect() }),
+        }
+    }
+}
+
+/// Hands events over at the next exchange.
+#[derive(Debug)]
+pub struct Direct<P> {
+    partitions: usize,
+    /// By receiver, then sender.
+    queues: Vec<Vec<Parcel<P>>>,
+}
+
+impl<P> Transport<P> for Direct<P> {
+    fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
+        self.queues[to * self.partitions + from].push(parcel);
+    }
+
+    fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+        let begin = to * self.partitions;
+        self.queues[begin..begin + self.partitions].iter_mut().flat_map(std::mem::take).collect()
+    }
+
+    fn least_in_flight(&self) -> Option<Instant> {
+        self.queues.iter().flatten().map(|parcel| parcel.address().1.instant).min()
+    }
+}
+
+/// Carries bytes, and holds some back.
+#[derive(Debug)]
+pub struct Bytes<P> {
+    partitions: usize,
+    codec: Codec<P>,
+    /// By receiver, then sender.
+    queues: Vec<VecDeque<Vec<u8>>>,
+    rng: Rng,
+}
+
+/// The header: time, sequence, incarnation (8 bytes each), round, tie, sender, receiver, timer (4 each), kind (1).
+const HEADER: usize = 3 * 8 + 5 * 4 + 1;
+const MESSAGE: u8 = 0;
+const TIMER: u8 = 1;
+const ANTI: u8 = 2;
+
+impl<P> Bytes<P> {
+    fn write(&self, parcel: &Parcel<P>) -> Vec<u8> {
+        let (receiver, key, incarnation) = parcel.address();
+        let (kind, timer, body) = match parcel {
+            Parcel::Anti(..) => (ANTI, 0, Vec::new()),
+            Parcel::Event(event, _) => match &event.body {
+                Body::Message(message) => (MESSAGE, 0, (self.codec.encode)(message)),
+                Body::Timer(id) => (TIMER, id.0, Vec::new()),
+            },
+        };
+        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        for word in [key.instant.time.as_ps(), key.sequence, incarnation] {
+            bytes.extend(word.to_le_bytes());
+        }
+        for word in [key.instant.round, key.tie, key.sender.rank(), receiver.0, timer] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.push(kind);
+        bytes.extend(body);
+        bytes
+    }
+
+    fn read(&self, bytes: &[u8]) -> Parcel<P> {
+        let instant = instant_of(bytes);
+        let (sequence, incarnation) = (long(bytes, 8), long(bytes, 16));
+        let (tie, sender) = (short(bytes, 28), Sender::from_rank(short(bytes, 32)));
+        let (receiver, timer) = (LpId(short(bytes, 36)), TimerId(short(bytes, 40)));
+        let key = EventKey { instant, tie, sender, sequence };
+        let body = match bytes[HEADER - 1] {
+            ANTI => return Parcel::Anti(receiver, key, incarnation),
+            TIMER => Body::Timer(timer),
+            _ => Body::Message((self.codec.decode)(&bytes[HEADER..])),
+        };
+        Parcel::Event(Event::new(key, receiver, body), incarnation)
+    }
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn short(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// A conservative engine reads the time of what is in flight, and nothing else of it.
+fn instant_of(bytes: &[u8]) -> Instant {
+    Instant { time: Time::from_ps(long(bytes, 0)), round: short(bytes, 24) }
+}
+
+impl<P> Transport<P> for Bytes<P> {
+    fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
+        let bytes = self.write(&parcel);
+        self.queues[to * self.partitions + from].push_back(bytes);
+    }
+
+    fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+        let mut arrived = Vec::new();
+        for from in 0..self.partitions {
+            let pair = to * self.partitions + from;
+            // Of each pair a quarter of the steps deliver nothing, a quarter a part, the others all.
+            let waiting = self.queues[pair].len();
+            let delivered = match self.rng.below(4) {
+                0 => 0,
+                1 => waiting.div_ceil(2),
+                _ => waiting,
+            };
+            for bytes in self.queues[pair].drain(..delivered).collect::<Vec<_>>() {
+                arrived.push(self.read(&bytes));
+            }
+        }
+        arrived
+    }
+
+    fn least_in_flight(&self) -> Option<Instant> {
+        self.queues.iter().flatten().map(|bytes| instant_of(bytes)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(sequence: u64) -> Event<Vec<u8>> {
+        let instant = Instant { time: Time::from_ps(10 + sequence % 3), round: 7 };
+        let key = EventKey { instant, tie: 3, sender: Sender::lp(LpId(5)), sequence };
+        Event::new(key, LpId(9), Body::Message(vec![8; 20]))
+    }
+
+    #[test]
+    fn bytes_keep_every_field_and_the_order_of_each_pair() {
+        let mut transport = Carrier::Bytes.open(Some(Codec::<Vec<u8>>::postcard()), 2, 1);
+        for sequence in 0..100 {
+            transport.send(1, 0, Parcel::Event(event(sequence), 1000 + sequence));
+            transport.send(1, 0, Parcel::Anti(LpId(9), event(sequence).key(), 1000 + sequence));
+        }
+        transport.send(1, 0, Parcel::Event(Event::new(event(0).key(), LpId(9), Body::Timer(TimerId(44))), 0));
+        let (mut parcels, mut steps) = (Vec::new(), 0);
+        while transport.least_in_flight().is_some() {
+            parcels.extend(transport.receive(0));
+            steps += 1;
+        }
+        assert!(steps > 1, "something was held back");
+        assert!(matches!(&parcels[200], Parcel::Event(event, 0) if event.body == Body::Timer(TimerId(44))));
+        for (i, pair) in (0..).zip(parcels[..200].chunks(2)) {
+            let Parcel::Event(found, incarnation) = &pair[0] else { panic!("an event comes first") };
+            assert_eq!((found.key(), found.receiver, &found.body), (event(i).key(), LpId(9), &event(i).body));
+            assert_eq!(*incarnation, 1000 + i);
+            assert!(matches!(pair[1], Parcel::Anti(LpId(9), key, n) if key == event(i).key() && n == 1000 + i));
+        }
+    }
+}

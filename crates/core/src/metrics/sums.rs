@@ -1,0 +1,65 @@
+//! Sums by key: what several LPs know of one thing, such as a flow's packets, counted where it starts, where it ends and on the way.
+//!
+//! They are integers and merge in any order. [`crate::model::Model::conclude`] takes them and makes the rows of a table of them.
+
+use super::{MetricId, MetricValue, Metrics};
+use std::collections::BTreeMap;
+
+/// The sums of one table, by key.
+pub(super) type Sums = BTreeMap<u64, Box<[u64]>>;
+
+/// Why a sum cannot overflow.
+const SUM_IS_WIDE: &str = "a sum by key stays below 2^64";
+
+/// Adds `amounts` to the sums of a key; those that are not there yet are zero.
+fn add(sums: &mut Sums, key: u64, amounts: &[u64]) {
+    let sums = sums.entry(key).or_default();
+    if sums.len() < amounts.len() {
+        let mut longer = sums.to_vec();
+        longer.resize(amounts.len(), 0);
+        *sums = longer.into();
+    }
+    for (sum, amount) in sums.iter_mut().zip(amounts) {
+        *sum = sum.checked_add(*amount).expect(SUM_IS_WIDE);
+    }
+}
+
+/// Takes over the sums of another worker.
+pub(super) fn merge(sums: &mut Sums, others: Sums) {
+    if sums.is_empty() {
+        *sums = others;
+    } else {
+        others.into_iter().for_each(|(key, amounts)| add(sums, key, &amounts));
+    }
+}
+
+impl Metrics {
+    /// Adds `amounts`, one by one, to the sums that `table` keeps for `key` beside its rows. Whoever knows a part of what a row needs adds that
+    /// part; [`crate::model::Model::conclude`] takes the sums and records the rows.
+    ///
+    /// ```
+    /// # use parades_core::metrics::{Cell, Column, Metrics, Unit};
+    /// let mut metrics = Metrics::new();
+    /// let flows = metrics.table("flows", vec![Column::new("flow", Unit::Count), Column::new("lost", Unit::Count)]);
+    /// metrics.add_to_sums(flows, 7, &[10]); // At its source: ten packets sent.
+    /// metrics.add_to_sums(flows, 7, &[0, 8]); // At its sink: eight received.
+    /// for (flow, sums) in metrics.take_sums(flows) {
+    ///     metrics.row(flows, [Cell::Integer(flow), Cell::Integer(sums[0] - sums[1])]);
+    /// }
+    /// assert_eq!(metrics.by_id(flows).and_then(|m| m.table()).unwrap().rows(), [&[Cell::Integer(7), Cell::Integer(2)]]);
+    /// ```
+    pub fn add_to_sums(&mut self, table: MetricId, key: u64, amounts: &[u64]) {
+        match self.values.get_mut(table.0 as usize) {
+            Some(MetricValue::Table(table)) => add(&mut table.sums, key, amounts),
+            _ => self.refuse(self.recorder, table, &format_args!("sums for the key {key}")),
+        }
+    }
+
+    /// Takes the sums of a table, by key in ascending order; none are left.
+    pub fn take_sums(&mut self, table: MetricId) -> BTreeMap<u64, Box<[u64]>> {
+        match self.values.get_mut(table.0 as usize) {
+            Some(MetricValue::Table(table)) => std::mem::take(&mut table.sums),
+            _ => BTreeMap::new(),
+        }
+    }
+}

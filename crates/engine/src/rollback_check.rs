@@ -1,0 +1,127 @@
+//! `rollback_check`: sequential, but every event is executed, taken back, and executed again.
+//!
+//! *Idea.* An engine that rolls back trusts the model to restore its state. Here that trust is earned, one event at a time and in one
+//! thread: the answer is that of `sequential`, or the error [`ErrorKind::NotRestored`] at the first event that is not taken back as if
+//! it had never been.
+//!
+//! *Protocol.* For each event: (1) clone the LP; (2) execute it so that it can be undone; (3) undo it, and compare the LP with the clone;
+//! (4) execute it by the plain handler, and compare what the LP is and what it sent and recorded with (2); (5) commit that.
+//!
+//! *Cost.* Two handlers, one undo and two clones of the LP an event.
+//!
+//! *References.* The sequential rollback check of ROSS: C. Carothers, D. Bauer and S. Pearce, *ROSS: A high-performance, low-memory,
+//! modular Time Warp system*, Journal of Parallel and Distributed Computing 62, 2002.
+
+use crate::pending::WindowedPending;
+use crate::sequential::{Step, run_by};
+use parades_core::digest::{Digest, Payload};
+use parades_core::effects::Effects;
+use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::event::{Body, Event};
+use parades_core::lp::{Execution, Lp};
+use parades_core::restore::Restorable;
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::world::World;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs `model` event by event, and checks that each execution can be taken back.
+///
+/// # Errors
+///
+/// As `sequential`, and [`ErrorKind::NotRestored`] with what differs, at the LP and the event.
+pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
+    model: &M,
+    options: RunOptions<'_>,
+) -> Result<Outcome, Error> {
+    run_by::<M, WindowedPending<M::Message>, _>(model, options, Twice { first: Effects::undoable() })
+}
+
+/// Executes each event, takes it back, and executes it again.
+struct Twice<M: Restorable> {
+    /// What the first execution did.
+    first: Effects<M>,
+}
+
+impl<M: Restorable<State: Clone + PartialEq + Debug>> Step<M> for Twice<M> {
+    fn execute(
+        &mut self,
+        lp: &mut Lp<M::State>,
+        (model, world): (&M, &World),
+        event: &Event<M::Message>,
+        effects: &mut Effects<M>,
+    ) -> Result<Execution, Error> {
+        let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
+        let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
+        let before = lp.clone();
+        self.first.sends.clear();
+        self.first.clear_beyond_sends();
+        let (execution, undo) = lp.execute_undoable(model, world, event, &mut self.first);
+        let after = lp.clone();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| lp.undo(model, event, undo))) {
+            let why = ErrorKind::of_panic(panic.as_ref());
+            let ErrorKind::Panic(why) = why else { unreachable!("a panic is a panic") };
+            return Err(not_restored(format!("undoing the event panicked: {why}")));
+        }
+        same_lp(&before, lp).map_err(|what| not_restored(format!("undoing the event left {what}")))?;
+        let again = lp.execute(model, world, event, effects);
+        same_lp(&after, lp)
+            .and_then(|()| same_effects(&self.first, effects))
+            .map_err(|what| not_restored(format!("executing the event once more led to {what}")))?;
+        assert!(again == execution, "whether a timer is due depends on the kernel's state, which is the same");
+        Ok(again)
+    }
+}
+
+/// What differs between two LPs that should be alike.
+fn same_lp<S: PartialEq + Debug>(expected: &Lp<S>, found: &Lp<S>) -> Result<(), String> {
+    if expected.state() != found.state() {
+        return Err(format!("the state {:?} instead of {:?}", found.state(), expected.state()));
+    }
+    if !expected.same_kernel(found) {
+        return Err("another random stream, count of sends, digest or set of timers".into());
+    }
+    Ok(())
+}
+
+/// What differs between two executions of one event.
+fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Result<(), String> {
+    let count = |effects: &Effects<M>| effects.sends.len();
+    if count(first) != count(second) {
+        return Err(format!("{} sends instead of {}", count(second), count(first)));
+    }
+    for (expected, found) in first.sends.iter().zip(&second.sends) {
+        let of = |event: &Event<M::Message>| (event.key(), event.receiver, digest(&event.body));
+        if of(expected) != of(found) {
+            return Err(format!("the send {found:?} instead of {expected:?}"));
+        }
+    }
+    let same = |what: &str, expected: String, found: String| match expected == found {
+        true => Ok(()),
+        false => Err(format!("the {what} {found} instead of {expected}")),
+    };
+    if first.samples != second.samples {
+        return same("metrics", format!("{:?}", first.samples), format!("{:?}", second.samples));
+    }
+    if first.notes != second.notes {
+        return same("notes", format!("{:?}", first.notes), format!("{:?}", second.notes));
+    }
+    if first.failure != second.failure {
+        return same("failure", format!("{:?}", first.failure), format!("{:?}", second.failure));
+    }
+    // The model's global events need not be comparable; all of them can be shown.
+    if first.requests.is_empty() && second.requests.is_empty() {
+        return Ok(());
+    }
+    same("requests", format!("{:?}", first.requests), format!("{:?}", second.requests))
+}
+
+/// What a body says, as one number.
+fn digest<P: Payload>(body: &Body<P>) -> (Option<u32>, u64) {
+    let mut digest = Digest::default();
+    match body {
+        Body::Message(message) => message.fold(&mut digest),
+        Body::Timer(id) => return (Some(id.0), 0),
+    }
+    (None, digest.value())
+}

@@ -1,0 +1,122 @@
+//! A model that misbehaves on purpose, so that one can see how errors are reported, and that every engine reports the same.
+//!
+//! LPs stand in a ring and pass a token. At the chosen event the holder commits the chosen fault.
+
+use parades_core::prelude::*;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// A send with less delay than its channel declares.
+    Lookahead,
+    /// Sends without delay that never end.
+    ZeroDelayLoop,
+    /// A delay past the end of virtual time.
+    TimeOverflow,
+    /// A panic in the handler.
+    Panic,
+    /// The model says that it cannot go on.
+    Fail,
+    /// A send through a channel that is not declared.
+    NoChannel,
+    /// No fault, but results that depend on the order of simultaneous events: each LP folds the senders of what it receives
+    /// at one time in the order in which they come.
+    TieOrder,
+}
+
+/// The parameters and the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faulty {
+    /// Logical processes in the ring, at least 3.
+    pub lps: u32,
+    /// What goes wrong.
+    pub fault: Fault,
+    /// Which of an LP's events it goes wrong at, counted from 1.
+    pub at_event: u64,
+    /// The bound on rounds at one time.
+    pub round_limit: u32,
+}
+
+/// What each pass of the token takes.
+const HOP: Delay = Delay::from_ms(10);
+const ORDER: MetricId = MetricId(0);
+
+impl Default for Faulty {
+    fn default() -> Faulty {
+        Faulty { lps: 8, fault: Fault::Panic, at_event: 5, round_limit: 1000 }
+    }
+}
+
+/// What an LP remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    events: u64,
+    /// A hash of the senders in the order of their events.
+    order: u64,
+}
+
+impl Model for Faulty {
+    type State = State;
+    type Message = ();
+    type Global = NoGlobal;
+
+    fn lps(&self) -> u32 {
+        self.lps
+    }
+
+    fn channels(&self) -> Channels {
+        let mut channels = Channels::none();
+        // A loop without delay needs channels that declare none.
+        let lookahead = if self.fault == Fault::ZeroDelayLoop { Delay::ZERO } else { HOP };
+        for id in 0..self.lps {
+            channels.connect(LpId(id), LpId((id + 1) % self.lps), lookahead);
+            channels.connect(LpId(id), LpId((id + 2) % self.lps), lookahead);
+        }
+        channels
+    }
+
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        assert_eq!(metrics.counter("order", Unit::Count), ORDER);
+        metrics
+    }
+
+    fn round_limit(&self) -> u32 {
+        self.round_limit
+    }
+
+    fn start(&self, ctx: &mut Context<'_, Self>) -> State {
+        ctx.send_self(HOP, ());
+        State::default()
+    }
+
+    fn handle(&self, state: &mut State, _: &Body<()>, ctx: &mut Context<'_, Self>) {
+        state.events += 1;
+        let sender = ctx.sender().map_or(0, |sender| u64::from(sender.rank()));
+        state.order = state.order.wrapping_mul(31).wrapping_add(sender);
+        // Each event is passed on to the two LPs that follow, in turn, so that events of two senders meet at one time.
+        let port = Port(u32::from(state.events % 2 == 0));
+        if state.events < self.at_event {
+            return ctx.send(port, HOP, ());
+        }
+        match self.fault {
+            Fault::None | Fault::TieOrder => ctx.send(port, HOP, ()),
+            Fault::Lookahead => ctx.send(port, Delay::from_ms(9), ()),
+            Fault::ZeroDelayLoop => ctx.send(port, Delay::ZERO, ()),
+            Fault::TimeOverflow => ctx.send(port, Delay::MAX, ()),
+            Fault::Panic => panic!("{} was told to panic at its event {}", ctx.id(), state.events),
+            Fault::Fail => ctx.fail(format!("it was told to fail at its event {}", state.events)),
+            Fault::NoChannel => ctx.send(Port(7), HOP, ()),
+        }
+    }
+
+    fn finish(&self, _: LpId, state: &State, metrics: &mut Metrics) {
+        if self.fault == Fault::TieOrder {
+            metrics.count(ORDER, state.order & 0xffff_ffff);
+        }
+    }
+}
+
+impl ByCopy for Faulty {}

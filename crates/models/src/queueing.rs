@@ -1,0 +1,439 @@
+//! Open networks of M/M/1 stations, whose results are known in closed form.
+//!
+//! Customers come to stations as Poisson streams, wait in order of arrival for a server whose services are exponential, and then go on
+//! to another station, or leave, at random. In the steady state each station is as if it were alone, with the throughput that the
+//! traffic equations give it: busy for `rho = throughput / service rate` of the time, `rho / (1 - rho)` customers, who stay for
+//! `1 / (service rate - throughput)`. The mean sojourn time follows by Little's law. So a run shows whether an engine, the random streams and the
+//! statistics are right: the theory must lie within the 95 % interval in 19 runs of 20.
+//!
+//! Stations are the LPs `0..n`. The LP `n` is the *sink*, where customers leave, so that one LP sees all sojourn times in the order of
+//! leaving. Every move takes the same *transit* time, the lookahead. `sojourn` drops the first sixteenth of its batches as warm-up (see
+//! [`parades_core::metrics::Steady`]); the table of stations counts everything from the empty start.
+//!
+//! *References*: J. R. Jackson, "Networks of waiting lines", Operations Research 5(4), 1957. L. Kleinrock, "Queueing Systems, volume 1:
+//! Theory", 1975, chapters 3 and 4.
+//!
+//! *Read next*: [`Network`], the parameters and the theory.
+
+mod network;
+mod report;
+mod traffic;
+
+pub use network::{Generated, Invalid, Layout, Network, Station};
+
+use network::is_exit;
+use parades_core::prelude::*;
+use report::Ids;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// The half-width of the interval, relative to the mean, that the default length of a run aims at.
+const DEFAULT_HALF_WIDTH: f64 = 0.01;
+/// Customers of a run of default length at most. M/M/1 at utilisation 0.95 gets a half-width of 2 % from so many.
+const DEFAULT_CUSTOMERS_MAX: u64 = 16_000_000;
+
+/// The model.
+#[derive(Clone, Debug)]
+pub struct Queueing {
+    network: Network,
+    transit: Delay,
+    duration: Time,
+    /// The mean times in seconds between arrivals from outside (infinite where there are none), and of a service.
+    means: Vec<(f64, f64)>,
+    /// Where each station's ways on begin in `ways`.
+    begin: Vec<u32>,
+    ways: Vec<Way>,
+}
+
+/// A way on from a station.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// The probability of this way or one before it.
+    cumulative: f64,
+    target: Target,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// Back to the same station, which needs no channel.
+    Same,
+    Other(Port),
+}
+
+/// What LPs send each other, and themselves. Times are picoseconds since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// To itself: a customer comes from outside.
+    Arrival,
+    /// To itself: the service under way is over.
+    Completion,
+    /// To a station: a customer who entered the network at this time.
+    Customer {
+        /// When.
+        entered_ps: u64,
+    },
+    /// To the sink: a customer has left, after so long in the network.
+    Left {
+        /// How long.
+        sojourn_ps: u64,
+    },
+}
+
+impl Payload for Message {
+    #[inline]
+    fn fold(&self, digest: &mut Digest) {
+        match *self {
+            Message::Arrival => digest.word(0),
+            Message::Completion => digest.word(1),
+            // Unlike the two above for all times but the last two; and only sinks receive what comes below.
+            Message::Customer { entered_ps } => digest.word(!entered_ps),
+            Message::Left { sojourn_ps } => digest.word(sojourn_ps),
+        }
+    }
+}
+
+/// What an LP remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A station.
+    Station(Queue),
+    /// The sink: how many customers left.
+    Sink(u64),
+}
+
+/// Who is at a station, first come first, the first being served; and what has happened there so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    present: VecDeque<Customer>,
+    books: Books,
+}
+
+/// A customer at a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Customer {
+    entered_ps: u64,
+    arrived_ps: u64,
+}
+
+/// What has happened at a station up to its last event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Books {
+    /// Customers who came from outside, who came in all, and who were served.
+    entered: u64,
+    arrivals: u64,
+    served: u64,
+    /// When the number present last changed.
+    changed_ps: u64,
+    busy_ps: u64,
+    /// The integral of the number present over time.
+    present_ps: u128,
+    /// The sum of the times that those served have stayed.
+    stayed_ps: u128,
+}
+
+impl Queue {
+    /// Accounts for the time since the last change, before the number changes.
+    #[inline]
+    fn advance(&mut self, now_ps: u64) {
+        let span = now_ps - self.books.changed_ps;
+        self.books.changed_ps = now_ps;
+        self.books.present_ps += u128::from(span) * self.present.len() as u128;
+        self.books.busy_ps += if self.present.is_empty() { 0 } else { span };
+    }
+}
+
+impl Queueing {
+    /// The model of a network whose customers take `transit` for each move, run for about `customers` of them: by default as many as
+    /// make the half-width of the interval 1 % of the mean ([`Network::customers_for`]), but 16 million at most.
+    ///
+    /// ```
+    /// # use parades_core::prelude::*;
+    /// # use parades_models::queueing::{Network, Queueing};
+    /// let network = Network::mm1(0.5, 1000.0)?;
+    /// let model = Queueing::new(network, Delay::ZERO, Some(5_000))?;
+    /// assert_eq!(model.duration(), Time::from_secs_f64(10.0).unwrap());
+    /// # Ok::<(), (&'static str, String)>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where so many customers take longer than virtual time lasts, or are none, or the stations are too many.
+    pub fn new(network: Network, transit: Delay, customers: Option<u64>) -> Result<Queueing, Invalid> {
+        if network.stations().len() >= u32::MAX as usize - 1 {
+            return Err(("stations", "there are too many stations: a model has fewer than 2^32 - 1 LPs".into()));
+        }
+        let customers =
+            customers.unwrap_or_else(|| network.customers_for(DEFAULT_HALF_WIDTH).min(DEFAULT_CUSTOMERS_MAX));
+        let seconds = customers as f64 / network.arrival_rate();
+        let Some(duration) = Time::from_secs_f64(seconds).filter(|&time| time > Time::ZERO) else {
+            return Err((
+                "customers",
+                format!("{customers} customers take {seconds} s, which must be above 0 and at most {}", Time::MAX),
+            ));
+        };
+        let mean = |station: &Station| (1.0 / station.arrival_rate, 1.0 / station.service_rate);
+        let means = network.stations().iter().map(mean).collect();
+        let mut model = Queueing { means, transit, duration, begin: vec![0], ways: Vec::new(), network };
+        for station in 0..model.means.len() {
+            model.add_ways(station);
+        }
+        Ok(model)
+    }
+
+    /// Lists the ways on from a station. The last one is taken where no other is, so the sum of the probabilities need not be exact.
+    fn add_ways(&mut self, station: usize) {
+        let mut cumulative = 0.0;
+        let mut ports = (0..).map(Port);
+        for &(to, probability) in &self.network.routes()[station] {
+            let same = to as usize == station;
+            let target = if same { Target::Same } else { Target::Other(ports.next().expect("ports are endless")) };
+            cumulative += probability;
+            self.ways.push(Way { cumulative, target });
+        }
+        if is_exit(&self.network.routes()[station]) {
+            let target = Target::Other(ports.next().expect("ports are endless"));
+            self.ways.push(Way { cumulative: 1.0, target });
+        }
+        self.begin.push(u32::try_from(self.ways.len()).expect("a network has fewer than 2^32 routes"));
+    }
+
+    /// The virtual time that a run of the wanted number of customers takes: their number over the rate of arrivals.
+    pub fn duration(&self) -> Time {
+        self.duration
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The mean sojourn time in seconds by theory, the moves between stations included.
+    pub fn mean_sojourn(&self) -> f64 {
+        self.network.mean_sojourn() + (self.network.mean_visits() - 1.0) * self.transit.as_secs_f64()
+    }
+
+    /// The LP where customers leave.
+    pub fn sink(&self) -> LpId {
+        LpId::from_index(self.means.len())
+    }
+
+    /// Whether the way at this place of a station's leads out. It is the last one, where there is a way out at all.
+    #[inline]
+    fn leads_out(&self, station: usize, way: usize) -> bool {
+        way == self.network.routes()[station].len()
+    }
+
+    /// Sends the LP a message after an exponential time. What comes after the end of virtual time never happens.
+    #[inline]
+    fn send_later(mean: f64, message: Message, ctx: &mut Context<'_, Self>) {
+        let delay = Delay::from_secs(1).scaled(ctx.rng().exponential() * mean);
+        if ctx.now().checked_add(delay).is_some() {
+            ctx.send_self(delay, message);
+        }
+    }
+
+    /// A customer comes to a station.
+    #[inline]
+    fn arrive(&self, queue: &mut Queue, entered_ps: u64, ctx: &mut Context<'_, Self>) {
+        let arrived_ps = ctx.now().as_ps();
+        queue.advance(arrived_ps);
+        queue.books.arrivals += 1;
+        queue.present.push_back(Customer { entered_ps, arrived_ps });
+        if queue.present.len() == 1 {
+            Self::send_later(self.means[ctx.id().index()].1, Message::Completion, ctx);
+        }
+    }
+
+    /// The customer being served is done, and goes on or leaves; the next one's service begins.
+    #[inline]
+    fn complete(&self, queue: &mut Queue, ctx: &mut Context<'_, Self>) -> Option<Customer> {
+        let (station, now_ps) = (ctx.id().index(), ctx.now().as_ps());
+        queue.advance(now_ps);
+        let Some(customer) = queue.present.pop_front() else {
+            ctx.fail("a service is over at a station without customers");
+            return None;
+        };
+        queue.books.served += 1;
+        queue.books.stayed_ps += u128::from(now_ps - customer.arrived_ps);
+        if !queue.present.is_empty() {
+            Self::send_later(self.means[station].1, Message::Completion, ctx);
+        }
+        self.move_on(customer, ctx);
+        Some(customer)
+    }
+
+    /// Draws where a customer goes on to.
+    #[inline]
+    fn move_on(&self, Customer { entered_ps, .. }: Customer, ctx: &mut Context<'_, Self>) {
+        let station = ctx.id().index();
+        let ways = &self.ways[self.begin[station] as usize..self.begin[station + 1] as usize];
+        let way = match ways {
+            [_] => 0,
+            _ => {
+                let draw = ctx.rng().unit();
+                ways.partition_point(|way| way.cumulative <= draw).min(ways.len() - 1)
+            }
+        };
+        let message = if self.leads_out(station, way) {
+            Message::Left { sojourn_ps: ctx.now().as_ps() - entered_ps }
+        } else {
+            Message::Customer { entered_ps }
+        };
+        match ways[way].target {
+            Target::Same => ctx.send_self(self.transit, message),
+            Target::Other(port) => ctx.send(port, self.transit, message),
+        }
+    }
+
+    /// Executes an event; what was taken from the queue, for the undo log.
+    #[inline]
+    fn execute(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) -> Change {
+        match (state, event) {
+            (State::Station(queue), Body::Message(Message::Arrival)) => {
+                Self::send_later(self.means[ctx.id().index()].0, Message::Arrival, ctx);
+                queue.books.entered += 1;
+                self.arrive(queue, ctx.now().as_ps(), ctx);
+                Change::Joined
+            }
+            (State::Station(queue), &Body::Message(Message::Customer { entered_ps })) => {
+                self.arrive(queue, entered_ps, ctx);
+                Change::Joined
+            }
+            (State::Station(queue), Body::Message(Message::Completion)) => {
+                self.complete(queue, ctx).map_or(Change::None, Change::Served)
+            }
+            (State::Sink(left), &Body::Message(Message::Left { sojourn_ps })) => {
+                *left += 1;
+                ctx.observe_float(Ids::SOJOURN, Delay::from_ps(sojourn_ps).as_secs_f64());
+                ctx.observe(Ids::DISTRIBUTION, sojourn_ps);
+                Change::None
+            }
+            (_, event) => {
+                ctx.fail(format!("{event:?} is no message for this LP"));
+                Change::None
+            }
+        }
+    }
+}
+
+impl Model for Queueing {
+    type State = State;
+    type Message = Message;
+    type Global = NoGlobal;
+
+    fn lps(&self) -> u32 {
+        self.sink().0 + 1
+    }
+
+    fn channels(&self) -> Channels {
+        let mut channels = Channels::none();
+        for (station, routes) in self.network.routes().iter().enumerate() {
+            let id = LpId::from_index(station);
+            for &(to, _) in routes.iter().filter(|(to, _)| LpId(*to) != id) {
+                channels.connect(id, LpId(to), self.transit);
+            }
+            if is_exit(routes) {
+                channels.connect(id, self.sink(), self.transit);
+            }
+        }
+        channels
+    }
+
+    fn metrics(&self) -> Metrics {
+        report::declare()
+    }
+
+    fn start(&self, ctx: &mut Context<'_, Self>) -> State {
+        if ctx.id() == self.sink() {
+            return State::Sink(0);
+        }
+        let between = self.means[ctx.id().index()].0;
+        if between.is_finite() {
+            Self::send_later(between, Message::Arrival, ctx);
+        }
+        State::Station(Queue::default())
+    }
+
+    #[inline]
+    fn handle(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) {
+        self.execute(state, event, ctx);
+    }
+
+    fn fold(&self, state: &State, digest: &mut Digest) {
+        match state {
+            State::Station(queue) => {
+                digest.word(queue.present.len() as u64);
+                digest.word(queue.books.busy_ps);
+            }
+            State::Sink(left) => digest.word(*left),
+        }
+    }
+
+    fn finish(&self, id: LpId, state: &State, metrics: &mut Metrics) {
+        report::finish(id, state, metrics);
+    }
+
+    fn unfinished(&self, event: &Event<Message>, metrics: &mut Metrics) {
+        if let Body::Message(Message::Customer { .. } | Message::Left { .. }) = event.body {
+            metrics.count(Ids::MOVING, 1);
+        }
+    }
+
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        report::conclude(self, end.time, metrics)
+    }
+}
+
+/// What undoing an event needs: the books of a station as they were, and what became of its queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Undo {
+    books: Books,
+    change: Change,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// Nothing, at a station; one customer more, at the sink.
+    None,
+    /// A customer joined the queue.
+    Joined,
+    /// This customer was taken from it.
+    Served(Customer),
+}
+
+/// A queue may be long, so what an event changed is logged, and not the queue copied.
+impl Restorable for Queueing {
+    type Undo = Undo;
+
+    #[inline]
+    fn handle_undoable(
+        &self,
+        state: &mut State,
+        event: &Body<Message>,
+        ctx: &mut Context<'_, Self>,
+        log: &mut UndoLog<Undo>,
+    ) {
+        let books = match state {
+            State::Station(queue) => queue.books,
+            State::Sink(left) => Books { served: *left, ..Books::default() },
+        };
+        let change = self.execute(state, event, ctx);
+        log.push(Undo { books, change });
+    }
+
+    #[inline]
+    fn undo(&self, state: &mut State, _: &Body<Message>, log: &mut UndoLog<Undo>) {
+        let Undo { books, change } = log.pop().expect("every execution leaves one record");
+        match state {
+            State::Sink(left) => *left = books.served,
+            State::Station(queue) => {
+                queue.books = books;
+                match change {
+                    Change::None => {}
+                    Change::Joined => drop(queue.present.pop_back()),
+                    Change::Served(customer) => queue.present.push_front(customer),
+                }
+            }
+        }
+    }
+}

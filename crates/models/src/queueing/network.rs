@@ -1,0 +1,351 @@
+//! What a network of queues is, and what theory says of it.
+
+use super::traffic;
+use parades_core::random::Rng;
+use std::collections::VecDeque;
+
+/// Why there is no such network: the parameter's key, and a sentence.
+pub type Invalid = (&'static str, String);
+
+/// The greatest rate, in customers a second: a mean of 100 ps, below which the rounding to whole picoseconds would be felt.
+const RATE_MAX: f64 = 1e10;
+/// How far probabilities may miss 1 in sum, so that thirds can be written as 0.333333333.
+const SUM_TOLERANCE: f64 = 1e-8;
+
+/// A station: a server with a queue, and its figures in theory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Station {
+    /// Customers a second that come from outside.
+    pub arrival_rate: f64,
+    /// Customers a second that it can serve.
+    pub service_rate: f64,
+    /// Customers a second that come in all, by the traffic equations.
+    pub throughput: f64,
+}
+
+impl Station {
+    /// The share of time that the server is busy, `rho`.
+    pub fn utilisation(&self) -> f64 {
+        self.throughput / self.service_rate
+    }
+
+    /// The mean number of customers at the station, `rho / (1 - rho)`.
+    pub fn mean_number(&self) -> f64 {
+        self.throughput / (self.service_rate - self.throughput)
+    }
+
+    /// The mean time in seconds that a visit takes, waiting included, `1 / (service rate - throughput)`.
+    pub fn mean_time(&self) -> f64 {
+        1.0 / (self.service_rate - self.throughput)
+    }
+}
+
+/// An open network of stations that has a steady state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    stations: Vec<Station>,
+    /// For each station, where its customers go on to with which probability; what is missing to 1 is the probability of leaving.
+    routes: Vec<Vec<(u32, f64)>>,
+}
+
+/// How the stations of a generated network lie to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// In a ring: customers go on to either neighbour.
+    Ring,
+    /// Customers go on to one of four other stations, drawn at random for each station.
+    Random,
+}
+
+/// The parameters of a generated network, whose stations are all busy the same share of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    /// How many stations.
+    pub stations: u32,
+    /// How they lie to each other.
+    pub layout: Layout,
+    /// The share of time that each is busy.
+    pub utilisation: f64,
+    /// Customers a second that a station can serve, on average over the stations.
+    pub service_rate: f64,
+    /// The probability that a customer leaves after a service.
+    pub leave: f64,
+    /// The seed of the random layout.
+    pub seed: u64,
+}
+
+impl Default for Generated {
+    fn default() -> Generated {
+        let (stations, layout) = (10_000, Layout::Random);
+        Generated { stations, layout, utilisation: 0.8, service_rate: 1000.0, leave: 0.1, seed: 1 }
+    }
+}
+
+impl Network {
+    /// One station, M/M/1, busy for `utilisation` of the time; it serves `service_rate` customers a second.
+    ///
+    /// ```
+    /// # use parades_models::queueing::Network;
+    /// let queue = Network::mm1(0.8, 1000.0).unwrap();
+    /// assert!((queue.mean_sojourn() - 0.005).abs() < 1e-12);
+    /// let (key, sentence) = Network::mm1(1.0, 1000.0).unwrap_err();
+    /// assert_eq!((key, &*sentence), ("utilisation", "the utilisation must be above 0 and below 1, not 1"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// On a utilisation outside of `0..1`, or a rate that is not positive, or above 1e10.
+    pub fn mm1(utilisation: f64, service_rate: f64) -> Result<Network, Invalid> {
+        check_utilisation(utilisation)?;
+        check_rate("service_rate", "the service rate", service_rate)?;
+        Network::new(vec![utilisation * service_rate], vec![service_rate], vec![Vec::new()])
+    }
+
+    /// A network of any shape: for each station the rate of arrivals from outside, the rate of service, and the probabilities with which
+    /// customers go on to each of the stations. What a row is short of 1 is the probability that they leave.
+    ///
+    /// ```
+    /// # use parades_models::queueing::Network;
+    /// // Half of the customers must be served again.
+    /// let network = Network::jackson(&[1.0], &[4.0], &[vec![0.5]]).unwrap();
+    /// assert_eq!(network.stations()[0].throughput, 2.0);
+    /// assert_eq!(network.mean_sojourn(), 1.0);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first key that makes no sense: tables of different sizes, rates that are no rates, probabilities that are none or exceed 1 in
+    /// sum, a station that customers cannot leave from, or one that would be busy all the time.
+    pub fn jackson(arrival_rates: &[f64], service_rates: &[f64], routing: &[Vec<f64>]) -> Result<Network, Invalid> {
+        let n = service_rates.len();
+        let size = |key, what: &str, len| (key, format!("there are {n} service rates, but {len} {what}"));
+        if arrival_rates.len() != n {
+            return Err(size("arrival_rates", "arrival rates", arrival_rates.len()));
+        }
+        if routing.len() != n {
+            return Err(size("routing", "rows of probabilities", routing.len()));
+        }
+        if let Some((i, row)) = routing.iter().enumerate().find(|(_, row)| row.len() != n) {
+            return Err(("routing", format!("station {i} has {} probabilities for {n} stations", row.len())));
+        }
+        let sparse = |row: &Vec<f64>| (0..).zip(row.iter().copied()).filter(|(_, p)| p.abs() > 0.0 || p.is_nan()).collect();
+        Network::new(arrival_rates.to_vec(), service_rates.to_vec(), routing.iter().map(sparse).collect())
+    }
+
+    /// Five stations with feedback: customers alternate between a processor (station 0) and one of four devices, and leave after the
+    /// processor, after five visits to it on average (the central server of Buzen, "Computational algorithms for closed queueing
+    /// networks with exponential servers", 1973, opened). The processor is busy for `utilisation` of the time and serves `service_rate`
+    /// customers a second; the devices are busy for 0.9, 0.8, 0.7 and 0.6 of that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Network::mm1`].
+    pub fn central_server(utilisation: f64, service_rate: f64) -> Result<Network, Invalid> {
+        const DEVICES: [(f64, f64); 4] = [(0.30, 0.9), (0.25, 0.8), (0.15, 0.7), (0.10, 0.6)];
+        check_utilisation(utilisation)?;
+        check_rate("service_rate", "the service rate", service_rate)?;
+        let processor = utilisation * service_rate;
+        let arrivals = vec![0.2 * processor, 0.0, 0.0, 0.0, 0.0];
+        // A device is visited `share` times for each visit to the processor.
+        let rates = DEVICES.map(|(share, load)| share * processor / (load * utilisation));
+        let services = [service_rate].into_iter().chain(rates).collect();
+        let out = (1..).zip(DEVICES).map(|(device, (share, _))| (device, share)).collect();
+        let routes = [out].into_iter().chain(DEVICES.map(|_| vec![(0, 1.0)])).collect();
+        Network::new(arrivals, services, routes)
+    }
+
+    /// A network of many stations, for measuring engines.
+    ///
+    /// ```
+    /// # use parades_models::queueing::{Generated, Network};
+    /// let network = Network::generated(&Generated { stations: 1000, ..Generated::default() }).unwrap();
+    /// assert!(network.stations().iter().all(|station| (station.utilisation() - 0.8).abs() < 1e-9));
+    /// assert!((network.mean_visits() - 10.0).abs() < 1e-9);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first key that makes no sense.
+    pub fn generated(parameters: &Generated) -> Result<Network, Invalid> {
+        let &Generated { stations, layout, utilisation, service_rate, leave, seed } = parameters;
+        let least = match layout {
+            Layout::Ring => 3,
+            Layout::Random => 2,
+        };
+        if stations < least {
+            return Err(("stations", format!("this layout needs {least} stations or more, not {stations}")));
+        }
+        check_utilisation(utilisation)?;
+        check_rate("service_rate", "the service rate", service_rate)?;
+        if !(leave > 0.0 && leave <= 1.0) {
+            return Err(("leave", format!("the probability of leaving must be above 0 and at most 1, not {leave}")));
+        }
+        let mut rng = Rng::shared(seed, 0);
+        let stay = 1.0 - leave;
+        let routes: Vec<Vec<(u32, f64)>> = (0..stations)
+            .map(|id| match layout {
+                Layout::Ring => [1, stations - 1].map(|step| (ring(id, step, stations), stay / 2.0)).into(),
+                Layout::Random => (0..4).map(|_| (other(id, stations, &mut rng), stay / 4.0)).collect(),
+            })
+            .collect();
+        // A customer makes 1 / leave visits, so these arrivals keep the average station as busy as is wanted.
+        let arrivals = vec![utilisation * service_rate * leave; stations as usize];
+        let throughput = traffic::solve(&arrivals, &routes)?;
+        Network::new(arrivals, throughput.iter().map(|rate| rate / utilisation).collect(), routes)
+    }
+
+    /// Checks the parameters and solves the traffic equations.
+    fn new(arrivals: Vec<f64>, services: Vec<f64>, mut routes: Vec<Vec<(u32, f64)>>) -> Result<Network, Invalid> {
+        check_rates(&arrivals, &services)?;
+        for (i, routes) in routes.iter_mut().enumerate() {
+            check_routes(i, routes)?;
+        }
+        if let Some(i) = without_exit(&routes) {
+            return Err(("routing", format!("customers at station {i} can never leave: give a way out a positive probability")));
+        }
+        let throughput = traffic::solve(&arrivals, &routes)?;
+        let station =
+            |((&arrival_rate, service_rate), throughput)| Station { arrival_rate, service_rate, throughput };
+        let stations: Vec<Station> = arrivals.iter().zip(services).zip(throughput).map(station).collect();
+        match stations.iter().position(|station| station.utilisation() >= 1.0) {
+            None => Ok(Network { stations, routes }),
+            Some(i) => {
+                let Station { throughput, service_rate, .. } = stations[i];
+                Err(("service_rates", format!("{throughput} customers a second come to station {i}, which can serve {service_rate}: serve more")))
+            }
+        }
+    }
+
+    /// The stations.
+    pub fn stations(&self) -> &[Station] {
+        &self.stations
+    }
+
+    /// Where customers go on to after each station, and with which probability.
+    pub fn routes(&self) -> &[Vec<(u32, f64)>] {
+        &self.routes
+    }
+
+    /// Customers a second that come from outside, in all.
+    pub fn arrival_rate(&self) -> f64 {
+        self.stations.iter().map(|station| station.arrival_rate).sum()
+    }
+
+    /// The mean number of stations that a customer visits.
+    pub fn mean_visits(&self) -> f64 {
+        self.stations.iter().map(|station| station.throughput).sum::<f64>() / self.arrival_rate()
+    }
+
+    /// The mean number of customers in the network. Each station is as if it were alone (Jackson).
+    pub fn mean_number(&self) -> f64 {
+        self.stations.iter().map(Station::mean_number).sum()
+    }
+
+    /// The mean time in seconds from a customer's arrival to its leaving, by Little's law; moving between stations not counted.
+    pub fn mean_sojourn(&self) -> f64 {
+        self.mean_number() / self.arrival_rate()
+    }
+
+    /// How many customers make the half-width of a run's 95 % interval about this share of the mean sojourn time.
+    ///
+    /// The number at an M/M/1 station, averaged over a time `t`, has the variance `2 rho (1 + rho) / ((1 - rho)^4 mu t)` when `t` is long
+    /// (Whitt, "Planning queueing simulations", Management Science 35(11), 1989); stations are taken as independent. The factor of 2.9
+    /// is Student's t for the fewest batches, 2.1, with room for the scatter of the estimated half-width itself.
+    ///
+    /// ```
+    /// # use parades_models::queueing::Network;
+    /// let millions = |utilisation, half_width| Network::mm1(utilisation, 1.0).unwrap().customers_for(half_width) / 1_000_000;
+    /// assert_eq!((millions(0.5, 0.01), millions(0.8, 0.01), millions(0.95, 0.03)), (1, 7, 14));
+    /// ```
+    pub fn customers_for(&self, relative_half_width: f64) -> u64 {
+        let spread = |station: &Station| {
+            let (rho, idle) = (station.utilisation(), 1.0 - station.utilisation());
+            2.0 * rho * (1.0 + rho) / (idle * idle * idle * idle * station.service_rate)
+        };
+        let spread: f64 = self.stations.iter().map(spread).sum();
+        let scale = 2.9 / relative_half_width / self.mean_number();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and `as` saturates")]
+        ((scale * scale * spread * self.arrival_rate()).ceil() as u64).max(1)
+    }
+}
+
+/// The station `step` further on in the ring.
+fn ring(id: u32, step: u32, stations: u32) -> u32 {
+    let place = (u64::from(id) + u64::from(step)) % u64::from(stations);
+    u32::try_from(place).expect("it is below the number of stations")
+}
+
+/// A station drawn from all but `id`.
+fn other(id: u32, stations: u32, rng: &mut Rng) -> u32 {
+    let step = u32::try_from(rng.range(1, u64::from(stations))).expect("it is below the number of stations");
+    ring(id, step, stations)
+}
+
+fn check_utilisation(utilisation: f64) -> Result<(), Invalid> {
+    if utilisation > 0.0 && utilisation < 1.0 {
+        return Ok(());
+    }
+    Err(("utilisation", format!("the utilisation must be above 0 and below 1, not {utilisation}")))
+}
+
+fn check_rate(key: &'static str, what: &str, rate: f64) -> Result<(), Invalid> {
+    if rate > 0.0 && rate <= RATE_MAX {
+        return Ok(());
+    }
+    Err((key, format!("{what} must be above 0 and at most {RATE_MAX:e} customers a second, not {rate}")))
+}
+
+fn check_rates(arrivals: &[f64], services: &[f64]) -> Result<(), Invalid> {
+    for (i, &rate) in services.iter().enumerate() {
+        check_rate("service_rates", &format!("the service rate of station {i}"), rate)?;
+    }
+    for (i, &rate) in arrivals.iter().enumerate() {
+        // Zero is allowed: none come from outside.
+        if rate.abs().to_bits() > 0 {
+            check_rate("arrival_rates", &format!("the arrival rate of station {i}, if not 0,"), rate)?;
+        }
+    }
+    if arrivals.iter().all(|&rate| rate <= 0.0) {
+        return Err(("arrival_rates", "no customers come from outside: give a station an arrival rate above 0".into()));
+    }
+    Ok(())
+}
+
+/// Checks the probabilities of a station; such as miss 1 by rounding alone are stretched to it.
+fn check_routes(station: usize, routes: &mut [(u32, f64)]) -> Result<(), Invalid> {
+    if let Some((to, p)) = routes.iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
+        return Err(("routing", format!("the probability from station {station} to {to} must be between 0 and 1, not {p}")));
+    }
+    let sum: f64 = routes.iter().map(|(_, p)| p).sum();
+    if sum > 1.0 + SUM_TOLERANCE {
+        return Err(("routing", format!("the probabilities of station {station} are {sum} in sum: make them at most 1")));
+    }
+    if sum > 1.0 - SUM_TOLERANCE {
+        routes.iter_mut().for_each(|(_, p)| *p /= sum);
+    }
+    Ok(())
+}
+
+/// Whether customers can leave after a service at a station with these routes.
+pub(super) fn is_exit(routes: &[(u32, f64)]) -> bool {
+    routes.iter().map(|(_, p)| p).sum::<f64>() < 1.0 - SUM_TOLERANCE / 2.0
+}
+
+/// A station that no way out leads from.
+fn without_exit(routes: &[Vec<(u32, f64)>]) -> Option<usize> {
+    let mut sources = vec![Vec::new(); routes.len()];
+    for (from, routes) in routes.iter().enumerate() {
+        routes.iter().filter(|(_, p)| *p > 0.0).for_each(|&(to, _)| sources[to as usize].push(from));
+    }
+    let mut leads_out: Vec<bool> = routes.iter().map(|routes| is_exit(routes)).collect();
+    let mut found: VecDeque<usize> = (0..routes.len()).filter(|&i| leads_out[i]).collect();
+    while let Some(station) = found.pop_front() {
+        for &source in &sources[station] {
+            if !leads_out[source] {
+                leads_out[source] = true;
+                found.push_back(source);
+            }
+        }
+    }
+    leads_out.iter().position(|leads| !leads)
+}

@@ -1,0 +1,87 @@
+//! What a run of transfers reports, and what must add up.
+
+use super::Transfer;
+use parades_core::metrics::MetricValue;
+use parades_core::prelude::*;
+
+/// The metrics, in the order of [`declare`].
+pub(super) struct Ids;
+
+impl Ids {
+    const GOODPUT: MetricId = MetricId(0);
+    const GOODPUT_BOUND: MetricId = MetricId(1);
+    pub(super) const TRANSFERS: MetricId = MetricId(2);
+    pub(super) const TRANSFER_TIME: MetricId = MetricId(3);
+    pub(super) const ROUND_TRIP: MetricId = MetricId(4);
+    pub(super) const SEGMENTS_SENT: MetricId = MetricId(5);
+    pub(super) const RETRANSMITTED: MetricId = MetricId(6);
+    pub(super) const SEGMENTS_LOST: MetricId = MetricId(7);
+    pub(super) const SEGMENTS_ARRIVED: MetricId = MetricId(8);
+    pub(super) const SEGMENTS_IN_FLIGHT: MetricId = MetricId(9);
+    pub(super) const DELIVERED: MetricId = MetricId(10);
+    pub(super) const REPEATED: MetricId = MetricId(11);
+    pub(super) const BUFFERED: MetricId = MetricId(12);
+    pub(super) const TIMEOUTS: MetricId = MetricId(13);
+    pub(super) const FAST_RETRANSMISSIONS: MetricId = MetricId(14);
+    pub(super) const ACKS_SENT: MetricId = MetricId(15);
+    pub(super) const ACKS_LOST: MetricId = MetricId(16);
+    pub(super) const ACKS_ARRIVED: MetricId = MetricId(17);
+    pub(super) const ACKS_IN_FLIGHT: MetricId = MetricId(18);
+}
+
+pub(super) fn declare() -> Metrics {
+    let mut metrics = Metrics::new();
+    let declared = [
+        metrics.value("goodput", Unit::BitsPerSecond),
+        metrics.value("goodput_bound", Unit::BitsPerSecond),
+        metrics.counter("transfers_completed", Unit::Count),
+        metrics.histogram("transfer_time", Unit::Picoseconds),
+        metrics.histogram("round_trip_time", Unit::Picoseconds),
+        metrics.counter("segments_sent", Unit::Count),
+        metrics.counter("segments_retransmitted", Unit::Count),
+        metrics.counter("segments_lost", Unit::Count),
+        metrics.counter("segments_arrived", Unit::Count),
+        metrics.counter("segments_in_flight", Unit::Count),
+        metrics.counter("segments_delivered", Unit::Count),
+        metrics.counter("segments_repeated", Unit::Count),
+        metrics.counter("segments_buffered", Unit::Count),
+        metrics.counter("timeouts", Unit::Count),
+        metrics.counter("fast_retransmissions", Unit::Count),
+        metrics.counter("acks_sent", Unit::Count),
+        metrics.counter("acks_lost", Unit::Count),
+        metrics.counter("acks_arrived", Unit::Count),
+        metrics.counter("acks_in_flight", Unit::Count),
+    ];
+    debug_assert!(declared.into_iter().zip(0..).all(|(id, place)| id == MetricId(place)));
+    metrics
+}
+
+/// Computes the goodput of all pairs together, with its bound, and checks that nothing sent has vanished or come from nowhere.
+pub(super) fn conclude(model: &Transfer, end: Time, metrics: &mut Metrics) -> Result<(), String> {
+    let counts = |metrics: &Metrics, ids: [MetricId; 4]| {
+        ids.map(|id| metrics.by_id(id).and_then(MetricValue::counter).expect("it is declared as a counter"))
+    };
+    for (what, ids) in [
+        ("segments", [Ids::SEGMENTS_SENT, Ids::SEGMENTS_ARRIVED, Ids::SEGMENTS_LOST, Ids::SEGMENTS_IN_FLIGHT]),
+        ("acknowledgements", [Ids::ACKS_SENT, Ids::ACKS_ARRIVED, Ids::ACKS_LOST, Ids::ACKS_IN_FLIGHT]),
+    ] {
+        let [sent, arrived, lost, in_flight] = counts(metrics, ids);
+        if sent != arrived + lost + in_flight {
+            return Err(format!("{sent} {what} were sent, but {arrived} arrived, {lost} were lost and {in_flight} are in flight"));
+        }
+    }
+    let ids = [Ids::SEGMENTS_ARRIVED, Ids::DELIVERED, Ids::REPEATED, Ids::BUFFERED];
+    let [arrived, delivered, repeated, buffered] = counts(metrics, ids);
+    if arrived != delivered + repeated + buffered {
+        return Err(format!(
+            "{arrived} segments arrived, but {delivered} were delivered, {repeated} were there already and {buffered} are buffered"
+        ));
+    }
+    let parameters = model.parameters();
+    metrics.set(Ids::GOODPUT_BOUND, model.goodput_bound() * f64::from(parameters.pairs));
+    if end > Time::ZERO {
+        let bits = delivered as f64 * f64::from(parameters.segment_bytes) * 8.0;
+        metrics.set(Ids::GOODPUT, bits / end.as_secs_f64());
+    }
+    Ok(())
+}

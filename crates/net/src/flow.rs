@@ -1,0 +1,195 @@
+//! Flows: what sends from one node to another, and what both ends remember of it.
+
+use crate::topology::NodeId;
+use crate::traffic::{Pattern, Sizes};
+use parades_core::digest::Digest;
+use parades_core::time::{Delay, Time};
+
+/// When a flow ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// When it has sent so many bytes of payload; the last packet carries what is left.
+    Bytes(u64),
+    /// At this time: it sends what is due before it.
+    Until(Time),
+    /// Never.
+    Never,
+}
+
+/// A UDP flow: it sends, and does not listen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Where it starts.
+    pub source: NodeId,
+    /// Where it goes.
+    pub destination: NodeId,
+    /// When it starts.
+    pub start: Time,
+    /// When it ends.
+    pub limit: Limit,
+    /// How much a packet carries.
+    pub sizes: Sizes,
+    /// When packets are sent.
+    pub pattern: Pattern,
+}
+
+/// The longest payload of a UDP packet over IPv4, in bytes.
+pub const PAYLOAD_MAX: u32 = 65_507;
+
+impl Flow {
+    /// The least payload that a packet of it carries.
+    pub(crate) fn least_payload(&self) -> Option<u32> {
+        let least = self.sizes.least()?;
+        Some(match (self.limit, &self.sizes) {
+            (Limit::Bytes(total), Sizes::Constant(size)) => {
+                match u32::try_from(total % u64::from(*size)) {
+                    Ok(rest) if rest > 0 => rest,
+                    _ => least,
+                }
+            }
+            (Limit::Bytes(_), Sizes::Mix(_)) => 1,
+            (Limit::Until(_) | Limit::Never, _) => least,
+        })
+    }
+
+    /// What makes no sense about it, as the end of a sentence that begins with its number.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.source == self.destination {
+            return Err("leads from a node to itself; give it two ends".into());
+        }
+        let (Some(least), Some(greatest)) = (self.sizes.least(), self.sizes.greatest()) else {
+            return Err("has no packet size of a weight above zero; give it one".into());
+        };
+        if least == 0 || greatest > PAYLOAD_MAX {
+            let wrong = if least == 0 { 0 } else { greatest };
+            return Err(format!("has packets of {wrong} bytes; give them between 1 and {PAYLOAD_MAX}"));
+        }
+        if self.limit == Limit::Bytes(0) {
+            return Err("has no bytes to send; give it some".into());
+        }
+        self.pattern.check(greatest)
+    }
+}
+
+/// What the source of a flow remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) packets: u64,
+    /// Payload alone.
+    pub(crate) bytes: u64,
+    /// When the on period ends; the end of time where there are none.
+    pub(crate) on_until: Time,
+    /// Whether all has been sent.
+    pub(crate) finished: bool,
+}
+
+impl Source {
+    pub(crate) fn fold(&self, digest: &mut Digest) {
+        for word in [self.packets, self.bytes, self.on_until.as_ps(), u64::from(self.finished)] {
+            digest.word(word);
+        }
+    }
+}
+
+/// What the sink of a flow has measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sink {
+    pub(crate) packets: u64,
+    /// Payload alone.
+    pub(crate) bytes: u64,
+    /// In picoseconds.
+    delay_sum: u128,
+    pub(crate) delay_min: Delay,
+    pub(crate) delay_max: Delay,
+    delay_last: Delay,
+    /// The interarrival jitter of RFC 3550, section 6.4.1, in sixteenths of a picosecond, by the integer arithmetic of its appendix A.8.
+    jitter_sixteenths: u64,
+    pub(crate) first: Time,
+    pub(crate) last: Time,
+    /// One more than the greatest sequence number seen.
+    next: u64,
+    /// Packets with a smaller sequence number than one seen before (RFC 4737's definition of reordered).
+    pub(crate) reordered: u64,
+}
+
+impl Sink {
+    pub(crate) const NEW: Sink = Sink {
+        packets: 0,
+        bytes: 0,
+        delay_sum: 0,
+        delay_min: Delay::MAX,
+        delay_max: Delay::ZERO,
+        delay_last: Delay::ZERO,
+        jitter_sixteenths: 0,
+        first: Time::ZERO,
+        last: Time::ZERO,
+        next: 0,
+        reordered: 0,
+    };
+
+    /// Takes a packet that was under way for `delay`.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Time, sequence: u32, payload: u32, delay: Delay) {
+        if self.packets == 0 {
+            self.first = now;
+        } else {
+            let difference = delay.as_ps().abs_diff(self.delay_last.as_ps());
+            let decay = self.jitter_sixteenths.saturating_add(8) >> 4;
+            self.jitter_sixteenths = self.jitter_sixteenths.saturating_add(difference) - decay;
+        }
+        self.packets += 1;
+        self.bytes += u64::from(payload);
+        self.delay_sum += u128::from(delay.as_ps());
+        self.delay_min = self.delay_min.min(delay);
+        self.delay_max = self.delay_max.max(delay);
+        self.delay_last = delay;
+        self.last = now;
+        let sequence = u64::from(sequence);
+        if sequence < self.next {
+            self.reordered += 1;
+        } else {
+            self.next = sequence + 1;
+        }
+    }
+
+    /// The mean delay, to the picosecond below; zero where nothing has come.
+    pub(crate) fn delay_mean(&self) -> Delay {
+        let mean = self.delay_sum.checked_div(u128::from(self.packets)).unwrap_or(0);
+        Delay::from_ps(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn jitter(&self) -> Delay {
+        Delay::from_ps(self.jitter_sixteenths >> 4)
+    }
+
+    pub(crate) fn fold(&self, digest: &mut Digest) {
+        let times = [self.delay_mean(), self.delay_min, self.delay_max, self.jitter()];
+        times.into_iter().for_each(|time| digest.word(time.as_ps()));
+        for word in [self.packets, self.bytes, self.first.as_ps(), self.last.as_ps(), self.reordered]
+        {
+            digest.word(word);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_follows_rfc_3550_and_late_numbers_are_reordered() {
+        let mut sink = Sink::NEW;
+        let (mut expected, mut before) = (0.0_f64, None);
+        let delays_us = [100_u64, 160, 90, 90, 250, 100];
+        for (&delay, sequence) in delays_us.iter().zip([0, 1, 4, 2, 3, 5]) {
+            sink.receive(Time::from_ps(delay), sequence, 10, Delay::from_us(delay));
+            if let Some(before) = before.replace(delay) {
+                expected += (delay.abs_diff(before) as f64 * 1e6 - expected) / 16.0;
+            }
+        }
+        assert!((sink.jitter().as_ps() as f64 - expected).abs() < 2.0, "{:?} {expected}", sink.jitter());
+        assert_eq!((sink.packets, sink.bytes, sink.reordered), (6, 60, 2));
+        assert_eq!((sink.delay_min, sink.delay_max), (Delay::from_us(90), Delay::from_us(250)));
+        assert_eq!(sink.delay_mean().as_ps(), 790_000_000 / 6);
+    }
+}

@@ -1,0 +1,474 @@
+//! The packet-level network: one LP for each node, one event for each hop.
+//!
+//! *Idea.* A packet arrives at a node, which reads from the packet's source route ([`Routes`]) the interface that it leaves by. That
+//! interface knows at once when the packet's last bit will leave ([`crate::interface`]), so it is sent to the neighbour there and then, with
+//! delay = wait + serialisation + propagation. Where the route ends, the sink of the flow measures it.
+//!
+//! *Lookahead.* No packet is smaller than the headers and the least payload of any flow, and serialisation does not decrease with size.
+//! So the delay of a channel is at least the link's propagation delay and the serialisation of that smallest packet, and that is what
+//! is declared: positive even where the propagation delay is zero.
+//!
+//! *Cost.* A hop touches the node, one of its transmitters, and three words of the route. A source has a timer for each of its flows, so an
+//! event costs the same however many flows a node sends. The rates, delays and bounds of all links lie in one array of the model.
+//!
+//! *Conservation.* For each flow, packets sent = delivered + dropped + in flight; the run fails where that does not hold.
+
+use crate::flow::{Flow, Limit, Sink, Source};
+use crate::interface::{QueueLimit, Transmitter, Wire};
+use crate::node::{Change, Journal, Node, Packet, Undo};
+use crate::report;
+use crate::routing::{Metric, Routes, RoutingError};
+use crate::topology::{LinkId, NodeId, Topology};
+use parades_core::prelude::*;
+use std::num::NonZeroU16;
+
+/// What holds for the whole network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of headers that come to every payload: UDP 8, IP 20 and PPP 2 are 30, as in ns-3's point-to-point links.
+    pub headers: u32,
+    /// What makes a path short.
+    pub metric: Metric,
+    /// The bound of every interface's queue.
+    pub queue: QueueLimit,
+    /// The bounds of both directions of some links, where they differ; the last one counts.
+    pub queues: Vec<(LinkId, QueueLimit)>,
+}
+
+impl Default for Settings {
+    /// 30 bytes of headers, fewest hops, 100 packets.
+    fn default() -> Settings {
+        Settings {
+            headers: 30,
+            metric: Metric::Hops,
+            queue: QueueLimit::Packets(100),
+            queues: Vec::new(),
+        }
+    }
+}
+
+/// Why there is no such network; each displays as one sentence with its remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// A flow makes no sense.
+    #[error("flow {flow} {what}")]
+    Flow {
+        /// Its place in the list.
+        flow: usize,
+        /// What does not.
+        what: String,
+    },
+    /// A flow has no route.
+    #[error(transparent)]
+    Routing(#[from] RoutingError),
+    /// A path is too long.
+    #[error("flow {flow} crosses {hops} links, and a packet can cross at most 65535; shorten its path")]
+    PathTooLong {
+        /// Its place in the list.
+        flow: usize,
+        /// The links of its route.
+        hops: usize,
+    },
+    /// A queue's bound is given for a link that does not exist.
+    #[error("the queue of link {link} is given, but the links are numbered up to {links}; name one of them")]
+    UnknownLink {
+        /// The number given.
+        link: u32,
+        /// How many links there are.
+        links: usize,
+    },
+    /// A parameter of a generated network makes no sense.
+    #[error("{0}")]
+    Parameter(String),
+}
+
+/// Which flows belong to which node: the slots of node `n` are `flows[first[n]..first[n + 1]]`.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    first: Box<[u32]>,
+    flows: Box<[u32]>,
+}
+
+impl Slots {
+    fn new(nodes: usize, of_flows: &[Flow], node: impl Fn(&Flow) -> NodeId) -> Slots {
+        let mut first = vec![0; nodes + 1];
+        for flow in of_flows {
+            first[node(flow).index() + 1] += 1;
+        }
+        for n in 0..nodes {
+            first[n + 1] += first[n];
+        }
+        let mut free = first.clone();
+        let mut flows = vec![0; of_flows.len()];
+        for (number, flow) in (0..).zip(of_flows) {
+            let place = &mut free[node(flow).index()];
+            flows[*place as usize] = number;
+            *place += 1;
+        }
+        Slots { first: first.into(), flows: flows.into() }
+    }
+
+    /// The flows of a node, by slot.
+    pub(crate) fn of(&self, node: LpId) -> &[u32] {
+        &self.flows[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
+    }
+
+    /// The slot of each flow at its node.
+    fn slot_of_flow(&self) -> Box<[u32]> {
+        let mut slots = vec![0; self.flows.len()];
+        for bounds in self.first.windows(2) {
+            for (slot, &flow) in (0..).zip(&self.flows[bounds[0] as usize..bounds[1] as usize]) {
+                slots[flow as usize] = slot;
+            }
+        }
+        slots.into()
+    }
+}
+
+/// The model.
+///
+/// # Examples
+///
+/// One packet of 970 bytes over one link, 1000 bytes with its headers: 8 µs on the wire, and 3 µs along it.
+///
+/// ```
+/// use parades_core::prelude::*;
+/// use parades_net::flow::{Flow, Limit};
+/// use parades_net::network::{Network, Settings};
+/// use parades_net::topology::{Link, NodeId, Topology};
+/// use parades_net::traffic::{Pattern, Sizes};
+///
+/// let link = Link { a: NodeId(0), b: NodeId(1), rate_bps: 1_000_000_000, delay: Delay::from_us(3) };
+/// let topology = Topology::new(&["here", "there"], vec![link])?;
+/// let flow = Flow {
+///     source: NodeId(0),
+///     destination: NodeId(1),
+///     start: Time::ZERO,
+///     limit: Limit::Bytes(970),
+///     sizes: Sizes::Constant(970),
+///     pattern: Pattern::Constant { rate_bps: 1_000_000 },
+/// };
+/// let network = Network::new(topology, vec![flow], Settings::default())?;
+/// let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::from_secs_f64(1.0).unwrap()))?;
+/// let delay = outcome.metrics.get("delay").and_then(|metric| metric.tally()).and_then(|delays| delays.max());
+/// assert_eq!(delay, Some(Delay::from_us(11).as_ps()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Network {
+    pub(crate) topology: Topology,
+    pub(crate) flows: Vec<Flow>,
+    headers: u32,
+    routes: Routes,
+    /// By interface, those of all nodes counted through.
+    wires: Box<[Wire]>,
+    /// Of flows at their sources, and at their sinks.
+    pub(crate) outgoing: Slots,
+    pub(crate) incoming: Slots,
+    slot_at_sink: Box<[u32]>,
+    /// The bytes of the smallest packet there is.
+    packet_min: u32,
+}
+
+impl Network {
+    /// The network of these flows.
+    ///
+    /// # Errors
+    ///
+    /// Where a flow makes no sense or has no route, or a queue is given to a link that does not exist.
+    pub fn new(
+        topology: Topology,
+        flows: Vec<Flow>,
+        settings: Settings,
+    ) -> Result<Network, NetworkError> {
+        for (number, flow) in flows.iter().enumerate() {
+            flow.check().map_err(|what| NetworkError::Flow { flow: number, what })?;
+        }
+        let ends: Vec<_> = flows.iter().map(|flow| (flow.source, flow.destination)).collect();
+        let routes = Routes::for_flows(&topology, &ends, settings.metric)?;
+        Network::routed(topology, flows, routes, settings)
+    }
+
+    /// The network of flows that have been checked, with their routes.
+    pub(crate) fn routed(
+        topology: Topology,
+        flows: Vec<Flow>,
+        routes: Routes,
+        settings: Settings,
+    ) -> Result<Network, NetworkError> {
+        for flow in 0..flows.len() {
+            let hops = routes.route(flow).len();
+            if hops > usize::from(u16::MAX) {
+                return Err(NetworkError::PathTooLong { flow, hops });
+            }
+        }
+        let wires = wires(&topology, &settings)?;
+        let outgoing = Slots::new(topology.nodes(), &flows, |flow| flow.source);
+        let incoming = Slots::new(topology.nodes(), &flows, |flow| flow.destination);
+        let slot_at_sink = incoming.slot_of_flow();
+        let payload_min = flows.iter().filter_map(Flow::least_payload).min().unwrap_or(1);
+        let packet_min = payload_min.saturating_add(settings.headers);
+        let headers = settings.headers;
+        Ok(Network {
+            topology,
+            flows,
+            headers,
+            routes,
+            wires,
+            outgoing,
+            incoming,
+            slot_at_sink,
+            packet_min,
+        })
+    }
+
+    /// Its nodes and links.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Its flows.
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// The routes of its flows.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// A packet is on the wire for so many bytes.
+    fn wire_bytes(&self, packet: &Packet) -> u32 {
+        packet.payload.saturating_add(self.headers)
+    }
+
+    /// Does what is to be done about an event, and records what it changed.
+    #[inline(always)]
+    fn execute(
+        &self,
+        node: &mut Node,
+        event: &Body<Packet>,
+        ctx: &mut Context<'_, Self>,
+        mut journal: Journal<'_>,
+    ) {
+        match event {
+            Body::Message(packet) => {
+                let hop = packet.hop.get();
+                match self.routes.route(packet.flow as usize).get(usize::from(hop)) {
+                    Some(&interface) => {
+                        let hop = packet.hop.saturating_add(1);
+                        let packet = Packet { hop, ..*packet };
+                        self.forward(node, packet, interface, ctx, &mut journal);
+                    }
+                    None => self.deliver(node, packet, ctx, &mut journal),
+                }
+            }
+            Body::Timer(slot) => self.emit(node, *slot, ctx, &mut journal),
+        }
+    }
+
+    /// Sends a packet on to the neighbour at an interface, or drops it.
+    #[inline(always)]
+    fn forward(
+        &self,
+        node: &mut Node,
+        packet: Packet,
+        interface: u32,
+        ctx: &mut Context<'_, Self>,
+        journal: &mut Journal<'_>,
+    ) {
+        let first = self.topology.first_interface(NodeId(ctx.id().0));
+        let wire = &self.wires[first + interface as usize];
+        let transmitter = &mut node.transmitters[interface as usize];
+        let now = ctx.now();
+        transmitter.drain(now, |waiting| journal.record(|| Change::Left { interface, waiting }));
+        journal.record(|| Change::Accepting {
+            interface,
+            waiting: transmitter.waiting(),
+            before: *transmitter.totals(),
+        });
+        match transmitter.accept(now, self.wire_bytes(&packet), wire) {
+            Some(departure) => {
+                let delay = departure.since(now).saturating_add(wire.delay);
+                ctx.send(Port(interface), delay, packet);
+            }
+            None => {
+                journal.record(|| Change::Dropped { flow: packet.flow });
+                node.drop_packet(packet.flow);
+            }
+        }
+    }
+
+    /// Measures a packet at the end of its route.
+    #[inline(always)]
+    fn deliver(
+        &self,
+        node: &mut Node,
+        packet: &Packet,
+        ctx: &mut Context<'_, Self>,
+        journal: &mut Journal<'_>,
+    ) {
+        let slot = self.slot_at_sink[packet.flow as usize];
+        let sink = &mut node.sinks[slot as usize];
+        journal.record(|| Change::Sink { slot, before: *sink });
+        let now = ctx.now();
+        let delay = now.since(packet.sent());
+        sink.receive(now, packet.sequence, packet.payload, delay);
+        ctx.observe(report::DELAY, delay.as_ps());
+    }
+
+    /// Sends the next packet of a flow that starts here, and sets its timer to the one after it.
+    fn emit(
+        &self,
+        node: &mut Node,
+        timer: TimerId,
+        ctx: &mut Context<'_, Self>,
+        journal: &mut Journal<'_>,
+    ) {
+        let number = self.outgoing.of(ctx.id())[timer.0 as usize];
+        let flow = &self.flows[number as usize];
+        let source = &mut node.sources[timer.0 as usize];
+        journal.record(|| Change::Source { slot: timer.0, before: *source });
+        let Ok(sequence) = u32::try_from(source.packets) else {
+            return ctx.fail(format!("flow {number} has sent 2^32 packets; end it before that"));
+        };
+        let size = flow.sizes.draw(ctx.rng());
+        let left = match flow.limit {
+            Limit::Bytes(total) => total - source.bytes,
+            Limit::Until(_) | Limit::Never => u64::MAX,
+        };
+        let payload = u32::try_from(left).map_or(size, |left| size.min(left));
+        source.packets += 1;
+        source.bytes += u64::from(payload);
+        source.finished = left == u64::from(payload);
+        if !source.finished {
+            let now = ctx.now();
+            let next = flow.pattern.next(now, payload, &mut source.on_until, ctx.rng());
+            match next.filter(|&time| is_before(time, flow.limit)) {
+                Some(time) => ctx.set_timer(timer, time.since(now)),
+                None => source.finished = true,
+            }
+        }
+        let sent_ps = ctx.now().as_ps();
+        let packet = Packet { flow: number, sequence, sent_ps, payload, hop: NonZeroU16::MIN };
+        self.forward(node, packet, self.routes.route(number as usize)[0], ctx, journal);
+    }
+
+    /// The initial state of a flow's source; its timer is set.
+    fn start_source(&self, slot: u32, flow: &Flow, ctx: &mut Context<'_, Self>) -> Source {
+        let first = flow.pattern.first(flow.start, ctx.rng());
+        let first = first.filter(|&(time, _)| is_before(time, flow.limit));
+        if let Some((time, _)) = first {
+            ctx.set_timer(TimerId(slot), time.since(Time::ZERO));
+        }
+        let on_until = first.map_or(Time::MAX, |(_, on_until)| on_until);
+        Source { packets: 0, bytes: 0, on_until, finished: first.is_none() }
+    }
+}
+
+/// Whether a flow of this limit still sends at `time`.
+fn is_before(time: Time, limit: Limit) -> bool {
+    match limit {
+        Limit::Until(end) => time < end,
+        Limit::Bytes(_) | Limit::Never => true,
+    }
+}
+
+/// What is constant about each interface.
+fn wires(topology: &Topology, settings: &Settings) -> Result<Box<[Wire]>, NetworkError> {
+    let links = topology.links().len();
+    let mut queues = vec![settings.queue; links];
+    for &(link, queue) in &settings.queues {
+        match queues.get_mut(link.index()) {
+            Some(of_link) => *of_link = queue,
+            None => return Err(NetworkError::UnknownLink { link: link.0, links }),
+        }
+    }
+    let of_node = |node| topology.interfaces(node).iter();
+    let all = topology.node_ids().flat_map(of_node);
+    Ok(all.map(|end| Wire::new(topology.link(end.link), queues[end.link.index()])).collect())
+}
+
+impl Model for Network {
+    type State = Node;
+    type Message = Packet;
+    type Global = NoGlobal;
+
+    fn lps(&self) -> u32 {
+        LpId::from_index(self.topology.nodes()).0
+    }
+
+    /// A channel for each interface, at the port of its number.
+    fn channels(&self) -> Channels {
+        let mut channels = Channels::none();
+        let mut wires = self.wires.iter();
+        for node in self.topology.node_ids() {
+            for (end, wire) in self.topology.interfaces(node).iter().zip(&mut wires) {
+                let least = Delay::serialisation(u64::from(self.packet_min), wire.rate_bps);
+                let lookahead = wire.delay.saturating_add(least);
+                channels.connect(LpId(node.0), LpId(end.neighbour.0), lookahead);
+            }
+        }
+        channels
+    }
+
+    fn metrics(&self) -> Metrics {
+        report::declare()
+    }
+
+    fn start(&self, ctx: &mut Context<'_, Self>) -> Node {
+        let id = ctx.id();
+        let interfaces = self.topology.interfaces(NodeId(id.0)).len();
+        let starting = (0..).zip(self.outgoing.of(id));
+        let start = |(slot, &flow): (u32, &u32)| {
+            self.start_source(slot, &self.flows[flow as usize], ctx)
+        };
+        Node {
+            transmitters: vec![Transmitter::default(); interfaces].into(),
+            sources: starting.map(start).collect(),
+            sinks: vec![Sink::NEW; self.incoming.of(id).len()].into(),
+            dropped: Default::default(),
+        }
+    }
+
+    #[inline]
+    fn handle(&self, node: &mut Node, event: &Body<Packet>, ctx: &mut Context<'_, Self>) {
+        self.execute(node, event, ctx, Journal(None));
+    }
+
+    fn fold(&self, node: &Node, digest: &mut Digest) {
+        node.fold(digest);
+    }
+
+    fn finish(&self, id: LpId, node: &Node, metrics: &mut Metrics) {
+        report::finish(self, id, node, metrics);
+    }
+
+    fn unfinished(&self, event: &Event<Packet>, metrics: &mut Metrics) {
+        if let Body::Message(packet) = &event.body {
+            report::in_flight(packet, metrics);
+        }
+    }
+
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        report::conclude(self, end, metrics)
+    }
+}
+
+impl Restorable for Network {
+    type Undo = Undo;
+
+    fn handle_undoable(
+        &self,
+        node: &mut Node,
+        event: &Body<Packet>,
+        ctx: &mut Context<'_, Self>,
+        log: &mut UndoLog<Undo>,
+    ) {
+        self.execute(node, event, ctx, Journal(Some(log)));
+    }
+
+    fn undo(&self, node: &mut Node, _: &Body<Packet>, log: &mut UndoLog<Undo>) {
+        node.undo(log);
+    }
+}

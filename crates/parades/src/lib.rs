@@ -1,0 +1,8 @@
+#![doc = include_str!("../../../README.md")]
+#![forbid(unsafe_code)]
+
+pub use parades_core as core;
+pub use parades_core::prelude;
+pub use parades_engine::{rollback_check, sequential};
+pub use parades_models as models;
+pub use parades_net as net;

@@ -1,0 +1,86 @@
+//! The built-in scenarios: for each its parameters, and the model that they make.
+//!
+//! A scenario's model has a type of its own, so what is to be done with it is given as a [`Visitor`], which is generic over models.
+//! Nothing here knows an engine.
+
+#![forbid(unsafe_code)]
+
+mod faulty;
+mod phold;
+
+use parades_config::{ConfigError, Parameter, Values, nearest};
+use parades_core::restore::Restorable;
+use parades_core::time::Time;
+use std::fmt::Debug;
+
+/// A model made from parameters.
+#[derive(Debug)]
+pub struct Prepared<M> {
+    /// The model.
+    pub model: M,
+    /// How long it is run unless the user says otherwise.
+    pub until: Time,
+    /// What the user should know of how the model was made, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What is to be done with a scenario's model.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<M>(self, prepared: Prepared<M>) -> Self::Output
+    where
+        M: Restorable<State: Clone + PartialEq + Debug>;
+}
+
+/// A built-in scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+}
+
+/// All of them, in the order in which they are listed.
+pub const SCENARIOS: &[Scenario] = &[phold::SCENARIO, faulty::SCENARIO];
+
+impl Scenario {
+    /// The scenario of that name.
+    ///
+    /// # Errors
+    ///
+    /// On an unknown name, suggesting the nearest.
+    pub fn named(name: &str) -> Result<&'static Scenario, ConfigError> {
+        let names = || SCENARIOS.iter().map(|scenario| scenario.name);
+        SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+            let help = match nearest(name, names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}; a file's name ends in .toml", names().collect::<Vec<_>>().join(", ")),
+            };
+            ConfigError::new(format!("there is no scenario `{name}`")).with_help(help)
+        })
+    }
+
+    /// Its parameters, at their defaults.
+    pub fn values(&self) -> Values {
+        Values::new(self.name, self.parameters)
+    }
+
+    /// Makes the model of `values` and gives it to the visitor. `seed` is for what is drawn once, before the run.
+    ///
+    /// # Errors
+    ///
+    /// On values that make no sense together, and files that cannot be used.
+    pub fn accept<V: Visitor>(&self, values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
+        let _ = seed;
+        match self.name {
+            "phold" => phold::accept(values, visitor),
+            "faulty" => faulty::prepare(values).map(|prepared| visitor.visit(prepared)),
+            name => unreachable!("`{name}` is in the table of scenarios and not in this match"),
+        }
+    }
+}
