@@ -28,6 +28,11 @@ pub(crate) fn peak_rss_bytes() -> u64 {
     kibibytes("/proc/self/status", "VmHWM:").map_or(0, |kib| kib << 10)
 }
 
+/// The memory this process holds now, in bytes; 0 where the system does not tell.
+pub(crate) fn rss_bytes() -> u64 {
+    kibibytes("/proc/self/status", "VmRSS:").map_or(0, |kib| kib << 10)
+}
+
 /// The number after `label` in a file of `/proc`.
 fn kibibytes(file: &str, label: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;

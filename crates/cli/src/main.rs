@@ -12,9 +12,9 @@ mod interrupt;
 mod list;
 mod machine;
 mod plan;
-mod progress;
 mod report;
 mod run;
+mod watch;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};

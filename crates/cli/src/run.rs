@@ -5,9 +5,9 @@ use crate::engines::Choice;
 use crate::failure::{Failure, STOPPED};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::plan::{Plan, quote};
-use crate::progress::Progress;
+use crate::watch::{Watched, Watchman};
 use crate::{interrupt, print, report};
-use parades_core::error::Error;
+use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
@@ -37,6 +37,8 @@ pub(crate) struct Done {
     pub(crate) setup: Duration,
     pub(crate) run: Duration,
     pub(crate) peak_rss_bytes: u64,
+    /// The memory for which it was stopped early, if it was.
+    pub(crate) too_much_memory: Option<u64>,
 }
 
 /// What a run is watched for.
@@ -65,13 +67,25 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let reproduce = plan.command(&arguments.scenario, choice.engine.name);
     let watch = Watch { tracer, progress: !arguments.how.quiet };
-    let done = execute(plan, choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &reproduce))?;
+    let executed = execute(plan, choice, &arguments.how, watch)?;
+    if executed.as_ref().is_err_and(|error| *error.kind() == ErrorKind::Stopped) {
+        return Ok(ExitCode::from(STOPPED));
+    }
+    let done = executed.map_err(|error| Failure::of_run(&error, &reproduce))?;
     if let (Some(mut file), Some(path)) = (trace, arguments.trace.as_deref()) {
         file.flush().map_err(|error| cannot_write(path, &error))?;
     }
     out.map_or(Ok(()), |folder| report::write_folder(folder, &done))?;
     print(&if arguments.how.json { report::json_line(&done) } else { report::for_people(&done) })?;
-    Ok(if done.outcome.stopped_at.is_some() && interrupt::happened() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+    match done.too_much_memory {
+        Some(bytes) if done.outcome.stopped_at.is_some() => Err(Failure::simulation(format!(
+            "the run was stopped at {}, because it took {bytes} bytes of memory, above the limit; its results so far stand above; \
+             raise the memory limit, or simulate less at a time",
+            done.outcome.end
+        ))),
+        _ if done.outcome.stopped_at.is_some() && interrupt::happened() => Ok(ExitCode::from(STOPPED)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Makes the model and runs it. The outer error is the user's, the inner one the simulation's.
@@ -86,7 +100,8 @@ pub(crate) fn execute(
     let begin = Instant::now();
     let visitor = Execute { plan: &plan, choice: &choice, how, watch, machine: &machine, begin };
     let executed = plan.scenario.accept(&plan.values, plan.seed, visitor)?;
-    Ok(executed.map(|Executed { outcome, lps, notes, setup, run }| Done {
+    Ok(executed.map(|Executed { outcome, lps, notes, setup, run, memory }| Done {
+        too_much_memory: memory,
         command: std::env::args().map(|word| quote(&word)).collect::<Vec<_>>().join(" "),
         peak_rss_bytes: peak_rss_bytes(),
         plan,
@@ -116,6 +131,7 @@ struct Executed {
     notes: Vec<String>,
     setup: Duration,
     run: Duration,
+    memory: Option<u64>,
 }
 
 impl Visitor for Execute<'_> {
@@ -132,6 +148,9 @@ impl Visitor for Execute<'_> {
         }
         let control = Arc::new(Control::default());
         let until = plan.until.unwrap_or(until);
+        // Where the machine does not tell its memory, there is no bound but the user's.
+        let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
+        let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
         let options = RunOptions {
             seed: plan.seed,
             tie_seed: plan.tie_seed,
@@ -139,17 +158,22 @@ impl Visitor for Execute<'_> {
             notes: watch.tracer.is_some(),
             tracer: watch.tracer,
             control: Some(&control),
-            memory_limit: Some(how.memory_limit.unwrap_or(machine.memory_bytes / 4 * 3)).filter(|&limit| limit > 0),
+            memory_limit: Some(memory_limit),
             ..RunOptions::until(until)
         };
-        let progress = Progress::of(&control, until, watch.progress);
+        let watchman = Watchman::of(&control, Watched { until, progress: watch.progress, memory_limit });
         interrupt::stops(&control);
         let (setup, start) = (begin.elapsed(), Instant::now());
         let outcome = choice.run(&model, options);
         let run = start.elapsed();
         interrupt::release();
-        drop(progress);
-        Ok(Executed { outcome: outcome?, lps: model.lps(), notes, setup, run })
+        let memory = watchman.dismiss();
+        match (outcome, memory) {
+            (Err(error), Some(needed)) if *error.kind() == ErrorKind::Stopped => {
+                Err(Error::new(ErrorKind::Memory { limit: memory_limit, needed }))
+            }
+            (outcome, memory) => Ok(Executed { outcome: outcome?, lps: model.lps(), notes, setup, run, memory }),
+        }
     }
 }
 

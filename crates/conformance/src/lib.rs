@@ -1,1 +1,20 @@
-//! (see the crate's description)
+//! The proof of the kernel: every model on every engine over every transport, against the sequential engine.
+//!
+//! - [`engines`]: the table of engines, and three small ones that document the algorithms and force rare interleavings;
+//! - [`transport`]: what carries events between their partitions;
+//! - [`random_model`], [`random`]: models made at random, on all engines;
+//! - [`matrix`]: the shipped models on all engines;
+//! - [`golden`]: traces kept beside the code.
+//!
+//! `cargo test -p parades-conformance` runs a part; `cargo run --release -p parades-conformance -- random 10000` runs as much as one has
+//! time for. *Read next*: [`engines::window`], the simplest engine with partitions; then [`engines::time_warp`].
+
+pub mod compare;
+pub mod engines;
+pub mod golden;
+pub mod ledger;
+pub mod matrix;
+pub mod random;
+pub mod random_model;
+pub mod report;
+pub mod transport;

@@ -31,10 +31,17 @@ impl<P> Parcel<P> {
 }
 
 /// How messages become bytes and messages again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Codec<P> {
     encode: fn(&P) -> Vec<u8>,
     decode: fn(&[u8]) -> P,
+}
+
+impl<P> Copy for Codec<P> {}
+impl<P> Clone for Codec<P> {
+    fn clone(&self) -> Codec<P> {
+        *self
+    }
 }
 
 impl<P: Serialize + DeserializeOwned> Codec<P> {

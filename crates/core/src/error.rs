@@ -42,13 +42,15 @@ pub enum ErrorKind {
     NotRestored(String),
     /// The trace could not be written.
     Trace(String),
-    /// Pending events took more memory than they may.
+    /// The LPs' records and the pending events took more memory than they may.
     Memory {
         /// What they may take, in bytes.
         limit: u64,
-        /// What they took, in bytes, when the run gave up.
+        /// What they took, or would have, in bytes, when the run gave up.
         needed: u64,
     },
+    /// The run was stopped from outside before its LPs were set up, so there is no result at all.
+    Stopped,
 }
 
 impl ErrorKind {
@@ -110,6 +112,7 @@ impl Error {
             ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or the parameters that led it there",
             ErrorKind::NotRestored(_) => "correct how the model restores its state",
             ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
+            ErrorKind::Stopped => "start it again",
             ErrorKind::Trace(_) => "write the trace elsewhere, or make room for it",
         }
     }
@@ -143,8 +146,9 @@ impl fmt::Display for Error {
             ErrorKind::Panic(message) => write!(f, "the model panicked: {message}")?,
             ErrorKind::NotRestored(what) => write!(f, "{what}")?,
             ErrorKind::Memory { limit, needed } => {
-                write!(f, "pending events take {needed} bytes, above the limit of {limit} bytes")?;
+                write!(f, "the LPs and their pending events take {needed} bytes, above the limit of {limit} bytes")?;
             }
+            ErrorKind::Stopped => f.write_str("the run was stopped while its LPs were being set up")?,
             ErrorKind::Trace(what) => write!(f, "the trace could not be written: {what}")?,
         }
         write!(f, "; {}", self.remedy())

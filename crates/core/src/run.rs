@@ -34,7 +34,7 @@ pub struct RunOptions<'a> {
     pub tracer: Option<Tracer<'a>>,
     /// How the run is watched and stopped from outside.
     pub control: Option<&'a Control>,
-    /// Bytes that pending events, and history where there is one, may take.
+    /// Bytes that the LPs' records, pending events, and history where there is one, may take.
     pub memory_limit: Option<u64>,
 }
 

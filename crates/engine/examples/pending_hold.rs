@@ -49,7 +49,7 @@ impl Delays {
         self.state ^= self.state << 17;
         let step = (self.state >> 54) as usize;
         let (low, high) = (self.quantiles[step], self.quantiles[step + 1]);
-        low + ((high.max(low) - low) >> 20) * (self.state & 0xF_FFFF)
+        low + (((high.max(low) - low) * (self.state & 0xFFFF)) >> 16)
     }
 }
 

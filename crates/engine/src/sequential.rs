@@ -112,7 +112,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
         let until = options.until;
         let mut run = Sequential {
             step,
-            lps: Vec::with_capacity(world.lps() as usize),
+            lps: Vec::new(),
             model,
             world,
             pending: Q::default(),
@@ -124,10 +124,16 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
             until,
             options,
         };
+        run.check_memory()?;
+        run.lps.reserve_exact(run.world.lps() as usize);
         for id in (0..run.world.lps()).map(LpId) {
             let lp = Lp::start(model, &run.world, id, &mut run.effects);
             run.commit(id, None)?;
             run.lps.push(lp.expect("an LP that failed to start has ended the run"));
+            run.check_memory()?;
+            if run.options.control.is_some_and(|control| control.poll(Time::ZERO, 0)) {
+                return Err(Error::new(ErrorKind::Stopped));
+            }
         }
         Ok(run)
     }
@@ -206,11 +212,18 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
             self.until = self.until.min(time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX));
             self.bound = self.bound.min(self.until);
         }
-        let (limit, needed) = (self.options.memory_limit.unwrap_or(u64::MAX), self.pending.allocated_bytes() as u64);
-        if needed > limit {
-            return Err(Error::new(ErrorKind::Memory { limit, needed }));
+        self.check_memory()
+    }
+
+    /// Whether the LPs' records and the pending events are within the limit.
+    #[inline]
+    fn check_memory(&self) -> Result<(), Error> {
+        let lps = self.world.lps() as usize * size_of::<Lp<M::State>>();
+        let needed = (lps + self.pending.allocated_bytes()) as u64;
+        match self.options.memory_limit {
+            Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Executes the global events at the bound.

@@ -285,7 +285,7 @@ fn a_population_that_grows_from_one_and_shrinks_to_none() {
     let mut turn = 0_u64;
     while let Some(now) = pair.pop() {
         turn += 1;
-        if turn % 3 == 0 {
+        if turn.is_multiple_of(3) {
             children(&mut pair, now, 1, &mut pushes);
         }
     }

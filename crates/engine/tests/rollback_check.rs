@@ -112,7 +112,7 @@ fn a_model_that_restores_its_state_gives_the_answer_of_sequential() {
         sequential::run(&Ring(Wrong::Nothing, 0.into()), RunOptions::until(Time::from_ps(20_000)))
             .expect("no failure");
     let found = check(Wrong::Nothing).expect("nothing is wrong");
-    assert!(expected.events > 200, "the timers count too: {}", expected.events);
+    assert!(expected.events > 120, "the timers count too: {}", expected.events);
     assert_eq!(expected.lp_digests, found.lp_digests);
     assert_eq!(
         (expected.digest, expected.events, expected.end),
@@ -121,11 +121,11 @@ fn a_model_that_restores_its_state_gives_the_answer_of_sequential() {
     assert_eq!(expected.metrics, found.metrics);
 }
 
-/// The sentence, and where: the first event of all, or the second at its LP.
+/// The sentence, and when.
 fn sentence(wrong: Wrong) -> (String, u64) {
     let error = check(wrong).expect_err("the check finds it");
     let place = error.place().expect("it is in an event");
-    assert_eq!(place.lp, Some(LpId(0)));
+    assert!(place.lp.is_some() && place.event.is_some());
     match error.kind() {
         ErrorKind::NotRestored(what) => (what.clone(), place.instant.time.as_ps()),
         other => panic!("another error: {other:?}"),

@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 
 /// The half-width of the interval, relative to the mean, that the default length of a run aims at.
 const DEFAULT_HALF_WIDTH: f64 = 0.01;
-/// Customers of a run of default length at most. M/M/1 at utilisation 0.95 gets a half-width of 2 % from so many.
-const DEFAULT_CUSTOMERS_MAX: u64 = 16_000_000;
+/// Customers of a run of default length at most: M/M/1 at utilisation 0.95 gets a half-width of 3 % at most from so many.
+const DEFAULT_CUSTOMERS_MAX: u64 = 24_000_000;
 
 /// The model.
 #[derive(Clone, Debug)]
@@ -144,7 +144,7 @@ impl Queue {
 
 impl Queueing {
     /// The model of a network whose customers take `transit` for each move, run for about `customers` of them: by default as many as
-    /// make the half-width of the interval 1 % of the mean ([`Network::customers_for`]), but 16 million at most.
+    /// make the half-width of the interval 1 % of the mean ([`Network::customers_for`]), but 24 million at most.
     ///
     /// ```
     /// # use parades_core::prelude::*;

@@ -184,7 +184,7 @@ fn parameters_that_make_no_sense_are_named() {
     }
 }
 
-/// Half-widths, coverage and the seconds that runs of default length take. About a minute in release:
+/// Half-widths, coverage and the seconds that runs of default length take. Three minutes in release:
 /// `cargo test --release -p parades-models --test queueing_networks_agree_with_theory -- --ignored --nocapture`
 #[test]
 #[ignore = "eighty runs of default length"]
@@ -197,6 +197,7 @@ fn intervals_of_runs_of_default_length_are_narrow_and_honest() {
         ("M/M/1 at 0.95", mm1(0.95), 0.03),
         ("central server at 0.8", Network::central_server(0.8, 1000.0).unwrap(), 0.012),
     ];
+    let mut failures = Vec::new();
     for (name, network, half_width_max) in networks {
         let model = Queueing::new(network, Delay::ZERO, None).unwrap();
         let (mut inside, mut widest, mut sum, mut events) = (0, 0.0_f64, 0.0, 0);
@@ -210,6 +211,9 @@ fn intervals_of_runs_of_default_length_are_narrow_and_honest() {
         let seconds = begin.elapsed().as_secs_f64() / 20.0;
         let mean = sum / 20.0;
         println!("{name}: inside {inside}/20, half-width mean {mean:.4} widest {widest:.4}, {events} events, {seconds:.2} s a run");
-        assert!((17..=20).contains(&inside) && widest <= half_width_max, "{name}");
+        if !(17..=20).contains(&inside) || widest > half_width_max {
+            failures.push(name);
+        }
     }
+    assert_eq!(failures, [""; 0]);
 }

@@ -14,9 +14,11 @@ pub(crate) const FLOWS: MetricId = MetricId(0);
 pub(crate) const DELAY: MetricId = MetricId(1);
 const BUSIEST: MetricId = MetricId(2);
 const DROPPING: MetricId = MetricId(3);
+/// How many counters there are.
+const COUNTER_COUNT: u32 = 8;
 /// The first of the counters, in the order of [`COUNTERS`].
 const FIRST_COUNTER: u32 = 4;
-const COUNTERS: [(&str, Unit); 8] = [
+const COUNTERS: [(&str, Unit); COUNTER_COUNT as usize] = [
     ("flows_total", Unit::Count),
     ("flows_complete", Unit::Count),
     ("packets_sent", Unit::Count),
@@ -27,7 +29,7 @@ const COUNTERS: [(&str, Unit); 8] = [
     ("bytes_delivered", Unit::Bytes),
 ];
 /// The first of the values, in the order of [`VALUES`].
-const FIRST_VALUE: u32 = FIRST_COUNTER + COUNTERS.len() as u32;
+const FIRST_VALUE: u32 = FIRST_COUNTER + COUNTER_COUNT;
 const VALUES: [(&str, Unit); 8] = [
     ("delay_mean", Unit::Seconds),
     ("delay_p50", Unit::Seconds),

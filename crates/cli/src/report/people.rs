@@ -47,7 +47,7 @@ pub(crate) fn for_people(done: &Done) -> String {
 pub(crate) fn table(headings: &[&str]) -> Drawn {
     let mut drawn = Drawn::new();
     drawn.load_preset(UTF8_HORIZONTAL_ONLY).set_header(headings.to_vec());
-    drawn.remove_style(TableComponent::HorizontalLines);
+    drawn.remove_style(TableComponent::HorizontalLines).remove_style(TableComponent::MiddleIntersections);
     for index in 1..headings.len() {
         if let Some(column) = drawn.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -46,7 +46,7 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
 }
 
 /// How a test engine runs: nothing of it may change the answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Setting<P> {
     /// Partitions.
     pub workers: usize,

@@ -1,0 +1,231 @@
+//! Every kind of bad input: the command, what it says on standard error, and its exit status.
+//!
+//! Nothing else may stand on standard error, nothing at all on standard output, and no case may say "panicked at" or show a backtrace.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder that is gone when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("parades-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.0.join(name), text).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn parades(folder: &Path, arguments: &str) -> Output {
+    let words = arguments.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_parades")).current_dir(folder).args(words).output().unwrap()
+}
+
+/// Runs each case and lists all that differ from what they should say.
+fn check(folder: &Folder, cases: &[(&str, i32, &str)]) {
+    let mut wrong = String::new();
+    for &(arguments, status, message) in cases {
+        let output = parades(&folder.0, arguments);
+        let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        let expected = format!("error: {message}\n");
+        if output.status.code() != Some(status) || said != expected || !printed.is_empty() {
+            wrong += &format!(
+                "parades {arguments}\n  exit {:?}, should be {status}\n  said     {said}  should be {expected}  printed {printed:?}\n",
+                output.status.code()
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn unknown_names_suggest_the_nearest() {
+    let folder = Folder::new("names");
+    check(
+        &folder,
+        &[
+            ("run fold", 2, "there is no scenario `fold`; did you mean `phold`?"),
+            ("run phold --quiet --set remot=0.1", 2, "--set remot=0.1: phold has no key `remot`; did you mean `remote`?"),
+            ("run phold --engine windo", 2, "there is no engine `windo`; did you mean `window`?"),
+            (
+                "run phold --engine window",
+                2,
+                "the engine `window` does not exist yet; use one of sequential, rollback-check",
+            ),
+            (
+                "run phold --quiet --set lookahead=10msec",
+                2,
+                "--set lookahead=10msec: `lookahead`: `10msec` has the unknown unit `msec`; did you mean `ms`? a duration's units are ps, ns, us, ms, s, min and h",
+            ),
+            (
+                "run phold --engine sequential --tune pendin=heap",
+                2,
+                "--tune pendin=heap: sequential has no key `pendin`; did you mean `pending`?",
+            ),
+            ("bench fold", 2, "there is no table `fold`; did you mean `phold`?"),
+        ],
+    );
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused() {
+    let folder = Folder::new("values");
+    check(
+        &folder,
+        &[
+            (
+                "run phold --quiet --set lps=0",
+                2,
+                "--set lps=0: `lps` must be between 1 and 4000000000, not 0",
+            ),
+            ("run phold --quiet --set remote=1.5", 2, "--set remote=1.5: `remote` must be between 0 and 1, not 1.5"),
+            (
+                "run phold --quiet --set lookahead=2s",
+                2,
+                "--set lookahead=2s: the lookahead of 2s is above the mean delay of 1s; lower `lookahead` or raise `mean_delay`",
+            ),
+            (
+                "run phold --engine sequential --threads 4",
+                2,
+                "the engine `sequential` runs on one thread, not 4; leave out `--threads`, or choose a parallel engine",
+            ),
+            (
+                "run phold --processes 2",
+                2,
+                "`--processes 2` needs the shared-memory transport, which does not exist yet; leave it out",
+            ),
+            (
+                "run phold --trace t.txt --trace-lps 9..=3",
+                2,
+                "`--trace-lps 9..=3` names no LPs (LP 0 and so on); write `3`, `10..=20`, or several of them with commas",
+            ),
+            ("compare phold --no-digest", 2, "engines cannot be compared without a digest; leave out `--no-digest`"),
+        ],
+    );
+}
+
+#[test]
+fn wrong_files_are_named_with_line_and_column() {
+    let folder = Folder::new("files");
+    folder.write("broken.toml", "scenario = \"phold\"\nseed = = 3\n");
+    folder.write("key.toml", "scenario = \"phold\"\n[parameters]\nlps = 10\nremot = 0.5\n");
+    folder.write("value.toml", "scenario = \"phold\"\n[parameters]\nremote = 1.5\n");
+    folder.write("unit.toml", "scenario = \"phold\"\nuntil = \"10\"\n");
+    folder.write("name.toml", "scenario = \"fold\"\n");
+    folder.write("bytes.toml", b"scenario = \"\xff\"\n");
+    check(
+        &folder,
+        &[
+            ("run none.toml", 2, "none.toml: cannot be read: No such file or directory"),
+            ("run ./", 2, "./: cannot be read: Is a directory"),
+            ("run name.toml", 2, "name.toml:1:12: there is no scenario `fold`; did you mean `phold`?"),
+            ("run key.toml", 2, "key.toml:4:1: phold has no key `remot`; did you mean `remote`?"),
+            ("run value.toml", 2, "value.toml:3:10: `remote` must be between 0 and 1, not 1.5"),
+            ("run bytes.toml", 2, "bytes.toml:1:13: the file is not UTF-8 text; save it as UTF-8"),
+            (
+                "run phold --quiet --out /proc/none",
+                2,
+                "/proc/none cannot be written: No such file or directory; name a place where files can be written",
+            ),
+            (
+                "run phold --quiet --trace none/trace.txt",
+                2,
+                "none/trace.txt cannot be written: No such file or directory; name a place where files can be written",
+            ),
+        ],
+    );
+    for (file, place) in [("broken.toml", "broken.toml:2:8: "), ("unit.toml", "unit.toml:2:9: ")] {
+        let output = parades(&folder.0, &format!("run {file}"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.starts_with(&format!("error: {place}")) && said.lines().count() == 1, "{said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn simulations_that_fail_say_where_and_how_to_see_it_again() {
+    let folder = Folder::new("faults");
+    let case = |fault: &str, what: &str| {
+        let place = if fault == "zero-delay-loop" { "LP 0 at 0.05s round 1000, executing the event from LP 6 #1004" } else { "LP 0 at 0.05s, executing the event from LP 6 #4" };
+        let message = format!(
+            "{place}: {what}; reproduce it with `parades run faulty --set fault={fault} --seed 1 --engine sequential`"
+        );
+        (format!("run faulty --quiet --set fault={fault}"), message)
+    };
+    let cases = [
+        case(
+            "lookahead",
+            "it sent to LP 1 with delay 0.009s, below the declared lookahead of 0.01s; declare the channel with a shorter least delay, or send later",
+        ),
+        case(
+            "zero-delay-loop",
+            "zero-delay events went on for 1000 rounds at one time, among LP 0, LP 1, LP 2, LP 3, LP 4, LP 5, LP 6, LP 7; break the loop of zero delays, or raise the model's bound on rounds",
+        ),
+        case(
+            "time-overflow",
+            "a delay of 18446744.073709551615s leads past the end of virtual time; shorten the delay: virtual time ends 213 days after its start",
+        ),
+        case("fail", "it was told to fail at its event 5; correct the model, or the parameters that led it there"),
+        case(
+            "no-channel",
+            "it sent through its port 7, which it does not declare; declare the channel, or send where one leads",
+        ),
+    ];
+    let cases: Vec<(&str, i32, &str)> = cases.iter().map(|(command, message)| (&**command, 1, &**message)).collect();
+    check(&folder, &cases);
+}
+
+#[test]
+fn a_panic_of_the_model_is_an_error_with_its_place() {
+    let folder = Folder::new("panic");
+    let output = parades(&folder.0, "run faulty --quiet --seed 3");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.starts_with("error: LP 0 at 0.05s, executing the event from LP 6 #4: the model panicked: LP 0 was told to panic at its event 5; "), "{said}");
+    assert!(said.contains("faulty.rs:"), "{said}");
+    assert!(said.ends_with("reproduce it with `parades run faulty --seed 3 --engine sequential`\n"), "{said}");
+    assert_eq!(said.lines().count(), 1);
+}
+
+#[test]
+fn too_little_memory_is_said_with_what_was_needed() {
+    let folder = Folder::new("memory");
+    let commands = [
+        // Refused at once: the records of so many LPs do not fit any machine.
+        "run phold --quiet --set lps=4000000000 --memory-limit 100MiB",
+        // Found out while it runs: pending events, and what they carry.
+        "run phold --quiet --set lps=100 --set start_events=100000 --memory-limit 100MiB",
+        "run phold --quiet --set lps=1000 --set payload=16000000 --memory-limit 100MiB",
+    ];
+    for command in commands {
+        let output = parades(&folder.0, command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+        assert!(said.contains(" bytes, above the limit of 104857600 bytes; raise the memory limit, or simulate less at a time"), "{said}");
+    }
+}
+
+#[test]
+fn unknown_options_and_impossible_ones_exit_with_2() {
+    let folder = Folder::new("options");
+    let cases = [
+        "", "walk", "run", "run phold --threads 0", "run phold --until 10", "run phold --until 0s", "run phold --sed 3",
+        "run phold --memory-limit 2", "diff phold", "run phold --seed -1", "completions fishy",
+    ];
+    for arguments in cases {
+        let output = parades(&folder.0, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "parades {arguments}: {said}");
+        assert!(!said.contains("panicked") && !said.is_empty(), "parades {arguments}: {said}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Runs a model on an engine and compares what it comes to with what `sequential` says.
+
+use crate::engines::{Engine, Setting, Subject};
+use parades_core::error::{Error, ErrorKind};
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::trace::{TraceFilter, Tracer};
+use parades_engine::sequential;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What is asked of a run; the answer depends on nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// The end.
+    pub until: parades_core::time::Time,
+    /// The seed.
+    pub seed: u64,
+    /// The tie seed.
+    pub tie_seed: Option<u64>,
+    /// Whether a trace with notes is written.
+    pub traced: bool,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its outcome, or its error.
+    pub result: Result<Outcome, Error>,
+    /// The trace: an event and its notes in each entry.
+    pub trace: Vec<String>,
+}
+
+impl Answer {
+    /// A figure that only the engine knows.
+    pub fn stat(&self, name: &str) -> u64 {
+        let stats = self.result.as_ref().map_or(&[][..], |outcome| &outcome.engine_stats);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, written as floats")]
+        stats.iter().find(|(other, _)| *other == name).map_or(0, |(_, value)| *value as u64)
+    }
+}
+
+/// Asks `run`, an engine with a model, a question. An engine that panics, as its assertions may, has an answer too.
+pub fn ask(question: Question, run: impl FnOnce(RunOptions<'_>) -> Result<Outcome, Error>) -> Answer {
+    let Question { until, seed, tie_seed, traced } = question;
+    let mut trace: Vec<String> = Vec::new();
+    let mut sink = |line: &str| {
+        match trace.last_mut().filter(|_| line.starts_with("  |")) {
+            Some(event) => *event = format!("{event}\n{line}"),
+            None => trace.push(line.into()),
+        }
+        Ok(())
+    };
+    let tracer = traced.then(|| Tracer::new(TraceFilter::default(), &mut sink));
+    let options = RunOptions { seed, tie_seed, notes: traced, tracer, ..RunOptions::until(until) };
+    let result = catch_unwind(AssertUnwindSafe(|| run(options))).unwrap_or_else(|panic| {
+        let kind = ErrorKind::of_panic(panic.as_ref());
+        Err(Error::new(kind))
+    });
+    Answer { result, trace }
+}
+
+/// What `sequential` says.
+pub fn expected<M: Subject>(model: &M, question: Question) -> Answer {
+    ask(question, |options| sequential::run(model, options))
+}
+
+/// What differs between the answer of an engine and that of `sequential`, and the engine's answer.
+pub fn check<M: Subject>(
+    model: &M,
+    question: Question,
+    engine: &Engine<M>,
+    setting: &Setting<M::Message>,
+    expected: &Answer,
+) -> (Answer, Result<(), String>) {
+    let found = ask(question, |options| (engine.run)(model, options, setting));
+    let same = compare(expected, &found);
+    (found, same)
+}
+
+/// What differs between two answers, in a sentence.
+///
+/// # Errors
+///
+/// That sentence.
+pub fn compare(expected: &Answer, found: &Answer) -> Result<(), String> {
+    let differs = match (&expected.result, &found.result) {
+        (Ok(expected), Ok(found)) => outcomes_differ(expected, found),
+        (Err(expected), Err(found)) if expected == found => None,
+        (Err(expected), Err(found)) => Some(format!("the error is `{found}`\n  instead of `{expected}`")),
+        (Ok(_), Err(found)) => Some(format!("it ended with the error `{found}`")),
+        (Err(expected), Ok(_)) => Some(format!("it did not end with the error `{expected}`")),
+    };
+    let parting = parting(&expected.trace, &found.trace);
+    let differs = differs.or_else(|| (expected.trace != found.trace).then(|| "the traces differ".to_string()));
+    match (differs, parting) {
+        (None, _) => Ok(()),
+        (Some(differs), Some(parting)) => Err(format!("{differs}\n  {parting}")),
+        (Some(differs), None) => Err(differs),
+    }
+}
+
+fn outcomes_differ(expected: &Outcome, found: &Outcome) -> Option<String> {
+    if expected.lp_digests != found.lp_digests {
+        let pairs = expected.lp_digests.iter().zip(&found.lp_digests);
+        let lps: Vec<usize> = pairs.enumerate().filter(|(_, (a, b))| a != b).map(|(lp, _)| lp).collect();
+        return Some(format!("the digests of {} LPs differ, first of LP {}", lps.len(), lps.first()?));
+    }
+    if expected.metrics != found.metrics {
+        let pairs = expected.metrics.iter().zip(found.metrics.iter());
+        let (metric, ..) = pairs.filter(|(a, b)| a != b).map(|(a, _)| a).next()?;
+        return Some(format!("the metric `{metric}` differs"));
+    }
+    let of = |o: &Outcome| (o.events, o.global_events, o.end, o.stopped_at, o.digest);
+    (of(expected) != of(found)).then(|| {
+        format!("(events, global events, end, stopped at, digest) are {:?}\n  instead of {:?}", of(found), of(expected))
+    })
+}
+
+/// The receiver of a traced event.
+fn receiver(line: &str) -> &str {
+    line.split(" <- ").next().and_then(|head| head.rsplit("LP ").next()).unwrap_or_default()
+}
+
+/// Where two traces part: the first event, of the first LP, that is not the same.
+fn parting(expected: &[String], found: &[String]) -> Option<String> {
+    let here = |(i, line): (usize, &String), other: &[String], seen: &[String]| {
+        let lp = receiver(line);
+        let number = seen[..i].iter().filter(|line| receiver(line) == lp).count();
+        let theirs = other.iter().filter(|line| receiver(line) == lp).nth(number);
+        (theirs != Some(line)).then(|| (lp.to_string(), number, theirs.cloned()))
+    };
+    let mut lines = expected.iter().enumerate();
+    if let Some((line, (lp, number, theirs))) = lines.find_map(|at| Some((at.1, here(at, found, expected)?))) {
+        let theirs = theirs.unwrap_or_else(|| "nothing".into());
+        return Some(format!("LP {lp} parts at its event {number}:\n    {line}\n  but it executed\n    {theirs}"));
+    }
+    let extra = found.iter().enumerate().find_map(|at| Some((at.1, here(at, expected, found)?)));
+    extra.map(|(line, (lp, number, _))| format!("LP {lp} parts at its event {number}, which it should not have:\n    {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parting_is_the_first_event_of_the_first_lp() {
+        let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+        let expected = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 1 #2");
+        let found = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 2 #2");
+        let text = parting(&expected, &found).expect("they part");
+        assert!(text.starts_with("LP 3 parts at its event 1:\n    3s LP 3 <- LP 1 #2"), "{text}");
+        assert_eq!(parting(&expected, &expected), None);
+        let text = parting(&expected[..2], &expected).expect("one has more");
+        assert!(text.starts_with("LP 3 parts at its event 1, which it should not have"), "{text}");
+    }
+}

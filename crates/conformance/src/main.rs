@@ -1,0 +1,114 @@
+//! Runs the comparisons from the command line; the exit status is 1 if anything differs.
+
+#![expect(clippy::print_stdout, reason = "a command line prints")]
+
+use parades_conformance::engines::Fault;
+use parades_conformance::matrix::{Part, check_part};
+use parades_conformance::random::{ALL, catch, check_genes, check_seeds};
+use parades_conformance::report::{Report, silence_panics};
+use parades_conformance::{golden, random_model::Genes};
+use std::process::ExitCode;
+use std::time::Instant as WallInstant;
+
+const USAGE: &str = "usage: parades-conformance COMMAND
+  random COUNT [--from SEED]   random models on all engines
+  genes LIST                   the random model of these genes, on all engines
+  matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
+  faults                       how soon planted faults are caught
+  bless                        write the golden traces anew";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(what) => {
+            println!("{what}\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether nothing differs.
+fn run(arguments: &[String]) -> Result<bool, String> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match &words[..] {
+        ["random", count, options @ ..] => {
+            silence_panics(false);
+            let from = match options {
+                [] => 0,
+                ["--from", seed] => number(seed)?,
+                _ => return Err(format!("what is `{}`?", options.join(" "))),
+            };
+            let count = number(count)?;
+            timed(|| check_seeds(from, count))
+        }
+        ["genes", list] => {
+            silence_panics(false);
+            let genes: Genes = list.parse()?;
+            println!("{genes:?}");
+            timed(|| {
+                let mut report = Report::default();
+                check_genes(genes, ALL, &mut report);
+                report
+            })
+        }
+        ["matrix", options @ ..] => {
+            let part = part(options)?;
+            timed(|| check_part(&part))
+        }
+        ["faults"] => Ok(faults()),
+        ["bless"] => golden::bless().map(|()| true).map_err(|error| format!("the traces could not be written: {error}")),
+        _ => Err("one command is needed".into()),
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number that fits here"))
+}
+
+fn part(options: &[&str]) -> Result<Part, String> {
+    let mut part = Part::default();
+    for option in options.chunks(2) {
+        match option {
+            ["--model", name] => part.model = Some((*name).into()),
+            ["--engine", name] => part.engine = Some((*name).into()),
+            ["--transport", name] => part.transport = Some((*name).into()),
+            ["--workers", workers] => part.workers = Some(number(workers)?),
+            ["--seed", seed] => part.seed = Some(number(seed)?),
+            ["--tie-seed", seed] => part.tie_seed = Some(number(seed)?),
+            _ => return Err(format!("what is `{}`?", option.join(" "))),
+        }
+    }
+    Ok(part)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time is reported to people, and decides nothing")]
+fn timed(check: impl FnOnce() -> Report) -> Result<bool, String> {
+    let begin = WallInstant::now();
+    let report = check();
+    println!("{report}, {:.1} s", begin.elapsed().as_secs_f64());
+    if report.runs == 0 {
+        return Err("nothing was run".into());
+    }
+    Ok(report.differences.is_empty())
+}
+
+/// Whether all planted faults are caught.
+fn faults() -> bool {
+    silence_panics(true);
+    let mut all = true;
+    for (fault, engine) in Fault::PLANTED {
+        match catch(fault, engine, 10_000) {
+            Some(caught) => println!(
+                "{fault:?}: caught after {} models, {} events, {:.2} s; simplest model {:?}\n  {}",
+                caught.models, caught.events, caught.seconds, caught.simplest, caught.what
+            ),
+            None => {
+                println!("{fault:?}: NOT caught");
+                all = false;
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,151 @@
+//! Shipped models × engines × transports × workers × seeds.
+
+use crate::compare::{Answer, Question, check, expected};
+use crate::engines::{Fault, Setting, Subject, engines};
+use crate::random::WORKERS;
+use crate::report::Report;
+use crate::transport::{Carrier, Codec};
+use parades_core::time::{Delay, Time};
+use parades_models::phold::{Carried, DelayKind, Parameters, Phold, Restore};
+use std::fmt;
+
+/// The seeds that each model is run with, and whether ties are shuffled.
+const SEEDS: [(u64, Option<u64>); 3] = [(1, None), (2, None), (1, Some(7))];
+/// Traces are compared, line by line, up to this many events.
+const TRACED_EVENTS: u64 = 20_000;
+
+/// A part of the matrix: what is not named is all.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// The model's name.
+    pub model: Option<String>,
+    /// The engine's name.
+    pub engine: Option<String>,
+    /// The transport's name.
+    pub transport: Option<String>,
+    /// The number of workers.
+    pub workers: Option<usize>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The tie seed.
+    pub tie_seed: Option<u64>,
+}
+
+impl Part {
+    fn has(wanted: Option<&String>, name: &str) -> bool {
+        wanted.is_none_or(|wanted| wanted == name)
+    }
+}
+
+/// A model of the matrix.
+pub struct Case {
+    /// The word for it on the command line.
+    pub name: &'static str,
+    check: Box<dyn Fn(&Part, &mut Report)>,
+    trace: Box<dyn Fn(Option<u64>) -> Answer>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Case {
+    /// The trace of the model with seed 1, by `sequential`.
+    pub fn trace(&self, tie_seed: Option<u64>) -> Answer {
+        (self.trace)(tie_seed)
+    }
+}
+
+/// A model that runs until `until_ms` of virtual time. Without a codec it is not run over `bytes`.
+fn case<M: Subject + 'static>(name: &'static str, until_ms: u64, codec: Option<Codec<M::Message>>, model: M) -> Case {
+    let until = Time::ZERO.checked_add(Delay::from_ms(until_ms)).expect("a short run");
+    let model = std::rc::Rc::new(model);
+    let traced = std::rc::Rc::clone(&model);
+    Case {
+        name,
+        check: Box::new(move |part, report| check_case(name, until, codec, &*model, (part, report))),
+        trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
+    }
+}
+
+/// A [`Phold`] that differs from the default in what `change` sets.
+fn phold<C: Carried>(change: impl FnOnce(&mut Parameters)) -> Phold<C> {
+    let mut parameters = Parameters { lps: 24, ..Parameters::default() };
+    change(&mut parameters);
+    Phold::new(parameters)
+}
+
+/// The models. A new one is one line here.
+pub fn models() -> Vec<Case> {
+    let plain = Some(Codec::<()>::postcard());
+    let bytes = Some(Codec::<Box<[u8]>>::postcard());
+    let zero = |p: &mut Parameters| p.lookahead = Delay::ZERO;
+    let quantised = |p: &mut Parameters| p.delay = DelayKind::Quantised;
+    vec![
+        case("phold", 20_000, plain, phold(|_| {})),
+        case("phold-reverse", 20_000, plain, phold(|p| p.restore = Restore::Reverse)),
+        case("phold-log", 20_000, plain, phold(|p| p.restore = Restore::Log)),
+        case("phold-one-lp", 20_000, plain, phold(|p| p.lps = 1)),
+        case("phold-crowded", 10_000, plain, phold(|p| (p.start_events, p.remote) = (5, 1.0))),
+        case("phold-no-lookahead", 20_000, plain, phold(zero)),
+        case("phold-ties", 20_000, plain, phold(quantised)),
+        case("phold-constant", 20_000, plain, phold(|p| p.delay = DelayKind::Constant)),
+        case("phold-uniform", 20_000, plain, phold(|p| p.delay = DelayKind::Uniform)),
+        case("phold-radius", 20_000, plain, phold(|p| p.radius = 5)),
+        case("phold-payload", 20_000, bytes, phold(|p| p.payload = 100)),
+    ]
+}
+
+/// Runs the part of the matrix.
+pub fn check_part(part: &Part) -> Report {
+    let mut report = Report::default();
+    for case in models().iter().filter(|case| Part::has(part.model.as_ref(), case.name)) {
+        report.models += 1;
+        (case.check)(part, &mut report);
+    }
+    report
+}
+
+fn check_case<M: Subject>(
+    name: &str,
+    until: Time,
+    codec: Option<Codec<M::Message>>,
+    model: &M,
+    (part, report): (&Part, &mut Report),
+) {
+    let seeds = match part.seed {
+        Some(seed) => vec![(seed, part.tie_seed)],
+        None => SEEDS.to_vec(),
+    };
+    for (seed, tie_seed) in seeds {
+        let mut question = Question { until, seed, tie_seed, traced: false };
+        let plain = expected(model, question);
+        question.traced = plain.result.as_ref().is_ok_and(|outcome| outcome.events <= TRACED_EVENTS);
+        let expected = if question.traced { expected(model, question) } else { plain };
+        for engine in engines::<M>().iter().filter(|engine| Part::has(part.engine.as_ref(), engine.name)) {
+            for (carrier, workers) in ways(engine.is_partitioned, codec.is_some(), part) {
+                let setting = Setting { workers, seed: seed + workers as u64, carrier, codec, fault: Fault::None };
+                let (found, same) = check(model, question, engine, &setting, &expected);
+                report.add(&found);
+                let Err(what) = same else { continue };
+                let tie = tie_seed.map_or_else(String::new, |seed| format!(" --tie-seed {seed}"));
+                let (engine, carrier) = (engine.name, carrier.name());
+                let replay = format!(
+                    "matrix --model {name} --engine {engine} --transport {carrier} --workers {workers} --seed {seed}{tie}"
+                );
+                report.difference(format!("{name} on {engine}: {what}"), &replay);
+            }
+        }
+    }
+}
+
+/// The transports and numbers of workers that an engine is run with.
+fn ways(is_partitioned: bool, has_codec: bool, part: &Part) -> Vec<(Carrier, usize)> {
+    let carriers = Carrier::ALL.into_iter().filter(|carrier| *carrier == Carrier::Direct || has_codec);
+    let carriers = carriers.filter(|carrier| Part::has(part.transport.as_ref(), carrier.name()));
+    let workers = WORKERS.into_iter().filter(|workers| part.workers.is_none_or(|wanted| wanted == *workers));
+    let all = carriers.flat_map(|carrier| workers.clone().map(move |workers| (carrier, workers)));
+    all.take(if is_partitioned { usize::MAX } else { 1 }).collect()
+}

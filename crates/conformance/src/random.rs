@@ -1,0 +1,108 @@
+//! Random models on all engines.
+
+use crate::compare::{Question, check, expected};
+use crate::engines::{Fault, Setting, engines, index_below};
+use crate::random_model::{Genes, RandomModel};
+use crate::report::Report;
+use crate::transport::{Carrier, Codec};
+use parades_core::random::Rng;
+use std::time::Instant as WallInstant;
+
+/// The numbers of workers that runs are made with.
+pub const WORKERS: [usize; 4] = [1, 2, 3, 8];
+
+/// Which engines a random model is run on.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// The fault planted in them.
+    pub fault: Fault,
+    /// Only the engine of this name.
+    pub engine: Option<&'a str>,
+}
+
+/// All engines, as they are.
+pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None };
+
+/// Runs the model of these genes on the engines, and compares each with `sequential`.
+pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
+    let model = RandomModel::new(genes);
+    let options = model.options();
+    let question = Question { until: options.until, seed: options.seed, tie_seed: options.tie_seed, traced: true };
+    let expected = expected(&model, question);
+    report.models += 1;
+    report.failing_models += u64::from(expected.result.is_err());
+    let mut rng = Rng::shared(genes.0.iter().fold(0, |hash, gene| hash * 31 + u64::from(*gene)), 14);
+    for engine in engines().iter().filter(|engine| choice.engine.is_none_or(|name| name == engine.name)) {
+        for carrier in if engine.is_partitioned { &Carrier::ALL[..] } else { &Carrier::ALL[..1] } {
+            let workers = WORKERS[index_below(&mut rng, WORKERS.len())];
+            let codec = Some(Codec::postcard());
+            let setting = Setting { workers, seed: rng.next_u64(), carrier: *carrier, codec, fault: choice.fault };
+            let (found, same) = check(&model, question, engine, &setting, &expected);
+            report.add(&found);
+            if let Err(what) = same {
+                let carrier = carrier.name();
+                let replay = format!("genes {genes}");
+                report.difference(format!("{} over {carrier}, {workers} workers: {what}", engine.name), &replay);
+            }
+        }
+    }
+}
+
+/// Runs the models of `count` seeds from `from` on; the first difference of a model is shrunk.
+pub fn check_seeds(from: u64, count: u64) -> Report {
+    let mut report = Report::default();
+    for seed in from..from.saturating_add(count) {
+        let genes = Genes::from_seed(seed);
+        let before = report.differences.len();
+        check_genes(genes, ALL, &mut report);
+        if report.differences.len() > before {
+            let simplest = genes.shrunk(|genes| differs(genes, ALL));
+            let mut of_simplest = Report::default();
+            check_genes(simplest, ALL, &mut of_simplest);
+            report.differences.truncate(before);
+            report.differences.push(format!("seed {seed}, shrunk to {simplest:?}"));
+            report.differences.append(&mut of_simplest.differences);
+        }
+    }
+    report
+}
+
+/// Whether some engine differs from `sequential` on the model of these genes.
+pub fn differs(genes: Genes, choice: Choice<'_>) -> bool {
+    let mut report = Report::default();
+    check_genes(genes, choice, &mut report);
+    !report.differences.is_empty()
+}
+
+/// How long it took to find a planted fault.
+#[derive(Debug)]
+pub struct Caught {
+    /// Models run, the last of which showed the fault.
+    pub models: u64,
+    /// Events of those runs.
+    pub events: u64,
+    /// Wall-clock time.
+    pub seconds: f64,
+    /// What differed.
+    pub what: String,
+    /// The model, shrunk.
+    pub simplest: Genes,
+}
+
+/// Runs random models until one shows a fault planted in an engine; `None` if none of `limit` does.
+#[expect(clippy::disallowed_methods, reason = "the time is reported to people, and decides nothing")]
+pub fn catch(fault: Fault, engine: &str, limit: u64) -> Option<Caught> {
+    let begin = WallInstant::now();
+    let mut report = Report::default();
+    let choice = Choice { fault, engine: Some(engine) };
+    for seed in 0..limit {
+        let genes = Genes::from_seed(seed);
+        check_genes(genes, choice, &mut report);
+        if let Some(what) = report.differences.first() {
+            let seconds = begin.elapsed().as_secs_f64();
+            let simplest = genes.shrunk(|genes| differs(genes, choice));
+            return Some(Caught { models: seed + 1, events: report.events, seconds, what: what.clone(), simplest });
+        }
+    }
+    None
+}
