@@ -23,7 +23,7 @@ pub struct Question {
 /// What a run came to.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its outcome, or its error.
+    /// Its outcome, or its error; an assertion of the engine's is an [`ErrorKind::Panic`] without a place.
     pub result: Result<Outcome, Error>,
     /// The trace: an event and its notes in each entry.
     pub trace: Vec<String>,
@@ -84,18 +84,20 @@ pub fn check<M: Subject>(
 pub fn compare(expected: &Answer, found: &Answer) -> Result<(), String> {
     let differs = match (&expected.result, &found.result) {
         (Ok(expected), Ok(found)) => outcomes_differ(expected, found),
+        (_, Err(found)) if found.place().is_none() && matches!(found.kind(), ErrorKind::Panic(_)) => {
+            Some(format!("an assertion of the engine's failed: {:?}", found.kind()))
+        }
         (Err(expected), Err(found)) if expected == found => None,
         (Err(expected), Err(found)) => Some(format!("the error is `{found}`\n  instead of `{expected}`")),
         (Ok(_), Err(found)) => Some(format!("it ended with the error `{found}`")),
         (Err(expected), Ok(_)) => Some(format!("it did not end with the error `{expected}`")),
     };
-    let parting = parting(&expected.trace, &found.trace);
     let differs = differs.or_else(|| (expected.trace != found.trace).then(|| "the traces differ".to_string()));
-    match (differs, parting) {
-        (None, _) => Ok(()),
-        (Some(differs), Some(parting)) => Err(format!("{differs}\n  {parting}")),
-        (Some(differs), None) => Err(differs),
-    }
+    let Some(differs) = differs else { return Ok(()) };
+    Err(match parting(&expected.trace, &found.trace) {
+        Some(parting) => format!("{differs}\n  {parting}"),
+        None => differs,
+    })
 }
 
 fn outcomes_differ(expected: &Outcome, found: &Outcome) -> Option<String> {
@@ -134,7 +136,9 @@ fn parting(expected: &[String], found: &[String]) -> Option<String> {
         return Some(format!("LP {lp} parts at its event {number}:\n    {line}\n  but it executed\n    {theirs}"));
     }
     let extra = found.iter().enumerate().find_map(|at| Some((at.1, here(at, expected, found)?)));
-    extra.map(|(line, (lp, number, _))| format!("LP {lp} parts at its event {number}, which it should not have:\n    {line}"))
+    extra.map(|(line, (lp, number, _))| {
+        format!("LP {lp} parts at its event {number}, which it should not have:\n    {line}")
+    })
 }
 
 #[cfg(test)]

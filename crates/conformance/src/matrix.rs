@@ -6,7 +6,10 @@ use crate::random::WORKERS;
 use crate::report::Report;
 use crate::transport::{Carrier, Codec};
 use parades_core::time::{Delay, Time};
+use parades_models::faulty;
 use parades_models::phold::{Carried, DelayKind, Parameters, Phold, Restore};
+use parades_models::queueing::{self, Queueing};
+use parades_models::transfer::{self, Transfer};
 use std::fmt;
 
 /// The seeds that each model is run with, and whether ties are shuffled.
@@ -77,6 +80,34 @@ fn phold<C: Carried>(change: impl FnOnce(&mut Parameters)) -> Phold<C> {
     Phold::new(parameters)
 }
 
+fn queueing(network: Result<queueing::Network, queueing::Invalid>) -> Queueing {
+    let model = network.and_then(|network| Queueing::new(network, Delay::from_us(100), None));
+    model.expect("the parameters are possible")
+}
+
+/// Few pairs, short transfers and much loss, so that timers are due.
+fn transfer(restore: transfer::Restore) -> Transfer {
+    let few = transfer::Parameters { pairs: 6, segments: 60, loss: 0.05, restore, ..transfer::Parameters::default() };
+    Transfer::new(few).expect("the parameters are possible")
+}
+
+fn campus() -> parades_net::network::Network {
+    let start_span = Delay::from_ms(500);
+    let small =
+        parades_net::campus::Parameters { lan_clients: 1, start_span, ..parades_net::campus::Parameters::default() };
+    small.network(1).expect("the parameters are possible")
+}
+
+fn wan() -> parades_net::network::Network {
+    use parades_net::wan::{Parameters, backbone};
+    let small = Parameters { flows: 100, packets_per_s: 2_000.0, ..Parameters::default() };
+    small.build(backbone(), 1).expect("the parameters are possible").network
+}
+
+fn faulty(fault: faulty::Fault) -> faulty::Faulty {
+    faulty::Faulty { fault, at_event: 20, ..faulty::Faulty::default() }
+}
+
 /// The models. A new one is one line here.
 pub fn models() -> Vec<Case> {
     let plain = Some(Codec::<()>::postcard());
@@ -95,6 +126,19 @@ pub fn models() -> Vec<Case> {
         case("phold-uniform", 20_000, plain, phold(|p| p.delay = DelayKind::Uniform)),
         case("phold-radius", 20_000, plain, phold(|p| p.radius = 5)),
         case("phold-payload", 20_000, bytes, phold(|p| p.payload = 100)),
+        case("mm1", 2_000, Some(Codec::postcard()), queueing(queueing::Network::mm1(0.8, 1000.0))),
+        case("jackson", 500, Some(Codec::postcard()), queueing(queueing::Network::central_server(0.8, 1000.0))),
+        case("transfer", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Log)),
+        case("transfer-copy", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Copy)),
+        case("campus", 800, Some(Codec::postcard()), campus()),
+        case("wan", 400, Some(Codec::postcard()), wan()),
+        case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),
+        case("faulty-loop", 5_000, plain, faulty(faulty::Fault::ZeroDelayLoop)),
+        case("faulty-overflow", 5_000, plain, faulty(faulty::Fault::TimeOverflow)),
+        case("faulty-panic", 5_000, plain, faulty(faulty::Fault::Panic)),
+        case("faulty-fail", 5_000, plain, faulty(faulty::Fault::Fail)),
+        case("faulty-channel", 5_000, plain, faulty(faulty::Fault::NoChannel)),
+        case("faulty-ties", 5_000, plain, faulty(faulty::Fault::TieOrder)),
     ]
 }
 
@@ -102,7 +146,6 @@ pub fn models() -> Vec<Case> {
 pub fn check_part(part: &Part) -> Report {
     let mut report = Report::default();
     for case in models().iter().filter(|case| Part::has(part.model.as_ref(), case.name)) {
-        report.models += 1;
         (case.check)(part, &mut report);
     }
     report
@@ -122,7 +165,8 @@ fn check_case<M: Subject>(
     for (seed, tie_seed) in seeds {
         let mut question = Question { until, seed, tie_seed, traced: false };
         let plain = expected(model, question);
-        question.traced = plain.result.as_ref().is_ok_and(|outcome| outcome.events <= TRACED_EVENTS);
+        report.count_model(&plain);
+        question.traced = plain.result.as_ref().map_or(true, |outcome| outcome.events <= TRACED_EVENTS);
         let expected = if question.traced { expected(model, question) } else { plain };
         for engine in engines::<M>().iter().filter(|engine| Part::has(part.engine.as_ref(), engine.name)) {
             for (carrier, workers) in ways(engine.is_partitioned, codec.is_some(), part) {

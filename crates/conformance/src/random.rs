@@ -29,19 +29,21 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     let options = model.options();
     let question = Question { until: options.until, seed: options.seed, tie_seed: options.tie_seed, traced: true };
     let expected = expected(&model, question);
-    report.models += 1;
-    report.failing_models += u64::from(expected.result.is_err());
+    report.count_model(&expected);
     let mut rng = Rng::shared(genes.0.iter().fold(0, |hash, gene| hash * 31 + u64::from(*gene)), 14);
-    for engine in engines().iter().filter(|engine| choice.engine.is_none_or(|name| name == engine.name)) {
+    for engine in &engines() {
         for carrier in if engine.is_partitioned { &Carrier::ALL[..] } else { &Carrier::ALL[..1] } {
             let workers = WORKERS[index_below(&mut rng, WORKERS.len())];
             let codec = Some(Codec::postcard());
             let setting = Setting { workers, seed: rng.next_u64(), carrier: *carrier, codec, fault: choice.fault };
+            if choice.engine.is_some_and(|name| name != engine.name) {
+                continue;
+            }
             let (found, same) = check(&model, question, engine, &setting, &expected);
             report.add(&found);
             if let Err(what) = same {
                 let carrier = carrier.name();
-                let replay = format!("genes {genes}");
+                let replay = if choice.fault == Fault::None { format!("genes {genes}") } else { "faults".into() };
                 report.difference(format!("{} over {carrier}, {workers} workers: {what}", engine.name), &replay);
             }
         }

@@ -2,16 +2,19 @@
 
 use crate::compare::Answer;
 use crate::random_model::EXPECTED_PANIC;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::panic;
 
 /// Counts, and the differences found.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Models.
+    /// Models; in the matrix, models with a seed.
     pub models: u64,
     /// Of these, models that ended with an error.
     pub failing_models: u64,
+    /// The kinds of their errors.
+    pub failures: BTreeSet<String>,
     /// Runs compared with `sequential`.
     pub runs: u64,
     /// Events committed in them.
@@ -25,6 +28,16 @@ pub struct Report {
 }
 
 impl Report {
+    /// Counts a model, by its answer on `sequential`.
+    pub fn count_model(&mut self, expected: &Answer) {
+        self.models += 1;
+        if let Err(error) = &expected.result {
+            self.failing_models += 1;
+            let kind = format!("{:?}", error.kind());
+            self.failures.insert(kind.split(['(', ' ']).next().unwrap_or_default().into());
+        }
+    }
+
     /// Counts a run.
     pub fn add(&mut self, answer: &Answer) {
         self.runs += 1;
@@ -44,17 +57,18 @@ impl fmt::Display for Report {
         for difference in self.differences.iter().take(10) {
             writeln!(f, "DIFFERENCE {difference}")?;
         }
-        let Report { models, failing_models, runs, events, rollbacks, anti_messages, differences } = self;
+        let Report { models, failing_models, failures, runs, events, rollbacks, anti_messages, differences } = self;
         write!(
             f,
-            "{models} models ({failing_models} of them failing), {runs} runs, {events} events, {rollbacks} rollbacks, \
+            "{models} models ({failing_models} of them failing, in {} ways), {runs} runs, {events} events, {rollbacks} rollbacks, \
              {anti_messages} anti-messages, {} differences",
+            failures.len(),
             differences.len()
         )
     }
 }
 
-/// Keeps panics quiet that are part of a test: those of models on purpose, and those of assertions in engines with a planted fault.
+/// Keeps the panics of models on purpose quiet, and with `all` those of assertions, which are reported as the answer of their engine.
 pub fn silence_panics(all: bool) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -54,7 +54,8 @@ pub struct Undo<U> {
     digest: Digest,
     last: Time,
     timers: Vec<(TimerId, Slot)>,
-    model: UndoLog<U>,
+    /// `None` where the handler did not run.
+    model: Option<UndoLog<U>>,
 }
 
 impl<S> Lp<S> {
@@ -108,14 +109,16 @@ impl<S> Lp<S> {
             model.handle_undoable(state, &event.body, ctx, &mut log);
         });
         let timers = effects.timer_undo.as_mut().map(std::mem::take).unwrap_or_default();
-        (execution, Undo { rng, sequence, digest, last, timers, model: log })
+        (execution, Undo { rng, sequence, digest, last, timers, model: (execution == Execution::Done).then_some(log) })
     }
 
     /// Takes back the last execution that is not yet taken back.
     pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, event: &Event<M::Message>, undo: Undo<M::Undo>) {
-        let Undo { rng, sequence, digest, last, timers, model: mut log } = undo;
-        model.undo(&mut self.state, &event.body, &mut log);
-        assert!(log.is_empty(), "the model's undo leaves its log empty");
+        let Undo { rng, sequence, digest, last, timers, model: log } = undo;
+        if let Some(mut log) = log {
+            model.undo(&mut self.state, &event.body, &mut log);
+            assert!(log.is_empty(), "the model's undo leaves its log empty");
+        }
         for (id, slot) in timers.into_iter().rev() {
             self.kernel.timers.put_back(id, slot);
         }

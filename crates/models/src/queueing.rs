@@ -38,11 +38,21 @@ pub struct Queueing {
     network: Network,
     transit: Delay,
     duration: Time,
-    /// The mean times in seconds between arrivals from outside (infinite where there are none), and of a service.
-    means: Vec<(f64, f64)>,
-    /// Where each station's ways on begin in `ways`.
-    begin: Vec<u32>,
+    /// What the handlers of each station need.
+    constants: Vec<Constants>,
+    /// The ways on from all stations.
     ways: Vec<Way>,
+}
+
+/// What never changes at a station.
+#[derive(Clone, Copy, Debug)]
+struct Constants {
+    /// The mean time in seconds between arrivals from outside; infinite where there are none.
+    between: f64,
+    /// The mean time in seconds of a service.
+    service: f64,
+    /// Where the station's ways on are among those of all.
+    ways: (u32, u32),
 }
 
 /// A way on from a station.
@@ -57,7 +67,10 @@ struct Way {
 enum Target {
     /// Back to the same station, which needs no channel.
     Same,
+    /// To another station.
     Other(Port),
+    /// Out.
+    Sink(Port),
 }
 
 /// What LPs send each other, and themselves. Times are picoseconds since the start.
@@ -118,17 +131,14 @@ pub struct Customer {
 /// What has happened at a station up to its last event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Books {
-    /// Customers who came from outside, who came in all, and who were served.
+    /// Customers who came from outside, and who came in all.
     entered: u64,
     arrivals: u64,
-    served: u64,
     /// When the number present last changed.
     changed_ps: u64,
     busy_ps: u64,
     /// The integral of the number present over time.
     present_ps: u128,
-    /// The sum of the times that those served have stayed.
-    stayed_ps: u128,
 }
 
 impl Queue {
@@ -171,30 +181,30 @@ impl Queueing {
                 format!("{customers} customers take {seconds} s, which must be above 0 and at most {}", Time::MAX),
             ));
         };
-        let mean = |station: &Station| (1.0 / station.arrival_rate, 1.0 / station.service_rate);
-        let means = network.stations().iter().map(mean).collect();
-        let mut model = Queueing { means, transit, duration, begin: vec![0], ways: Vec::new(), network };
-        for station in 0..model.means.len() {
-            model.add_ways(station);
-        }
+        let mut model = Queueing { transit, duration, constants: Vec::new(), ways: Vec::new(), network };
+        model.list_ways();
         Ok(model)
     }
 
-    /// Lists the ways on from a station. The last one is taken where no other is, so the sum of the probabilities need not be exact.
-    fn add_ways(&mut self, station: usize) {
-        let mut cumulative = 0.0;
-        let mut ports = (0..).map(Port);
-        for &(to, probability) in &self.network.routes()[station] {
-            let same = to as usize == station;
-            let target = if same { Target::Same } else { Target::Other(ports.next().expect("ports are endless")) };
-            cumulative += probability;
-            self.ways.push(Way { cumulative, target });
+    /// Lists the ways on from each station. The last one is taken where no other is, so the sum of probabilities need not be exact.
+    fn list_ways(&mut self) {
+        let place = |ways: &Vec<Way>| u32::try_from(ways.len()).expect("a network has fewer than 2^32 routes");
+        for (id, (station, routes)) in (0..).zip(self.network.stations().iter().zip(self.network.routes())) {
+            let begin = place(&self.ways);
+            let (mut cumulative, mut ports) = (0.0, 0);
+            for &(to, probability) in routes {
+                cumulative += probability;
+                let target = if to == id { Target::Same } else { Target::Other(Port(ports)) };
+                ports += u32::from(to != id);
+                self.ways.push(Way { cumulative, target });
+            }
+            if is_exit(routes) {
+                self.ways.push(Way { cumulative: 1.0, target: Target::Sink(Port(ports)) });
+            }
+            let ways = (begin, place(&self.ways));
+            let (between, service) = (1.0 / station.arrival_rate, 1.0 / station.service_rate);
+            self.constants.push(Constants { between, service, ways });
         }
-        if is_exit(&self.network.routes()[station]) {
-            let target = Target::Other(ports.next().expect("ports are endless"));
-            self.ways.push(Way { cumulative: 1.0, target });
-        }
-        self.begin.push(u32::try_from(self.ways.len()).expect("a network has fewer than 2^32 routes"));
     }
 
     /// The virtual time that a run of the wanted number of customers takes: their number over the rate of arrivals.
@@ -214,13 +224,12 @@ impl Queueing {
 
     /// The LP where customers leave.
     pub fn sink(&self) -> LpId {
-        LpId::from_index(self.means.len())
+        LpId::from_index(self.constants.len())
     }
 
-    /// Whether the way at this place of a station's leads out. It is the last one, where there is a way out at all.
     #[inline]
-    fn leads_out(&self, station: usize, way: usize) -> bool {
-        way == self.network.routes()[station].len()
+    fn constants(&self, id: LpId) -> &Constants {
+        &self.constants[id.index()]
     }
 
     /// Sends the LP a message after an exponential time. What comes after the end of virtual time never happens.
@@ -240,23 +249,20 @@ impl Queueing {
         queue.books.arrivals += 1;
         queue.present.push_back(Customer { entered_ps, arrived_ps });
         if queue.present.len() == 1 {
-            Self::send_later(self.means[ctx.id().index()].1, Message::Completion, ctx);
+            Self::send_later(self.constants(ctx.id()).service, Message::Completion, ctx);
         }
     }
 
     /// The customer being served is done, and goes on or leaves; the next one's service begins.
     #[inline]
     fn complete(&self, queue: &mut Queue, ctx: &mut Context<'_, Self>) -> Option<Customer> {
-        let (station, now_ps) = (ctx.id().index(), ctx.now().as_ps());
-        queue.advance(now_ps);
+        queue.advance(ctx.now().as_ps());
         let Some(customer) = queue.present.pop_front() else {
             ctx.fail("a service is over at a station without customers");
             return None;
         };
-        queue.books.served += 1;
-        queue.books.stayed_ps += u128::from(now_ps - customer.arrived_ps);
         if !queue.present.is_empty() {
-            Self::send_later(self.means[station].1, Message::Completion, ctx);
+            Self::send_later(self.constants(ctx.id()).service, Message::Completion, ctx);
         }
         self.move_on(customer, ctx);
         Some(customer)
@@ -265,8 +271,8 @@ impl Queueing {
     /// Draws where a customer goes on to.
     #[inline]
     fn move_on(&self, Customer { entered_ps, .. }: Customer, ctx: &mut Context<'_, Self>) {
-        let station = ctx.id().index();
-        let ways = &self.ways[self.begin[station] as usize..self.begin[station + 1] as usize];
+        let (begin, end) = self.constants(ctx.id()).ways;
+        let ways = &self.ways[begin as usize..end as usize];
         let way = match ways {
             [_] => 0,
             _ => {
@@ -274,14 +280,14 @@ impl Queueing {
                 ways.partition_point(|way| way.cumulative <= draw).min(ways.len() - 1)
             }
         };
-        let message = if self.leads_out(station, way) {
-            Message::Left { sojourn_ps: ctx.now().as_ps() - entered_ps }
-        } else {
-            Message::Customer { entered_ps }
-        };
+        let onward = Message::Customer { entered_ps };
         match ways[way].target {
-            Target::Same => ctx.send_self(self.transit, message),
-            Target::Other(port) => ctx.send(port, self.transit, message),
+            Target::Same => ctx.send_self(self.transit, onward),
+            Target::Other(port) => ctx.send(port, self.transit, onward),
+            Target::Sink(port) => {
+                let sojourn_ps = ctx.now().as_ps() - entered_ps;
+                ctx.send(port, self.transit, Message::Left { sojourn_ps });
+            }
         }
     }
 
@@ -290,7 +296,7 @@ impl Queueing {
     fn execute(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) -> Change {
         match (state, event) {
             (State::Station(queue), Body::Message(Message::Arrival)) => {
-                Self::send_later(self.means[ctx.id().index()].0, Message::Arrival, ctx);
+                Self::send_later(self.constants(ctx.id()).between, Message::Arrival, ctx);
                 queue.books.entered += 1;
                 self.arrive(queue, ctx.now().as_ps(), ctx);
                 Change::Joined
@@ -347,7 +353,7 @@ impl Model for Queueing {
         if ctx.id() == self.sink() {
             return State::Sink(0);
         }
-        let between = self.means[ctx.id().index()].0;
+        let between = self.constants(ctx.id()).between;
         if between.is_finite() {
             Self::send_later(between, Message::Arrival, ctx);
         }
@@ -415,7 +421,7 @@ impl Restorable for Queueing {
     ) {
         let books = match state {
             State::Station(queue) => queue.books,
-            State::Sink(left) => Books { served: *left, ..Books::default() },
+            State::Sink(left) => Books { arrivals: *left, ..Books::default() },
         };
         let change = self.execute(state, event, ctx);
         log.push(Undo { books, change });
@@ -425,7 +431,7 @@ impl Restorable for Queueing {
     fn undo(&self, state: &mut State, _: &Body<Message>, log: &mut UndoLog<Undo>) {
         let Undo { books, change } = log.pop().expect("every execution leaves one record");
         match state {
-            State::Sink(left) => *left = books.served,
+            State::Sink(left) => *left = books.arrivals,
             State::Station(queue) => {
                 queue.books = books;
                 match change {

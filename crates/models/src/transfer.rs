@@ -6,7 +6,8 @@
 //! - The *receiver* buffers what comes out of order, delivers in order, and answers every segment with the number of the next one that it
 //!   waits for (cumulative acknowledgement) and that of the segment which made it answer.
 //! - The *sender* estimates the round-trip time as in RFC 6298, in integers: from every segment that was sent once (Karn's rule).
-//!   Its retransmission timer starts anew with each acknowledgement of new data, and doubles when it expires.
+//!   Its retransmission timer starts anew with each acknowledgement of new data. When it expires, all segments that are not known to have
+//!   arrived are sent again, and the timeout doubles until the next measurement.
 //! - Three duplicate acknowledgements in a row let it send the missing segment again at once. In the *recovery* that follows, until all that
 //!   had been sent by then is acknowledged, an acknowledgement that exposes the next hole fills it (RFC 6582), provided that a segment
 //!   three or more further on has arrived: what is merely late is not sent twice.
@@ -134,7 +135,7 @@ impl Transfer {
         &self.parameters
     }
 
-    /// The goodput in bit/s that a pair cannot exceed: a window for each round trip without jitter, and no more than the link's rate.
+    /// The goodput in bit/s that a pair cannot exceed in the long run: a window for each round trip without jitter, and no more than the link's rate.
     pub fn goodput_bound(&self) -> f64 {
         let Parameters { window, segment_bytes, delay, .. } = self.parameters;
         let bits = f64::from(segment_bytes) * 8.0;

@@ -50,7 +50,7 @@ fn without_loss_and_jitter_nothing_is_sent_twice() {
     let under_way = counter(&outcome, "segments_delivered") - 200 * transfers;
     assert!(transfers > 300 && under_way <= 4 * 200, "{transfers} transfers and {under_way} segments");
     // 40 + 1500 bytes at 100 Mbit/s and twice 10 ms, and 63 segments more ahead in the link at most.
-    let (least, segment) = (Delay::from_ms(20) .as_ps() + 123_200_000, 120_000_000);
+    let (least, segment) = (Delay::from_ms(20).as_ps() + 123_200_000, 120_000_000);
     let round_trip = tally(&outcome, "round_trip_time");
     assert_eq!(round_trip.min(), Some(least));
     assert!(round_trip.max().unwrap() <= least + 63 * segment);
@@ -69,13 +69,14 @@ fn a_full_window_moves_in_each_round_trip() {
     };
     let bound = Transfer::new(parameters.clone()).unwrap().goodput_bound();
     assert!((bound - 32.0 * 1500.0 * 8.0 / 0.020_123_2).abs() < 1.0, "{bound}");
-    let outcome = run(parameters.clone(), 20, 1);
+    let outcome = run(parameters.clone(), 200, 1);
     let (goodput, bound) = (headline(&outcome, "goodput"), headline(&outcome, "goodput_bound"));
-    assert!(goodput <= bound && goodput > 0.995 * bound, "{goodput} of {bound}");
+    // The last window may be half a round trip ahead.
+    assert!(goodput <= 1.0001 * bound && goodput > 0.999 * bound, "{goodput} of {bound}");
     // With a window that more than fills the path, the link is the bound.
-    let outcome = run(Parameters { window: 512, ..parameters }, 20, 1);
+    let outcome = run(Parameters { window: 512, ..parameters }, 50, 1);
     let (goodput, bound) = (headline(&outcome, "goodput"), headline(&outcome, "goodput_bound"));
-    assert!((bound - 4e8).abs() < 1.0 && goodput <= bound && goodput > 0.995 * bound, "{goodput} of {bound}");
+    assert!((bound - 4e8).abs() < 1.0 && goodput <= bound && goodput > 0.999 * bound, "{goodput} of {bound}");
 }
 
 #[test]
@@ -115,9 +116,9 @@ fn what_is_merely_late_is_seldom_sent_twice() {
 fn transfers_of_one_segment_and_windows_of_one_work() {
     for (window, segments) in [(1, 1), (1, 50), (64, 1)] {
         let parameters = Parameters { window, segments, loss: 0.2, ..small() };
-        let outcome = run(parameters, 60, 1);
+        let outcome = run(parameters, 400, 1);
         assert_conserved(&outcome);
-        assert!(counter(&outcome, "transfers_completed") > 4, "window {window}, {segments} segments");
+        assert!(counter(&outcome, "transfers_completed") > 10, "window {window}, {segments} segments");
     }
 }
 

@@ -1,6 +1,6 @@
 //! `faulty`.
 
-use crate::{Prepared, Scenario};
+use crate::{Prepared, Scenario, int32};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::Time;
 use parades_models::faulty::{Fault, Faulty};
@@ -22,7 +22,6 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 };
 
 pub(crate) fn prepare(values: &Values) -> Result<Prepared<Faulty>, ConfigError> {
-    let int32 = |key| u32::try_from(values.integer(key)).expect("its range ends below 2^32");
     let fault = match values.choice("fault") {
         "lookahead" => Fault::Lookahead,
         "zero-delay-loop" => Fault::ZeroDelayLoop,
@@ -34,6 +33,6 @@ pub(crate) fn prepare(values: &Values) -> Result<Prepared<Faulty>, ConfigError> 
         _ => Fault::None,
     };
     let model =
-        Faulty { lps: int32("lps"), fault, at_event: values.integer("at_event"), round_limit: int32("round_limit") };
+        Faulty { lps: int32(values, "lps"), fault, at_event: values.integer("at_event"), round_limit: int32(values, "round_limit") };
     Ok(Prepared { model, until: Time::from_ps(1_000_000_000_000), notes: Vec::new() })
 }

@@ -5,8 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+mod campus;
 mod faulty;
 mod phold;
+mod queueing;
+mod transfer;
+mod wan;
 
 use parades_config::{ConfigError, Parameter, Values, nearest};
 use parades_core::restore::Restorable;
@@ -46,7 +50,15 @@ pub struct Scenario {
 }
 
 /// All of them, in the order in which they are listed.
-pub const SCENARIOS: &[Scenario] = &[phold::SCENARIO, faulty::SCENARIO];
+pub const SCENARIOS: &[Scenario] = &[
+    campus::SCENARIO,
+    wan::SCENARIO,
+    phold::SCENARIO,
+    transfer::SCENARIO,
+    queueing::MM1,
+    queueing::JACKSON,
+    faulty::SCENARIO,
+];
 
 impl Scenario {
     /// The scenario of that name.
@@ -76,11 +88,20 @@ impl Scenario {
     ///
     /// On values that make no sense together, and files that cannot be used.
     pub fn accept<V: Visitor>(&self, values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
-        let _ = seed;
         match self.name {
+            "campus" => campus::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
+            "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "phold" => phold::accept(values, visitor),
+            "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),
+            "mm1" => queueing::mm1(values).map(|prepared| visitor.visit(prepared)),
+            "jackson" => queueing::jackson(values, seed).map(|prepared| visitor.visit(prepared)),
             "faulty" => faulty::prepare(values).map(|prepared| visitor.visit(prepared)),
             name => unreachable!("`{name}` is in the table of scenarios and not in this match"),
         }
     }
+}
+
+/// The value of an integer parameter whose range ends below 2^32.
+fn int32(values: &Values, key: &str) -> u32 {
+    u32::try_from(values.integer(key)).expect("the parameter's range ends below 2^32")
 }

@@ -1,6 +1,6 @@
 //! `phold`.
 
-use crate::{Prepared, Scenario, Visitor};
+use crate::{Prepared, Scenario, Visitor, int32};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_models::phold::{DelayKind, Parameters, Phold, Restore};
@@ -36,10 +36,9 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 const UNTIL: Time = Time::from_ps(100_000_000_000_000);
 
 pub(crate) fn accept<V: Visitor>(values: &Values, visitor: V) -> Result<V::Output, ConfigError> {
-    let int32 = |key| u32::try_from(values.integer(key)).expect("its range ends below 2^32");
     let parameters = Parameters {
-        lps: int32("lps"),
-        start_events: int32("start_events"),
+        lps: int32(values, "lps"),
+        start_events: int32(values, "start_events"),
         remote: values.float("remote"),
         lookahead: values.duration("lookahead"),
         mean_delay: values.duration("mean_delay"),
@@ -49,7 +48,7 @@ pub(crate) fn accept<V: Visitor>(values: &Values, visitor: V) -> Result<V::Outpu
             "quantised" => DelayKind::Quantised,
             _ => DelayKind::Exponential,
         },
-        radius: int32("radius"),
+        radius: int32(values, "radius"),
         payload: usize::try_from(values.integer("payload")).expect("its range ends below 2^32"),
         work_ns: values.integer("work"),
         restore: match values.choice("restore") {

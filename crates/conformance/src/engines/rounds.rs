@@ -26,11 +26,7 @@ use std::collections::BTreeMap;
 /// # Errors
 ///
 /// The least error of the run.
-pub fn run<M: Model>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
-) -> Result<Outcome, Error> {
+pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let (ledger, lps, sends) = Ledger::start(model, options)?;
     let rng = Rng::shared(setting.seed, 1);
     let mut run = Rounds { ledger, lps, pending: BTreeMap::new(), effects: Effects::new(), rng, fault: setting.fault };
@@ -103,7 +99,10 @@ impl<M: Model> Rounds<'_, M> {
             let leftover = Leftover::take(execution, &mut self.effects);
             for send in std::mem::take(&mut self.effects.sends) {
                 if send.instant() == event.instant() {
-                    assert!(send.receiver == event.receiver && send > event, "I3: only a wake comes at its own instant");
+                    assert!(
+                        send.receiver == event.receiver && send > event,
+                        "I3: only a wake comes at its own instant"
+                    );
                     events.push(send);
                 } else {
                     self.pending.entry(send.instant()).or_default().push(send);

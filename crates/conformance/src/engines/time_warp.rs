@@ -17,7 +17,7 @@
 //! *Requests.* A controller's request counts once it is committed, and may lower the horizon below a GVT computed before. So GVT alone
 //! does not say what is final; the horizon is looked at after each commit.
 //!
-//! *Timers.* After a rollback an LP names the wakes that it needs ([`Lp::rewake`]); those on their way become stale, or are the same.
+//! *Timers.* After a rollback an LP names the wakes that it needs ([`Lp::rewake`]); those on their way are dropped.
 //!
 //! *Why it terminates.* The least pending event may always be executed, a pause is finite, and so is a parcel's way.
 //!
@@ -44,11 +44,7 @@ const OPTIMISM: usize = 60;
 /// # Errors
 ///
 /// The least error of the run.
-pub fn run<M: Restorable>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
-) -> Result<Outcome, Error> {
+pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut run = TimeWarp::start(model, options, setting)?;
     loop {
         let partition = run.pick();
@@ -163,10 +159,9 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     }
 
     fn insert(&mut self, event: Event<M::Message>, incarnation: u64) {
-        let is_wake = matches!(event.body, Body::Timer(_));
         let pending = &mut self.pending[self.home[event.receiver.index()]];
         let twin = pending.insert(place(&event), (event, incarnation));
-        assert!(is_wake || twin.is_none(), "I4: an event came while its twin was still there");
+        assert!(twin.is_none(), "I4: an event came while its twin was still there");
     }
 
     fn annihilate(&mut self, receiver: LpId, key: EventKey, incarnation: u64) {
@@ -193,6 +188,9 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         if self.fault == Fault::SequenceNotRestored {
             lp.skip_sequence();
         }
+        // Wakes on their way are dropped: as the count of sends rolls back, their keys may come again as those of messages.
+        let wakes_of_id = |event: &Event<M::Message>| event.receiver == id && matches!(event.body, Body::Timer(_));
+        self.pending[self.home[id.index()]].retain(|_, (event, _)| !wakes_of_id(event));
         if self.fault != Fault::WakeForgotten {
             lp.rewake(&self.ledger.world, id).into_iter().for_each(|wake| self.insert(wake, 0));
         }
@@ -217,7 +215,8 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         for _ in 0..self.rng.below(16) + 1 {
             let Some(least) = self.executable(partition) else { break };
             let home = |lp: usize| self.home[lp] == partition;
-            let uncommitted: usize = self.history.iter().enumerate().filter(|(lp, _)| home(*lp)).map(|(_, h)| h.len()).sum();
+            let uncommitted: usize =
+                self.history.iter().enumerate().filter(|(lp, _)| home(*lp)).map(|(_, h)| h.len()).sum();
             if least.instant.time >= end || uncommitted >= OPTIMISM && least.instant > self.gvt() {
                 break;
             }
@@ -236,7 +235,11 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     fn execute(&mut self, event: Event<M::Message>, incarnation: u64) -> Result<(), Error> {
         let id = event.receiver;
         let history = &self.history[id.index()];
-        assert!(history.back().is_none_or(|last| last.event.key() < event.key()), "I3: {} after a greater key", event.key());
+        assert!(
+            history.back().is_none_or(|last| last.event.key() < event.key()),
+            "I3: {} after a greater key",
+            event.key()
+        );
         let lp = &mut self.lps[id.index()];
         let (model, world) = (self.ledger.model, &self.ledger.world);
         let (execution, undo) = lp.execute_undoable(model, world, &event, &mut self.effects);

@@ -32,11 +32,7 @@ use std::collections::BTreeSet;
 /// # Errors
 ///
 /// The least error of the run.
-pub fn run<M: Model>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
-) -> Result<Outcome, Error> {
+pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut run = Window::start(model, options, setting)?;
     loop {
         run.receive();
@@ -176,12 +172,7 @@ impl<'a, M: Model> Window<'a, M> {
     }
 
     /// Executes what one partition has before the bound, in order, up to its first failure.
-    fn execute_partition(
-        &mut self,
-        from: usize,
-        bound: Time,
-        executed: &mut Vec<(Event<M::Message>, Leftover<M>)>,
-    ) {
+    fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(Event<M::Message>, Leftover<M>)>) {
         while self.pending[from].first().is_some_and(|event| event.time() < bound) {
             let event = self.pending[from].pop_first().expect("there is a first");
             let lp = &mut self.lps[event.receiver.index()];

@@ -209,7 +209,13 @@ impl RandomModel {
             return Delay::ZERO;
         }
         let beyond = match (self.gene(Gene::Delays), rng.below(4)) {
-            (0, _) => if lookahead == Delay::ZERO { TICK } else { Delay::ZERO },
+            (0, _) => {
+                if lookahead == Delay::ZERO {
+                    TICK
+                } else {
+                    Delay::ZERO
+                }
+            }
             (1, _) => ticks(rng.below(4) + u64::from(lookahead == Delay::ZERO)),
             (2, _) => rng.exponential_delay(ticks(3)),
             (_, 0) => rng.uniform_delay(Delay::from_ps(1), ticks(5)),
@@ -402,9 +408,7 @@ impl Model for RandomModel {
     fn globals(&self) -> Vec<(Time, Change)> {
         let mut rng = Rng::shared(self.gene(Gene::Seed), 12);
         let count = self.gene(Gene::Globals);
-        (0..count)
-            .map(|_| (Time::from_ps(rng.below(40) * TICK.as_ps()), self.draw_change(&mut rng)))
-            .collect()
+        (0..count).map(|_| (Time::from_ps(rng.below(40) * TICK.as_ps()), self.draw_change(&mut rng))).collect()
     }
 
     fn round_limit(&self) -> u32 {

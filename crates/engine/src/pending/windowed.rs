@@ -33,16 +33,16 @@
 //!
 //! Rejected, each by measurement in the hold model with exponential delays (best of three, nanoseconds a hold):
 //!
-//! - Chunks of 16 events: as fast as 8, and 10 % more memory. Chunks of 32: 41 % more memory, and 11 % slower at 262,144.
-//! - Windows of 64 or 128 events instead of 512: 25 % slower at a million, where every window's end is a cache line that is written;
-//!   no faster below. Under 16 events in a window: 75 % slower at 64 events.
+//! - Chunks of 16 events: as fast as 8, and 8 to 15 % more memory. Chunks of 32: 41 % more memory, and 11 % slower at 262,144.
+//! - Windows of 128 events instead of 512: 24 % slower at a million, where every window's end is a cache line that is written, and
+//!   no faster below. Windows of 8 instead of 16 with 64 events: 77 % slower.
 //! - A ring of half the length: 10 to 16 % slower, since more events are written to the far chain first. One of twice the length: no
 //!   faster, and 6 % more memory.
-//! - `sort_unstable` on the packed keys instead of counting: 1.4 to 1.6 times as slow.
-//! - A binary heap instead of the sorted list with a heap behind it: 2.4 times as slow with 2 events, 1.4 with 1,024 of very
-//!   different delays, 4 % faster with 1,024 of exponential ones.
-//! - No prefetch of the window after the open one: up to 19 % slower at a million, within the noise below.
-//! - A plain heap up to 64 or 256 events: 1.7 to 2 times as slow as windows of 16 events.
+//! - `sort_unstable` on the packed keys instead of counting: 1.4 times as slow at 1,024, 1.6 times at 16,384.
+//! - A binary heap instead of the sorted list with a heap behind it: 2.4 times as slow with 2 events, 1.4 times with 1,024 of very
+//!   different delays, 3 % faster with 1,024 of exponential ones.
+//! - No prefetch of the window after the open one: 2 to 19 % slower at a million, within the noise below.
+//! - No windows up to 64 events, instead of 32: 1.7 times as slow at 28.
 //!
 //! # References
 //!

@@ -250,7 +250,8 @@ impl Network {
     ///
     /// The number at an M/M/1 station, averaged over a time `t`, has the variance `2 rho (1 + rho) / ((1 - rho)^4 mu t)` when `t` is long
     /// (Whitt, "Planning queueing simulations", Management Science 35(11), 1989). Customers who come back make it so much more, as if
-    /// `mu` were divided by their visits. Else stations are taken as independent. The factor of 3.8
+    /// `mu` were divided by their visits. Else stations are taken as independent, which makes the half-width of
+    /// [`Network::central_server`] half as large again. The factor of 3.8
     /// is Student's t for the fewest batches, 2.1, with room for the scatter of the half-width itself, which is an estimate too.
     ///
     /// ```

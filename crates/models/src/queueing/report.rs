@@ -1,6 +1,6 @@
 //! What a run of a queueing network reports, and the theory beside it.
 
-use super::{Queue, Queueing, State};
+use super::{Customer, Queue, Queueing, State};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
@@ -56,6 +56,9 @@ pub(super) fn finish(id: LpId, state: &State, metrics: &mut Metrics) {
         State::Station(Queue { present, books }) => {
             metrics.count(Ids::ENTERED, books.entered);
             metrics.count(Ids::PRESENT, present.len() as u64);
+            // What the customers present have spent here is all that those served have not.
+            let present_for = |customer: &Customer| u128::from(books.changed_ps - customer.arrived_ps);
+            let stayed_ps = books.present_ps - present.iter().map(present_for).sum::<u128>();
             let row = [
                 Cell::Integer(u64::from(id.0)),
                 Cell::Integer(books.arrivals),
@@ -63,8 +66,8 @@ pub(super) fn finish(id: LpId, state: &State, metrics: &mut Metrics) {
                 Cell::Integer(books.changed_ps),
                 Cell::Integer(present.len() as u64),
                 Cell::Float(books.present_ps as f64),
-                Cell::Integer(books.served),
-                Cell::Float(books.stayed_ps as f64),
+                Cell::Integer(books.arrivals - present.len() as u64),
+                Cell::Float(stayed_ps as f64),
             ];
             metrics.row(Ids::STATIONS, row);
         }

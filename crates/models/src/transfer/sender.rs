@@ -29,6 +29,8 @@ pub struct Sent {
     at_ps: u64,
     /// How often it was sent.
     times: u32,
+    /// Whether it is known to have arrived, though an older one has not.
+    arrived: bool,
 }
 
 /// All of a sender's state but the slots.
@@ -131,20 +133,19 @@ impl Transfer {
             if let Some(log) = log {
                 log.push(Undo::Sent(slot, sender.sent[slot]));
             }
-            sender.sent[slot] = Sent { at_ps: ctx.now().as_ps(), times: 1 };
+            sender.sent[slot] = Sent { at_ps: ctx.now().as_ps(), times: 1, arrived: false };
             self.transmit_segment(sender, number, ctx);
         }
     }
 
-    /// Sends the oldest segment again.
-    fn retransmit(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
-        let number = sender.figures.oldest;
+    /// Sends a segment again.
+    fn retransmit(&self, sender: &mut Sender, number: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
         let slot = sender.slot(number);
         if let Some(log) = log {
             log.push(Undo::Sent(slot, sender.sent[slot]));
         }
         let sent = &mut sender.sent[slot];
-        *sent = Sent { at_ps: ctx.now().as_ps(), times: sent.times.saturating_add(1) };
+        *sent = Sent { at_ps: ctx.now().as_ps(), times: sent.times.saturating_add(1), arrived: false };
         self.transmit_segment(sender, number, ctx);
     }
 
@@ -170,7 +171,10 @@ impl Transfer {
             return ctx.fail(format!("segments {next} and {echo} are acknowledged, of {} sent", sender.figures.next));
         }
         sender.figures.arrived = sender.figures.arrived.max(echo + 1);
-        self.measure(sender, echo, ctx);
+        // The slot of an older one may already be another's.
+        if echo >= sender.figures.oldest {
+            self.note_arrival(sender, echo, ctx, &mut log);
+        }
         if next > sender.figures.oldest {
             self.advance(sender, next, ctx, &mut log);
         } else if next == sender.figures.oldest && sender.figures.oldest < sender.figures.next {
@@ -178,20 +182,21 @@ impl Transfer {
         }
     }
 
-    /// Measures the round trip of the segment whose arrival is answered, if it was sent once: of one sent again nobody knows which of the
-    /// two is answered (Karn's rule).
+    /// Notes that a segment of the window has arrived, and measures its round trip if it was sent once: of one sent again nobody knows
+    /// which of the two is answered (Karn's rule).
     #[inline]
-    fn measure(&self, sender: &mut Sender, echo: u64, ctx: &mut Context<'_, Self>) {
-        // The slot of an older one may already be another's.
-        if echo < sender.figures.oldest {
-            return;
+    fn note_arrival(&self, sender: &mut Sender, echo: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
+        let slot = sender.slot(echo);
+        if let Some(log) = log {
+            log.push(Undo::Sent(slot, sender.sent[slot]));
         }
-        let Sent { at_ps, times } = sender.sent[sender.slot(echo)];
-        if times == 1 {
-            let sample = ctx.now().since(Time::from_ps(at_ps));
+        let sent = &mut sender.sent[slot];
+        if sent.times == 1 && !sent.arrived {
+            let sample = ctx.now().since(Time::from_ps(sent.at_ps));
             sender.figures.round_trip.measure(sample, self.parameters.min_timeout);
             ctx.observe(Ids::ROUND_TRIP, sample.as_ps());
         }
+        sent.arrived = true;
     }
 
     /// New data is acknowledged: the window moves on, the timer starts anew.
@@ -204,7 +209,7 @@ impl Transfer {
             return self.complete(sender, ctx);
         }
         if next < figures.recover && figures.arrived > next + DUPLICATES && sender.sent[sender.slot(next)].times == 1 {
-            self.retransmit(sender, ctx, log);
+            self.retransmit(sender, next, ctx, log);
         }
         self.fill_window(sender, ctx, log);
         ctx.set_timer(RETRANSMISSION, sender.figures.round_trip.timeout());
@@ -218,11 +223,12 @@ impl Transfer {
         if figures.duplicates == DUPLICATES && figures.oldest >= figures.recover {
             figures.recover = figures.next;
             figures.fast_retransmissions += 1;
-            self.retransmit(sender, ctx, log);
+            let missing = figures.oldest;
+            self.retransmit(sender, missing, ctx, log);
         }
     }
 
-    /// The retransmission timer has expired (RFC 6298, 5.4 to 5.6).
+    /// The retransmission timer has expired (RFC 6298, 5.4 to 5.6): all that is not known to have arrived is sent again.
     pub(super) fn timed_out(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, mut log: Log<'_>) {
         remember(sender, &mut log);
         let figures = &mut sender.figures;
@@ -230,7 +236,11 @@ impl Transfer {
         figures.recover = figures.next;
         figures.duplicates = 0;
         figures.round_trip.back_off();
-        self.retransmit(sender, ctx, &mut log);
+        for number in figures.oldest..figures.next {
+            if !sender.sent[sender.slot(number)].arrived {
+                self.retransmit(sender, number, ctx, &mut log);
+            }
+        }
         ctx.set_timer(RETRANSMISSION, sender.figures.round_trip.timeout());
     }
 

@@ -1,0 +1,74 @@
+//! Every model on every engine over every transport gives the answer of `sequential`.
+
+use parades_conformance::matrix::{Part, check_part};
+use parades_conformance::random::{check_genes, check_seeds};
+use parades_conformance::random_model::{COUNT, Genes, MAX};
+use parades_conformance::report::{Report, silence_panics};
+use parades_core::run::{Control, RunOptions};
+use parades_core::time::{Delay, Time};
+use parades_engine::sequential;
+use parades_models::phold::{Parameters, Phold};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+fn assert_alike(report: &Report) {
+    assert!(report.differences.is_empty(), "{report}");
+}
+
+#[test]
+fn shipped_models() {
+    let report = check_part(&Part::default());
+    assert_alike(&report);
+    assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
+}
+
+#[test]
+fn random_models() {
+    silence_panics(false);
+    let report = check_seeds(0, 300);
+    assert_alike(&report);
+    assert!(report.failing_models > 40, "many models fail, and alike: {report}");
+    let kinds: Vec<&str> = report.failures.iter().map(String::as_str).collect();
+    assert_eq!(kinds, ["Lookahead", "Model", "NoChannel", "Panic", "Rounds", "TimeOverflow"]);
+    assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
+}
+
+#[test]
+fn random_models_that_shrink() {
+    silence_panics(false);
+    let ranges: [std::ops::RangeInclusive<u16>; COUNT] = MAX.map(|max| 0..=max);
+    let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new(config).run(&ranges, |genes| {
+        let mut report = Report::default();
+        check_genes(Genes(genes), parades_conformance::random::ALL, &mut report);
+        match report.differences.first() {
+            None => Ok(()),
+            Some(what) => Err(TestCaseError::fail(what.clone())),
+        }
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_run_stopped_by_hand_is_the_run_until_where_it_stopped() {
+    let model = Phold::<()>::new(Parameters { lps: 16, ..Parameters::default() });
+    let control = Control::default();
+    control.stop();
+    let until = Time::ZERO.checked_add(Delay::from_secs(10_000)).expect("within virtual time");
+    let stopped = sequential::run(&model, RunOptions { control: Some(&control), ..RunOptions::until(until) });
+    let stopped = stopped.expect("phold does not fail");
+    let at = stopped.stopped_at.expect("it was stopped before its time");
+    assert!(at < until && stopped.events > 1000, "it stops at the first look at the outside");
+    let again = sequential::run(&model, RunOptions::until(at)).expect("phold does not fail");
+    assert_eq!((stopped.digest, stopped.events), (again.digest, again.events));
+    assert_eq!(stopped.lp_digests, again.lp_digests);
+}
+
+#[test]
+fn genes_are_read_as_they_are_written() {
+    let genes = Genes::from_seed(77);
+    assert_eq!(genes.to_string().parse(), Ok(genes));
+    assert!("1,2".parse::<Genes>().expect_err("too few").starts_with("there are"));
+    let too_great = genes.to_string().replacen(|c: char| c.is_ascii_digit(), "99", 1);
+    assert!(too_great.parse::<Genes>().expect_err("too many LPs").contains("the gene Lps is at most 39"));
+}

@@ -1,0 +1,6 @@
+//! The first events of small runs, and their digests, are those in `golden/`.
+
+#[test]
+fn golden_traces() {
+    parades_conformance::golden::check().unwrap_or_else(|what| panic!("{what}\nIf that is meant: bless"));
+}

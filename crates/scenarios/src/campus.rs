@@ -1,0 +1,56 @@
+//! `campus`.
+
+use crate::{Prepared, Scenario, int32};
+use parades_config::units::{GBPS, KBPS, MBPS};
+use parades_config::{ConfigError, Parameter, Values};
+use parades_core::time::{Delay, Time};
+use parades_net::campus::{LinkKind, Parameters};
+use parades_net::interface::QueueLimit;
+use parades_net::network::Network;
+
+pub(crate) const SCENARIO: Scenario = Scenario {
+    name: "campus",
+    about: "a ring of campus networks of 538 nodes each (DARPA NMS); every host receives data from a server next door",
+    parameters: &[
+        Parameter::integer("networks", 2, 1..=1_000_000, "campuses; 1: no ring, a campus's hosts use its own servers"),
+        Parameter::integer("lan_clients", 42, 1..=1_000_000, "hosts at each of the twelve LAN routers of a campus"),
+        Parameter::choice("traffic", "udp", &["udp"], "how data is moved"),
+        Parameter::rate("flow_rate", 500 * KBPS, "payload that a server sends to one host in a second").positive(),
+        Parameter::size("packet", 512, "payload of a packet").positive(),
+        Parameter::size("flow", 500_224, "payload that a host receives in all").positive(),
+        Parameter::duration("start_span", Delay::from_secs(10), "flows start at a random time between 0 and this"),
+        Parameter::size("headers", 30, "headers of a packet: UDP 8, IP 20, PPP 2"),
+        Parameter::integer("queue", 100, 0..=1_000_000_000, "packets that may wait at an interface"),
+        Parameter::rate("inner_rate", GBPS, "rate of links inside a campus").positive(),
+        Parameter::duration("inner_delay", Delay::from_ms(5), "delay of links inside a campus"),
+        Parameter::rate("access_rate", 100 * MBPS, "rate of links to hosts").positive(),
+        Parameter::duration("access_delay", Delay::from_ms(1), "delay of links to hosts"),
+        Parameter::rate("ring_rate", 2 * GBPS, "rate of links between campuses").positive(),
+        Parameter::duration("ring_delay", Delay::from_ms(200), "delay of links between campuses"),
+    ],
+};
+
+pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, ConfigError> {
+    let link = |rate, delay| LinkKind { rate_bps: values.rate(rate), delay: values.duration(delay) };
+    let parameters = Parameters {
+        networks: int32(values, "networks"),
+        lan_clients: int32(values, "lan_clients"),
+        inner: link("inner_rate", "inner_delay"),
+        access: link("access_rate", "access_delay"),
+        ring: link("ring_rate", "ring_delay"),
+        queue: QueueLimit::Packets(int32(values, "queue")),
+        headers: bytes(values, "headers")?,
+        flow_rate_bps: values.rate("flow_rate"),
+        packet_size: bytes(values, "packet")?,
+        flow_bytes: values.size("flow"),
+        start_span: values.duration("start_span"),
+    };
+    let model = parameters.network(seed).map_err(|error| ConfigError::new(error.to_string()))?;
+    Ok(Prepared { model, until: Time::from_ps(100_000_000_000_000), notes: Vec::new() })
+}
+
+/// The value of a size that must fit into 32 bits.
+pub(crate) fn bytes(values: &Values, key: &str) -> Result<u32, ConfigError> {
+    u32::try_from(values.size(key))
+        .map_err(|_| values.error_at(key, &format!("`{key}` must be below 4 GiB"), "lower it"))
+}
