@@ -8,7 +8,7 @@ mod phold;
 mod probe;
 mod record;
 mod sides;
-// mod transfer;
+mod transfer;
 
 use crate::arguments::BenchArguments;
 use crate::failure::Failure;
@@ -40,7 +40,7 @@ const BENCHES: &[Bench] = &[
         about: "sequential against a bare loop over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",
         measure: phold::measure,
     },
-    //     Bench { name: "transfer", about: "sequential on pairs that move data by a sliding window", measure: transfer::measure },
+    Bench { name: "transfer", about: "sequential on pairs that move data by a sliding window", measure: transfer::measure },
     Bench { name: "digest", about: "what the digest costs: PHOLD with and without", measure: digest::measure },
 ];
 

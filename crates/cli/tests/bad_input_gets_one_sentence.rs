@@ -2,34 +2,9 @@
 //!
 //! Nothing else may stand on standard error, nothing at all on standard output, and no case may say "panicked at" or show a backtrace.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-/// A folder that is gone when the test is over.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("parades-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        std::fs::write(self.0.join(name), text).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn parades(folder: &Path, arguments: &str) -> Output {
-    let words = arguments.split_whitespace();
-    Command::new(env!("CARGO_BIN_EXE_parades")).current_dir(folder).args(words).output().unwrap()
-}
+use common::{Folder, parades};
 
 /// Runs each case and lists all that differ from what they should say.
 fn check(folder: &Folder, cases: &[(&str, i32, &str)]) {
@@ -195,6 +170,42 @@ fn a_panic_of_the_model_is_an_error_with_its_place() {
     assert!(said.contains("faulty.rs:"), "{said}");
     assert!(said.ends_with("reproduce it with `parades run faulty --seed 3 --engine sequential`\n"), "{said}");
     assert_eq!(said.lines().count(), 1);
+}
+
+#[test]
+fn wrong_topologies_are_refused_at_their_place() {
+    let folder = Folder::new("topologies");
+    let graph = |body: &str| format!("<graphml><graph edgedefault=\"undirected\">\n{body}\n</graph></graphml>");
+    folder.write("parts.graphml", graph("<node id=\"a\"/><node id=\"b\"/>\n<node id=\"c\"/><edge source=\"a\" target=\"b\"/>"));
+    folder.write("cut.graphml", "<graphml><graph>\n<node id=\"a\"");
+    folder.write("unknown.graphml", graph("<node id=\"a\"/>\n<edge source=\"a\" target=\"z\"/>"));
+    folder.write("root.graphml", "<html></html>");
+    folder.write("bomb.graphml", "<!DOCTYPE g [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><graphml>&b;</graphml>");
+    folder.write("deep.graphml", "<graphml>".repeat(100_000));
+    folder.write("long.graphml", format!("<graphml attribute=\"{}\"/>", "x".repeat(10_000_000)));
+    folder.write("place.toml", "scenario = \"wan\"\n[parameters]\nload = -1.0\n");
+    let cases = [
+        ("none.graphml", "none.graphml"),
+        ("parts.graphml", "parts.graphml:3:"),
+        ("cut.graphml", "cut.graphml:2:"),
+        ("unknown.graphml", "unknown.graphml:3:"),
+        ("root.graphml", "root.graphml:1:"),
+        ("bomb.graphml", "bomb.graphml:1:"),
+        ("deep.graphml", "deep.graphml:1:"),
+        ("long.graphml", "long.graphml:1:"),
+    ];
+    for (file, place) in cases {
+        let output = parades(&folder.0, &format!("run wan --quiet --set topology={file}"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{file}: {said}");
+        assert!(said.starts_with(&format!("error: {place}")) && said.lines().count() == 1 && said.len() < 500, "{file}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+    let output = parades(&folder.0, "run wan --quiet --set topology=parts.graphml");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains('a') && said.contains('c'), "names two nodes that cannot meet: {said}");
+    let output = parades(&folder.0, "run place.toml");
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: place.toml:3:8: `load` must be"), "{output:?}");
 }
 
 #[test]

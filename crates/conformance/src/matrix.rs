@@ -40,11 +40,14 @@ impl Part {
     }
 }
 
+/// Runs a part of the matrix's row.
+type Check = dyn Fn(&Part, &mut Report);
+
 /// A model of the matrix.
 pub struct Case {
     /// The word for it on the command line.
     pub name: &'static str,
-    check: Box<dyn Fn(&Part, &mut Report)>,
+    check: Box<Check>,
     trace: Box<dyn Fn(Option<u64>) -> Answer>,
 }
 

@@ -5,6 +5,7 @@ use crate::engines::{Fault, Setting, engines, index_below};
 use crate::random_model::{Genes, RandomModel};
 use crate::report::Report;
 use crate::transport::{Carrier, Codec};
+use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use std::time::Instant as WallInstant;
 
@@ -30,7 +31,9 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     let question = Question { until: options.until, seed: options.seed, tie_seed: options.tie_seed, traced: true };
     let expected = expected(&model, question);
     report.count_model(&expected);
-    let mut rng = Rng::shared(genes.0.iter().fold(0, |hash, gene| hash * 31 + u64::from(*gene)), 14);
+    let mut digest = Digest::default();
+    genes.0.iter().for_each(|gene| digest.word(u64::from(*gene)));
+    let mut rng = Rng::shared(digest.value(), 14);
     for engine in &engines() {
         for carrier in if engine.is_partitioned { &Carrier::ALL[..] } else { &Carrier::ALL[..1] } {
             let workers = WORKERS[index_below(&mut rng, WORKERS.len())];

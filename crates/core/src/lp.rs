@@ -139,10 +139,10 @@ impl<S> Lp<S> {
     ) -> Execution {
         let now = event.instant();
         assert!(now.time >= self.kernel.last, "I3: an LP executed an event of {now} after one of {}", self.kernel.last);
-        if let Body::Timer(id) = event.body {
-            if !self.take_wake(world, id, &event.key(), event.receiver, effects) {
-                return Execution::Skipped;
-            }
+        if let Body::Timer(id) = event.body
+            && !self.take_wake(world, id, &event.key(), event.receiver, effects)
+        {
+            return Execution::Skipped;
         }
         self.kernel.last = now.time;
         if world.digest {
@@ -178,7 +178,8 @@ impl<S> Lp<S> {
         }
     }
 
-    /// The wakes that this LP's timers need after a rollback. Those already on their way become stale.
+    /// The wakes that this LP's timers need after a rollback. Those already on their way become stale; an engine whose pending set tells
+    /// events apart by key must drop them, as the count of sends rolls back too and their keys may come again as those of messages.
     pub fn rewake<P>(&mut self, world: &World, lp: LpId) -> Vec<Event<P>> {
         self.kernel.timers.rewake().map(|(id, setting)| wake(world, lp, id, setting)).collect()
     }

@@ -52,7 +52,8 @@ pub trait Restorable: Model {
         log: &mut UndoLog<Self::Undo>,
     );
 
-    /// Puts the state back as it was before the event, and empties the log.
+    /// Puts the state back as it was before the event, and empties the log. The handler may have panicked midway: one that can leaves its
+    /// records before it does.
     fn undo(&self, state: &mut Self::State, event: &Body<Self::Message>, log: &mut UndoLog<Self::Undo>);
 }
 

@@ -24,7 +24,7 @@ fn ps_from_secs(seconds: f64) -> Option<u64> {
     // Above 2^53 ps (2.5 hours) a double counts in steps of more than a picosecond; the nearest such step is taken.
     let ps = (seconds * 1e12).round();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked on this very line")]
-    (ps >= 0.0 && ps < 18_446_744_073_709_551_616.0).then_some(ps as u64)
+    (0.0..18_446_744_073_709_551_616.0).contains(&ps).then_some(ps as u64)
 }
 
 impl Time {
@@ -131,6 +131,9 @@ impl Delay {
     /// # use parades_core::time::Delay;
     /// assert_eq!(Delay::serialisation(1500, 1_000_000_000), Delay::from_us(12));
     /// assert_eq!(Delay::serialisation(1, 3_000_000_000_000), Delay::from_ps(3));
+    /// // Two million bytes, and three million, for which 64 bits do not suffice on the way.
+    /// assert_eq!(Delay::serialisation(2_000_000, 7), Delay::from_ps(2_285_714_285_714_285_715));
+    /// assert_eq!(Delay::serialisation(3_000_000, 7), Delay::from_ps(3_428_571_428_571_428_572));
     /// ```
     ///
     /// # Panics

@@ -146,6 +146,5 @@ fn shuffle(words: [u64; 4]) -> u32 {
         hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         hash ^= hash >> 31;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half, which is the better mixed")]
-    ((hash >> 32) as u32)
+    (hash >> 32) as u32 // The upper half, which is the better mixed.
 }

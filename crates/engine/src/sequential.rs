@@ -100,6 +100,8 @@ struct Sequential<'a, M: Model, Q, S> {
     effects: Effects<M>,
     metrics: Metrics,
     events: u64,
+    /// The most events that were pending whenever the outside was looked at.
+    pending_max: usize,
     /// Events before this time may be executed: the next global event, or the end.
     bound: Time,
     /// The end; earlier than the options say once the run is stopped by hand.
@@ -120,6 +122,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
             effects: Effects::new(),
             metrics: model.metrics(),
             events: 0,
+            pending_max: 0,
             bound: Time::ZERO,
             until,
             options,
@@ -135,6 +138,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
                 return Err(Error::new(ErrorKind::Stopped));
             }
         }
+        run.pending_max = run.pending.len();
         Ok(run)
     }
 
@@ -169,7 +173,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
             if self.options.tracer.is_some() {
                 self.trace(event)?;
             }
-            if self.events % EVENTS_PER_POLL == 0 {
+            if self.events.is_multiple_of(EVENTS_PER_POLL) {
                 self.poll(event.time())?;
             }
         }
@@ -208,6 +212,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
     /// Looks at the outside. A run stopped by hand ends just after the time it has reached.
     #[cold]
     fn poll(&mut self, time: Time) -> Result<(), Error> {
+        self.pending_max = self.pending_max.max(self.pending.len());
         if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
             self.until = self.until.min(time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX));
             self.bound = self.bound.min(self.until);
@@ -239,12 +244,14 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
     }
 
     fn conclude(self) -> Result<Outcome, Error> {
-        let Sequential { model, options, lps, mut pending, globals, metrics, events, bound: end, .. } = self;
+        let Sequential { model, options, lps, mut pending, globals, metrics, events, pending_max, bound: end, .. } =
+            self;
         if let Some(control) = options.control {
             control.poll(end, events);
         }
         let engine_stats = vec![
             ("pending_bytes", pending.allocated_bytes() as f64),
+            ("pending_events_max", pending_max as f64),
             ("lp_bytes", size_of::<Lp<M::State>>() as f64),
             ("state_bytes", size_of::<M::State>() as f64),
         ];

@@ -30,13 +30,7 @@ struct State {
 }
 
 impl Ring {
-    fn act(
-        &self,
-        state: &mut State,
-        event: &Body<u64>,
-        ctx: &mut Context<'_, Self>,
-        undoable: bool,
-    ) {
+    fn act(&self, state: &mut State, event: &Body<u64>, ctx: &mut Context<'_, Self>, undoable: bool) {
         state.events += 1;
         state.drawn = ctx.rng().below(1000);
         ctx.count(MetricId(0), if undoable && self.0 == Wrong::Metrics { 2 } else { 1 });
@@ -90,7 +84,7 @@ impl Restorable for Ring {
         self.act(state, event, ctx, true);
     }
     fn undo(&self, state: &mut State, _: &Body<u64>, log: &mut UndoLog<u64>) {
-        let forgets = self.0 == Wrong::State && state.events % 2 == 0;
+        let forgets = self.0 == Wrong::State && state.events.is_multiple_of(2);
         state.events -= 1;
         let drawn = log.pop().expect("the handler left what was drawn");
         if !forgets {
@@ -109,15 +103,11 @@ fn check(wrong: Wrong) -> Result<Outcome, Error> {
 #[test]
 fn a_model_that_restores_its_state_gives_the_answer_of_sequential() {
     let expected =
-        sequential::run(&Ring(Wrong::Nothing, 0.into()), RunOptions::until(Time::from_ps(20_000)))
-            .expect("no failure");
+        sequential::run(&Ring(Wrong::Nothing, 0.into()), RunOptions::until(Time::from_ps(20_000))).expect("no failure");
     let found = check(Wrong::Nothing).expect("nothing is wrong");
     assert!(expected.events > 120, "the timers count too: {}", expected.events);
     assert_eq!(expected.lp_digests, found.lp_digests);
-    assert_eq!(
-        (expected.digest, expected.events, expected.end),
-        (found.digest, found.events, found.end)
-    );
+    assert_eq!((expected.digest, expected.events, expected.end), (found.digest, found.events, found.end));
     assert_eq!(expected.metrics, found.metrics);
 }
 
@@ -136,32 +126,17 @@ fn sentence(wrong: Wrong) -> (String, u64) {
 fn a_field_that_the_undo_forgets_is_shown_at_its_event() {
     let (what, time) = sentence(Wrong::State);
     assert!(time > 0, "the first event, at 0, is undone well");
-    assert!(
-        what.starts_with("undoing the event left the state State { events: 1, drawn: "),
-        "{what}"
-    );
+    assert!(what.starts_with("undoing the event left the state State { events: 1, drawn: "), "{what}");
 }
 
 #[test]
 fn a_handler_that_does_two_things_is_found() {
-    assert!(
-        sentence(Wrong::Sends).0.starts_with("executing the event once more led to the send Event")
-    );
-    assert!(
-        sentence(Wrong::Metrics).0.starts_with("executing the event once more led to the metrics")
-    );
-    assert!(
-        sentence(Wrong::Hidden)
-            .0
-            .starts_with("executing the event once more led to the send Event")
-    );
+    assert!(sentence(Wrong::Sends).0.starts_with("executing the event once more led to the send Event"));
+    assert!(sentence(Wrong::Metrics).0.starts_with("executing the event once more led to the metrics"));
+    assert!(sentence(Wrong::Hidden).0.starts_with("executing the event once more led to the send Event"));
 }
 
 #[test]
 fn an_undo_that_panics_is_an_error_of_the_run() {
-    assert!(
-        sentence(Wrong::Log)
-            .0
-            .starts_with("undoing the event panicked: the model's undo leaves its log empty")
-    );
+    assert!(sentence(Wrong::Log).0.starts_with("undoing the event panicked: the model's undo leaves its log empty"));
 }

@@ -96,13 +96,17 @@ impl Model for Faulty {
         state.events += 1;
         let sender = ctx.sender().map_or(0, |sender| u64::from(sender.rank()));
         state.order = state.order.wrapping_mul(31).wrapping_add(sender);
-        // Each event is passed on to the two LPs that follow, in turn, so that events of two senders meet at one time.
-        let port = Port(u32::from(state.events % 2 == 0));
+        let port = Port(u32::from(state.events.is_multiple_of(2)));
         if state.events < self.at_event {
             return ctx.send(port, HOP, ());
         }
         match self.fault {
-            Fault::None | Fault::TieOrder => ctx.send(port, HOP, ()),
+            Fault::None => ctx.send(port, HOP, ()),
+            Fault::TieOrder => {
+                // To either LP that follows, at random, so that events of two senders meet at one time.
+                let port = Port(u32::from(ctx.rng().chance(0.5)));
+                ctx.send(port, HOP, ());
+            }
             Fault::Lookahead => ctx.send(port, Delay::from_ms(9), ()),
             Fault::ZeroDelayLoop => ctx.send(port, Delay::ZERO, ()),
             Fault::TimeOverflow => ctx.send(port, Delay::MAX, ()),

@@ -3,8 +3,8 @@
 //! Customers come to stations as Poisson streams, wait in order of arrival for a server whose services are exponential, and then go on
 //! to another station, or leave, at random. In the steady state each station is as if it were alone, with the throughput that the
 //! traffic equations give it: busy for `rho = throughput / service rate` of the time, `rho / (1 - rho)` customers, who stay for
-//! `1 / (service rate - throughput)`. The mean sojourn time follows by Little's law. So a run shows whether an engine, the random streams and the
-//! statistics are right: the theory must lie within the 95 % interval in 19 runs of 20.
+//! `1 / (service rate - throughput)`. The mean sojourn time follows by Little's law. So a run shows whether an engine, the random
+//! streams and the statistics are right: the theory must lie within the 95 % interval in 19 runs of 20.
 //!
 //! Stations are the LPs `0..n`. The LP `n` is the *sink*, where customers leave, so that one LP sees all sojourn times in the order of
 //! leaving. Every move takes the same *transit* time, the lookahead. `sojourn` drops the first sixteenth of its batches as warm-up (see

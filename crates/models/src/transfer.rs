@@ -20,9 +20,9 @@
 //! that arrived was delivered, was there already or is buffered; data is delivered in order and exactly once, which the receiver
 //! checks by the content of each segment.
 //!
-//! *References*: V. Paxson, M. Allman, J. Chu, M. Sargent, "Computing TCP's retransmission timer", RFC 6298, 2011. T. Henderson, S. Floyd, A. Gurtov,
-//! Y. Nishida, "The NewReno modification to TCP's fast recovery algorithm", RFC 6582, 2012. P. Karn, C. Partridge, "Improving round-trip time
-//! estimates in reliable transport protocols", SIGCOMM 1987.
+//! *References*: V. Paxson, M. Allman, J. Chu, M. Sargent, "Computing TCP's retransmission timer", RFC 6298, 2011. T. Henderson,
+//! S. Floyd, A. Gurtov, Y. Nishida, "The NewReno modification to TCP's fast recovery algorithm", RFC 6582, 2012. P. Karn, C. Partridge,
+//! "Improving round-trip time estimates in reliable transport protocols", SIGCOMM 1987.
 //!
 //! *Read next*: `sender`, then `receiver`.
 
@@ -135,7 +135,8 @@ impl Transfer {
         &self.parameters
     }
 
-    /// The goodput in bit/s that a pair cannot exceed in the long run: a window for each round trip without jitter, and no more than the link's rate.
+    /// The goodput in bit/s that a pair cannot exceed in the long run: a window for each round trip without jitter, and no more than
+    /// the link's rate.
     pub fn goodput_bound(&self) -> f64 {
         let Parameters { window, segment_bytes, delay, .. } = self.parameters;
         let bits = f64::from(segment_bytes) * 8.0;

@@ -1,5 +1,7 @@
 //! Each model restores its state, in each of the ways that it offers, and gives the same answer in all of them.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use parades_core::digest::Payload;
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential};
@@ -34,7 +36,8 @@ fn phold_digests<C: Carried>(parameters: &phold::Parameters) -> [u64; 3] {
 fn phold_by_copy_by_reverse_handler_and_by_undo_log() {
     for delay in [DelayKind::Exponential, DelayKind::Uniform, DelayKind::Constant, DelayKind::Quantised] {
         for radius in [0, 3] {
-            let parameters = phold::Parameters { lps: 64, start_events: 2, delay, radius, ..phold::Parameters::default() };
+            let parameters =
+                phold::Parameters { lps: 64, start_events: 2, delay, radius, ..phold::Parameters::default() };
             let digests = phold_digests::<()>(&parameters);
             assert!(digests.iter().all(|&digest| digest == digests[0]), "{delay:?} {radius}: {digests:x?}");
         }
@@ -88,7 +91,9 @@ fn no_metric_depends_on_the_order_of_simultaneous_events() {
     assert_eq!(plain.metrics, shuffled.metrics);
     let network = Network::generated(&Generated { stations: 50, ..Generated::default() }).unwrap();
     let queueing = Queueing::new(network, Delay::ZERO, Some(10_000)).unwrap();
-    let run = |tie_seed| sequential::run(&queueing, RunOptions { tie_seed, ..RunOptions::until(queueing.duration()) }).unwrap();
+    let run = |tie_seed| {
+        sequential::run(&queueing, RunOptions { tie_seed, ..RunOptions::until(queueing.duration()) }).unwrap()
+    };
     assert_eq!(run(None).metrics, run(Some(9)).metrics);
 }
 
@@ -101,7 +106,12 @@ fn crosses<P: Payload + PartialEq + serde::Serialize + for<'a> serde::Deserializ
 #[test]
 fn messages_cross_process_boundaries() {
     use parades_models::queueing::Message as Customer;
-    for message in [Customer::Arrival, Customer::Completion, Customer::Customer { entered_ps: 7 }, Customer::Left { sojourn_ps: u64::MAX }] {
+    for message in [
+        Customer::Arrival,
+        Customer::Completion,
+        Customer::Customer { entered_ps: 7 },
+        Customer::Left { sojourn_ps: u64::MAX },
+    ] {
         crosses(message);
     }
     crosses(transfer::Message::Segment { number: 1 << 40, content: 3 });

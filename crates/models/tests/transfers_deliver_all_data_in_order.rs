@@ -1,5 +1,7 @@
 //! Transfers deliver all data in order and exactly once, whatever the channel does, and no faster than it allows.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use parades_core::metrics::{MetricValue, Tally};
 use parades_core::prelude::*;
 use parades_engine::sequential;
@@ -43,7 +45,14 @@ fn assert_conserved(outcome: &Outcome) {
 fn without_loss_and_jitter_nothing_is_sent_twice() {
     let outcome = run(Parameters { loss: 0.0, jitter: Delay::ZERO, ..small() }, 20, 1);
     assert_conserved(&outcome);
-    for name in ["segments_lost", "acks_lost", "segments_retransmitted", "segments_repeated", "timeouts", "fast_retransmissions"] {
+    for name in [
+        "segments_lost",
+        "acks_lost",
+        "segments_retransmitted",
+        "segments_repeated",
+        "timeouts",
+        "fast_retransmissions",
+    ] {
         assert_eq!(counter(&outcome, name), 0, "{name}");
     }
     let transfers = counter(&outcome, "transfers_completed");
@@ -59,14 +68,8 @@ fn without_loss_and_jitter_nothing_is_sent_twice() {
 #[test]
 fn a_full_window_moves_in_each_round_trip() {
     // The window is shorter than the path holds, and one transfer lasts for the whole run.
-    let parameters = Parameters {
-        window: 32,
-        segments: 1 << 40,
-        loss: 0.0,
-        jitter: Delay::ZERO,
-        pause: Delay::ZERO,
-        ..small()
-    };
+    let parameters =
+        Parameters { window: 32, segments: 1 << 40, loss: 0.0, jitter: Delay::ZERO, pause: Delay::ZERO, ..small() };
     let bound = Transfer::new(parameters.clone()).unwrap().goodput_bound();
     assert!((bound - 32.0 * 1500.0 * 8.0 / 0.020_123_2).abs() < 1.0, "{bound}");
     let outcome = run(parameters.clone(), 200, 1);
@@ -90,7 +93,10 @@ fn losses_are_repaired() {
         let expected = |loss: f64, whole| 5.0 * (loss / counter(outcome, whole) as f64).sqrt();
         assert!((share("segments_lost", "segments_sent") - loss).abs() <= expected(loss, "segments_sent"));
         assert!((share("acks_lost", "acks_sent") - loss).abs() <= expected(loss, "acks_sent"));
-        assert!(counter(outcome, "transfers_completed") >= 8, "each pair comes to the end of transfers at a loss of {loss}");
+        assert!(
+            counter(outcome, "transfers_completed") >= 8,
+            "each pair comes to the end of transfers at a loss of {loss}"
+        );
         assert!(counter(outcome, "segments_retransmitted") >= counter(outcome, "fast_retransmissions"));
     }
     let [_, one, _, heavy] = &outcomes;
@@ -131,7 +137,8 @@ fn a_run_of_nothing_reports_nothing() {
 
 #[test]
 fn parameters_that_make_no_sense_are_named() {
-    let cases: [(fn(&mut Parameters), &str, &str); 12] = [
+    type Case = (fn(&mut Parameters), &'static str, &'static str);
+    let cases: [Case; 12] = [
         (|p| p.pairs = 0, "pairs", "`pairs` must be at least 1 and at most 2147483647, not 0"),
         (|p| p.pairs = 1 << 31, "pairs", "not 2147483648"),
         (|p| p.window = 0, "window", "not 0"),

@@ -1,5 +1,7 @@
 //! Measures how fast the campus network runs: `campus_speed [networks] [until_s]`.
 
+#![expect(clippy::print_stdout, reason = "a measurement is printed")]
+
 use parades_core::prelude::*;
 use parades_net::campus::Parameters;
 
@@ -16,7 +18,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outcome = parades_engine::sequential::run(&network, RunOptions::until(until))?;
     let run = begin.elapsed().as_secs_f64();
     let million_events = outcome.events as f64 / 1e6;
-    println!("{networks} networks: set up in {setup:.2} s; {million_events:.2} M events in {run:.2} s, {:.2} M/s", million_events / run);
+    println!(
+        "{networks} networks: set up in {setup:.2} s; {million_events:.2} M events in {run:.2} s, {:.2} M/s",
+        million_events / run
+    );
     println!("digest {:016x}", outcome.digest.unwrap_or(0));
     for (name, _, metric) in outcome.metrics.iter() {
         if let Some(number) = metric.headline() {

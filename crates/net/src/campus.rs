@@ -125,9 +125,8 @@ const BETWEEN: [(u32, u32); 8] = [
 
 /// The links between the routers and servers of a campus.
 fn inner_links() -> impl Iterator<Item = (u32, u32)> {
-    let of_part = |&(first, links): &(u32, &'static [(u32, u32)])| {
-        links.iter().map(move |(a, b)| (first + a, first + b))
-    };
+    let of_part =
+        |&(first, links): &(u32, &'static [(u32, u32)])| links.iter().map(move |(a, b)| (first + a, first + b));
     PARTS.iter().flat_map(of_part).chain(BETWEEN)
 }
 
@@ -174,9 +173,8 @@ impl Parameters {
     }
 
     fn topology(&self, campus_nodes: u32) -> Result<Topology, NetworkError> {
-        let names: Vec<String> = (0..self.networks)
-            .flat_map(|z| (0..campus_nodes).map(move |node| self.name(z, node)))
-            .collect();
+        let names: Vec<String> =
+            (0..self.networks).flat_map(|z| (0..campus_nodes).map(move |node| self.name(z, node))).collect();
         let mut links = Vec::new();
         let mut link = |a, b, LinkKind { rate_bps, delay }| {
             links.push(Link { a: NodeId(a), b: NodeId(b), rate_bps, delay });

@@ -41,12 +41,10 @@ impl Flow {
     pub(crate) fn least_payload(&self) -> Option<u32> {
         let least = self.sizes.least()?;
         Some(match (self.limit, &self.sizes) {
-            (Limit::Bytes(total), Sizes::Constant(size)) => {
-                match u32::try_from(total % u64::from(*size)) {
-                    Ok(rest) if rest > 0 => rest,
-                    _ => least,
-                }
-            }
+            (Limit::Bytes(total), Sizes::Constant(size)) => match u32::try_from(total % u64::from(*size)) {
+                Ok(rest) if rest > 0 => rest,
+                _ => least,
+            },
             (Limit::Bytes(_), Sizes::Mix(_)) => 1,
             (Limit::Until(_) | Limit::Never, _) => least,
         })
@@ -165,8 +163,7 @@ impl Sink {
     pub(crate) fn fold(&self, digest: &mut Digest) {
         let times = [self.delay_mean(), self.delay_min, self.delay_max, self.jitter()];
         times.into_iter().for_each(|time| digest.word(time.as_ps()));
-        for word in [self.packets, self.bytes, self.first.as_ps(), self.last.as_ps(), self.reordered]
-        {
+        for word in [self.packets, self.bytes, self.first.as_ps(), self.last.as_ps(), self.reordered] {
             digest.word(word);
         }
     }

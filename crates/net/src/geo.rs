@@ -86,8 +86,7 @@ impl Position {
 
     /// How long light takes to `other` in fibre along the great circle: at most 100.2 ms.
     pub fn fibre_delay(self, other: Position) -> Delay {
-        Delay::from_secs_f64(self.distance_km(other) / FIBRE_KM_PER_S)
-            .expect("no two places are 213 days apart")
+        Delay::from_secs_f64(self.distance_km(other) / FIBRE_KM_PER_S).expect("no two places are 213 days apart")
     }
 }
 
@@ -103,19 +102,14 @@ pub fn place_by_neighbours(places: &mut [Option<Position>], neighbours: &[Vec<u3
     let mut fresh: Vec<usize> = (0..places.len()).filter(|&i| places[i].is_some()).collect();
     while !fresh.is_empty() {
         // Only neighbours of what the last round found can be new: the whole costs one look at each link end, not one a round.
-        let mut candidates: Vec<usize> = fresh
-            .iter()
-            .flat_map(|&i| &neighbours[i])
-            .map(|&j| j as usize)
-            .filter(|&j| places[j].is_none())
-            .collect();
+        let mut candidates: Vec<usize> =
+            fresh.iter().flat_map(|&i| &neighbours[i]).map(|&j| j as usize).filter(|&j| places[j].is_none()).collect();
         candidates.sort_unstable();
         candidates.dedup();
         let found: Vec<(usize, Position)> = candidates
             .into_iter()
             .filter_map(|j| {
-                let known: Vec<Position> =
-                    neighbours[j].iter().filter_map(|&k| places[k as usize]).collect();
+                let known: Vec<Position> = neighbours[j].iter().filter_map(|&k| places[k as usize]).collect();
                 Some((j, Position::mean(&known)?))
             })
             .collect();

@@ -7,13 +7,12 @@
 //! *What the bound counts* is packets that wait; the one in transmission has left the queue, as in ns-3's drop-tail. A packet whose
 //! transmission starts at exactly the time of an arrival has left too.
 
-use crate::topology::Link;
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
 use std::collections::VecDeque;
 
 /// How much may wait at an interface while it transmits. Zero: only what finds the transmitter idle gets through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueueLimit {
     /// So many packets.
     Packets(u32),
@@ -21,18 +20,12 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
-/// What is constant about one direction of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is constant about an interface. Those of most are alike, so the model keeps each kind once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wire {
     pub(crate) rate_bps: u64,
     pub(crate) delay: Delay,
     pub(crate) queue: QueueLimit,
-}
-
-impl Wire {
-    pub(crate) fn new(link: Link, queue: QueueLimit) -> Wire {
-        Wire { rate_bps: link.rate_bps, delay: link.delay, queue }
-    }
 }
 
 /// A packet that waits.
@@ -43,48 +36,129 @@ pub(crate) struct Waiting {
     bytes: u32,
 }
 
-/// All of a transmitter but its queue: what changes at every packet, and is put back whole by a rollback.
+/// What changes at every packet, and is put back whole by a rollback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub(crate) struct Sent {
     /// When the last bit of all that was accepted leaves.
     pub(crate) busy_until: Time,
-    /// The time that transmitting all that was accepted takes.
-    pub(crate) busy: Delay,
+    /// Accepted packets.
     pub(crate) packets: u64,
-    /// Headers included.
+    /// Accepted bytes, headers included.
     pub(crate) bytes: u64,
+}
+
+/// What changes when a packet cannot be transmitted at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Queued {
     pub(crate) dropped: u64,
-    waiting_bytes: u64,
     /// The most packets that ever waited.
     pub(crate) waiting_max: u32,
+    waiting_bytes: u64,
+}
+
+/// What a rollback needs to take an acceptance back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    sent: Sent,
+    /// With the number of packets that waited.
+    queue: Option<(Queued, usize)>,
+}
+
+/// A queue; an interface without one has never made a packet wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Queue {
+    queued: Queued,
+    waiting: VecDeque<Waiting>,
 }
 
 /// A ring of more starts than this is given back when it is empty: memory is for queues that there are.
 const KEPT_CAPACITY: usize = 16;
 
-/// The state of an interface.
+/// The state of an interface. 32 bytes, for most of them never have a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Transmitter {
-    totals: Totals,
-    waiting: VecDeque<Waiting>,
+    sent: Sent,
+    queue: Option<Box<Queue>>,
 }
 
+const _: () = assert!(size_of::<Transmitter>() == 32);
+
 impl Transmitter {
-    pub(crate) fn totals(&self) -> &Totals {
-        &self.totals
+    pub(crate) fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    pub(crate) fn queued(&self) -> Queued {
+        self.queue.as_ref().map_or_else(Queued::default, |queue| queue.queued)
     }
 
     /// Takes out what has left the queue by `now`, and shows it.
     #[inline]
-    pub(crate) fn drain(&mut self, now: Time, mut left: impl FnMut(Waiting)) {
-        if self.waiting.is_empty() {
-            return;
+    pub(crate) fn drain(&mut self, now: Time, left: impl FnMut(Waiting)) {
+        if let Some(queue) = &mut self.queue
+            && !queue.waiting.is_empty()
+        {
+            queue.drain(now, left);
         }
+    }
+
+    /// Accepts a packet of `bytes` bytes and tells when its last bit leaves; `None` where the queue, drained to `now`, is full.
+    #[inline]
+    pub(crate) fn accept(&mut self, now: Time, bytes: u32, wire: &Wire) -> Option<Time> {
+        let start = self.sent.busy_until.max(now);
+        if start > now && !self.queue.get_or_insert_default().wait(Waiting { start, bytes }, wire.queue) {
+            return None;
+        }
+        let serialisation = Delay::serialisation(u64::from(bytes), wire.rate_bps);
+        let sent = &mut self.sent;
+        // A departure past the end of time is an overflow where the packet is sent.
+        sent.busy_until = start.checked_add(serialisation).unwrap_or(Time::MAX);
+        sent.packets += 1;
+        sent.bytes += u64::from(bytes);
+        Some(sent.busy_until)
+    }
+
+    /// What [`Transmitter::undo_accept`] will need, the queue having been drained.
+    pub(crate) fn before(&self) -> Before {
+        let queue = self.queue.as_ref().map(|queue| (queue.queued, queue.waiting.len()));
+        Before { sent: self.sent, queue }
+    }
+
+    /// Takes a [`Transmitter::accept`] back.
+    pub(crate) fn undo_accept(&mut self, before: Before) {
+        self.sent = before.sent;
+        match (&mut self.queue, before.queue) {
+            (Some(queue), Some((queued, waiting))) => {
+                queue.waiting.truncate(waiting);
+                queue.queued = queued;
+            }
+            (queue, _) => *queue = None,
+        }
+    }
+
+    /// Takes one step of a [`Transmitter::drain`] back, the last one first.
+    pub(crate) fn undo_drain(&mut self, left: Waiting) {
+        let queue = self.queue.get_or_insert_default();
+        queue.queued.waiting_bytes += u64::from(left.bytes);
+        queue.waiting.push_front(left);
+    }
+
+    pub(crate) fn fold(&self, digest: &mut Digest) {
+        let Sent { busy_until, packets, bytes } = self.sent;
+        let Queued { dropped, waiting_max, .. } = self.queued();
+        for word in [busy_until.as_ps(), packets, bytes, dropped, u64::from(waiting_max)] {
+            digest.word(word);
+        }
+    }
+}
+
+impl Queue {
+    fn drain(&mut self, now: Time, mut left: impl FnMut(Waiting)) {
         while let Some(&first) = self.waiting.front()
             && first.start <= now
         {
             self.waiting.pop_front();
-            self.totals.waiting_bytes -= u64::from(first.bytes);
+            self.queued.waiting_bytes -= u64::from(first.bytes);
             left(first);
         }
         if self.waiting.is_empty() && self.waiting.capacity() > KEPT_CAPACITY {
@@ -92,63 +166,23 @@ impl Transmitter {
         }
     }
 
-    /// Accepts a packet of `bytes` bytes and tells when its last bit leaves; `None` where the queue, drained to `now`, is full.
-    #[inline]
-    pub(crate) fn accept(&mut self, now: Time, bytes: u32, wire: &Wire) -> Option<Time> {
-        let start = self.totals.busy_until.max(now);
-        if start > now && !self.wait(Waiting { start, bytes }, wire.queue) {
-            self.totals.dropped += 1;
-            return None;
-        }
-        let serialisation = Delay::serialisation(u64::from(bytes), wire.rate_bps);
-        let totals = &mut self.totals;
-        // A departure past the end of time is an overflow where the packet is sent.
-        totals.busy_until = start.checked_add(serialisation).unwrap_or(Time::MAX);
-        totals.busy = totals.busy.saturating_add(serialisation);
-        totals.packets += 1;
-        totals.bytes += u64::from(bytes);
-        Some(totals.busy_until)
-    }
-
-    /// Puts a packet into the queue, if there is room.
+    /// Puts a packet into the queue, or drops it where there is no room.
     fn wait(&mut self, packet: Waiting, limit: QueueLimit) -> bool {
+        let Queued { dropped, waiting_max, waiting_bytes } = &mut self.queued;
+        let bytes = waiting_bytes.saturating_add(u64::from(packet.bytes));
         let fits = match limit {
             QueueLimit::Packets(most) => self.waiting.len() < most as usize,
-            QueueLimit::Bytes(most) => {
-                self.totals.waiting_bytes.saturating_add(u64::from(packet.bytes)) <= most
-            }
+            QueueLimit::Bytes(most) => bytes <= most,
         };
         if fits {
             self.waiting.push_back(packet);
-            self.totals.waiting_bytes += u64::from(packet.bytes);
+            *waiting_bytes = bytes;
             let waiting = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
-            self.totals.waiting_max = self.totals.waiting_max.max(waiting);
+            *waiting_max = (*waiting_max).max(waiting);
+        } else {
+            *dropped += 1;
         }
         fits
-    }
-
-    /// How many packets wait, drained or not.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// Takes an [`Transmitter::accept`] back.
-    pub(crate) fn undo_accept(&mut self, before: Totals, waiting: usize) {
-        self.waiting.truncate(waiting);
-        self.totals = before;
-    }
-
-    /// Takes one step of a [`Transmitter::drain`] back, the last one first.
-    pub(crate) fn undo_drain(&mut self, left: Waiting) {
-        self.totals.waiting_bytes += u64::from(left.bytes);
-        self.waiting.push_front(left);
-    }
-
-    pub(crate) fn fold(&self, digest: &mut Digest) {
-        let Totals { busy_until, busy, packets, bytes, dropped, .. } = self.totals;
-        for word in [busy_until.as_ps(), busy.as_ps(), packets, bytes, dropped] {
-            digest.word(word);
-        }
     }
 }
 
@@ -157,8 +191,7 @@ mod tests {
     use super::*;
 
     /// 1000 bytes take 1 µs.
-    const WIRE: Wire =
-        Wire { rate_bps: 8_000_000_000, delay: Delay::ZERO, queue: QueueLimit::Packets(2) };
+    const WIRE: Wire = Wire { rate_bps: 8_000_000_000, delay: Delay::ZERO, queue: QueueLimit::Packets(2) };
 
     fn at(us: u64) -> Time {
         Time::ZERO.checked_add(Delay::from_us(us)).expect("a short time")
@@ -172,13 +205,12 @@ mod tests {
     #[test]
     fn packets_leave_in_order_and_a_full_queue_drops() {
         let mut transmitter = Transmitter::default();
-        let departures: Vec<_> =
-            [0, 0, 0, 0, 1].map(|us| arrive(&mut transmitter, us, 1000, &WIRE)).into();
+        let departures: Vec<_> = [0, 0, 0, 0, 1].map(|us| arrive(&mut transmitter, us, 1000, &WIRE)).into();
         // At time 1 the second packet starts, and makes room.
         assert_eq!(departures, [Some(1), Some(2), Some(3), None, Some(4)]);
         assert_eq!(arrive(&mut transmitter, 10, 1000, &WIRE), Some(11));
-        let Totals { packets, dropped, waiting_max, busy, .. } = transmitter.totals;
-        assert_eq!((packets, dropped, waiting_max, busy), (5, 1, 2, Delay::from_us(5)));
+        let Queued { dropped, waiting_max, waiting_bytes } = transmitter.queued();
+        assert_eq!((transmitter.sent.packets, dropped, waiting_max, waiting_bytes), (5, 1, 2, 0));
     }
 
     #[test]
@@ -194,15 +226,26 @@ mod tests {
     fn undoing_restores_queue_and_totals() {
         let mut transmitter = Transmitter::default();
         (0..3).for_each(|_| _ = arrive(&mut transmitter, 0, 1000, &WIRE));
-        let before = transmitter.clone();
-        let mut left = Vec::new();
-        transmitter.drain(at(1), |waiting| left.push(waiting));
-        let (totals, waiting) = (*transmitter.totals(), transmitter.waiting());
-        assert!(transmitter.accept(at(1), 700, &WIRE).is_some());
-        assert_eq!(left.len(), 1);
-        assert_ne!(transmitter, before);
-        transmitter.undo_accept(totals, waiting);
-        left.into_iter().rev().for_each(|waiting| transmitter.undo_drain(waiting));
-        assert_eq!(transmitter, before);
+        for us in [0, 1, 5] {
+            let before = transmitter.clone();
+            let mut left = Vec::new();
+            transmitter.drain(at(us), |waiting| left.push(waiting));
+            let undo = transmitter.before();
+            _ = transmitter.accept(at(us), 700, &WIRE);
+            assert_ne!(transmitter, before);
+            transmitter.undo_accept(undo);
+            left.into_iter().rev().for_each(|waiting| transmitter.undo_drain(waiting));
+            assert_eq!(transmitter, before);
+        }
+    }
+
+    #[test]
+    fn undoing_the_first_wait_leaves_no_queue() {
+        let mut transmitter = Transmitter::default();
+        assert!(arrive(&mut transmitter, 0, 1000, &WIRE).is_some());
+        let undo = transmitter.before();
+        assert!(arrive(&mut transmitter, 0, 1000, &WIRE).is_some());
+        transmitter.undo_accept(undo);
+        assert_eq!(transmitter.queue, None);
     }
 }

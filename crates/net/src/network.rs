@@ -8,8 +8,9 @@
 //! So the delay of a channel is at least the link's propagation delay and the serialisation of that smallest packet, and that is what
 //! is declared: positive even where the propagation delay is zero.
 //!
-//! *Cost.* A hop touches the node, one of its transmitters, and three words of the route. A source has a timer for each of its flows, so an
-//! event costs the same however many flows a node sends. The rates, delays and bounds of all links lie in one array of the model.
+//! *Cost.* A hop touches the node, one of its transmitters, and one word of the route. A source has a timer for each of its flows, so an
+//! event costs the same however many flows a node sends; messages to itself instead were measured to save a twentieth of a run, and
+//! would make packets of what is none. What is constant about links is kept once for each kind of link, and equal routes once.
 //!
 //! *Conservation.* For each flow, packets sent = delivered + dropped + in flight; the run fails where that does not hold.
 
@@ -18,9 +19,10 @@ use crate::interface::{QueueLimit, Transmitter, Wire};
 use crate::node::{Change, Journal, Node, Packet, Undo};
 use crate::report;
 use crate::routing::{Metric, Routes, RoutingError};
-use crate::topology::{LinkId, NodeId, Topology};
+use crate::topology::{Interface, Link, LinkId, NodeId, Topology};
 use parades_core::prelude::*;
-use std::num::NonZeroU16;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 /// What holds for the whole network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +40,7 @@ pub struct Settings {
 impl Default for Settings {
     /// 30 bytes of headers, fewest hops, 100 packets.
     fn default() -> Settings {
-        Settings {
-            headers: 30,
-            metric: Metric::Hops,
-            queue: QueueLimit::Packets(100),
-            queues: Vec::new(),
-        }
+        Settings { headers: 30, metric: Metric::Hops, queue: QueueLimit::Packets(100), queues: Vec::new() }
     }
 }
 
@@ -61,14 +58,6 @@ pub enum NetworkError {
     /// A flow has no route.
     #[error(transparent)]
     Routing(#[from] RoutingError),
-    /// A path is too long.
-    #[error("flow {flow} crosses {hops} links, and a packet can cross at most 65535; shorten its path")]
-    PathTooLong {
-        /// Its place in the list.
-        flow: usize,
-        /// The links of its route.
-        hops: usize,
-    },
     /// A queue's bound is given for a link that does not exist.
     #[error("the queue of link {link} is given, but the links are numbered up to {links}; name one of them")]
     UnknownLink {
@@ -114,14 +103,103 @@ impl Slots {
     }
 
     /// The slot of each flow at its node.
-    fn slot_of_flow(&self) -> Box<[u32]> {
+    fn slot_of_flow(&self) -> Vec<u32> {
         let mut slots = vec![0; self.flows.len()];
         for bounds in self.first.windows(2) {
             for (slot, &flow) in (0..).zip(&self.flows[bounds[0] as usize..bounds[1] as usize]) {
                 slots[flow as usize] = slot;
             }
         }
-        slots.into()
+        slots
+    }
+}
+
+/// What a node does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    /// The number of the interface that it sends it to, or [`ARRIVED`].
+    interface: u32,
+    /// The kind of that interface; at the end, the slot of the flow.
+    kind_or_slot: u32,
+}
+
+/// The interface of the last step.
+const ARRIVED: u32 = u32::MAX;
+
+/// The routes of all flows, laid out so that a packet needs one word of them at each hop, and finds there what it needs next. Interfaces
+/// bear each node's own numbers, so that routes in like parts of a network are equal; equal ones are kept once, and stay in the cache.
+#[derive(Debug)]
+struct Steps {
+    all: Box<[Step]>,
+    /// The first step of each flow.
+    first: Box<[NonZeroU32]>,
+}
+
+impl Steps {
+    fn new(
+        topology: &Topology,
+        flows: &[Flow],
+        routes: &Routes,
+        (wires, slots): (&Wires, &[u32]),
+    ) -> Result<Steps, NetworkError> {
+        // No route starts at place 0, so that places have a niche.
+        let mut all = vec![Step { interface: ARRIVED, kind_or_slot: 0 }];
+        let mut places: BTreeMap<Vec<Step>, NonZeroU32> = BTreeMap::new();
+        let mut first = Vec::with_capacity(flows.len());
+        for (number, (flow, &slot)) in flows.iter().zip(slots).enumerate() {
+            let route = routes.route(number);
+            let hops = route.iter().zip(topology.follow(flow.source, route));
+            let kind = |end: Interface| wires.kind_of_link[end.link.index()];
+            let step = |(&interface, end)| Step { interface, kind_or_slot: kind(end) };
+            let last = Step { interface: ARRIVED, kind_or_slot: slot };
+            let steps: Vec<Step> = hops.map(step).chain([last]).collect();
+            if let Some(&place) = places.get(&steps) {
+                first.push(place);
+                continue;
+            }
+            let place = u32::try_from(all.len()).ok().and_then(NonZeroU32::new);
+            let place = place.ok_or(RoutingError::TooLarge)?;
+            first.push(place);
+            all.extend_from_slice(&steps);
+            places.insert(steps, place);
+        }
+        match u32::try_from(all.len()) {
+            Ok(_) => Ok(Steps { all: all.into(), first: first.into() }),
+            Err(_) => Err(RoutingError::TooLarge.into()),
+        }
+    }
+}
+
+/// What is constant about all interfaces.
+#[derive(Debug)]
+struct Wires {
+    kinds: Box<[Wire]>,
+    kind_of_link: Box<[u32]>,
+}
+
+impl Wires {
+    fn new(topology: &Topology, settings: &Settings) -> Result<Wires, NetworkError> {
+        let wire = |link: &Link| Wire { rate_bps: link.rate_bps, delay: link.delay, queue: settings.queue };
+        let mut wires: Vec<Wire> = topology.links().iter().map(wire).collect();
+        let links = wires.len();
+        for &(link, queue) in &settings.queues {
+            match wires.get_mut(link.index()) {
+                Some(wire) => wire.queue = queue,
+                None => return Err(NetworkError::UnknownLink { link: link.0, links }),
+            }
+        }
+        let mut kinds = wires.clone();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let kind = |wire| u32::try_from(kinds.partition_point(|kind| kind < wire));
+        let kind = |wire| kind(wire).expect("a topology has fewer than 2^31 links");
+        let kind_of_link = wires.iter().map(kind).collect();
+        Ok(Wires { kind_of_link, kinds: kinds.into() })
+    }
+
+    /// What is constant about both interfaces of a link.
+    fn of(&self, link: LinkId) -> &Wire {
+        &self.kinds[self.kind_of_link[link.index()] as usize]
     }
 }
 
@@ -159,13 +237,11 @@ pub struct Network {
     pub(crate) topology: Topology,
     pub(crate) flows: Vec<Flow>,
     headers: u32,
-    routes: Routes,
-    /// By interface, those of all nodes counted through.
-    wires: Box<[Wire]>,
+    steps: Steps,
+    wires: Wires,
     /// Of flows at their sources, and at their sinks.
     pub(crate) outgoing: Slots,
     pub(crate) incoming: Slots,
-    slot_at_sink: Box<[u32]>,
     /// The bytes of the smallest packet there is.
     packet_min: u32,
 }
@@ -176,50 +252,30 @@ impl Network {
     /// # Errors
     ///
     /// Where a flow makes no sense or has no route, or a queue is given to a link that does not exist.
-    pub fn new(
-        topology: Topology,
-        flows: Vec<Flow>,
-        settings: Settings,
-    ) -> Result<Network, NetworkError> {
+    pub fn new(topology: Topology, flows: Vec<Flow>, settings: Settings) -> Result<Network, NetworkError> {
         for (number, flow) in flows.iter().enumerate() {
             flow.check().map_err(|what| NetworkError::Flow { flow: number, what })?;
         }
         let ends: Vec<_> = flows.iter().map(|flow| (flow.source, flow.destination)).collect();
         let routes = Routes::for_flows(&topology, &ends, settings.metric)?;
-        Network::routed(topology, flows, routes, settings)
+        Network::routed(topology, flows, &routes, settings)
     }
 
     /// The network of flows that have been checked, with their routes.
     pub(crate) fn routed(
         topology: Topology,
         flows: Vec<Flow>,
-        routes: Routes,
+        routes: &Routes,
         settings: Settings,
     ) -> Result<Network, NetworkError> {
-        for flow in 0..flows.len() {
-            let hops = routes.route(flow).len();
-            if hops > usize::from(u16::MAX) {
-                return Err(NetworkError::PathTooLong { flow, hops });
-            }
-        }
-        let wires = wires(&topology, &settings)?;
+        let wires = Wires::new(&topology, &settings)?;
         let outgoing = Slots::new(topology.nodes(), &flows, |flow| flow.source);
         let incoming = Slots::new(topology.nodes(), &flows, |flow| flow.destination);
-        let slot_at_sink = incoming.slot_of_flow();
+        let steps = Steps::new(&topology, &flows, routes, (&wires, &incoming.slot_of_flow()))?;
         let payload_min = flows.iter().filter_map(Flow::least_payload).min().unwrap_or(1);
         let packet_min = payload_min.saturating_add(settings.headers);
         let headers = settings.headers;
-        Ok(Network {
-            topology,
-            flows,
-            headers,
-            routes,
-            wires,
-            outgoing,
-            incoming,
-            slot_at_sink,
-            packet_min,
-        })
+        Ok(Network { topology, flows, headers, steps, wires, outgoing, incoming, packet_min })
     }
 
     /// Its nodes and links.
@@ -232,9 +288,14 @@ impl Network {
         &self.flows
     }
 
-    /// The routes of its flows.
-    pub fn routes(&self) -> &Routes {
-        &self.routes
+    /// How many links a packet of this flow crosses.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such flow.
+    pub fn hops(&self, flow: usize) -> usize {
+        let from = self.steps.first[flow].get() as usize;
+        self.steps.all[from..].iter().take_while(|step| step.interface != ARRIVED).count()
     }
 
     /// A packet is on the wire for so many bytes.
@@ -244,25 +305,14 @@ impl Network {
 
     /// Does what is to be done about an event, and records what it changed.
     #[inline(always)]
-    fn execute(
-        &self,
-        node: &mut Node,
-        event: &Body<Packet>,
-        ctx: &mut Context<'_, Self>,
-        mut journal: Journal<'_>,
-    ) {
+    fn execute(&self, node: &mut Node, event: &Body<Packet>, ctx: &mut Context<'_, Self>, mut journal: Journal<'_>) {
         match event {
-            Body::Message(packet) => {
-                let hop = packet.hop.get();
-                match self.routes.route(packet.flow as usize).get(usize::from(hop)) {
-                    Some(&interface) => {
-                        let hop = packet.hop.saturating_add(1);
-                        let packet = Packet { hop, ..*packet };
-                        self.forward(node, packet, interface, ctx, &mut journal);
-                    }
-                    None => self.deliver(node, packet, ctx, &mut journal),
+            Body::Message(packet) => match self.steps.all[packet.step.get() as usize] {
+                Step { interface: ARRIVED, kind_or_slot } => {
+                    self.deliver(node, packet, kind_or_slot, ctx, &mut journal);
                 }
-            }
+                step => self.forward(node, packet, step, ctx, &mut journal),
+            },
             Body::Timer(slot) => self.emit(node, *slot, ctx, &mut journal),
         }
     }
@@ -272,25 +322,21 @@ impl Network {
     fn forward(
         &self,
         node: &mut Node,
-        packet: Packet,
-        interface: u32,
+        packet: &Packet,
+        Step { interface, kind_or_slot: kind }: Step,
         ctx: &mut Context<'_, Self>,
         journal: &mut Journal<'_>,
     ) {
-        let first = self.topology.first_interface(NodeId(ctx.id().0));
-        let wire = &self.wires[first + interface as usize];
+        let wire = &self.wires.kinds[kind as usize];
         let transmitter = &mut node.transmitters[interface as usize];
         let now = ctx.now();
         transmitter.drain(now, |waiting| journal.record(|| Change::Left { interface, waiting }));
-        journal.record(|| Change::Accepting {
-            interface,
-            waiting: transmitter.waiting(),
-            before: *transmitter.totals(),
-        });
-        match transmitter.accept(now, self.wire_bytes(&packet), wire) {
+        journal.record(|| Change::Accepting { interface, before: transmitter.before() });
+        match transmitter.accept(now, self.wire_bytes(packet), wire) {
             Some(departure) => {
                 let delay = departure.since(now).saturating_add(wire.delay);
-                ctx.send(Port(interface), delay, packet);
+                let step = packet.step.saturating_add(1);
+                ctx.send(Port(interface), delay, Packet { step, ..*packet });
             }
             None => {
                 journal.record(|| Change::Dropped { flow: packet.flow });
@@ -305,10 +351,10 @@ impl Network {
         &self,
         node: &mut Node,
         packet: &Packet,
+        slot: u32,
         ctx: &mut Context<'_, Self>,
         journal: &mut Journal<'_>,
     ) {
-        let slot = self.slot_at_sink[packet.flow as usize];
         let sink = &mut node.sinks[slot as usize];
         journal.record(|| Change::Sink { slot, before: *sink });
         let now = ctx.now();
@@ -318,13 +364,7 @@ impl Network {
     }
 
     /// Sends the next packet of a flow that starts here, and sets its timer to the one after it.
-    fn emit(
-        &self,
-        node: &mut Node,
-        timer: TimerId,
-        ctx: &mut Context<'_, Self>,
-        journal: &mut Journal<'_>,
-    ) {
+    fn emit(&self, node: &mut Node, timer: TimerId, ctx: &mut Context<'_, Self>, journal: &mut Journal<'_>) {
         let number = self.outgoing.of(ctx.id())[timer.0 as usize];
         let flow = &self.flows[number as usize];
         let source = &mut node.sources[timer.0 as usize];
@@ -350,8 +390,9 @@ impl Network {
             }
         }
         let sent_ps = ctx.now().as_ps();
-        let packet = Packet { flow: number, sequence, sent_ps, payload, hop: NonZeroU16::MIN };
-        self.forward(node, packet, self.routes.route(number as usize)[0], ctx, journal);
+        let step = self.steps.first[number as usize];
+        let packet = Packet { flow: number, sequence, sent_ps, payload, step };
+        self.forward(node, &packet, self.steps.all[step.get() as usize], ctx, journal);
     }
 
     /// The initial state of a flow's source; its timer is set.
@@ -374,21 +415,6 @@ fn is_before(time: Time, limit: Limit) -> bool {
     }
 }
 
-/// What is constant about each interface.
-fn wires(topology: &Topology, settings: &Settings) -> Result<Box<[Wire]>, NetworkError> {
-    let links = topology.links().len();
-    let mut queues = vec![settings.queue; links];
-    for &(link, queue) in &settings.queues {
-        match queues.get_mut(link.index()) {
-            Some(of_link) => *of_link = queue,
-            None => return Err(NetworkError::UnknownLink { link: link.0, links }),
-        }
-    }
-    let of_node = |node| topology.interfaces(node).iter();
-    let all = topology.node_ids().flat_map(of_node);
-    Ok(all.map(|end| Wire::new(topology.link(end.link), queues[end.link.index()])).collect())
-}
-
 impl Model for Network {
     type State = Node;
     type Message = Packet;
@@ -401,9 +427,9 @@ impl Model for Network {
     /// A channel for each interface, at the port of its number.
     fn channels(&self) -> Channels {
         let mut channels = Channels::none();
-        let mut wires = self.wires.iter();
         for node in self.topology.node_ids() {
-            for (end, wire) in self.topology.interfaces(node).iter().zip(&mut wires) {
+            for end in self.topology.interfaces(node) {
+                let wire = self.wires.of(end.link);
                 let least = Delay::serialisation(u64::from(self.packet_min), wire.rate_bps);
                 let lookahead = wire.delay.saturating_add(least);
                 channels.connect(LpId(node.0), LpId(end.neighbour.0), lookahead);
@@ -420,9 +446,7 @@ impl Model for Network {
         let id = ctx.id();
         let interfaces = self.topology.interfaces(NodeId(id.0)).len();
         let starting = (0..).zip(self.outgoing.of(id));
-        let start = |(slot, &flow): (u32, &u32)| {
-            self.start_source(slot, &self.flows[flow as usize], ctx)
-        };
+        let start = |(slot, &flow): (u32, &u32)| self.start_source(slot, &self.flows[flow as usize], ctx);
         Node {
             transmitters: vec![Transmitter::default(); interfaces].into(),
             sources: starting.map(start).collect(),

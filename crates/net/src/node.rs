@@ -1,14 +1,14 @@
 //! A node of the packet-level network: what it remembers, and how that is put back.
 
 use crate::flow::{Sink, Source};
-use crate::interface::{Totals, Transmitter, Waiting};
+use crate::interface::{Before, Transmitter, Waiting};
 use parades_core::digest::{Digest, Payload};
 use parades_core::restore::UndoLog;
 use parades_core::time::Time;
 use std::collections::BTreeMap;
-use std::num::NonZeroU16;
+use std::num::NonZeroU32;
 
-/// A packet on its way. 24 bytes, with a niche in `hop` that saves an event eight more.
+/// A packet on its way. 24 bytes, with a niche in `step` that saves an event eight more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Packet {
     /// The flow's place in the list.
@@ -19,8 +19,9 @@ pub struct Packet {
     pub sent_ps: u64,
     /// Bytes, headers not included.
     pub payload: u32,
-    /// Which link of its route it is on, from 1.
-    pub hop: NonZeroU16,
+    /// How far it has come: the place, in the list of the steps of all routes, of what the next node does with it. Never the first step of a
+    /// route, which the source takes.
+    pub step: NonZeroU32,
 }
 
 const _: () = assert!(size_of::<parades_core::event::Body<Packet>>() == 24);
@@ -37,7 +38,7 @@ impl Payload for Packet {
     fn fold(&self, digest: &mut Digest) {
         digest.word(u64::from(self.flow) << 32 | u64::from(self.sequence));
         digest.word(self.sent_ps);
-        digest.word(u64::from(self.payload) << 16 | u64::from(self.hop.get()));
+        digest.word(u64::from(self.payload) << 32 | u64::from(self.step.get()));
     }
 }
 
@@ -84,8 +85,8 @@ impl Node {
                 Change::Left { interface, waiting } => {
                     self.transmitters[interface as usize].undo_drain(waiting);
                 }
-                Change::Accepting { interface, waiting, before } => {
-                    self.transmitters[interface as usize].undo_accept(before, waiting);
+                Change::Accepting { interface, before } => {
+                    self.transmitters[interface as usize].undo_accept(before);
                 }
                 Change::Dropped { flow } => self.undo_drop(flow),
                 Change::Source { slot, before } => self.sources[slot as usize] = before,
@@ -103,8 +104,8 @@ pub struct Undo(Change);
 pub(crate) enum Change {
     /// A packet left the queue.
     Left { interface: u32, waiting: Waiting },
-    /// A packet was accepted or dropped; so many waited before.
-    Accepting { interface: u32, waiting: usize, before: Totals },
+    /// A packet was accepted or dropped.
+    Accepting { interface: u32, before: Before },
     /// A packet was dropped.
     Dropped { flow: u32 },
     /// The source of a flow sent.

@@ -118,12 +118,23 @@ struct FlowSums {
 
 impl FlowSums {
     fn to_words(self) -> [u64; 14] {
-        let FlowSums { sent, bytes_sent, finished, dropped, in_flight, delivered, bytes_delivered, .. } =
-            self;
+        let FlowSums { sent, bytes_sent, finished, dropped, in_flight, delivered, bytes_delivered, .. } = self;
         let FlowSums { reordered, delay_mean, delay_min, delay_max, jitter, first, last, .. } = self;
         [
-            sent, bytes_sent, finished, dropped, in_flight, delivered, bytes_delivered, reordered,
-            delay_mean, delay_min, delay_max, jitter, first, last,
+            sent,
+            bytes_sent,
+            finished,
+            dropped,
+            in_flight,
+            delivered,
+            bytes_delivered,
+            reordered,
+            delay_mean,
+            delay_min,
+            delay_max,
+            jitter,
+            first,
+            last,
         ]
     }
 
@@ -221,11 +232,16 @@ pub(crate) fn finish(network: &Network, id: LpId, node: &Node, metrics: &mut Met
     }
     let first = network.topology.first_interface(NodeId(id.0)) as u64;
     for (interface, transmitter) in (first..).zip(&node.transmitters) {
-        let totals = transmitter.totals();
-        if totals.packets + totals.dropped > 0 {
-            let times = [totals.busy.as_ps(), totals.busy_until.as_ps()];
-            let counts = [totals.packets, totals.bytes, totals.dropped, totals.waiting_max.into()];
-            metrics.add_to_sums(BUSIEST, interface, &[times[0], times[1], counts[0], counts[1], counts[2], counts[3]]);
+        let (sent, queued) = (transmitter.sent(), transmitter.queued());
+        if sent.packets + queued.dropped > 0 {
+            let sums = LinkSums {
+                busy_until: sent.busy_until.as_ps(),
+                packets: sent.packets,
+                bytes: sent.bytes,
+                dropped: queued.dropped,
+                queue_max: queued.waiting_max.into(),
+            };
+            metrics.add_to_sums(BUSIEST, interface, &sums.to_words());
         }
     }
 }
@@ -331,66 +347,85 @@ fn conclude_flows(network: &Network, metrics: &mut Metrics) -> Result<Totals, St
     Ok(totals)
 }
 
-/// One direction of a link at the end.
-#[derive(Debug)]
-struct LinkResult {
-    interface: u64,
-    utilisation: f64,
+/// What is known of one direction of a link, as sums in this order; one node alone knows it.
+#[derive(Clone, Copy, Debug)]
+struct LinkSums {
+    busy_until: u64,
     packets: u64,
     bytes: u64,
     dropped: u64,
     queue_max: u64,
 }
 
-impl LinkResult {
-    fn new(interface: u64, words: &[u64], end: Time) -> LinkResult {
-        let word = |index: usize| words.get(index).copied().unwrap_or(0);
-        // What was accepted but not transmitted by the end does not count; it ends with the last transmission.
-        let after = Time::from_ps(word(1)).since(end).as_ps();
-        let busy = word(0).saturating_sub(after);
-        let utilisation = if end > Time::ZERO { busy as f64 / end.as_ps() as f64 } else { 0.0 };
-        let [packets, bytes, dropped, queue_max] = [2, 3, 4, 5].map(word);
-        LinkResult { interface, utilisation, packets, bytes, dropped, queue_max }
+impl LinkSums {
+    fn to_words(self) -> [u64; 5] {
+        [self.busy_until, self.packets, self.bytes, self.dropped, self.queue_max]
     }
 
+    fn from_words(words: &[u64]) -> LinkSums {
+        let word = |index: usize| words.get(index).copied().unwrap_or(0);
+        let [busy_until, packets, bytes, dropped, queue_max] = [0, 1, 2, 3, 4].map(word);
+        LinkSums { busy_until, packets, bytes, dropped, queue_max }
+    }
+
+    /// The share of the time until `end` in which a transmitter of this rate was busy.
+    fn utilisation(&self, rate_bps: u64, end: Time) -> f64 {
+        // What was accepted and not yet transmitted does not count; the transmitter is busy with it from the end on.
+        let after = Time::from_ps(self.busy_until).since(end);
+        let busy = Delay::serialisation(self.bytes, rate_bps).as_ps().saturating_sub(after.as_ps());
+        if end > Time::ZERO { busy as f64 / end.as_ps() as f64 } else { 0.0 }
+    }
+}
+
+/// One direction of a link at the end.
+#[derive(Debug)]
+struct LinkResult {
+    ends: (NodeId, NodeId),
+    utilisation: f64,
+    sums: LinkSums,
+}
+
+impl LinkResult {
     fn row(&self, rank: u64, network: &Network) -> [Cell; 8] {
-        let (from, to) = ends(network, self.interface);
+        let LinkSums { packets, bytes, dropped, queue_max, .. } = self.sums;
+        let (from, to) = self.ends;
         [
             Cell::Integer(rank),
             network.topology.name(from).into(),
             network.topology.name(to).into(),
             Cell::Float(self.utilisation),
-            Cell::Integer(self.packets),
-            Cell::Integer(self.bytes),
-            Cell::Integer(self.dropped),
-            Cell::Integer(self.queue_max),
+            Cell::Integer(packets),
+            Cell::Integer(bytes),
+            Cell::Integer(dropped),
+            Cell::Integer(queue_max),
         ]
     }
 }
 
-/// The node of an interface that is counted through, and its neighbour.
-fn ends(network: &Network, interface: u64) -> (NodeId, NodeId) {
+/// All directions of links that carried or dropped a packet, in the order of interfaces.
+fn used_links(network: &Network, end: &End, metrics: &mut Metrics) -> Vec<LinkResult> {
+    let sums = metrics.take_sums(BUSIEST);
     let topology = &network.topology;
-    let ends = topology.node_ids().flat_map(|node| {
-        topology.interfaces(node).iter().map(move |interface| (node, interface.neighbour))
-    });
-    let index = usize::try_from(interface).unwrap_or(usize::MAX);
-    ends.into_iter().nth(index).expect("it was counted from the topology")
+    let of_node = |node| topology.interfaces(node).iter().map(move |interface| (node, interface));
+    let result = |(number, (node, interface)): (u64, (NodeId, &crate::topology::Interface))| {
+        let sums = LinkSums::from_words(sums.get(&number)?);
+        let utilisation = sums.utilisation(topology.link(interface.link).rate_bps, end.time);
+        Some(LinkResult { ends: (node, interface.neighbour), utilisation, sums })
+    };
+    (0..).zip(topology.node_ids().flat_map(of_node)).filter_map(result).collect()
 }
 
 /// Makes the rows of the busiest and of the most dropping links; the greatest utilisation.
 fn conclude_links(network: &Network, end: &End, metrics: &mut Metrics) -> f64 {
-    let sums = metrics.take_sums(BUSIEST);
-    let mut links: Vec<LinkResult> =
-        sums.iter().map(|(&interface, words)| LinkResult::new(interface, words, end.time)).collect();
+    let mut links = used_links(network, end, metrics);
     // Stable sorts: links alike stay in the order of their interfaces.
     links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
     for (rank, link) in (1..).zip(links.iter().take(LINKS_LISTED)) {
         metrics.row(BUSIEST, link.row(rank, network));
     }
     let utilisation_max = links.first().map_or(0.0, |link| link.utilisation);
-    links.retain(|link| link.dropped > 0);
-    links.sort_by_key(|link| (std::cmp::Reverse(link.dropped), link.interface));
+    links.retain(|link| link.sums.dropped > 0);
+    links.sort_by_key(|link| std::cmp::Reverse(link.sums.dropped));
     for (rank, link) in (1..).zip(links.iter().take(LINKS_LISTED)) {
         metrics.row(DROPPING, link.row(rank, network));
     }

@@ -82,9 +82,7 @@ pub enum TopologyError {
         node: String,
     },
     /// A link carries nothing.
-    #[error(
-        "link {link}, between `{a}` and `{b}`, has a rate of zero bits per second; a rate must be positive"
-    )]
+    #[error("link {link}, between `{a}` and `{b}`, has a rate of zero bits per second; a rate must be positive")]
     ZeroRate {
         /// The link's place in the list.
         link: usize,
@@ -155,10 +153,7 @@ impl Topology {
             return Err(TopologyError::Empty);
         }
         // One node fewer than ids: an LP's id is below 2^32 - 1 too.
-        let nodes = u32::try_from(names.len())
-            .ok()
-            .filter(|&n| n < u32::MAX)
-            .ok_or(TopologyError::TooLarge)?;
+        let nodes = u32::try_from(names.len()).ok().filter(|&n| n < u32::MAX).ok_or(TopologyError::TooLarge)?;
         if links.len() > i32::MAX as usize {
             return Err(TopologyError::TooLarge);
         }
@@ -182,10 +177,7 @@ impl Topology {
     /// All node ids, in order.
     pub fn node_ids(&self) -> impl ExactSizeIterator<Item = NodeId> + use<> {
         // The constructor holds the count below 2^32.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the constructor bounds the count of nodes"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "the constructor bounds the count of nodes")]
         (0..self.nodes() as u32).map(NodeId)
     }
 
@@ -231,11 +223,7 @@ impl Topology {
     /// # Panics
     ///
     /// While iterating, where a node on the way has no interface of the number given.
-    pub fn follow<'a>(
-        &'a self,
-        from: NodeId,
-        route: &'a [u32],
-    ) -> impl Iterator<Item = Interface> + 'a {
+    pub fn follow<'a>(&'a self, from: NodeId, route: &'a [u32]) -> impl Iterator<Item = Interface> + 'a {
         let mut at = from;
         route.iter().map(move |&number| {
             let interface = self.interfaces(at)[number as usize];
@@ -278,11 +266,9 @@ impl Topology {
     pub fn connected(&self) -> Result<(), TopologyError> {
         match self.first_pair_apart() {
             None => Ok(()),
-            Some((a, b, parts)) => Err(TopologyError::Disconnected {
-                a: self.name(a).to_owned(),
-                b: self.name(b).to_owned(),
-                parts,
-            }),
+            Some((a, b, parts)) => {
+                Err(TopologyError::Disconnected { a: self.name(a).to_owned(), b: self.name(b).to_owned(), parts })
+            }
         }
     }
 
@@ -308,11 +294,7 @@ fn validate<S: AsRef<str>>(names: &[S], nodes: u32, links: &[Link]) -> Result<()
     for (index, link) in links.iter().enumerate() {
         for end in [link.a, link.b] {
             if end.0 >= nodes {
-                return Err(TopologyError::UnknownNode {
-                    link: index,
-                    node: end.0,
-                    last: nodes - 1,
-                });
+                return Err(TopologyError::UnknownNode { link: index, node: end.0, last: nodes - 1 });
             }
         }
         if link.a == link.b {
@@ -324,11 +306,9 @@ fn validate<S: AsRef<str>>(names: &[S], nodes: u32, links: &[Link]) -> Result<()
         delay_sum = delay_sum.and_then(|sum| sum.checked_add(link.delay.as_ps()));
     }
     match links.iter().max_by_key(|link| link.delay) {
-        Some(longest) if delay_sum.is_none() => Err(TopologyError::DelaysOverflow {
-            a: name(longest.a),
-            b: name(longest.b),
-            delay: longest.delay,
-        }),
+        Some(longest) if delay_sum.is_none() => {
+            Err(TopologyError::DelaysOverflow { a: name(longest.a), b: name(longest.b), delay: longest.delay })
+        }
         _ => Ok(()),
     }
 }

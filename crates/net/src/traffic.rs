@@ -96,9 +96,7 @@ impl Period {
             Period::Constant(length) => *length,
             Period::Exponential(mean) => rng.exponential_delay(*mean),
             // What is too long lasts to the end of time.
-            Period::Pareto(pareto) => {
-                Delay::from_secs_f64(pareto.sample(rng)).unwrap_or(Delay::MAX)
-            }
+            Period::Pareto(pareto) => Delay::from_secs_f64(pareto.sample(rng)).unwrap_or(Delay::MAX),
         }
     }
 }
@@ -137,29 +135,17 @@ impl Pattern {
     pub(crate) fn first(&self, start: Time, rng: &mut Rng) -> Option<(Time, Time)> {
         match self {
             Pattern::Constant { .. } => Some((start, Time::MAX)),
-            Pattern::Poisson { mean_gap } => {
-                Some((start.checked_add(rng.exponential_delay(*mean_gap))?, Time::MAX))
-            }
-            Pattern::OnOff { on, .. } => {
-                Some((start, start.checked_add(on.draw(rng)).unwrap_or(Time::MAX)))
-            }
+            Pattern::Poisson { mean_gap } => Some((start.checked_add(rng.exponential_delay(*mean_gap))?, Time::MAX)),
+            Pattern::OnOff { on, .. } => Some((start, start.checked_add(on.draw(rng)).unwrap_or(Time::MAX))),
         }
     }
 
     /// When the packet after one of `payload` bytes, sent `now`, is sent; `on_until`, the end of the on period, moves along. `None` past
     /// the end of time.
     #[inline]
-    pub(crate) fn next(
-        &self,
-        now: Time,
-        payload: u32,
-        on_until: &mut Time,
-        rng: &mut Rng,
-    ) -> Option<Time> {
+    pub(crate) fn next(&self, now: Time, payload: u32, on_until: &mut Time, rng: &mut Rng) -> Option<Time> {
         match self {
-            Pattern::Constant { rate_bps } => {
-                now.checked_add(Delay::serialisation(u64::from(payload), *rate_bps))
-            }
+            Pattern::Constant { rate_bps } => now.checked_add(Delay::serialisation(u64::from(payload), *rate_bps)),
             Pattern::Poisson { mean_gap } => now.checked_add(rng.exponential_delay(*mean_gap)),
             Pattern::OnOff { rate_bps, on, off } => {
                 let mut gap = Delay::serialisation(u64::from(payload), *rate_bps);
@@ -181,12 +167,8 @@ impl Pattern {
     /// What makes no sense, as the end of a sentence about a flow whose greatest payload is `greatest`.
     pub(crate) fn check(&self, greatest: u32) -> Result<(), String> {
         match self {
-            Pattern::Constant { rate_bps: 0 } | Pattern::OnOff { rate_bps: 0, .. } => {
-                Err("has a rate of zero".into())
-            }
-            Pattern::Poisson { mean_gap: Delay::ZERO } => {
-                Err("has a mean time between packets of zero".into())
-            }
+            Pattern::Constant { rate_bps: 0 } | Pattern::OnOff { rate_bps: 0, .. } => Err("has a rate of zero".into()),
+            Pattern::Poisson { mean_gap: Delay::ZERO } => Err("has a mean time between packets of zero".into()),
             Pattern::OnOff { rate_bps, on, .. } => {
                 let gap = Delay::serialisation(u64::from(greatest), *rate_bps);
                 match on {

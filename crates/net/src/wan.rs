@@ -146,13 +146,8 @@ impl Parameters {
         for (number, flow) in flows.iter().enumerate() {
             flow.check().map_err(|what| NetworkError::Flow { flow: number, what })?;
         }
-        let settings = Settings {
-            headers: self.headers,
-            metric: self.metric,
-            queue: self.queue,
-            queues: Vec::new(),
-        };
-        let network = Network::routed(topology, flows, routes, settings)?;
+        let settings = Settings { headers: self.headers, metric: self.metric, queue: self.queue, queues: Vec::new() };
+        let network = Network::routed(topology, flows, &routes, settings)?;
         Ok(Wan { network, load: factor * demand.load_max, packets_per_s: packets(factor) })
     }
 
@@ -181,7 +176,8 @@ impl Parameters {
         // One packet in 213 days is one too slow to simulate: nothing of it would be seen, and time would end.
         let gap = Delay::from_secs_f64(1.0 / packets_per_s).filter(|&gap| gap > Delay::ZERO);
         let too_far = || {
-            let what = format!("a flow would send {packets_per_s} packets a second; choose `load` so that it is possible");
+            let what =
+                format!("a flow would send {packets_per_s} packets a second; choose `load` so that it is possible");
             NetworkError::Parameter(what)
         };
         let mean_gap = gap.ok_or_else(too_far)?;
@@ -311,7 +307,11 @@ mod tests {
         let topology = Topology::new(&["a", "b", "c", "d"], links).expect("a path");
         let gravity = Gravity::new(&topology, Weights::Rate);
         let weights = [1.0, 3.0, 8.0, 6.0];
-        let all: f64 = (0..4).flat_map(|s| (0..4).map(move |d| (s, d))).filter(|(s, d)| s != d).map(|(s, d)| weights[s] * weights[d]).sum();
+        let all: f64 = (0..4)
+            .flat_map(|s| (0..4).map(move |d| (s, d)))
+            .filter(|(s, d)| s != d)
+            .map(|(s, d)| weights[s] * weights[d])
+            .sum();
         let mut counts = [[0_u32; 4]; 4];
         let mut rng = Rng::shared(5, TRAFFIC_STREAM);
         const DRAWS: u32 = 200_000;
@@ -323,7 +323,10 @@ mod tests {
             for destination in 0..4 {
                 let expected = if source == destination { 0.0 } else { weights[source] * weights[destination] / all };
                 let share = f64::from(counts[source][destination]) / f64::from(DRAWS);
-                assert!((share - expected).abs() < 4.5 * (expected / f64::from(DRAWS)).sqrt() + 1e-12, "{source} {destination}");
+                assert!(
+                    (share - expected).abs() < 4.5 * (expected / f64::from(DRAWS)).sqrt() + 1e-12,
+                    "{source} {destination}"
+                );
             }
         }
     }

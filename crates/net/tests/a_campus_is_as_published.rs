@@ -60,9 +60,9 @@ fn hosts_are_served_by_the_next_campus() {
     let network = network(3);
     assert_eq!(network.flows().len(), 3 * 504);
     let mut of_server = BTreeMap::new();
-    for (number, flow) in network.flows().iter().enumerate() {
-        let campus = number as u32 / 504;
-        assert_eq!(flow.destination.0, campus * 538 + 34 + number as u32 % 504);
+    for (number, flow) in (0_u32..).zip(network.flows()) {
+        let campus = number / 504;
+        assert_eq!(flow.destination.0, campus * 538 + 34 + number % 504);
         let server = flow.source.0.checked_sub((campus + 1) % 3 * 538 + 3).expect("a node of the next Net1");
         assert!((2..6).contains(&server), "{server} is no server");
         assert!(flow.start < Time::from_secs_f64(10.0).expect("a time"));
@@ -121,7 +121,8 @@ fn empty_path(network: &Network, number: usize) -> (u128, u64) {
     }
     let (mut at, mut picoseconds) = (flow.source, 0);
     while at != flow.destination {
-        let nearer = |end: &&parades_net::topology::Interface| hops.get(&end.neighbour).is_some_and(|h| h + 1 == hops[&at]);
+        let nearer =
+            |end: &&parades_net::topology::Interface| hops.get(&end.neighbour).is_some_and(|h| h + 1 == hops[&at]);
         let end = topology.interfaces(at).iter().find(nearer).expect("a way on");
         let link = topology.link(end.link);
         picoseconds += (542 * 8 * 1_000_000_000_000_u64).div_ceil(link.rate_bps) + link.delay.as_ps();

@@ -28,8 +28,7 @@ fn zoo(graph: &str) -> String {
 }
 
 fn node(id: &str, data: &[(&str, &str)]) -> String {
-    let data: String =
-        data.iter().map(|(key, value)| format!("<data key=\"{key}\">{value}</data>")).collect();
+    let data: String = data.iter().map(|(key, value)| format!("<data key=\"{key}\">{value}</data>")).collect();
     format!("<node id=\"{id}\">{data}</node>\n")
 }
 
@@ -48,8 +47,7 @@ fn read(graph: &str) -> Network {
 }
 
 fn refused(graph: &str) -> ReadError {
-    parse("net.graphml", zoo(graph).as_bytes(), &Options::default())
-        .expect_err("the file must be refused")
+    parse("net.graphml", zoo(graph).as_bytes(), &Options::default()).expect_err("the file must be refused")
 }
 
 /// What light needs along an arc of this many degrees.
@@ -65,25 +63,14 @@ fn delays_follow_great_circles_at_two_thirds_of_the_speed_of_light() {
         + &place("c", 10.0, 179.5)
         + &place("d", 89.0, 0.0)
         + &place("e", 89.0, 180.0);
-    let edges =
-        edge("a", "b", &[]) + &edge("c", "a", &[]) + &edge("c", "d", &[]) + &edge("d", "e", &[]);
+    let edges = edge("a", "b", &[]) + &edge("c", "a", &[]) + &edge("c", "d", &[]) + &edge("d", "e", &[]);
     let network = read(&(graph + &edges));
-    let delays: Vec<f64> =
-        network.topology.links().iter().map(|link| link.delay.as_secs_f64()).collect();
+    let delays: Vec<f64> = network.topology.links().iter().map(|link| link.delay.as_secs_f64()).collect();
     for (link, degrees) in [(0, 2.5), (1, 10.0), (3, 2.0)] {
-        assert!(
-            (delays[link] - arc(degrees)).abs() < 2e-12,
-            "link {link}: {} s, not {} s",
-            delays[link],
-            arc(degrees)
-        );
+        assert!((delays[link] - arc(degrees)).abs() < 2e-12, "link {link}: {} s, not {} s", delays[link], arc(degrees));
     }
     // New York to London, 5,570 km by every atlas.
-    let far = read(
-        &(place("nyc", 40.7128, -74.0060)
-            + &place("lon", 51.5074, -0.1278)
-            + &edge("nyc", "lon", &[])),
-    );
+    let far = read(&(place("nyc", 40.7128, -74.0060) + &place("lon", 51.5074, -0.1278) + &edge("nyc", "lon", &[])));
     let km = far.topology.links()[0].delay.as_secs_f64() * FIBRE_KM_PER_S;
     assert!((km - 5570.2).abs() < 0.5, "{km} km");
     assert_eq!(far.notes, ["1 of 1 links without a speed, given 1000000000 bit/s"]);
@@ -98,11 +85,7 @@ fn speeds_are_raw_or_in_units_or_the_default() {
     let network = read(&(place("0", 1.0, 1.0) + &place("1", 2.0, 2.0) + &edges));
     let rates: Vec<u64> = network.topology.links().iter().map(|link| link.rate_bps).collect();
     assert_eq!(rates, [155_000_000, 2_500_000_000, 64_000, 1_000_000_000]);
-    assert_eq!(
-        network.topology.interfaces(NodeId(0)).len(),
-        4,
-        "parallel edges are parallel links"
-    );
+    assert_eq!(network.topology.interfaces(NodeId(0)).len(), 4, "parallel edges are parallel links");
     assert_eq!(network.notes, ["1 of 4 links without a speed, given 1000000000 bit/s"]);
 }
 
@@ -113,10 +96,7 @@ fn a_key_may_have_a_default_and_a_value_may_be_in_pieces() {
       <node id="a"><data key="l"> P&amp;T <![CDATA[<Bern> ]]>
         &#233;tage</data></node><node id="b"/></graph></graphml>"#;
     let network = parse("x", text.as_bytes(), &Options::default()).unwrap();
-    assert_eq!(
-        network.topology.links().iter().map(|link| link.rate_bps).collect::<Vec<_>>(),
-        [2_000_000, 3_000_000]
-    );
+    assert_eq!(network.topology.links().iter().map(|link| link.rate_bps).collect::<Vec<_>>(), [2_000_000, 3_000_000]);
     assert_eq!(network.topology.name(NodeId(0)), "P&T <Bern> étage");
     assert_eq!(network.topology.name(NodeId(1)), "b", "without a label, the id is the name");
 }
@@ -125,22 +105,16 @@ fn a_key_may_have_a_default_and_a_value_may_be_in_pieces() {
 fn shared_names_are_told_apart() {
     let label = |id, label| node(id, &[("d33", label)]);
     let graph = label("0", "None") + &label("1", "") + &label("2", "None") + &label("3", "Rome");
-    let network =
-        read(&(graph + &edge("0", "1", &[]) + &edge("1", "2", &[]) + &edge("2", "3", &[])));
-    let names: Vec<&str> =
-        network.topology.node_ids().map(|node| network.topology.name(node)).collect();
+    let network = read(&(graph + &edge("0", "1", &[]) + &edge("1", "2", &[]) + &edge("2", "3", &[])));
+    let names: Vec<&str> = network.topology.node_ids().map(|node| network.topology.name(node)).collect();
     assert_eq!(names, ["None (0)", "1", "None (2)", "Rome"]);
 }
 
 #[test]
 fn nodes_without_coordinates_lie_between_their_neighbours() {
     // `mid` lies between `w` and `e` (which counts once, though joined twice); `far` can only be placed after it, at the same spot.
-    let graph =
-        place("w", 0.0, 178.0) + &place("e", 0.0, -178.0) + &node("mid", &[]) + &node("far", &[]);
-    let edges = edge("w", "mid", &[])
-        + &edge("mid", "e", &[])
-        + &edge("e", "mid", &[])
-        + &edge("far", "mid", &[]);
+    let graph = place("w", 0.0, 178.0) + &place("e", 0.0, -178.0) + &node("mid", &[]) + &node("far", &[]);
+    let edges = edge("w", "mid", &[]) + &edge("mid", "e", &[]) + &edge("e", "mid", &[]) + &edge("far", "mid", &[]);
     let network = read(&(graph + &edges));
     let delays: Vec<Delay> = network.topology.links().iter().map(|link| link.delay).collect();
     for delay in &delays[..3] {
@@ -184,8 +158,7 @@ fn loops_are_dropped_and_odd_nodes_kept_and_all_is_said() {
     let graph = node("0", &[("d33", "Dubai"), ("d28", "1")])
         + &node("1", &[("d30", "1")])
         + &node("2", &[("d33", "AKAMAI"), ("d28", "0")]);
-    let network =
-        read(&(graph + &edge("0", "0", &[]) + &edge("0", "1", &[]) + &edge("1", "2", &[])));
+    let network = read(&(graph + &edge("0", "0", &[]) + &edge("0", "1", &[]) + &edge("1", "2", &[])));
     assert_eq!((network.topology.nodes(), network.topology.links().len()), (3, 2));
     assert_eq!(
         network.notes[..3],
@@ -213,9 +186,7 @@ fn a_network_in_parts_is_refused_and_names_two_nodes_that_cannot_meet() {
 #[test]
 fn impossible_options_are_refused_where_they_matter() {
     let text = zoo(&(node("0", &[]) + &node("1", &[]) + &edge("0", "1", &[])));
-    let error =
-        parse("net.graphml", text.as_bytes(), &Options { rate_bps: 0, ..Options::default() })
-            .unwrap_err();
+    let error = parse("net.graphml", text.as_bytes(), &Options { rate_bps: 0, ..Options::default() }).unwrap_err();
     assert_eq!(
         error.to_string(),
         "net.graphml: link 0, between `0` and `1`, has a rate of zero bits per second; a rate must be positive; \
@@ -225,8 +196,7 @@ fn impossible_options_are_refused_where_they_matter() {
 
 #[test]
 fn impossible_values_are_refused_where_they_stand() {
-    let node_of =
-        |latitude: &str, longitude: &str| node("0", &[("d29", latitude), ("d32", longitude)]);
+    let node_of = |latitude: &str, longitude: &str| node("0", &[("d29", latitude), ("d32", longitude)]);
     let edge_of = |data: &[(&str, &str)]| node("0", &[]) + &node("1", &[]) + &edge("0", "1", data);
     for (graph, message, line, column) in [
         (node_of("200", "0"), "there is no place at latitude 200.0, longitude 0.0", 14, 14),
@@ -237,30 +207,16 @@ fn impossible_values_are_refused_where_they_stand() {
         (node("0", &[("d29", "1")]), "a node has one coordinate of two", 14, 14),
         (node("0", &[("d29", "1"), ("d29", "1")]), "Latitude is given a second time", 14, 38),
         (node("0", &[("d30", "maybe")]), "hyperedge is `maybe`, which is neither 0 nor 1", 14, 14),
-        (
-            node("0", &[("x9", "1")]),
-            "<data> has the key `x9`, which no <key> before it declares",
-            14,
-            14,
-        ),
+        (node("0", &[("x9", "1")]), "<data> has the key `x9`, which no <key> before it declares", 14, 14),
         (edge_of(&[("d37", "-1")]), "a link cannot have a speed of -1.0 bits per second", 16, 29),
         (edge_of(&[("d37", "0.0")]), "a link cannot have a speed of 0.0 bits per second", 16, 29),
         (edge_of(&[("d37", "1e19")]), "a link cannot have a speed of 1e19 bits per second", 16, 29),
         (edge_of(&[("d39", "fast")]), "LinkSpeed is `fast`, which is not a number", 16, 29),
         (edge_of(&[("d39", "10")]), "LinkSpeed is given without LinkSpeedUnits", 16, 29),
-        (
-            edge_of(&[("d39", "10"), ("d38", "X")]),
-            "LinkSpeedUnits is `X`, which is no unit",
-            16,
-            54,
-        ),
+        (edge_of(&[("d39", "10"), ("d38", "X")]), "LinkSpeedUnits is `X`, which is no unit", 16, 54),
     ] {
         let error = refused(&graph);
-        assert_eq!(
-            (error.message.as_str(), error.line, error.column),
-            (message, line, column),
-            "{graph}"
-        );
+        assert_eq!((error.message.as_str(), error.line, error.column), (message, line, column), "{graph}");
         assert_eq!(error.file, "net.graphml");
         assert!(!error.help.is_empty());
     }
@@ -272,12 +228,7 @@ fn graphs_that_are_no_networks_are_refused_where_they_go_wrong() {
     for (graph, message, line, column) in [
         (String::new(), "the graph has no nodes", 12, 3),
         (node("0", &[]) + &node("0", &[]), "the node `0` is declared a second time", 15, 1),
-        (
-            two.clone() + &edge("0", "7", &[]),
-            "an edge ends at `7`, which is no node of the graph",
-            16,
-            1,
-        ),
+        (two.clone() + &edge("0", "7", &[]), "an edge ends at `7`, which is no node of the graph", 16, 1),
         (two.clone() + "<edge source=\"0\"/>", "<edge> has no target", 16, 1),
         (two.clone() + "<node/>", "<node> has no id", 16, 1),
         (
@@ -287,19 +238,10 @@ fn graphs_that_are_no_networks_are_refused_where_they_go_wrong() {
             1,
         ),
         (two.clone() + "<hyperedge/>", "<hyperedge> joins any number of nodes, a link two", 16, 1),
-        (
-            "<node id='0'><graph/></node>".to_owned(),
-            "a graph lies inside a node or an edge",
-            14,
-            14,
-        ),
+        ("<node id='0'><graph/></node>".to_owned(), "a graph lies inside a node or an edge", 14, 14),
         (two + "</graph><graph>", "the file has a second <graph>", 16, 9),
     ] {
         let error = refused(&graph);
-        assert_eq!(
-            (error.message.as_str(), error.line, error.column),
-            (message, line, column),
-            "{graph}"
-        );
+        assert_eq!((error.message.as_str(), error.line, error.column), (message, line, column), "{graph}");
     }
 }

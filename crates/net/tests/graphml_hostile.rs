@@ -1,8 +1,6 @@
 //! Files that are not GraphML, or are made to do harm, are refused with a place and within bounds.
 
-use parades_net::graphml::{
-    DEPTH_MAX, FILE_BYTES_MAX, Options, ReadError, TOKEN_BYTES_MAX, parse, read,
-};
+use parades_net::graphml::{DEPTH_MAX, FILE_BYTES_MAX, Options, ReadError, TOKEN_BYTES_MAX, parse, read};
 use std::path::Path;
 
 fn refused(bytes: impl AsRef<[u8]>) -> ReadError {
@@ -26,10 +24,7 @@ fn what_is_not_graphml_is_refused() {
         ("<graphml/>\n<graphml/>", "2:1: a second root element follows the first"),
         ("<graphml>\n <graph>\n", "2:2: the file ends before `<graph>` is closed"),
         ("<graphml><node id='a'/></graphml>", "1:10: <node> lies outside <graph>"),
-        (
-            "<graphml><key id='a'/>\n<key id='a'/></graphml>",
-            "2:1: the key `a` is declared a second time",
-        ),
+        ("<graphml><key id='a'/>\n<key id='a'/></graphml>", "2:1: the key `a` is declared a second time"),
         ("<graphml><graph edgedefault='both'/></graphml>", "1:10: edgedefault is `both`"),
         ("<graphml>é&nbsp;</graphml>", "1:11: the entity `nbsp` is not one of XML's own"),
     ] {
@@ -80,10 +75,7 @@ fn entity_bombs_are_not_expanded() {
     // A document type that only names a definition elsewhere is harmless: nothing is fetched.
     let plain = "<!DOCTYPE graphml SYSTEM 'http://graphml.graphdrawing.org/dtds/graphml.dtd'><graphml><graph><node id='a'/></graph></graphml>";
     assert!(parse("x", plain.as_bytes(), &Options::default()).is_ok());
-    assert_eq!(
-        sentence(plain.replace("'a'", "'&a29;'")).split(": ").nth(1),
-        Some("this is not well-formed XML")
-    );
+    assert_eq!(sentence(plain.replace("'a'", "'&a29;'")).split(": ").nth(1), Some("this is not well-formed XML"));
 }
 
 #[test]
@@ -98,24 +90,15 @@ fn deep_nesting_is_refused_at_the_bound() {
     };
     assert!(parse("x", nested(DEPTH_MAX).as_bytes(), &Options::default()).is_ok());
     assert_eq!(refused(nested(DEPTH_MAX + 1)).message, "elements nest more than 64 deep");
-    assert_eq!(
-        refused("<graphml>".to_owned() + &"<x>".repeat(1_000_000)).message,
-        "elements nest more than 64 deep"
-    );
+    assert_eq!(refused("<graphml>".to_owned() + &"<x>".repeat(1_000_000)).message, "elements nest more than 64 deep");
 }
 
 #[test]
 fn gigantic_tokens_are_refused() {
     let long = "z".repeat(TOKEN_BYTES_MAX);
     let token = "one tag or text is longer than 64 KiB";
-    assert_eq!(
-        sentence(format!("<graphml>\n<graph><node id='{long}'/></graph></graphml>")),
-        format!("2:8: {token}")
-    );
-    assert_eq!(
-        sentence(format!("<graphml>\n<desc>{long}z</desc></graphml>")),
-        format!("2:7: {token}")
-    );
+    assert_eq!(sentence(format!("<graphml>\n<graph><node id='{long}'/></graph></graphml>")), format!("2:8: {token}"));
+    assert_eq!(sentence(format!("<graphml>\n<desc>{long}z</desc></graphml>")), format!("2:7: {token}"));
     assert_eq!(
         sentence(format!("<graphml><{long}")),
         "1:10: this is not well-formed XML: syntax error: tag not closed: `>` not found before end of input"
@@ -139,19 +122,13 @@ fn words_from_the_file_cannot_garble_the_message() {
         "<graphml><graph><node id='&#27;[31m{}'/><node id='&#27;[31m{0}'/></graph></graphml>",
         "y".repeat(99)
     ));
-    assert_eq!(
-        error.message,
-        format!("the node `\\u{{1b}}[31m{}…` is declared a second time", "y".repeat(55))
-    );
+    assert_eq!(error.message, format!("the node `\\u{{1b}}[31m{}…` is declared a second time", "y".repeat(55)));
 }
 
 #[test]
 fn many_keys_are_refused() {
     let keys: String = (0..2000).map(|i| format!("<key id='{i}'/>")).collect();
-    assert_eq!(
-        refused(format!("<graphml>{keys}</graphml>")).message,
-        "the file has more than 1024 keys"
-    );
+    assert_eq!(refused(format!("<graphml>{keys}</graphml>")).message, "the file has more than 1024 keys");
 }
 
 #[test]

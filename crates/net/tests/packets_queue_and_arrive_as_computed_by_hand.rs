@@ -144,7 +144,8 @@ fn two_flows_share_a_bottleneck_in_the_order_of_arrival() {
 #[test]
 fn what_is_under_way_at_the_end_is_in_flight() {
     // Sent at 0, 2, 4 and 6 ms; each takes 6 ms. At 7 ms one has arrived (at 6), three have not.
-    let network = Network::new(topology(2, vec![link(0, 1, RATE, 5)]), vec![flow(0, 1, 0, 4, 2000)], Settings::default());
+    let network =
+        Network::new(topology(2, vec![link(0, 1, RATE, 5)]), vec![flow(0, 1, 0, 4, 2000)], Settings::default());
     let outcome = run(&network.expect("a network"), 0.007);
     assert_eq!((count(&outcome, "packets_delivered"), count(&outcome, "packets_in_flight")), (1, 3));
     assert_eq!(cell(&outcome, 0, "packets_in_flight"), 3);
@@ -200,11 +201,8 @@ fn senseless_flows_are_refused_with_a_sentence() {
         refuse(Flow { sizes: Sizes::Constant(70_000), ..good.clone() }),
         "flow 0 has packets of 70000 bytes; give them between 1 and 65507"
     );
-    let on_off = Pattern::OnOff {
-        rate_bps: 8,
-        on: Period::Constant(Delay::from_ps(1)),
-        off: Period::Constant(Delay::ZERO),
-    };
+    let on_off =
+        Pattern::OnOff { rate_bps: 8, on: Period::Constant(Delay::from_ps(1)), off: Period::Constant(Delay::ZERO) };
     for (wrong, says) in [
         (Flow { sizes: Sizes::Mix(vec![(100, 0)]), ..good.clone() }, "no packet size"),
         (Flow { limit: Limit::Bytes(0), ..good.clone() }, "no bytes to send"),

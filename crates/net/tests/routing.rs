@@ -10,8 +10,7 @@ type Distances = Vec<Vec<Option<(u64, u32)>>>;
 
 fn network(nodes: u32, links: &[(u32, u32, u64)]) -> Topology {
     let names: Vec<String> = (0..nodes).map(|node| format!("n{node}")).collect();
-    let link =
-        |&(a, b, us)| Link { a: NodeId(a), b: NodeId(b), rate_bps: 1, delay: Delay::from_us(us) };
+    let link = |&(a, b, us)| Link { a: NodeId(a), b: NodeId(b), rate_bps: 1, delay: Delay::from_us(us) };
     Topology::new(&names, links.iter().map(link).collect()).expect("the links are possible")
 }
 
@@ -26,16 +25,11 @@ fn cost(topology: &Topology, link: parades_net::topology::LinkId, metric: Metric
 fn all_distances(topology: &Topology, metric: Metric) -> Distances {
     let nodes = topology.nodes();
     let mut distances: Distances = vec![vec![None; nodes]; nodes];
-    let lower = |slot: &mut Option<(u64, u32)>, to: (u64, u32)| {
-        *slot = Some(slot.map_or(to, |old| old.min(to)))
-    };
+    let lower = |slot: &mut Option<(u64, u32)>, to: (u64, u32)| *slot = Some(slot.map_or(to, |old| old.min(to)));
     for node in topology.node_ids() {
         lower(&mut distances[node.index()][node.index()], (0, 0));
         for i in topology.interfaces(node) {
-            lower(
-                &mut distances[node.index()][i.neighbour.index()],
-                (cost(topology, i.link, metric), 1),
-            );
+            lower(&mut distances[node.index()][i.neighbour.index()], (cost(topology, i.link, metric), 1));
         }
     }
     for via in 0..nodes {
@@ -51,13 +45,7 @@ fn all_distances(topology: &Topology, metric: Metric) -> Distances {
 }
 
 /// The path of the definition, by the table of all distances.
-fn expected(
-    topology: &Topology,
-    distances: &Distances,
-    metric: Metric,
-    from: NodeId,
-    to: NodeId,
-) -> Option<Vec<u32>> {
+fn expected(topology: &Topology, distances: &Distances, metric: Metric, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
     let left = |node: NodeId| distances[node.index()][to.index()];
     left(from)?;
     let (mut at, mut route) = (from, Vec::new());
@@ -76,15 +64,10 @@ fn expected(
 /// Links with few different delays, zero among them, so that ties abound; and few enough that leaves and parts do too.
 fn networks() -> impl Strategy<Value = Topology> {
     (2_u32..12).prop_flat_map(|nodes| {
-        proptest::collection::vec((0..nodes, 0..nodes - 1, 0_u64..3), 0..24).prop_map(
-            move |links| {
-                let links: Vec<_> = links
-                    .into_iter()
-                    .map(|(a, b, us)| (a, if b >= a { b + 1 } else { b }, us))
-                    .collect();
-                network(nodes, &links)
-            },
-        )
+        proptest::collection::vec((0..nodes, 0..nodes - 1, 0_u64..3), 0..24).prop_map(move |links| {
+            let links: Vec<_> = links.into_iter().map(|(a, b, us)| (a, if b >= a { b + 1 } else { b }, us)).collect();
+            network(nodes, &links)
+        })
     })
 }
 
@@ -141,15 +124,11 @@ proptest! {
 fn leaves_reach_their_neighbour_each_other_and_all_the_rest() {
     // Leaves 0 and 4 at node 2, leaf 5 at node 3; 2 and 3 joined twice; 6 and 7 have only each other.
     let topology = network(8, &[(0, 2, 1), (2, 3, 1), (3, 2, 1), (4, 2, 1), (3, 5, 1), (6, 7, 1)]);
-    let flows = [(0, 2), (0, 4), (0, 5), (5, 0), (2, 4), (6, 7), (7, 7), (3, 3)]
-        .map(|(a, b)| (NodeId(a), NodeId(b)));
+    let flows = [(0, 2), (0, 4), (0, 5), (5, 0), (2, 4), (6, 7), (7, 7), (3, 3)].map(|(a, b)| (NodeId(a), NodeId(b)));
     for metric in [Metric::Hops, Metric::Delay] {
         let routes = Routes::for_flows(&topology, &flows, metric).unwrap();
         let all: Vec<&[u32]> = (0..flows.len()).map(|flow| routes.route(flow)).collect();
-        assert_eq!(
-            all,
-            [&[0_u32] as &[u32], &[0, 3], &[0, 1, 2], &[0, 0, 0], &[3], &[0], &[], &[]]
-        );
+        assert_eq!(all, [&[0_u32] as &[u32], &[0, 3], &[0, 1, 2], &[0, 0, 0], &[3], &[0], &[], &[]]);
     }
 }
 
@@ -160,14 +139,8 @@ fn a_flow_to_nowhere_names_itself() {
         let flows: Vec<_> = flows.iter().map(|&(a, b)| (NodeId(a), NodeId(b))).collect();
         Routes::for_flows(&topology, &flows, Metric::Delay).unwrap_err().to_string()
     };
-    assert_eq!(
-        refused(&[(0, 1), (9, 1)]),
-        "flow 1 has an end at node 9, but the nodes are numbered from 0 to 2"
-    );
-    assert_eq!(
-        refused(&[(0, 1), (1, 0), (1, 2)]),
-        "there is no path from `n1` to `n2`, the ends of flow 2"
-    );
+    assert_eq!(refused(&[(0, 1), (9, 1)]), "flow 1 has an end at node 9, but the nodes are numbered from 0 to 2");
+    assert_eq!(refused(&[(0, 1), (1, 0), (1, 2)]), "there is no path from `n1` to `n2`, the ends of flow 2");
 }
 
 /// A hundred campuses of 538 nodes, as in the networks that source routes were first measured on: 30 routers, 4 servers and 504 hosts each,
@@ -177,9 +150,9 @@ fn the_routes_of_a_hundred_campuses_take_a_few_megabytes() {
     const CAMPUS: u32 = 538;
     let mut links = Vec::new();
     for base in (0..100).map(|campus| campus * CAMPUS) {
-        links.extend((0..30).flat_map(|i| {
-            [(base + i, base + (i + 1) % 30, 1000), (base + i, base + (i + 7) % 30, 1000)]
-        }));
+        links.extend(
+            (0..30).flat_map(|i| [(base + i, base + (i + 1) % 30, 1000), (base + i, base + (i + 7) % 30, 1000)]),
+        );
         links.extend((30..34).map(|server| (base + server, base + server % 2, 10)));
         links.extend((34..CAMPUS).map(|host| (base + host, base + 5 + host % 12, 10)));
         links.push((base, (base + CAMPUS) % (100 * CAMPUS), 200_000));
@@ -195,10 +168,7 @@ fn the_routes_of_a_hundred_campuses_take_a_few_megabytes() {
     let routes = Routes::for_flows(&topology, &flows, Metric::Delay).unwrap();
     assert!(routes.bytes() < 12_000_000, "the routes take {} bytes", routes.bytes());
     for (flow, &(from, to)) in flows.iter().enumerate().step_by(97) {
-        assert_eq!(
-            topology.follow(from, routes.route(flow)).last().map(|interface| interface.neighbour),
-            Some(to)
-        );
+        assert_eq!(topology.follow(from, routes.route(flow)).last().map(|interface| interface.neighbour), Some(to));
         assert_eq!(
             routes.delay(&topology, flow, from),
             routes.delay(&topology, flow ^ 1, to),

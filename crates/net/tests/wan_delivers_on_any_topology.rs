@@ -25,7 +25,15 @@ fn the_most_loaded_link_is_offered_the_load() {
     for arrivals in [Arrivals::Constant, Arrivals::Poisson, on_off] {
         for weights in [Weights::Rate, Weights::Degree, Weights::Equal] {
             let queue = QueueLimit::Packets(100_000);
-            let parameters = Parameters { load: 0.6, flows: 300, packets_per_s: 1e9, arrivals, weights, queue, ..Parameters::default() };
+            let parameters = Parameters {
+                load: 0.6,
+                flows: 300,
+                packets_per_s: 1e9,
+                arrivals,
+                weights,
+                queue,
+                ..Parameters::default()
+            };
             let wan = parameters.build(backbone(), 7).expect("a network");
             let outcome = run(&wan, 3.0);
             let busy = value(&outcome, "utilisation_max");
@@ -64,8 +72,9 @@ fn the_seed_alone_decides_who_sends_to_whom() {
 #[test]
 fn a_run_can_be_undone_and_redone() {
     let parameters = Parameters {
-        load: 1.2,
+        load: 2.0,
         flows: 100,
+        packets_per_s: 1e6,
         arrivals: Arrivals::OnOff(Delay::from_ms(5)),
         queue: QueueLimit::Bytes(8000),
         ..Parameters::default()
@@ -114,7 +123,8 @@ fn impossible_parameters_are_refused() {
 #[ignore = "needs a folder of GraphML files; run by hand"]
 fn every_file_of_a_folder_delivers() {
     let folder = std::env::var("TOPOLOGIES").expect("TOPOLOGIES names a folder of GraphML files");
-    let mut files: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "graphml"));
     files.sort();
     let options = graphml::Options { rate_bps: 100_000_000, ..graphml::Options::default() };
@@ -133,11 +143,23 @@ fn every_file_of_a_folder_delivers() {
                 let outcome = run(&wan, 1.0);
                 events_max = events_max.max(outcome.events);
                 let packets = count(&outcome, "packets_delivered");
-                if packets == 0 { silent += 1 } else { delivered += 1 }
-                println!("{name}: load {:.3}, {} events, {packets} packets delivered, {} dropped", wan.load, outcome.events, count(&outcome, "packets_dropped"));
+                if packets == 0 {
+                    silent += 1
+                } else {
+                    delivered += 1
+                }
+                println!(
+                    "{name}: load {:.3}, {} events, {packets} packets delivered, {} dropped",
+                    wan.load,
+                    outcome.events,
+                    count(&outcome, "packets_dropped")
+                );
             }
         }
     }
-    println!("{} files: {delivered} delivered, {silent} did not, {refused} refused; at most {events_max} events", files.len());
+    println!(
+        "{} files: {delivered} delivered, {silent} did not, {refused} refused; at most {events_max} events",
+        files.len()
+    );
     assert!(silent == 0 && delivered > 0);
 }

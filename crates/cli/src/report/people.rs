@@ -8,6 +8,10 @@ use std::fmt::Write;
 
 /// Rows of a table metric that are shown; the JSON and the files have all.
 const ROWS_SHOWN: usize = 10;
+/// Columns of text that a table metric may take.
+const WIDTH: usize = 118;
+/// What stands between two cells.
+const CELL_PADDING: usize = 3;
 
 /// All of a run's results.
 pub(crate) fn for_people(done: &Done) -> String {
@@ -97,20 +101,37 @@ fn show(unit: Unit, cell: &Cell) -> String {
     }
 }
 
-/// The first rows of a table.
+/// The first rows of a table, and as many of its columns as fit.
 fn draw_table(text: &mut String, name: &str, value: &Table) {
     let rows = value.rows();
     if rows.is_empty() {
         return;
     }
+    let shown = &rows[..rows.len().min(ROWS_SHOWN)];
+    let cells = |row: &[Cell]| row.iter().zip(value.columns()).map(|(cell, column)| show(column.unit, cell)).collect();
+    let body: Vec<Vec<String>> = shown.iter().map(|row| cells(row)).collect();
     let headings: Vec<String> = value.columns().iter().map(|column| column.name.replace('_', " ")).collect();
-    let mut drawn = table(&headings.iter().map(String::as_str).collect::<Vec<_>>());
-    for row in rows.iter().take(ROWS_SHOWN) {
-        drawn.add_row(row.iter().zip(value.columns()).map(|(cell, column)| show(column.unit, cell)));
-    }
+    let width = |index: usize| {
+        let cells = body.iter().map(|row| row[index].chars().count());
+        cells.chain([headings[index].chars().count()]).max().unwrap_or(0) + CELL_PADDING
+    };
+    let mut room = WIDTH;
+    let fits = |index: &usize| {
+        let fits = width(*index) <= room;
+        room = room.saturating_sub(width(*index));
+        fits
+    };
+    let columns = (0..headings.len()).take_while(fits).count().max(1);
+    let mut drawn = table(&headings[..columns].iter().map(String::as_str).collect::<Vec<_>>());
+    body.iter().for_each(|row| {
+        drawn.add_row(&row[..columns]);
+    });
     let _ = writeln!(text, "\n{}\n{drawn}", name.replace('_', " "));
-    if rows.len() > ROWS_SHOWN {
-        let _ = writeln!(text, "… {} more: `--json` and `--out` have them all", group((rows.len() - ROWS_SHOWN) as u128));
+    let more = [(rows.len() - shown.len(), "rows"), (headings.len() - columns, "columns")];
+    let more: Vec<String> =
+        more.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} more {what}", group(*n as u128))).collect();
+    if !more.is_empty() {
+        let _ = writeln!(text, "{}: in `--json` and `--out`", more.join(", "));
     }
 }
 

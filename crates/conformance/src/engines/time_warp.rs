@@ -53,10 +53,10 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<
         if run.rng.chance(0.2) {
             let gvt = run.gvt();
             run.commit_before(gvt)?;
-            if run.committed >= Instant::at(run.ledger.horizon()) {
-                if let Some(end) = run.cut()? {
-                    return run.conclude(end);
-                }
+            if run.committed >= Instant::at(run.ledger.horizon())
+                && let Some(end) = run.cut()?
+            {
+                return run.conclude(end);
             }
         }
     }
@@ -74,14 +74,17 @@ struct Executed<M: Restorable> {
     leftover: Leftover<M>,
 }
 
+/// The events to execute, in order, and their incarnations.
+type Pending<P> = BTreeMap<Place, (Event<P>, u64)>;
+
 struct TimeWarp<'a, M: Restorable> {
     ledger: Ledger<'a, M>,
     lps: Vec<Lp<M::State>>,
     /// The partition of each LP.
     home: Vec<usize>,
     history: Vec<VecDeque<Executed<M>>>,
-    /// By partition: the events to execute, and their incarnations.
-    pending: Vec<BTreeMap<Place, (Event<M::Message>, u64)>>,
+    /// By partition.
+    pending: Vec<Pending<M::Message>>,
     transport: Box<dyn Transport<M::Message>>,
     effects: Effects<M>,
     incarnations: u64,

@@ -63,3 +63,38 @@ impl Metrics {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Column, Unit};
+    use super::*;
+
+    #[test]
+    fn sums_of_workers_merge_in_any_order() {
+        let mut declared = Metrics::new();
+        let table = declared.table("flows", vec![Column::new("flow", Unit::Count)]);
+        let parts: [&[(u64, &[u64])]; 3] = [&[(1, &[1, 2]), (9, &[4])], &[(1, &[10])], &[(9, &[0, 0, 7]), (2, &[])]];
+        let worker = |adds: &[(u64, &[u64])]| {
+            let mut metrics = declared.clone();
+            adds.iter().for_each(|(key, amounts)| metrics.add_to_sums(table, *key, amounts));
+            metrics
+        };
+        let expected: BTreeMap<u64, Box<[u64]>> =
+            [(1, vec![11, 2]), (2, vec![]), (9, vec![4, 0, 7])].map(|(key, sums)| (key, sums.into())).into();
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let mut all = declared.clone();
+            order.into_iter().for_each(|part| all.merge(worker(parts[part])));
+            assert_eq!(all.take_sums(table), expected);
+            assert!(all.take_sums(table).is_empty());
+        }
+    }
+
+    #[test]
+    fn only_tables_keep_sums() {
+        let mut metrics = Metrics::new();
+        let counter = metrics.counter("packets", Unit::Count);
+        metrics.add_to_sums(counter, 7, &[1]);
+        assert!(metrics.check().is_err_and(|why| why.contains("sums for the key 7")));
+        assert!(metrics.take_sums(counter).is_empty());
+    }
+}

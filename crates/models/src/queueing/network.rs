@@ -9,6 +9,8 @@ pub type Invalid = (&'static str, String);
 
 /// The greatest rate, in customers a second: a mean of 100 ps, below which the rounding to whole picoseconds would be felt.
 const RATE_MAX: f64 = 1e10;
+/// The least probability of leaving in generated networks: with it customers make a thousand visits on average.
+const LEAVE_MIN: f64 = 0.001;
 /// How far probabilities may miss 1 in sum, so that thirds can be written as 0.333333333.
 const SUM_TOLERANCE: f64 = 1e-8;
 
@@ -98,7 +100,7 @@ impl Network {
     pub fn mm1(utilisation: f64, service_rate: f64) -> Result<Network, Invalid> {
         check_utilisation(utilisation)?;
         check_rate("service_rate", "the service rate", service_rate)?;
-        Network::new(vec![utilisation * service_rate], vec![service_rate], vec![Vec::new()])
+        Network::new(vec![utilisation * service_rate], vec![service_rate], vec![Vec::new()]).map_err(of_one_rate)
     }
 
     /// A network of any shape: for each station the rate of arrivals from outside, the rate of service, and the probabilities with which
@@ -128,7 +130,8 @@ impl Network {
         if let Some((i, row)) = routing.iter().enumerate().find(|(_, row)| row.len() != n) {
             return Err(("routing", format!("station {i} has {} probabilities for {n} stations", row.len())));
         }
-        let sparse = |row: &Vec<f64>| (0..).zip(row.iter().copied()).filter(|(_, p)| p.abs() > 0.0 || p.is_nan()).collect();
+        let sparse =
+            |row: &Vec<f64>| (0..).zip(row.iter().copied()).filter(|(_, p)| p.abs() > 0.0 || p.is_nan()).collect();
         Network::new(arrival_rates.to_vec(), service_rates.to_vec(), routing.iter().map(sparse).collect())
     }
 
@@ -151,7 +154,7 @@ impl Network {
         let services = [service_rate].into_iter().chain(rates).collect();
         let out = (1..).zip(DEVICES).map(|(device, (share, _))| (device, share)).collect();
         let routes = [out].into_iter().chain(DEVICES.map(|_| vec![(0, 1.0)])).collect();
-        Network::new(arrivals, services, routes)
+        Network::new(arrivals, services, routes).map_err(of_one_rate)
     }
 
     /// A network of many stations, for measuring engines.
@@ -177,8 +180,10 @@ impl Network {
         }
         check_utilisation(utilisation)?;
         check_rate("service_rate", "the service rate", service_rate)?;
-        if !(leave > 0.0 && leave <= 1.0) {
-            return Err(("leave", format!("the probability of leaving must be above 0 and at most 1, not {leave}")));
+        if !(LEAVE_MIN..=1.0).contains(&leave) {
+            let sentence =
+                format!("the probability of leaving must be at least {LEAVE_MIN} and at most 1, not {leave}");
+            return Err(("leave", sentence));
         }
         let mut rng = Rng::shared(seed, 0);
         let stay = 1.0 - leave;
@@ -191,7 +196,8 @@ impl Network {
         // A customer makes 1 / leave visits, so these arrivals keep the average station as busy as is wanted.
         let arrivals = vec![utilisation * service_rate * leave; stations as usize];
         let throughput = traffic::solve(&arrivals, &routes)?;
-        Network::new(arrivals, throughput.iter().map(|rate| rate / utilisation).collect(), routes)
+        let services = throughput.iter().map(|rate| rate / utilisation).collect();
+        Network::new(arrivals, services, routes).map_err(of_one_rate)
     }
 
     /// Checks the parameters and solves the traffic equations.
@@ -201,17 +207,24 @@ impl Network {
             check_routes(i, routes)?;
         }
         if let Some(i) = without_exit(&routes) {
-            return Err(("routing", format!("customers at station {i} can never leave: give a way out a positive probability")));
+            return Err((
+                "routing",
+                format!("customers at station {i} can never leave: give a way out a positive probability"),
+            ));
         }
         let throughput = traffic::solve(&arrivals, &routes)?;
-        let station =
-            |((&arrival_rate, service_rate), throughput)| Station { arrival_rate, service_rate, throughput };
+        let station = |((&arrival_rate, service_rate), throughput)| Station { arrival_rate, service_rate, throughput };
         let stations: Vec<Station> = arrivals.iter().zip(services).zip(throughput).map(station).collect();
         match stations.iter().position(|station| station.utilisation() >= 1.0) {
             None => Ok(Network { stations, routes }),
             Some(i) => {
                 let Station { throughput, service_rate, .. } = stations[i];
-                Err(("service_rates", format!("{throughput} customers a second come to station {i}, which can serve {service_rate}: serve more")))
+                Err((
+                    "service_rates",
+                    format!(
+                        "{throughput} customers a second come to station {i}, which can serve {service_rate}: serve more"
+                    ),
+                ))
             }
         }
     }
@@ -285,6 +298,11 @@ fn other(id: u32, stations: u32, rng: &mut Rng) -> u32 {
     ring(id, step, stations)
 }
 
+/// What is wrong with rates that were all computed from one.
+fn of_one_rate((_, sentence): Invalid) -> Invalid {
+    ("service_rate", sentence)
+}
+
 fn check_utilisation(utilisation: f64) -> Result<(), Invalid> {
     if utilisation > 0.0 && utilisation < 1.0 {
         return Ok(());
@@ -318,11 +336,17 @@ fn check_rates(arrivals: &[f64], services: &[f64]) -> Result<(), Invalid> {
 /// Checks the probabilities of a station; such as miss 1 by rounding alone are stretched to it.
 fn check_routes(station: usize, routes: &mut [(u32, f64)]) -> Result<(), Invalid> {
     if let Some((to, p)) = routes.iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
-        return Err(("routing", format!("the probability from station {station} to {to} must be between 0 and 1, not {p}")));
+        return Err((
+            "routing",
+            format!("the probability from station {station} to {to} must be between 0 and 1, not {p}"),
+        ));
     }
     let sum: f64 = routes.iter().map(|(_, p)| p).sum();
     if sum > 1.0 + SUM_TOLERANCE {
-        return Err(("routing", format!("the probabilities of station {station} are {sum} in sum: make them at most 1")));
+        return Err((
+            "routing",
+            format!("the probabilities of station {station} are {sum} in sum: make them at most 1"),
+        ));
     }
     if sum > 1.0 - SUM_TOLERANCE {
         routes.iter_mut().for_each(|(_, p)| *p /= sum);

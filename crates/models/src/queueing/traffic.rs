@@ -8,8 +8,8 @@ use super::network::Invalid;
 const DENSE_MAX: usize = 300;
 /// The relative change of the sum of throughputs at which the iteration has converged.
 const CONVERGED: f64 = 1e-13;
-/// Steps of the iteration before it is given up: customers would make some ten thousand moves each.
-const STEPS_MAX: usize = 300_000;
+/// Steps of the iteration before it is given up: customers would make more than a thousand moves each.
+const STEPS_MAX: usize = 40_000;
 
 /// The throughput of each station, from the arrivals from outside and the routes (station, probability) of each.
 ///

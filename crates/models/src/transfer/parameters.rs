@@ -108,7 +108,8 @@ impl Parameters {
         }
         let segment_time = Delay::serialisation(u64::from(self.segment_bytes.max(self.ack_bytes)), self.rate);
         if segment_time > SPAN_MAX {
-            let sentence = format!("at {} bit/s a message takes {segment_time} to leave: at most {SPAN_MAX}", self.rate);
+            let sentence =
+                format!("at {} bit/s a message takes {segment_time} to leave: at most {SPAN_MAX}", self.rate);
             return Err(("rate", sentence));
         }
         Ok(())

@@ -67,7 +67,9 @@ pub(super) fn conclude(model: &Transfer, end: Time, metrics: &mut Metrics) -> Re
     ] {
         let [sent, arrived, lost, in_flight] = counts(metrics, ids);
         if sent != arrived + lost + in_flight {
-            return Err(format!("{sent} {what} were sent, but {arrived} arrived, {lost} were lost and {in_flight} are in flight"));
+            return Err(format!(
+                "{sent} {what} were sent, but {arrived} arrived, {lost} were lost and {in_flight} are in flight"
+            ));
         }
     }
     let ids = [Ids::SEGMENTS_ARRIVED, Ids::DELIVERED, Ids::REPEATED, Ids::BUFFERED];

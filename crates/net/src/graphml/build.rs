@@ -12,21 +12,10 @@ pub(super) fn build(mut document: Document, options: &Options) -> Result<Network
     let names = names(&document.nodes);
     let mut notes = Notes { names: &names, said: Vec::new() };
     let nodes_with = |wanted: fn(&Node) -> bool| {
-        document
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(move |(_, node)| wanted(node))
-            .map(|(index, _)| index)
+        document.nodes.iter().enumerate().filter(move |(_, node)| wanted(node)).map(|(index, _)| index)
     };
-    notes.nodes(
-        "nodes that stand for a link of several ends (hyperedge), kept",
-        nodes_with(|node| node.hyperedge),
-    );
-    notes.nodes(
-        "nodes outside the network itself (Internal is 0), kept",
-        nodes_with(|node| node.external),
-    );
+    notes.nodes("nodes that stand for a link of several ends (hyperedge), kept", nodes_with(|node| node.hyperedge));
+    notes.nodes("nodes outside the network itself (Internal is 0), kept", nodes_with(|node| node.external));
     let loops = document.edges.iter().filter(|edge| edge.source == edge.target);
     notes.nodes("edges from a node to itself, dropped", loops.map(|edge| edge.source as usize));
     document.edges.retain(|edge| edge.source != edge.target);
@@ -35,10 +24,7 @@ pub(super) fn build(mut document: Document, options: &Options) -> Result<Network
     let links = links(&document.edges, &positions, options, &mut notes);
     let notes = notes.said;
     let topology = Topology::new(&names, links).map_err(|why| {
-        Fault::general(
-            why.to_string(),
-            "correct the default rate, the default delay or the least delay",
-        )
+        Fault::general(why.to_string(), "correct the default rate, the default delay or the least delay")
     })?;
     if let (Some((_, outside, _)), Err(why)) = (topology.first_pair_apart(), topology.connected()) {
         let offset = document.nodes[outside.index()].offset;
@@ -63,8 +49,7 @@ impl Notes<'_> {
         if nodes.is_empty() {
             return;
         }
-        let shown: Vec<String> =
-            nodes.iter().take(SHOWN_MAX).map(|&node| quote(&self.names[node])).collect();
+        let shown: Vec<String> = nodes.iter().take(SHOWN_MAX).map(|&node| quote(&self.names[node])).collect();
         let more = match nodes.len().saturating_sub(SHOWN_MAX) {
             0 => String::new(),
             rest => format!(" and {rest} more"),
@@ -106,20 +91,12 @@ fn positions(document: &Document, notes: &mut Notes<'_>) -> Vec<Option<Position>
     let guessed = nodes.clone().filter(|&node| given[node].is_none() && positions[node].is_some());
     notes.nodes("nodes without coordinates, placed in the middle of their neighbours", guessed);
     let unknown = nodes.filter(|&node| positions[node].is_none());
-    notes.nodes(
-        "nodes without coordinates that no neighbour places, whose links have the default delay",
-        unknown,
-    );
+    notes.nodes("nodes without coordinates that no neighbour places, whose links have the default delay", unknown);
     positions
 }
 
 /// The links, with notes on those whose rate or delay is not their own.
-fn links(
-    edges: &[Edge],
-    positions: &[Option<Position>],
-    options: &Options,
-    notes: &mut Notes<'_>,
-) -> Vec<Link> {
+fn links(edges: &[Edge], positions: &[Option<Position>], options: &Options, notes: &mut Notes<'_>) -> Vec<Link> {
     let (mut slow, mut short) = (0, 0);
     let mut links = Vec::with_capacity(edges.len());
     for edge in edges {
@@ -136,14 +113,14 @@ fn links(
         links.push(Link { a: NodeId(edge.source), b: NodeId(edge.target), rate_bps, delay });
     }
     if slow > 0 {
-        notes.said.push(format!(
-            "{slow} of {} links without a speed, given {} bit/s",
-            links.len(),
-            options.rate_bps
-        ));
+        notes.said.push(format!("{slow} of {} links without a speed, given {} bit/s", links.len(), options.rate_bps));
     }
     if short > 0 {
-        notes.said.push(format!("{short} of {} links between places that (nearly) coincide, given the least delay of {}", links.len(), options.delay_min));
+        notes.said.push(format!(
+            "{short} of {} links between places that (nearly) coincide, given the least delay of {}",
+            links.len(),
+            options.delay_min
+        ));
     }
     links
 }

@@ -59,15 +59,10 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
     let mut pass = Pass { text, ..Pass::default() };
     loop {
         let offset = to_offset(xml.buffer_position());
-        let event =
-            xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
+        let event = xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
         if to_offset(xml.buffer_position()) - offset > TOKEN_BYTES_MAX {
             let message = format!("one tag or text is longer than {} KiB", TOKEN_BYTES_MAX >> 10);
-            return Err(Fault::new(
-                offset,
-                message,
-                "shorten it; no part of a network is that long",
-            ));
+            return Err(Fault::new(offset, message, "shorten it; no part of a network is that long"));
         }
         match event {
             Event::Start(tag) => pass.start(&tag, offset)?,
@@ -78,16 +73,13 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
             Event::End(_) => pass.end()?,
             Event::Text(text) => pass.text(&text.xml10_content(), offset)?,
             Event::CData(text) => pass.text(&text.xml10_content(), offset)?,
-            Event::GeneralRef(entity) => {
-                pass.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?
-            }
+            Event::GeneralRef(entity) => pass.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?,
             Event::DocType(declarations) if declarations.contains('[') => {
                 let message = "the document type declares entities or elements of its own, which are not expanded";
                 return Err(Fault::new(offset, message, "delete the <!DOCTYPE ...> declaration"));
             }
             Event::Decl(declaration) => {
-                let encoding =
-                    declaration.encoding().transpose().map_err(|why| malformed(offset, why))?;
+                let encoding = declaration.encoding().transpose().map_err(|why| malformed(offset, why))?;
                 check_encoding(encoding.as_deref(), text, offset)?;
             }
             Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
@@ -138,26 +130,14 @@ impl Pass<'_> {
             (Some(Element::Graph), "edge") => self.edge(tag, offset)?,
             (Some(Element::Graph), "hyperedge") => {
                 let help = "replace it by a node with an edge to each end";
-                return Err(Fault::new(
-                    offset,
-                    "<hyperedge> joins any number of nodes, a link two",
-                    help,
-                ));
+                return Err(Fault::new(offset, "<hyperedge> joins any number of nodes, a link two", help));
             }
             (Some(Element::Node | Element::Edge), "graph") => {
-                return Err(Fault::new(
-                    offset,
-                    "a graph lies inside a node or an edge",
-                    "flatten it into one graph",
-                ));
+                return Err(Fault::new(offset, "a graph lies inside a node or an edge", "flatten it into one graph"));
             }
             (Some(Element::Node | Element::Edge), "data") => self.data(tag, offset)?,
             (Some(Element::Graphml), misplaced @ ("node" | "edge")) => {
-                return Err(Fault::new(
-                    offset,
-                    format!("<{misplaced}> lies outside <graph>"),
-                    "move it inside",
-                ));
+                return Err(Fault::new(offset, format!("<{misplaced}> lies outside <graph>"), "move it inside"));
             }
             _ => Element::Other,
         };
@@ -188,8 +168,7 @@ impl Pass<'_> {
         let [id, domain, name] = attributes(tag, offset, ["id", "for", "attr.name"])?;
         let id = required(id, "key", "id", offset)?;
         // Without `for`, a key is for all; without a name (as yEd writes them), it is for another program.
-        let field =
-            Field::of_key(domain.as_deref().unwrap_or("all"), name.as_deref().unwrap_or_default());
+        let field = Field::of_key(domain.as_deref().unwrap_or("all"), name.as_deref().unwrap_or_default());
         if self.keys.len() == KEYS_MAX {
             return Err(Fault::new(
                 offset,
@@ -210,11 +189,7 @@ impl Pass<'_> {
 
     fn graph(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
         if self.graph.is_some() {
-            return Err(Fault::new(
-                offset,
-                "the file has a second <graph>",
-                "keep one graph in a file",
-            ));
+            return Err(Fault::new(offset, "the file has a second <graph>", "keep one graph in a file"));
         }
         self.graph = Some(offset);
         let [default] = attributes(tag, offset, ["edgedefault"])?;
@@ -246,11 +221,7 @@ impl Pass<'_> {
 
     fn edge(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
         if self.edges.len() == EDGES_MAX {
-            return Err(Fault::new(
-                offset,
-                format!("the file has more than {EDGES_MAX} edges"),
-                "split it",
-            ));
+            return Err(Fault::new(offset, format!("the file has more than {EDGES_MAX} edges"), "split it"));
         }
         let [source, target, directed] = attributes(tag, offset, ["source", "target", "directed"])?;
         let source = required(source, "edge", "source", offset)?;
@@ -260,11 +231,7 @@ impl Pass<'_> {
             Some("true") => true,
             Some("false") => false,
             Some(other) => {
-                return Err(Fault::new(
-                    offset,
-                    format!("directed is {}", quote(other)),
-                    "write `false`",
-                ));
+                return Err(Fault::new(offset, format!("directed is {}", quote(other)), "write `false`"));
             }
         };
         if directed {
@@ -273,11 +240,7 @@ impl Pass<'_> {
                 quote(&source),
                 quote(&target)
             );
-            return Err(Fault::new(
-                offset,
-                message,
-                "make the graph undirected, with one edge for each link",
-            ));
+            return Err(Fault::new(offset, message, "make the graph undirected, with one edge for each link"));
         }
         self.ends = (self.ids.number(&source, offset)?, self.ids.number(&target, offset)?);
         self.values.clear();
@@ -290,10 +253,7 @@ impl Pass<'_> {
         match self.keys.get(&key) {
             Some(&field) => Ok(Element::Data(field)),
             None => {
-                let message = format!(
-                    "<data> has the key {}, which no <key> before it declares",
-                    quote(&key)
-                );
+                let message = format!("<data> has the key {}, which no <key> before it declares", quote(&key));
                 Err(Fault::new(offset, message, "declare it at the top of the file"))
             }
         }
@@ -315,11 +275,7 @@ impl Pass<'_> {
                 self.value.push_str(letters);
                 if self.value.len() > TOKEN_BYTES_MAX {
                     let message = format!("one value is longer than {} KiB", TOKEN_BYTES_MAX >> 10);
-                    return Err(Fault::new(
-                        *start,
-                        message,
-                        "shorten it; no part of a network is that long",
-                    ));
+                    return Err(Fault::new(*start, message, "shorten it; no part of a network is that long"));
                 }
             }
             Some(_) => {}
@@ -367,26 +323,21 @@ impl Pass<'_> {
                 .next()
                 .unwrap_or_default();
             let message = format!("the file ends before {} is closed", quote(&format!("{tag}>")));
-            return Err(Fault::new(
-                offset,
-                message,
-                "compare the file with its source; it may be cut off",
-            ));
+            return Err(Fault::new(offset, message, "compare the file with its source; it may be cut off"));
         }
         if !self.root_seen {
             return Err(Fault::new(0, "the file has no <graphml> element", "give a GraphML file"));
         }
-        let graph = self.graph.ok_or_else(|| {
-            Fault::new(0, "the file has no <graph> element", "add one, with nodes and edges")
-        })?;
+        let graph = self
+            .graph
+            .ok_or_else(|| Fault::new(0, "the file has no <graph> element", "add one, with nodes and edges"))?;
         if self.nodes.is_empty() {
             return Err(Fault::new(graph, "the graph has no nodes", "add at least one <node>"));
         }
         // Edges may stand before their nodes, so ids are replaced by nodes only now.
         for edge in &mut self.edges {
             for end in [&mut edge.source, &mut edge.target] {
-                *end = self.ids.nodes[*end as usize]
-                    .ok_or_else(|| self.ids.unknown(*end, edge.offset))?;
+                *end = self.ids.nodes[*end as usize].ok_or_else(|| self.ids.unknown(*end, edge.offset))?;
             }
         }
         Ok(Document { nodes: self.nodes, edges: self.edges })

@@ -58,13 +58,7 @@ impl Fault {
                 (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
             }
         };
-        ReadError {
-            message: self.message,
-            file: file.to_owned(),
-            line,
-            column,
-            help: self.help.to_owned(),
-        }
+        ReadError { message: self.message, file: file.to_owned(), line, column, help: self.help.to_owned() }
     }
 }
 

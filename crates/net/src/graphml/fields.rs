@@ -67,11 +67,7 @@ impl Values {
     pub(super) fn set(&mut self, field: Field, text: &str, offset: usize) -> Result<(), Fault> {
         let slot = &mut self.0[field as usize];
         if slot.is_some() {
-            return Err(Fault::new(
-                offset,
-                format!("{} is given a second time", field.name()),
-                "keep one of the two",
-            ));
+            return Err(Fault::new(offset, format!("{} is given a second time", field.name()), "keep one of the two"));
         }
         *slot = Some(Value { text: text.trim().to_owned(), offset });
         Ok(())
@@ -139,18 +135,14 @@ impl Resolved<'_> {
     pub(super) fn position(&self) -> Result<Option<Position>, Fault> {
         match (self.number(Field::Latitude)?, self.number(Field::Longitude)?) {
             (None, None) => Ok(None),
-            (Some((latitude, offset)), Some((longitude, _))) => {
-                match Position::from_degrees(latitude, longitude) {
-                    Some(position) => Ok(Some(position)),
-                    None => Err(Fault::new(
-                        offset,
-                        format!(
-                            "there is no place at latitude {latitude:?}, longitude {longitude:?}"
-                        ),
-                        "a latitude lies in -90 to 90 degrees, a longitude in -180 to 180",
-                    )),
-                }
-            }
+            (Some((latitude, offset)), Some((longitude, _))) => match Position::from_degrees(latitude, longitude) {
+                Some(position) => Ok(Some(position)),
+                None => Err(Fault::new(
+                    offset,
+                    format!("there is no place at latitude {latitude:?}, longitude {longitude:?}"),
+                    "a latitude lies in -90 to 90 degrees, a longitude in -180 to 180",
+                )),
+            },
             (Some((_, offset)), None) | (None, Some((_, offset))) => Err(Fault::new(
                 offset,
                 "a node has one coordinate of two",

@@ -18,11 +18,9 @@ impl Ids {
         if let Some(&number) = self.numbers.get(id) {
             return Ok(number);
         }
-        let number =
-            u32::try_from(self.nodes.len()).ok().filter(|&number| (number as usize) < NODES_MAX);
-        let number = number.ok_or_else(|| {
-            Fault::new(offset, format!("the file has more than {NODES_MAX} node ids"), "split it")
-        })?;
+        let number = u32::try_from(self.nodes.len()).ok().filter(|&number| (number as usize) < NODES_MAX);
+        let number = number
+            .ok_or_else(|| Fault::new(offset, format!("the file has more than {NODES_MAX} node ids"), "split it"))?;
         self.numbers.insert(id.to_owned(), number);
         self.nodes.push(None);
         Ok(number)

@@ -89,11 +89,10 @@ pub fn read(path: &Path, options: &Options) -> Result<Network, ReadError> {
     let limit = FILE_BYTES_MAX as u64 + 1;
     match File::open(path).and_then(|opened| opened.take(limit).read_to_end(&mut bytes)) {
         Ok(_) => parse(&file, &bytes, options),
-        Err(why) => Err(Fault::general(
-            format!("the file cannot be read: {why}"),
-            "check its name and permissions",
-        )
-        .at(&file, "")),
+        Err(why) => {
+            Err(Fault::general(format!("the file cannot be read: {why}"), "check its name and permissions")
+                .at(&file, ""))
+        }
     }
 }
 
@@ -131,25 +130,14 @@ pub fn read(path: &Path, options: &Options) -> Result<Network, ReadError> {
 pub fn parse(file: &str, bytes: &[u8], options: &Options) -> Result<Network, ReadError> {
     if bytes.len() > FILE_BYTES_MAX {
         let message = format!("the file is longer than {} MiB", FILE_BYTES_MAX >> 20);
-        return Err(Fault::general(
-            message,
-            "split it, or drop the data that a network does not need",
-        )
-        .at(file, ""));
+        return Err(Fault::general(message, "split it, or drop the data that a network does not need").at(file, ""));
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
         Err(why) => {
             let good = std::str::from_utf8(&bytes[..why.valid_up_to()]).unwrap_or_default();
-            return Err(Fault::new(
-                good.len(),
-                "the file is not text in UTF-8",
-                "convert it to UTF-8",
-            )
-            .at(file, good));
+            return Err(Fault::new(good.len(), "the file is not text in UTF-8", "convert it to UTF-8").at(file, good));
         }
     };
-    document::read(text)
-        .and_then(|document| build::build(document, options))
-        .map_err(|fault| fault.at(file, text))
+    document::read(text).and_then(|document| build::build(document, options)).map_err(|fault| fault.at(file, text))
 }

@@ -21,21 +21,12 @@ pub(super) fn malformed(offset: usize, why: impl std::fmt::Display) -> Fault {
 }
 
 /// Refuses a declared encoding that would give the text's letters another meaning than UTF-8 does.
-pub(super) fn check_encoding(
-    declared: Option<&str>,
-    text: &str,
-    offset: usize,
-) -> Result<(), Fault> {
+pub(super) fn check_encoding(declared: Option<&str>, text: &str, offset: usize) -> Result<(), Fault> {
     match declared {
         Some(other)
-            if !["utf-8", "us-ascii", "ascii"].contains(&other.to_ascii_lowercase().as_str())
-                && !text.is_ascii() =>
+            if !["utf-8", "us-ascii", "ascii"].contains(&other.to_ascii_lowercase().as_str()) && !text.is_ascii() =>
         {
-            Err(Fault::new(
-                offset,
-                format!("the file declares the encoding {}", quote(other)),
-                "convert it to UTF-8",
-            ))
+            Err(Fault::new(offset, format!("the file declares the encoding {}", quote(other)), "convert it to UTF-8"))
         }
         _ => Ok(()),
     }
@@ -54,11 +45,7 @@ pub(super) fn resolve(entity: &BytesRef<'_>, offset: usize) -> Result<char, Faul
         "apos" => '\'',
         unknown => {
             let message = format!("the entity {} is not one of XML's own", quote(unknown));
-            return Err(Fault::new(
-                offset,
-                message,
-                "write the character itself, or its number as &#...;",
-            ));
+            return Err(Fault::new(offset, message, "write the character itself, or its number as &#...;"));
         }
     };
     Ok(letter)
@@ -81,9 +68,8 @@ pub(super) fn attributes<const N: usize>(
             ));
         }
         if let Some(wanted) = names.iter().position(|name| attribute.key.as_ref() == *name) {
-            let value = attribute
-                .normalized_value(quick_xml::XmlVersion::Implicit1_0)
-                .map_err(|why| malformed(offset, why))?;
+            let value =
+                attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).map_err(|why| malformed(offset, why))?;
             values[wanted] = Some(value.into_owned());
         }
     }
@@ -91,17 +77,8 @@ pub(super) fn attributes<const N: usize>(
 }
 
 /// What must be there.
-pub(super) fn required(
-    value: Option<String>,
-    element: &str,
-    attribute: &str,
-    offset: usize,
-) -> Result<String, Fault> {
+pub(super) fn required(value: Option<String>, element: &str, attribute: &str, offset: usize) -> Result<String, Fault> {
     value.ok_or_else(|| {
-        Fault::new(
-            offset,
-            format!("<{element}> has no {attribute}"),
-            "add the attribute; GraphML requires it",
-        )
+        Fault::new(offset, format!("<{element}> has no {attribute}"), "add the attribute; GraphML requires it")
     })
 }

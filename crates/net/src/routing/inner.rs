@@ -34,8 +34,7 @@ impl Inner {
             .map(|node| matches!(topology.interfaces(node), [only] if degree(only.neighbour) > 1))
             .collect();
         let mut numbers = vec![u32::MAX; topology.nodes()];
-        let inner: Vec<NodeId> =
-            topology.node_ids().filter(|node| !is_leaf[node.index()]).collect();
+        let inner: Vec<NodeId> = topology.node_ids().filter(|node| !is_leaf[node.index()]).collect();
         for (number, node) in (0..).zip(&inner) {
             numbers[node.index()] = number;
         }
@@ -93,10 +92,7 @@ impl Inner {
             let anchor = topology.interfaces(destination)[0].neighbour;
             let interfaces = topology.interfaces(anchor);
             let number = interfaces.partition_point(|interface| interface.neighbour < destination);
-            assert_eq!(
-                interfaces[number].neighbour, destination,
-                "a leaf's neighbour has an interface to it"
-            );
+            assert_eq!(interfaces[number].neighbour, destination, "a leaf's neighbour has an interface to it");
             hops.push(u32::try_from(number).expect("a topology's interfaces are bounded"));
         }
     }

@@ -58,9 +58,7 @@ pub enum RoutingError {
         destination: String,
     },
     /// More flows, or more hops of all routes together, than 32 bits count.
-    #[error(
-        "the routes of all flows together have at most 2^32 - 1 hops, and there are at most 2^32 - 1 flows"
-    )]
+    #[error("the routes of all flows together have at most 2^32 - 1 hops, and there are at most 2^32 - 1 flows")]
     TooLarge,
 }
 
@@ -99,11 +97,7 @@ impl Routes {
     /// # Errors
     ///
     /// Names the first flow with an end that does not exist, or without a path.
-    pub fn for_flows(
-        topology: &Topology,
-        flows: &[(NodeId, NodeId)],
-        metric: Metric,
-    ) -> Result<Routes, RoutingError> {
+    pub fn for_flows(topology: &Topology, flows: &[(NodeId, NodeId)], metric: Metric) -> Result<Routes, RoutingError> {
         check_ends(topology, flows)?;
         let (pairs, route_of_flow) = distinct(flows)?;
         let inner = Inner::of(topology, metric);
@@ -165,9 +159,9 @@ impl Routes {
 
     /// The sum of the propagation delays on the way of `flow`, which starts at `source`.
     pub fn delay(&self, topology: &Topology, flow: usize, source: NodeId) -> Delay {
-        topology.follow(source, self.route(flow)).fold(Delay::ZERO, |sum, interface| {
-            sum.saturating_add(topology.link(interface.link).delay)
-        })
+        topology
+            .follow(source, self.route(flow))
+            .fold(Delay::ZERO, |sum, interface| sum.saturating_add(topology.link(interface.link).delay))
     }
 }
 
@@ -193,16 +187,11 @@ fn check_ends(topology: &Topology, flows: &[Pair]) -> Result<(), RoutingError> {
     for (flow, &(source, destination)) in flows.iter().enumerate() {
         for end in [source, destination] {
             if end.index() >= parts.len() {
-                return Err(RoutingError::UnknownNode {
-                    flow,
-                    node: end.0,
-                    last: count(parts.len() - 1)?,
-                });
+                return Err(RoutingError::UnknownNode { flow, node: end.0, last: count(parts.len() - 1)? });
             }
         }
         if parts[source.index()] != parts[destination.index()] {
-            let (source_name, destination) =
-                (topology.name(source).to_owned(), topology.name(destination).to_owned());
+            let (source_name, destination) = (topology.name(source).to_owned(), topology.name(destination).to_owned());
             return Err(RoutingError::Unreachable { flow, source_name, destination });
         }
     }

@@ -187,10 +187,6 @@ impl<'a> Search<'a> {
             let there = &self.labels[hop.to as usize];
             *there != UNSEEN && there.beyond(hop) == distance
         };
-        self.inner
-            .hops(node)
-            .iter()
-            .find(nearer)
-            .expect("a labelled node has a neighbour nearer to the root")
+        self.inner.hops(node).iter().find(nearer).expect("a labelled node has a neighbour nearer to the root")
     }
 }

@@ -1,0 +1,46 @@
+//! Running the built command in a folder of its own.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder that is gone when the test is over.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    /// A new folder; `name` is the test's.
+    pub(crate) fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("parades-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// Writes a file into it.
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.0.join(name), text).unwrap();
+    }
+
+    /// Reads a file in it.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The command with these arguments, separated by blanks.
+pub(crate) fn command(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_parades"));
+    command.current_dir(folder).args(arguments.split_whitespace());
+    command
+}
+
+/// Runs it.
+pub(crate) fn parades(folder: &Path, arguments: &str) -> Output {
+    command(folder, arguments).output().unwrap()
+}

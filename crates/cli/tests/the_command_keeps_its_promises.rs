@@ -1,0 +1,161 @@
+//! What scripts rely on: fields, exit statuses, and the same answer for the same question.
+
+mod common;
+
+use common::{Folder, command, parades};
+use serde_json::Value;
+use std::io::Read;
+use std::process::Stdio;
+
+fn json(folder: &Folder, arguments: &str) -> Value {
+    let output = parades(&folder.0, arguments);
+    assert!(output.status.success(), "parades {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_json_object_has_every_promised_field() {
+    let folder = Folder::new("fields");
+    let run = json(&folder, "run phold --json --quiet --until 3s");
+    let fields = [
+        "schema", "version", "commit", "command", "machine", "scenario", "parameters", "engine", "threads", "processes", "seed",
+        "virtual_time_s", "lps", "events", "digest", "wall_s", "events_per_s", "peak_rss_bytes", "metrics", "engine_stats",
+    ];
+    for field in fields {
+        assert!(!run[field].is_null(), "{field}");
+    }
+    assert_eq!((&run["schema"], &run["virtual_time_s"], &run["lps"]), (&1.into(), &3.0.into(), &1024.into()));
+    assert_eq!(run["digest"].as_str().unwrap().len(), 16);
+    assert!(run["machine"]["cores"].as_u64().unwrap() > 0);
+    assert_eq!(run["parameters"].as_object().unwrap().len(), 10, "every parameter, defaults included");
+    assert_eq!(run["wall_s"].as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn equal_seeds_give_equal_answers_and_others_do_not() {
+    let folder = Folder::new("seeds");
+    for scenario in ["phold", "transfer --until 2s", "mm1 --set customers=20000", "campus --until 1s", "wan --until 100ms"] {
+        let answer = |seed: u32| {
+            let run = json(&folder, &format!("run {scenario} --json --quiet --seed {seed}"));
+            (run["digest"].clone(), run["events"].clone(), run["metrics"].clone())
+        };
+        assert_eq!(answer(1), answer(1), "{scenario}");
+        assert_ne!(answer(1).0, answer(2).0, "{scenario}");
+    }
+}
+
+#[test]
+fn ties_shuffled_leave_sound_models_alone_and_show_the_others() {
+    let folder = Folder::new("ties");
+    let metrics = |run: &str, seed: u32| json(&folder, &format!("run {run} --json --quiet --tie-seed {seed}"))["metrics"].clone();
+    let order: Vec<Value> = (1..=5).map(|seed| metrics("faulty --set fault=tie-order", seed)["order"].clone()).collect();
+    assert!(order.iter().any(|of_seed| *of_seed != order[0]), "the order of simultaneous events is shuffled: {order:?}");
+    for seed in 1..=5 {
+        let run = metrics("phold --set delay=quantised --until 200s", seed);
+        let mean = run["mean_delay_s"].as_f64().unwrap();
+        // Exponential of mean 1 rounded up to tenths: 0.1 / (1 - exp(-0.1)).
+        assert!((mean - 1.0508).abs() < 0.01, "tie seed {seed}: {mean}");
+    }
+}
+
+#[test]
+fn both_pending_sets_give_the_same_run() {
+    let folder = Folder::new("pending");
+    let digest = |tune: &str| json(&folder, &format!("run phold --json --quiet --engine sequential --tune pending={tune}"))["digest"].clone();
+    assert_eq!(digest("heap"), digest("windows"));
+}
+
+#[test]
+fn what_show_prints_runs_to_the_same_digest() {
+    let folder = Folder::new("show");
+    for scenario in ["phold", "transfer", "mm1", "jackson", "campus", "wan"] {
+        let shown = parades(&folder.0, &format!("show {scenario} --seed 5 --until 200ms"));
+        assert!(shown.status.success());
+        folder.write("shown.toml", &shown.stdout);
+        let of = |run: &str| json(&folder, &format!("run {run} --json --quiet"))["digest"].clone();
+        assert_eq!(of("shown.toml"), of(&format!("{scenario} --seed 5 --until 200ms")), "{scenario}");
+    }
+}
+
+#[test]
+fn compare_checks_digests_and_diff_finds_where_runs_part() {
+    let folder = Folder::new("compare");
+    let compared = json(&folder, "compare transfer --until 1s --json --quiet");
+    let runs = compared["runs"].as_array().unwrap();
+    assert!(runs.len() >= 2 && runs.iter().all(|run| run["same"] == true && run["digest"] == runs[0]["digest"]));
+
+    let differ = |a: &str, b: &str| command(&folder.0, "diff").args([a, b]).output().unwrap();
+    let same = differ("phold --until 2s", "phold --until 2s --engine rollback-check");
+    assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stderr));
+    assert!(String::from_utf8_lossy(&same.stdout).starts_with("the runs are the same: "));
+
+    // One runs on for longer: they part where the shorter has no more events.
+    let longer = differ("phold --until 2s", "phold --until 2100ms");
+    assert_eq!(longer.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&longer.stdout).into_owned();
+    assert!(said.contains("phold --until 2s: (no more events)") && said.contains("phold --until 2100ms: 2.0"), "{said}");
+}
+
+#[test]
+fn out_writes_a_folder_that_diff_reads() {
+    let folder = Folder::new("out");
+    for (name, seed) in [("a", 1), ("b", 1), ("c", 2)] {
+        assert!(parades(&folder.0, &format!("run phold --quiet --until 2s --seed {seed} --out {name}")).status.success());
+    }
+    assert_eq!(folder.read("a/metrics.json"), folder.read("b/metrics.json"));
+    let summary: Value = serde_json::from_str(&folder.read("a/summary.json")).unwrap();
+    assert_eq!(summary["scenario"], "phold");
+    assert!(parades(&folder.0, "diff a b").status.success());
+    assert_eq!(parades(&folder.0, "diff a c").status.code(), Some(1));
+    assert_eq!(parades(&folder.0, "diff a .").status.code(), Some(2));
+}
+
+#[test]
+fn traces_are_filtered_by_lp_and_time() {
+    let folder = Folder::new("trace");
+    let arguments = "run phold --quiet --until 5s --trace t.txt --trace-lps 3,10..=12 --trace-from 1s --trace-before 4s";
+    assert!(parades(&folder.0, arguments).status.success());
+    let trace = folder.read("t.txt");
+    assert!(trace.lines().count() > 5, "{trace}");
+    for line in trace.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let time: f64 = words[0].trim_end_matches('s').parse().unwrap();
+        assert!((1.0..4.0).contains(&time) && words[1] == "LP" && ["3", "10", "11", "12"].contains(&words[2]), "{line}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_with_its_results_so_far() {
+    let folder = Folder::new("interrupt");
+    let mut child = command(&folder.0, "run phold --until 1000000s --json --quiet").stdout(Stdio::piped()).spawn().unwrap();
+    // Long enough to be under way, on a busy machine too; the run itself would take hours.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let run: Value = serde_json::from_str(&text).unwrap();
+    assert!(run["stopped_at_s"].as_f64().unwrap() > 0.0);
+    let until = run["until"].as_str().unwrap();
+    let again = json(&folder, &format!("run phold --until {until} --json --quiet"));
+    assert_eq!((&again["digest"], &again["events"]), (&run["digest"], &run["events"]), "the same run until then has the same digest");
+}
+
+#[test]
+fn lists_and_completions_are_complete() {
+    let folder = Folder::new("lists");
+    let text = |arguments: &str| {
+        let output = parades(&folder.0, arguments);
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let scenarios = text("list");
+    for name in ["phold", "transfer", "mm1", "jackson", "campus", "wan"] {
+        assert!(scenarios.lines().any(|line| line.starts_with(name)), "{name}");
+    }
+    assert!(text("list --engines").contains("sequential"));
+    assert!(text("bench").lines().any(|line| line.starts_with("phold ")));
+    assert!(text("completions bash").contains("complete"));
+}
