@@ -10,6 +10,7 @@ pub mod flow;
 pub mod geo;
 pub mod graphml;
 pub mod interface;
+mod layout;
 pub mod network;
 pub mod node;
 mod report;

@@ -15,14 +15,13 @@
 //! *Conservation.* For each flow, packets sent = delivered + dropped + in flight; the run fails where that does not hold.
 
 use crate::flow::{Flow, Limit, Sink, Source};
-use crate::interface::{QueueLimit, Transmitter, Wire};
+use crate::interface::{QueueLimit, Transmitter};
+use crate::layout::{ARRIVED, Slots, Step, Steps, Wires};
 use crate::node::{Change, Journal, Node, Packet, Undo};
 use crate::report;
 use crate::routing::{Metric, Routes, RoutingError};
-use crate::topology::{Interface, Link, LinkId, NodeId, Topology};
+use crate::topology::{LinkId, NodeId, Topology};
 use parades_core::prelude::*;
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
 /// What holds for the whole network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +58,7 @@ pub enum NetworkError {
     #[error(transparent)]
     Routing(#[from] RoutingError),
     /// A queue's bound is given for a link that does not exist.
-    #[error("the queue of link {link} is given, but the links are numbered up to {links}; name one of them")]
+    #[error("a queue is given for link {link}, but there are {links} links, numbered from 0; name one of them")]
     UnknownLink {
         /// The number given.
         link: u32,
@@ -69,138 +68,6 @@ pub enum NetworkError {
     /// A parameter of a generated network makes no sense.
     #[error("{0}")]
     Parameter(String),
-}
-
-/// Which flows belong to which node: the slots of node `n` are `flows[first[n]..first[n + 1]]`.
-#[derive(Debug)]
-pub(crate) struct Slots {
-    first: Box<[u32]>,
-    flows: Box<[u32]>,
-}
-
-impl Slots {
-    fn new(nodes: usize, of_flows: &[Flow], node: impl Fn(&Flow) -> NodeId) -> Slots {
-        let mut first = vec![0; nodes + 1];
-        for flow in of_flows {
-            first[node(flow).index() + 1] += 1;
-        }
-        for n in 0..nodes {
-            first[n + 1] += first[n];
-        }
-        let mut free = first.clone();
-        let mut flows = vec![0; of_flows.len()];
-        for (number, flow) in (0..).zip(of_flows) {
-            let place = &mut free[node(flow).index()];
-            flows[*place as usize] = number;
-            *place += 1;
-        }
-        Slots { first: first.into(), flows: flows.into() }
-    }
-
-    /// The flows of a node, by slot.
-    pub(crate) fn of(&self, node: LpId) -> &[u32] {
-        &self.flows[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
-    }
-
-    /// The slot of each flow at its node.
-    fn slot_of_flow(&self) -> Vec<u32> {
-        let mut slots = vec![0; self.flows.len()];
-        for bounds in self.first.windows(2) {
-            for (slot, &flow) in (0..).zip(&self.flows[bounds[0] as usize..bounds[1] as usize]) {
-                slots[flow as usize] = slot;
-            }
-        }
-        slots
-    }
-}
-
-/// What a node does with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Step {
-    /// The number of the interface that it sends it to, or [`ARRIVED`].
-    interface: u32,
-    /// The kind of that interface; at the end, the slot of the flow.
-    kind_or_slot: u32,
-}
-
-/// The interface of the last step.
-const ARRIVED: u32 = u32::MAX;
-
-/// The routes of all flows, laid out so that a packet needs one word of them at each hop, and finds there what it needs next. Interfaces
-/// bear each node's own numbers, so that routes in like parts of a network are equal; equal ones are kept once, and stay in the cache.
-#[derive(Debug)]
-struct Steps {
-    all: Box<[Step]>,
-    /// The first step of each flow.
-    first: Box<[NonZeroU32]>,
-}
-
-impl Steps {
-    fn new(
-        topology: &Topology,
-        flows: &[Flow],
-        routes: &Routes,
-        (wires, slots): (&Wires, &[u32]),
-    ) -> Result<Steps, NetworkError> {
-        // No route starts at place 0, so that places have a niche.
-        let mut all = vec![Step { interface: ARRIVED, kind_or_slot: 0 }];
-        let mut places: BTreeMap<Vec<Step>, NonZeroU32> = BTreeMap::new();
-        let mut first = Vec::with_capacity(flows.len());
-        for (number, (flow, &slot)) in flows.iter().zip(slots).enumerate() {
-            let route = routes.route(number);
-            let hops = route.iter().zip(topology.follow(flow.source, route));
-            let kind = |end: Interface| wires.kind_of_link[end.link.index()];
-            let step = |(&interface, end)| Step { interface, kind_or_slot: kind(end) };
-            let last = Step { interface: ARRIVED, kind_or_slot: slot };
-            let steps: Vec<Step> = hops.map(step).chain([last]).collect();
-            if let Some(&place) = places.get(&steps) {
-                first.push(place);
-                continue;
-            }
-            let place = u32::try_from(all.len()).ok().and_then(NonZeroU32::new);
-            let place = place.ok_or(RoutingError::TooLarge)?;
-            first.push(place);
-            all.extend_from_slice(&steps);
-            places.insert(steps, place);
-        }
-        match u32::try_from(all.len()) {
-            Ok(_) => Ok(Steps { all: all.into(), first: first.into() }),
-            Err(_) => Err(RoutingError::TooLarge.into()),
-        }
-    }
-}
-
-/// What is constant about all interfaces.
-#[derive(Debug)]
-struct Wires {
-    kinds: Box<[Wire]>,
-    kind_of_link: Box<[u32]>,
-}
-
-impl Wires {
-    fn new(topology: &Topology, settings: &Settings) -> Result<Wires, NetworkError> {
-        let wire = |link: &Link| Wire { rate_bps: link.rate_bps, delay: link.delay, queue: settings.queue };
-        let mut wires: Vec<Wire> = topology.links().iter().map(wire).collect();
-        let links = wires.len();
-        for &(link, queue) in &settings.queues {
-            match wires.get_mut(link.index()) {
-                Some(wire) => wire.queue = queue,
-                None => return Err(NetworkError::UnknownLink { link: link.0, links }),
-            }
-        }
-        let mut kinds = wires.clone();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let kind = |wire| u32::try_from(kinds.partition_point(|kind| kind < wire));
-        let kind = |wire| kind(wire).expect("a topology has fewer than 2^31 links");
-        let kind_of_link = wires.iter().map(kind).collect();
-        Ok(Wires { kind_of_link, kinds: kinds.into() })
-    }
-
-    /// What is constant about both interfaces of a link.
-    fn of(&self, link: LinkId) -> &Wire {
-        &self.kinds[self.kind_of_link[link.index()] as usize]
-    }
 }
 
 /// The model.
@@ -294,8 +161,7 @@ impl Network {
     ///
     /// Where there is no such flow.
     pub fn hops(&self, flow: usize) -> usize {
-        let from = self.steps.first[flow].get() as usize;
-        self.steps.all[from..].iter().take_while(|step| step.interface != ARRIVED).count()
+        self.steps.hops(flow)
     }
 
     /// A packet is on the wire for so many bytes.
