@@ -76,7 +76,7 @@ impl<S> Lp<S> {
     }
 
     /// Executes an event for its receiver, this LP.
-    #[inline]
+    #[inline(always)]
     pub fn execute<M: Model<State = S>>(
         &mut self,
         model: &M,

@@ -1,4 +1,4 @@
-//! Where waiting events lie: chunks of sixteen, linked into chains.
+//! Where waiting events lie: chunks of eight, linked into chains.
 //!
 //! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million
 //! events in little more than the events' own size, and none ever has to be copied because it grew.

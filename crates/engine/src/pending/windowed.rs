@@ -143,7 +143,7 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
         let last = bound.as_ps().checked_sub(1)?;
         self.pop_through(Time::from_ps(last))
@@ -197,7 +197,7 @@ impl<P> WindowedPending<P> {
     }
 
     /// Takes the least event if its time is not after `last`.
-    #[inline]
+    #[inline(always)]
     fn pop_through(&mut self, last: Time) -> Option<Event<P>> {
         if !self.refill(last) {
             return None;
