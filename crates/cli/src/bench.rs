@@ -40,7 +40,11 @@ const BENCHES: &[Bench] = &[
         about: "sequential against a bare loop over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",
         measure: phold::measure,
     },
-    Bench { name: "transfer", about: "sequential on pairs that move data by a sliding window", measure: transfer::measure },
+    Bench {
+        name: "transfer",
+        about: "sequential on pairs that move data by a sliding window",
+        measure: transfer::measure,
+    },
     Bench { name: "digest", about: "what the digest costs: PHOLD with and without", measure: digest::measure },
 ];
 
@@ -58,7 +62,11 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
     let mut file = arguments.record.as_deref().map(record::open).transpose()?;
     let machine = Machine::this();
     let Measured { mut text, figures } = (bench.measure)(arguments.pairs)?;
-    let _ = writeln!(text, "{}, {} cores; medians of {} pairs, least and greatest in brackets", machine.cpu, machine.cores, arguments.pairs);
+    let _ = writeln!(
+        text,
+        "{}, {} cores; medians of {} pairs, least and greatest in brackets",
+        machine.cpu, machine.cores, arguments.pairs
+    );
     if let Some(before) = before {
         text.push_str(&record::compare(bench.name, &figures, &before));
     }

@@ -4,9 +4,9 @@ use crate::arguments::CompareArguments;
 use crate::engines::{Choice, Wish, existing};
 use crate::failure::Failure;
 use crate::plan::Plan;
+use crate::print;
 use crate::report::{figure, table};
 use crate::run::{Done, Watch, execute};
-use crate::print;
 use parades_core::metrics::Unit;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -31,11 +31,14 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     for choice in choices {
         let command = plan.command(&arguments.scenario, choice.engine.name);
         let watch = Watch { tracer: None, progress: !arguments.how.quiet };
-        let done = execute(plan.clone(), choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
+        let done =
+            execute(plan.clone(), choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
         let stopped = done.outcome.stopped_at.is_some();
         runs.push(done);
         if stopped && crate::interrupt::happened() {
-            return Err(Failure::simulation("the comparison was stopped by hand; its runs so far are not comparable, start it again"));
+            return Err(Failure::simulation(
+                "the comparison was stopped by hand; its runs so far are not comparable, start it again",
+            ));
         }
     }
     print(&if arguments.how.json { as_json(&runs) } else { for_people(&runs) })?;

@@ -47,7 +47,9 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
 /// Compares what the two say. Dropping the receivers ends runs that have parted.
 fn listen(arguments: &DiffArguments, a: &Receiver<Said>, b: &Receiver<Said>) -> Result<ExitCode, Failure> {
     let names = &arguments.runs;
-    let hear = |run: &Receiver<Said>| run.recv().map_err(|_| Failure::simulation("a run ended without a word; run it by itself to see why"));
+    let hear = |run: &Receiver<Said>| {
+        run.recv().map_err(|_| Failure::simulation("a run ended without a word; run it by itself to see why"))
+    };
     let mut events: u64 = 0;
     loop {
         let (line_a, line_b) = match (hear(a)?, hear(b)?) {
@@ -80,7 +82,8 @@ fn tell(arguments: &RunArguments, said: &SyncSender<Said>) -> Result<Option<u64>
     let plan = Plan::of(&arguments.scenario)?;
     let choice = plan.engine(arguments.engine.as_deref(), &arguments.how)?;
     let command = plan.command(&arguments.scenario, choice.engine.name);
-    let send = |line: &str| said.send(Said::Line(line.to_owned())).map_err(|_| io::Error::other("the runs have parted"));
+    let send =
+        |line: &str| said.send(Said::Line(line.to_owned())).map_err(|_| io::Error::other("the runs have parted"));
     let watch = Watch { tracer: Some(Tracer::new(TraceFilter::default(), send)), progress: false };
     let done = execute(plan, choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
     Ok(done.outcome.digest)
@@ -97,7 +100,10 @@ fn options_of(run: &str) -> Result<RunArguments, Failure> {
         Err(error) => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Err(Failure::usage(format!("`{run}`: {first}"), "give a folder that `run --out` wrote, or the options of a run in quotes"))
+            Err(Failure::usage(
+                format!("`{run}`: {first}"),
+                "give a folder that `run --out` wrote, or the options of a run in quotes",
+            ))
         }
     }
 }

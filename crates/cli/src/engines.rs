@@ -18,15 +18,15 @@ pub(crate) struct Engine {
     pub(crate) settings: Option<&'static [Parameter]>,
 }
 
-const PENDING: Parameter =
-    Parameter::choice("pending", "windows", &["windows", "heap"], "the pending event set: lazy windows, or a binary heap");
+const PENDING: Parameter = Parameter::choice(
+    "pending",
+    "windows",
+    &["windows", "heap"],
+    "the pending event set: lazy windows, or a binary heap",
+);
 
 pub(crate) const ENGINES: &[Engine] = &[
-    Engine {
-        name: "sequential",
-        about: "one pending event set; defines the right answer",
-        settings: Some(&[PENDING]),
-    },
+    Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: Some(&[PENDING]) },
     Engine {
         name: "rollback-check",
         about: "sequential, but takes back and repeats every event, comparing states: for those who write models",
@@ -61,7 +61,10 @@ impl Choice {
     /// The engine that the user asked for, or that `auto` chooses. An engine that cannot do what was asked is refused.
     pub(crate) fn of(wish: Wish<'_>) -> Result<Choice, Failure> {
         if wish.processes.is_some_and(|processes| processes > 1) {
-            let message = format!("`--processes {}` needs the shared-memory transport, which does not exist yet", wish.processes.unwrap_or(1));
+            let message = format!(
+                "`--processes {}` needs the shared-memory transport, which does not exist yet",
+                wish.processes.unwrap_or(1)
+            );
             return Err(Failure::usage(message, "leave it out"));
         }
         let (name, why) = match wish.engine {

@@ -109,6 +109,8 @@ fn last_panic_place() -> Option<String> {
 pub(crate) fn defect() -> ExitCode {
     let last = LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (message, place) = last.clone().unwrap_or_default();
-    eprintln!("error: parades itself is at fault ({message}, at {place}); please report it with the command that led here");
+    eprintln!(
+        "error: parades itself is at fault ({message}, at {place}); please report it with the command that led here"
+    );
     ExitCode::from(FAILED)
 }

@@ -19,7 +19,8 @@ pub(crate) fn list(engines: bool) -> Result<ExitCode, Failure> {
             let _ = writeln!(text, "{:<15} {}{missing}", engine.name, engine.about);
             for setting in engine.settings.unwrap_or_default() {
                 let (key, value) = (setting.key(), setting.default_value());
-                let _ = writeln!(text, "{:<15}   --tune {key}={value}: {} ({})", "", setting.meaning(), setting.accepts());
+                let _ =
+                    writeln!(text, "{:<15}   --tune {key}={value}: {} ({})", "", setting.meaning(), setting.accepts());
             }
         }
         let _ = writeln!(text, "\ntransports: threads of one process; shared memory and MPI do not exist yet");

@@ -54,9 +54,9 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
 /// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
 fn print(text: &str) -> Result<ExitCode, Failure> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::simulation(format!("standard output cannot be written: {error}; make room, or write elsewhere")))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::simulation(format!(
+            "standard output cannot be written: {error}; make room, or write elsewhere"
+        ))),
         _ => Ok(ExitCode::SUCCESS),
     }
 }

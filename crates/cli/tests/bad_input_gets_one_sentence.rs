@@ -30,7 +30,11 @@ fn unknown_names_suggest_the_nearest() {
         &folder,
         &[
             ("run fold", 2, "there is no scenario `fold`; did you mean `phold`?"),
-            ("run phold --quiet --set remot=0.1", 2, "--set remot=0.1: phold has no key `remot`; did you mean `remote`?"),
+            (
+                "run phold --quiet --set remot=0.1",
+                2,
+                "--set remot=0.1: phold has no key `remot`; did you mean `remote`?",
+            ),
             ("run phold --engine windo", 2, "there is no engine `windo`; did you mean `window`?"),
             (
                 "run phold --engine window",
@@ -58,11 +62,7 @@ fn values_that_make_no_sense_are_refused() {
     check(
         &folder,
         &[
-            (
-                "run phold --quiet --set lps=0",
-                2,
-                "--set lps=0: `lps` must be between 1 and 4000000000, not 0",
-            ),
+            ("run phold --quiet --set lps=0", 2, "--set lps=0: `lps` must be between 1 and 4000000000, not 0"),
             ("run phold --quiet --set remote=1.5", 2, "--set remote=1.5: `remote` must be between 0 and 1, not 1.5"),
             (
                 "run phold --quiet --set lookahead=2s",
@@ -131,7 +131,11 @@ fn wrong_files_are_named_with_line_and_column() {
 fn simulations_that_fail_say_where_and_how_to_see_it_again() {
     let folder = Folder::new("faults");
     let case = |fault: &str, what: &str| {
-        let place = if fault == "zero-delay-loop" { "LP 0 at 0.05s round 1000, executing the event from LP 6 #1004" } else { "LP 0 at 0.05s, executing the event from LP 6 #4" };
+        let place = if fault == "zero-delay-loop" {
+            "LP 0 at 0.05s round 1000, executing the event from LP 6 #1004"
+        } else {
+            "LP 0 at 0.05s, executing the event from LP 6 #4"
+        };
         let message = format!(
             "{place}: {what}; reproduce it with `parades run faulty --set fault={fault} --seed 1 --engine sequential`"
         );
@@ -176,11 +180,17 @@ fn a_panic_of_the_model_is_an_error_with_its_place() {
 fn wrong_topologies_are_refused_at_their_place() {
     let folder = Folder::new("topologies");
     let graph = |body: &str| format!("<graphml><graph edgedefault=\"undirected\">\n{body}\n</graph></graphml>");
-    folder.write("parts.graphml", graph("<node id=\"a\"/><node id=\"b\"/>\n<node id=\"c\"/><edge source=\"a\" target=\"b\"/>"));
+    folder.write(
+        "parts.graphml",
+        graph("<node id=\"a\"/><node id=\"b\"/>\n<node id=\"c\"/><edge source=\"a\" target=\"b\"/>"),
+    );
     folder.write("cut.graphml", "<graphml><graph>\n<node id=\"a\"");
     folder.write("unknown.graphml", graph("<node id=\"a\"/>\n<edge source=\"a\" target=\"z\"/>"));
     folder.write("root.graphml", "<html></html>");
-    folder.write("bomb.graphml", "<!DOCTYPE g [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><graphml>&b;</graphml>");
+    folder.write(
+        "bomb.graphml",
+        "<!DOCTYPE g [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><graphml>&b;</graphml>",
+    );
     folder.write("deep.graphml", "<graphml>".repeat(100_000));
     folder.write("long.graphml", format!("<graphml attribute=\"{}\"/>", "x".repeat(10_000_000)));
     folder.write("place.toml", "scenario = \"wan\"\n[parameters]\nload = -1.0\n");
@@ -198,7 +208,10 @@ fn wrong_topologies_are_refused_at_their_place() {
         let output = parades(&folder.0, &format!("run wan --quiet --set topology={file}"));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{file}: {said}");
-        assert!(said.starts_with(&format!("error: {place}")) && said.lines().count() == 1 && said.len() < 500, "{file}: {said}");
+        assert!(
+            said.starts_with(&format!("error: {place}")) && said.lines().count() == 1 && said.len() < 500,
+            "{file}: {said}"
+        );
         assert!(output.stdout.is_empty());
     }
     let output = parades(&folder.0, "run wan --quiet --set topology=parts.graphml");
@@ -222,7 +235,12 @@ fn too_little_memory_is_said_with_what_was_needed() {
         let output = parades(&folder.0, command);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{command}: {said}");
-        assert!(said.contains(" bytes, above the limit of 104857600 bytes; raise the memory limit, or simulate less at a time"), "{said}");
+        assert!(
+            said.contains(
+                " bytes, above the limit of 104857600 bytes; raise the memory limit, or simulate less at a time"
+            ),
+            "{said}"
+        );
     }
 }
 
@@ -230,8 +248,17 @@ fn too_little_memory_is_said_with_what_was_needed() {
 fn unknown_options_and_impossible_ones_exit_with_2() {
     let folder = Folder::new("options");
     let cases = [
-        "", "walk", "run", "run phold --threads 0", "run phold --until 10", "run phold --until 0s", "run phold --sed 3",
-        "run phold --memory-limit 2", "diff phold", "run phold --seed -1", "completions fishy",
+        "",
+        "walk",
+        "run",
+        "run phold --threads 0",
+        "run phold --until 10",
+        "run phold --until 0s",
+        "run phold --sed 3",
+        "run phold --memory-limit 2",
+        "diff phold",
+        "run phold --seed -1",
+        "completions fishy",
     ];
     for arguments in cases {
         let output = parades(&folder.0, arguments);

@@ -18,8 +18,26 @@ fn the_json_object_has_every_promised_field() {
     let folder = Folder::new("fields");
     let run = json(&folder, "run phold --json --quiet --until 3s");
     let fields = [
-        "schema", "version", "commit", "command", "machine", "scenario", "parameters", "engine", "threads", "processes", "seed",
-        "virtual_time_s", "lps", "events", "digest", "wall_s", "events_per_s", "peak_rss_bytes", "metrics", "engine_stats",
+        "schema",
+        "version",
+        "commit",
+        "command",
+        "machine",
+        "scenario",
+        "parameters",
+        "engine",
+        "threads",
+        "processes",
+        "seed",
+        "virtual_time_s",
+        "lps",
+        "events",
+        "digest",
+        "wall_s",
+        "events_per_s",
+        "peak_rss_bytes",
+        "metrics",
+        "engine_stats",
     ];
     for field in fields {
         assert!(!run[field].is_null(), "{field}");
@@ -34,7 +52,9 @@ fn the_json_object_has_every_promised_field() {
 #[test]
 fn equal_seeds_give_equal_answers_and_others_do_not() {
     let folder = Folder::new("seeds");
-    for scenario in ["phold", "transfer --until 2s", "mm1 --set customers=20000", "campus --until 1s", "wan --until 100ms"] {
+    for scenario in
+        ["phold", "transfer --until 2s", "mm1 --set customers=20000", "campus --until 1s", "wan --until 100ms"]
+    {
         let answer = |seed: u32| {
             let run = json(&folder, &format!("run {scenario} --json --quiet --seed {seed}"));
             (run["digest"].clone(), run["events"].clone(), run["metrics"].clone())
@@ -47,9 +67,14 @@ fn equal_seeds_give_equal_answers_and_others_do_not() {
 #[test]
 fn ties_shuffled_leave_sound_models_alone_and_show_the_others() {
     let folder = Folder::new("ties");
-    let metrics = |run: &str, seed: u32| json(&folder, &format!("run {run} --json --quiet --tie-seed {seed}"))["metrics"].clone();
-    let order: Vec<Value> = (1..=5).map(|seed| metrics("faulty --set fault=tie-order", seed)["order"].clone()).collect();
-    assert!(order.iter().any(|of_seed| *of_seed != order[0]), "the order of simultaneous events is shuffled: {order:?}");
+    let metrics =
+        |run: &str, seed: u32| json(&folder, &format!("run {run} --json --quiet --tie-seed {seed}"))["metrics"].clone();
+    let order: Vec<Value> =
+        (1..=5).map(|seed| metrics("faulty --set fault=tie-order", seed)["order"].clone()).collect();
+    assert!(
+        order.iter().any(|of_seed| *of_seed != order[0]),
+        "the order of simultaneous events is shuffled: {order:?}"
+    );
     for seed in 1..=5 {
         let run = metrics("phold --set delay=quantised --until 200s", seed);
         let mean = run["mean_delay_s"].as_f64().unwrap();
@@ -61,7 +86,9 @@ fn ties_shuffled_leave_sound_models_alone_and_show_the_others() {
 #[test]
 fn both_pending_sets_give_the_same_run() {
     let folder = Folder::new("pending");
-    let digest = |tune: &str| json(&folder, &format!("run phold --json --quiet --engine sequential --tune pending={tune}"))["digest"].clone();
+    let digest = |tune: &str| {
+        json(&folder, &format!("run phold --json --quiet --engine sequential --tune pending={tune}"))["digest"].clone()
+    };
     assert_eq!(digest("heap"), digest("windows"));
 }
 
@@ -93,14 +120,19 @@ fn compare_checks_digests_and_diff_finds_where_runs_part() {
     let longer = differ("phold --until 2s", "phold --until 2100ms");
     assert_eq!(longer.status.code(), Some(1));
     let said = String::from_utf8_lossy(&longer.stdout).into_owned();
-    assert!(said.contains("phold --until 2s: (no more events)") && said.contains("phold --until 2100ms: 2.0"), "{said}");
+    assert!(
+        said.contains("phold --until 2s: (no more events)") && said.contains("phold --until 2100ms: 2.0"),
+        "{said}"
+    );
 }
 
 #[test]
 fn out_writes_a_folder_that_diff_reads() {
     let folder = Folder::new("out");
     for (name, seed) in [("a", 1), ("b", 1), ("c", 2)] {
-        assert!(parades(&folder.0, &format!("run phold --quiet --until 2s --seed {seed} --out {name}")).status.success());
+        assert!(
+            parades(&folder.0, &format!("run phold --quiet --until 2s --seed {seed} --out {name}")).status.success()
+        );
     }
     assert_eq!(folder.read("a/metrics.json"), folder.read("b/metrics.json"));
     let summary: Value = serde_json::from_str(&folder.read("a/summary.json")).unwrap();
@@ -113,14 +145,18 @@ fn out_writes_a_folder_that_diff_reads() {
 #[test]
 fn traces_are_filtered_by_lp_and_time() {
     let folder = Folder::new("trace");
-    let arguments = "run phold --quiet --until 5s --trace t.txt --trace-lps 3,10..=12 --trace-from 1s --trace-before 4s";
+    let arguments =
+        "run phold --quiet --until 5s --trace t.txt --trace-lps 3,10..=12 --trace-from 1s --trace-before 4s";
     assert!(parades(&folder.0, arguments).status.success());
     let trace = folder.read("t.txt");
     assert!(trace.lines().count() > 5, "{trace}");
     for line in trace.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let time: f64 = words[0].trim_end_matches('s').parse().unwrap();
-        assert!((1.0..4.0).contains(&time) && words[1] == "LP" && ["3", "10", "11", "12"].contains(&words[2]), "{line}");
+        assert!(
+            (1.0..4.0).contains(&time) && words[1] == "LP" && ["3", "10", "11", "12"].contains(&words[2]),
+            "{line}"
+        );
     }
 }
 
@@ -128,7 +164,8 @@ fn traces_are_filtered_by_lp_and_time() {
 #[test]
 fn ctrl_c_ends_a_run_with_its_results_so_far() {
     let folder = Folder::new("interrupt");
-    let mut child = command(&folder.0, "run phold --until 1000000s --json --quiet").stdout(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command(&folder.0, "run phold --until 1000000s --json --quiet").stdout(Stdio::piped()).spawn().unwrap();
     // Long enough to be under way, on a busy machine too; the run itself would take hours.
     std::thread::sleep(std::time::Duration::from_millis(700));
     let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
@@ -140,7 +177,11 @@ fn ctrl_c_ends_a_run_with_its_results_so_far() {
     assert!(run["stopped_at_s"].as_f64().unwrap() > 0.0);
     let until = run["until"].as_str().unwrap();
     let again = json(&folder, &format!("run phold --until {until} --json --quiet"));
-    assert_eq!((&again["digest"], &again["events"]), (&run["digest"], &run["events"]), "the same run until then has the same digest");
+    assert_eq!(
+        (&again["digest"], &again["events"]),
+        (&run["digest"], &run["events"]),
+        "the same run until then has the same digest"
+    );
 }
 
 #[test]

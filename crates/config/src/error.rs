@@ -144,8 +144,7 @@ impl Source {
         let start = self.text.floor_char_boundary(span.start);
         let end = self.text.floor_char_boundary(span.end).max(start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end =
-            self.text[start..].find('\n').map_or(self.text.len(), |length| start + length);
+        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |length| start + length);
         let shown = self.text[start..end.min(line_end)].chars().count();
         let source_line = self.text[line_start..line_end].trim_end_matches('\r');
         Spot {
@@ -153,16 +152,14 @@ impl Source {
             line: 1 + self.text[..line_start].bytes().filter(|&byte| byte == b'\n').count(),
             column: 1 + self.text[line_start..start].chars().count(),
             width: shown.max(1),
-            source_line: (source_line.len() <= SOURCE_LINE_BYTES_MAX)
-                .then(|| printable(source_line)),
+            source_line: (source_line.len() <= SOURCE_LINE_BYTES_MAX).then(|| printable(source_line)),
         }
     }
 }
 
 /// Whether a terminal acts on this character rather than showing it.
 fn is_command(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `text` with what a terminal would act on replaced, a character for a character, so that columns stay.

@@ -29,8 +29,7 @@ impl Number {
     /// Reads a number at the start of `text`, and returns it with what follows it; `None` where there is none. A sign, digits,
     /// a fraction and an exponent, with `_` allowed between digits, as in TOML.
     pub(crate) fn read(text: &str) -> Option<(Number, &str)> {
-        let mut number =
-            Number { negative: text.starts_with('-'), digits: Vec::new(), exponent: 0 };
+        let mut number = Number { negative: text.starts_with('-'), digits: Vec::new(), exponent: 0 };
         let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
         rest = read_digits(rest, &mut number.digits);
         if let Some(fraction) = rest.strip_prefix('.').filter(|rest| starts_with_digit(rest)) {
@@ -90,10 +89,7 @@ impl Number {
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the shape that `try_fold` over a slice asks for"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that `try_fold` over a slice asks for")]
 fn push_digit(value: u64, digit: &u8) -> Option<u64> {
     value.checked_mul(10)?.checked_add(u64::from(*digit))
 }
@@ -167,14 +163,7 @@ mod tests {
         for text in ["", "-", ".", "_1", "e5", "s", "inf", "NaN", "½"] {
             assert!(Number::read(text).is_none(), "{text}");
         }
-        for (text, left) in [
-            ("1_", "_"),
-            ("1__0", "__0"),
-            ("1.", "."),
-            ("2e", "e"),
-            ("2e+s", "e+s"),
-            ("3.5ms", "ms"),
-        ] {
+        for (text, left) in [("1_", "_"), ("1__0", "__0"), ("1.", "."), ("2e", "e"), ("2e+s", "e+s"), ("3.5ms", "ms")] {
             assert_eq!(Number::read(text).map(|(_, rest)| rest), Some(left), "{text}");
         }
     }

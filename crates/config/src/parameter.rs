@@ -28,10 +28,7 @@ pub struct Parameter {
 /// What values a parameter has, with its default.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-#[expect(
-    missing_docs,
-    reason = "the fields say what they are: the default, and the least and most that are allowed"
-)]
+#[expect(missing_docs, reason = "the fields say what they are: the default, and the least and most that are allowed")]
 pub enum Kind {
     /// A whole number.
     Integer { default: u64, least: u64, most: u64 },
@@ -86,10 +83,7 @@ impl Parameter {
         meaning: &'static str,
     ) -> Parameter {
         let (least, most) = (*range.start(), *range.end());
-        assert!(
-            default >= least && default <= most && default.is_finite(),
-            "the default is out of its range"
-        );
+        assert!(default >= least && default <= most && default.is_finite(), "the default is out of its range");
         Parameter::new(key, Kind::Float { default, least, most }, meaning)
     }
 
@@ -135,11 +129,7 @@ impl Parameter {
     }
 
     /// Any text.
-    pub const fn text(
-        key: &'static str,
-        default: &'static str,
-        meaning: &'static str,
-    ) -> Parameter {
+    pub const fn text(key: &'static str, default: &'static str, meaning: &'static str) -> Parameter {
         Parameter::new(key, Kind::Text { default }, meaning)
     }
 
@@ -154,9 +144,7 @@ impl Parameter {
             Kind::Duration { default } => default.as_ps() > 0,
             Kind::Size { default } | Kind::Rate { default } => default > 0,
             Kind::Float { default, .. } | Kind::Fraction { default } => default > 0.0,
-            _ => panic!(
-                "`positive` is for durations, sizes, rates and numbers; an integer has its range"
-            ),
+            _ => panic!("`positive` is for durations, sizes, rates and numbers; an integer has its range"),
         };
         assert!(above, "the default must be above 0 as well");
         self.positive = true;
@@ -216,9 +204,7 @@ impl Parameter {
             Kind::Integer { least: 0, most: u64::MAX, .. } => "integer".to_owned(),
             Kind::Integer { least, most: u64::MAX, .. } => format!("integer, at least {least}"),
             Kind::Integer { least, most, .. } => format!("integer from {least} to {most}"),
-            Kind::Float { least, most, .. }
-                if (least, most) == (f64::NEG_INFINITY, f64::INFINITY) =>
-            {
+            Kind::Float { least, most, .. } if (least, most) == (f64::NEG_INFINITY, f64::INFINITY) => {
                 "number".to_owned()
             }
             Kind::Float { least, most, .. } => format!("number {}", float_range(least, most)),
@@ -248,9 +234,7 @@ impl Kind {
         match self {
             Kind::Integer { .. } => "a whole number",
             Kind::Float { .. } | Kind::Fraction { .. } => "a number",
-            Kind::Duration { .. } | Kind::Size { .. } | Kind::Rate { .. } => {
-                "a number with its unit"
-            }
+            Kind::Duration { .. } | Kind::Size { .. } | Kind::Rate { .. } => "a number with its unit",
             Kind::Boolean { .. } => "`true` or `false`",
             Kind::Choice { .. } | Kind::Text { .. } | Kind::Path => "text",
         }

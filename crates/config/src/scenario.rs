@@ -98,8 +98,7 @@ impl ScenarioFile {
     ///
     /// On a file that cannot be read, is larger than [`FILE_BYTES_MAX`], or is wrong as for [`ScenarioFile::parse`].
     pub fn read(path: &Path) -> Result<ScenarioFile, ConfigError> {
-        let whole_file =
-            |message: String| ConfigError::new(message).at(Place::File(path.to_owned()));
+        let whole_file = |message: String| ConfigError::new(message).at(Place::File(path.to_owned()));
         let unreadable = |error: std::io::Error| {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
@@ -110,15 +109,13 @@ impl ScenarioFile {
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             let help = "check that it is the file you meant";
-            return Err(whole_file("is larger than 1 MiB, too large for a scenario".to_owned())
-                .with_help(help));
+            return Err(whole_file("is larger than 1 MiB, too large for a scenario".to_owned()).with_help(help));
         }
         match String::from_utf8(bytes) {
             Ok(text) => ScenarioFile::parse(path, text),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
-                let source =
-                    Source::new(path, String::from_utf8_lossy(error.as_bytes()).into_owned());
+                let source = Source::new(path, String::from_utf8_lossy(error.as_bytes()).into_owned());
                 Err(ConfigError::new("the file is not UTF-8 text")
                     .with_help("save it as UTF-8")
                     .at(Place::Spot(source.spot(at..at))))
@@ -204,10 +201,7 @@ impl Given {
             (Kind::Fraction { .. }, Given::Text(text)) if text.ends_with('%') => {
                 return parameter.parse(text);
             }
-            (
-                Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. },
-                Given::Number(text),
-            )
+            (Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. }, Given::Number(text))
             | (Kind::Choice { .. } | Kind::Text { .. } | Kind::Path, Given::Text(text))
             | (
                 Kind::Duration { .. } | Kind::Size { .. } | Kind::Rate { .. },
@@ -216,8 +210,7 @@ impl Given {
             _ => {}
         }
         let error = parameter.must_be(parameter.kind().noun(), self.noun());
-        let quotes =
-            matches!(parameter.kind(), Kind::Choice { .. } | Kind::Text { .. } | Kind::Path);
+        let quotes = matches!(parameter.kind(), Kind::Choice { .. } | Kind::Text { .. } | Kind::Path);
         Err(match self {
             Given::Text(_) => error.with_help("write it without quotes"),
             Given::Number(_) | Given::Boolean(_) if quotes => error.with_help("write it in quotes"),
@@ -244,19 +237,15 @@ fn sort(source: &Source) -> Result<(Values, Vec<Assignment>), ConfigError> {
     for (assignment, table) in assignments(top.get_ref()) {
         match table {
             Some(table) if assignment.key == "parameters" => {
-                parameters =
-                    assignments(table).into_iter().map(|(assignment, _)| assignment).collect();
+                parameters = assignments(table).into_iter().map(|(assignment, _)| assignment).collect();
             }
             None if assignment.key == "parameters" => {
-                let message =
-                    format!("`parameters` must be a table, not {}", assignment.value.noun());
+                let message = format!("`parameters` must be a table, not {}", assignment.value.noun());
                 let help = "write `[parameters]` on a line of its own, and the parameters below it";
                 let spot = source.spot(assignment.value_span);
                 return Err(ConfigError::new(message).with_help(help).at(Place::Spot(spot)));
             }
-            _ => assignment
-                .set(source, &mut settings)
-                .map_err(|error| misplaced(&assignment.key, error))?,
+            _ => assignment.set(source, &mut settings).map_err(|error| misplaced(&assignment.key, error))?,
         }
     }
     Ok((settings, parameters))
@@ -283,9 +272,7 @@ fn assignments<'a, 'i>(table: &'a DeTable<'i>) -> Vec<(Assignment, Option<&'a De
 fn given(value: &Spanned<DeValue<'_>>) -> Given {
     match value.get_ref() {
         DeValue::String(text) => Given::Text(text.to_string()),
-        DeValue::Integer(integer) if integer.radix() == 10 => {
-            Given::Number(integer.as_str().to_owned())
-        }
+        DeValue::Integer(integer) if integer.radix() == 10 => Given::Number(integer.as_str().to_owned()),
         DeValue::Integer(integer) => {
             let number = u128::from_str_radix(integer.as_str(), integer.radix());
             Given::Number(number.map_or_else(|_| integer.to_string(), |number| number.to_string()))
@@ -301,15 +288,11 @@ fn given(value: &Spanned<DeValue<'_>>) -> Given {
 /// The error of a key above `[parameters]`, which may be one that belongs below.
 fn misplaced(key: &str, error: ConfigError) -> ConfigError {
     let mut known = SETTINGS.iter().map(Parameter::key);
-    if known.any(|known| known == key)
-        || nearest(key, SETTINGS.iter().map(Parameter::key)).is_some()
-    {
+    if known.any(|known| known == key) || nearest(key, SETTINGS.iter().map(Parameter::key)).is_some() {
         return error;
     }
     let known = list(SETTINGS.iter().map(Parameter::key), "and");
-    error.with_help(format!(
-        "the scenario's own keys belong below `[parameters]`; above it stand {known}"
-    ))
+    error.with_help(format!("the scenario's own keys belong below `[parameters]`; above it stand {known}"))
 }
 
 /// The error of text that is not TOML.
@@ -342,9 +325,8 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 /// How the line should be: `` write `until = "10s"` `` for `until = 10s`.
 fn unquoted(line: &str) -> Option<String> {
     let (key, value) = assignment(line)?;
-    let has_unit = |quantity: &&Quantity| {
-        Number::read(value).is_some_and(|(_, unit)| quantity.base_of(unit.trim()).is_some())
-    };
+    let has_unit =
+        |quantity: &&Quantity| Number::read(value).is_some_and(|(_, unit)| quantity.base_of(unit.trim()).is_some());
     let is_word = value.chars().all(|c| c.is_alphanumeric() || "_-./%".contains(c));
     (is_word || [&DURATION, &SIZE, &RATE].iter().any(has_unit))
         .then(|| format!("write {}", quoted(&format!("{key} = \"{value}\""))))

@@ -87,13 +87,7 @@ pub(crate) const SIZE: Quantity = Quantity {
 pub(crate) const RATE: Quantity = Quantity {
     noun: "a rate",
     base: "bits per second",
-    units: &[
-        ("Tbps", 1_000_000_000_000),
-        ("Gbps", GBPS),
-        ("Mbps", MBPS),
-        ("kbps", KBPS),
-        ("bps", 1),
-    ],
+    units: &[("Tbps", 1_000_000_000_000), ("Gbps", GBPS), ("Mbps", MBPS), ("kbps", KBPS), ("bps", 1)],
     rounds: false,
     example: "10Mbps",
     zero: "0bps",
@@ -130,24 +124,18 @@ impl Quantity {
         let trimmed = text.trim();
         let Some((number, rest)) = Number::read(trimmed) else {
             let help = format!("write a number and a unit, such as `{}`", self.example);
-            return Err(
-                ConfigError::new(format!("{} is not {}", quoted(text), self.noun)).with_help(help)
-            );
+            return Err(ConfigError::new(format!("{} is not {}", quoted(text), self.noun)).with_help(help));
         };
         let base = match (rest.trim_start(), bare.and_then(|unit| self.base_of(unit))) {
             ("", Some(base)) => base,
             ("", None) => {
                 let help = format!("{}, as in `{}`", self.units_help(), self.example);
-                return Err(
-                    ConfigError::new(format!("{} has no unit", quoted(text))).with_help(help)
-                );
+                return Err(ConfigError::new(format!("{} has no unit", quoted(text))).with_help(help));
             }
             (unit, _) => self.base_of(unit).ok_or_else(|| self.unknown_unit(trimmed, unit))?,
         };
         let Some(product) = number.times(base) else {
-            return Err(
-                ConfigError::new(format!("{} is too large", quoted(text))).with_help(self.most)
-            );
+            return Err(ConfigError::new(format!("{} is too large", quoted(text))).with_help(self.most));
         };
         if number.negative && (product.rounded > 0 || !product.exact) {
             return Err(ConfigError::new(format!("{} is negative", quoted(text)))

@@ -59,28 +59,19 @@ impl Parameter {
     /// On text that is no such value, or one outside the range. The error has no place yet.
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         let quantity = |quantity: &Quantity| {
-            let value =
-                quantity.parse(text, self.bare_unit()).map_err(|error| error.about(self.key()))?;
+            let value = quantity.parse(text, self.bare_unit()).map_err(|error| error.about(self.key()))?;
             self.check_positive(value > 0, text).map(|()| value)
         };
         match self.kind() {
-            Kind::Integer { least, most, .. } => {
-                self.parse_integer(text, least, most).map(Value::Integer)
-            }
-            Kind::Float { least, most, .. } => {
-                self.parse_float(text, least, most).map(Value::Float)
-            }
+            Kind::Integer { least, most, .. } => self.parse_integer(text, least, most).map(Value::Integer),
+            Kind::Float { least, most, .. } => self.parse_float(text, least, most).map(Value::Float),
             Kind::Fraction { .. } => self.parse_float(text, 0.0, 1.0).map(Value::Float),
-            Kind::Duration { .. } => {
-                quantity(&DURATION).map(|ps| Value::Duration(Delay::from_ps(ps)))
-            }
+            Kind::Duration { .. } => quantity(&DURATION).map(|ps| Value::Duration(Delay::from_ps(ps))),
             Kind::Size { .. } => quantity(&SIZE).map(Value::Size),
             Kind::Rate { .. } => quantity(&RATE).map(Value::Rate),
-            Kind::Boolean { .. } => text
-                .trim()
-                .parse()
-                .map(Value::Boolean)
-                .map_err(|_| self.must_be(self.kind().noun(), &quoted(text))),
+            Kind::Boolean { .. } => {
+                text.trim().parse().map(Value::Boolean).map_err(|_| self.must_be(self.kind().noun(), &quoted(text)))
+            }
             Kind::Choice { of, .. } => self.parse_choice(text, of).map(Value::Choice),
             Kind::Text { .. } => Ok(Value::Text(text.to_owned())),
             Kind::Path => Ok(Value::Path(text.to_owned())),
@@ -96,13 +87,9 @@ impl Parameter {
             return Err(self.must_be(self.kind().noun(), &cut(text.trim())));
         }
         match product.map(|product| product.rounded) {
-            Some(value) if (least..=most).contains(&value) && (value == 0 || !number.negative) => {
-                Ok(value)
-            }
+            Some(value) if (least..=most).contains(&value) && (value == 0 || !number.negative) => Ok(value),
             None if most == u64::MAX => Err(self.must_be("below 2^64", &cut(text.trim()))),
-            Some(_) if most == u64::MAX => {
-                Err(self.must_be(&format!("at least {least}"), &cut(text.trim())))
-            }
+            Some(_) if most == u64::MAX => Err(self.must_be(&format!("at least {least}"), &cut(text.trim()))),
             _ => Err(self.must_be(&format!("between {least} and {most}"), &cut(text.trim()))),
         }
     }
@@ -115,18 +102,12 @@ impl Parameter {
             _ => return Err(self.must_be(self.kind().noun(), &quoted(text))),
         };
         match number.to_f64(shift) {
-            Some(value) if value >= least && value <= most => {
-                self.check_positive(value > 0.0, text).map(|()| value)
-            }
+            Some(value) if value >= least && value <= most => self.check_positive(value > 0.0, text).map(|()| value),
             _ => Err(self.must_be(&float_range(least, most), &cut(text.trim()))),
         }
     }
 
-    fn parse_choice(
-        &self,
-        text: &str,
-        of: &'static [&'static str],
-    ) -> Result<&'static str, ConfigError> {
+    fn parse_choice(&self, text: &str, of: &'static [&'static str]) -> Result<&'static str, ConfigError> {
         if let Some(choice) = of.iter().find(|choice| **choice == text.trim()) {
             return Ok(choice);
         }

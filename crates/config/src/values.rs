@@ -69,11 +69,7 @@ impl Values {
         let Some((key, text)) = assignment.split_once('=') else {
             let error = ConfigError::new(format!("{} is not KEY=VALUE", quoted(assignment)));
             let help = match self.entries.first() {
-                Some(first) => format!(
-                    "write for example `{option} {}={}`",
-                    first.parameter.key(),
-                    first.value
-                ),
+                Some(first) => format!("write for example `{option} {}={}`", first.parameter.key(), first.value),
                 None => format!("{} has none anyway", self.owner),
             };
             return Err(error.with_help(help).at(place()));
@@ -106,10 +102,7 @@ impl Values {
         let index = self.index(key);
         let entry = &mut self.entries[index];
         if matches!(entry.origin, Origin::Default) {
-            entry.value = entry
-                .parameter
-                .parse(text)
-                .unwrap_or_else(|error| panic!("a wrong preset: {error}"));
+            entry.value = entry.parameter.parse(text).unwrap_or_else(|error| panic!("a wrong preset: {error}"));
         }
     }
 
@@ -235,9 +228,9 @@ impl Values {
         let entry = self.entry(key);
         match (&entry.value, &entry.origin) {
             (Value::Path(path), _) if path.is_empty() => None,
-            (Value::Path(path), Origin::File(spot)) => Some(
-                spot.file.parent().map_or_else(|| PathBuf::from(path), |folder| folder.join(path)),
-            ),
+            (Value::Path(path), Origin::File(spot)) => {
+                Some(spot.file.parent().map_or_else(|| PathBuf::from(path), |folder| folder.join(path)))
+            }
             (Value::Path(path), _) => Some(PathBuf::from(path)),
             _ => self.other_kind(key, "a path"),
         }
@@ -262,8 +255,7 @@ impl Values {
 
     pub(crate) fn unknown(&self, key: &str) -> ConfigError {
         let keys = self.entries.iter().map(|entry| entry.parameter.key());
-        ConfigError::new(format!("{} has no key {}", self.owner, quoted(key)))
-            .with_help(suggestion(key, keys))
+        ConfigError::new(format!("{} has no key {}", self.owner, quoted(key))).with_help(suggestion(key, keys))
     }
 
     fn other_kind(&self, key: &str, kind: &str) -> ! {
@@ -273,11 +265,9 @@ impl Values {
 
 impl PartialEq for Values {
     fn eq(&self, other: &Values) -> bool {
-        let same = |(one, other): (&Entry, &Entry)| {
-            one.parameter.key() == other.parameter.key() && one.value == other.value
-        };
-        self.entries.len() == other.entries.len()
-            && self.entries.iter().zip(&other.entries).all(same)
+        let same =
+            |(one, other): (&Entry, &Entry)| one.parameter.key() == other.parameter.key() && one.value == other.value;
+        self.entries.len() == other.entries.len() && self.entries.iter().zip(&other.entries).all(same)
     }
 }
 

@@ -38,13 +38,7 @@ pub fn write_scenario(settings: &Settings, about: &str, values: &Values) -> Stri
     setting(&mut text, "tie_seed", number(settings.tie_seed), "1", ties);
     let until = settings.until.map(|time| quote(&format_time(time)));
     setting(&mut text, "until", until, "\"10s\"", "end of virtual time");
-    setting(
-        &mut text,
-        "engine",
-        settings.engine.as_deref().map(quote),
-        "\"auto\"",
-        "how the run is executed",
-    );
+    setting(&mut text, "engine", settings.engine.as_deref().map(quote), "\"auto\"", "how the run is executed");
     let threads = "worker threads in each process; as many as there are cores by default";
     setting(&mut text, "threads", number(settings.threads), "2", threads);
     setting(&mut text, "processes", number(settings.processes), "1", "processes on this machine");

@@ -67,19 +67,11 @@ fn a_missing_unit_names_the_units() {
 
 #[test]
 fn an_unknown_unit_suggests_the_nearest() {
-    for (text, near) in [
-        ("1sec", "s"),
-        ("1usec", "us"),
-        ("5mins", "min"),
-        ("2hours", "h"),
-        ("1MS", "ms"),
-        ("1msec", "ms"),
-    ] {
+    for (text, near) in
+        [("1sec", "s"), ("1usec", "us"), ("5mins", "min"), ("2hours", "h"), ("1MS", "ms"), ("1msec", "ms")]
+    {
         let error = wrong_duration(text);
-        assert!(
-            error.contains(&format!("did you mean `{near}`? a duration's units are ")),
-            "{error}"
-        );
+        assert!(error.contains(&format!("did you mean `{near}`? a duration's units are ")), "{error}");
     }
     for (text, near) in [("1KB", "kB"), ("1kb", "kB"), ("1mib", "MiB"), ("1500b", "B")] {
         let error = parse_size(text).unwrap_err().to_string();
@@ -93,18 +85,9 @@ fn an_unknown_unit_suggests_the_nearest() {
 
 #[test]
 fn what_is_no_quantity_is_refused() {
-    assert_eq!(
-        wrong_duration("soon"),
-        "`soon` is not a duration; write a number and a unit, such as `10s`"
-    );
-    assert_eq!(
-        wrong_duration(""),
-        "`` is not a duration; write a number and a unit, such as `10s`"
-    );
-    assert_eq!(
-        wrong_duration("inf s"),
-        "`inf s` is not a duration; write a number and a unit, such as `10s`"
-    );
+    assert_eq!(wrong_duration("soon"), "`soon` is not a duration; write a number and a unit, such as `10s`");
+    assert_eq!(wrong_duration(""), "`` is not a duration; write a number and a unit, such as `10s`");
+    assert_eq!(wrong_duration("inf s"), "`inf s` is not a duration; write a number and a unit, such as `10s`");
     assert_eq!(wrong_duration("-5s"), "`-5s` is negative; a duration is at least 0");
     assert_eq!(wrong_duration("-0.1ps"), "`-0.1ps` is negative; a duration is at least 0");
     assert_eq!(parse_duration("-0s"), Ok(Delay::ZERO));
@@ -117,10 +100,7 @@ fn sizes_are_whole_bytes_and_rates_whole_bits_per_second() {
     assert_eq!(parse_size("500kB"), Ok(500_000));
     assert_eq!(parse_size("2GiB"), Ok(2_147_483_648));
     assert_eq!(parse_size("0.5KiB"), Ok(512));
-    assert_eq!(
-        parse_size("0.3B").unwrap_err().to_string(),
-        "`0.3B` is not a whole number of bytes"
-    );
+    assert_eq!(parse_size("0.3B").unwrap_err().to_string(), "`0.3B` is not a whole number of bytes");
     assert_eq!(
         parse_size("16777216TiB").unwrap_err().to_string(),
         "`16777216TiB` is too large; sizes are below 2^64 bytes"
@@ -128,28 +108,19 @@ fn sizes_are_whole_bytes_and_rates_whole_bits_per_second() {
     assert_eq!(parse_rate("10Mbps"), Ok(10_000_000));
     assert_eq!(parse_rate("2Gbps"), Ok(2_000_000_000));
     assert_eq!(parse_rate("1.544Mbps"), Ok(1_544_000));
-    assert_eq!(
-        parse_rate("0.5bps").unwrap_err().to_string(),
-        "`0.5bps` is not a whole number of bits per second"
-    );
+    assert_eq!(parse_rate("0.5bps").unwrap_err().to_string(), "`0.5bps` is not a whole number of bits per second");
 }
 
 #[test]
 fn the_largest_whole_unit_is_printed() {
-    for text in
-        ["0s", "1ps", "50us", "1500us", "100s", "2min", "90min", "1h", "18446744073709551615ps"]
-    {
+    for text in ["0s", "1ps", "50us", "1500us", "100s", "2min", "90min", "1h", "18446744073709551615ps"] {
         assert_eq!(format_duration(parse_duration(text).expect("a duration")), text);
     }
     assert_eq!(format_duration(Delay::from_secs(60)), "1min");
-    for (bytes, text) in
-        [(0, "0B"), (1500, "1500B"), (16_000, "16kB"), (1_024_000, "1000KiB"), (1 << 31, "2GiB")]
-    {
+    for (bytes, text) in [(0, "0B"), (1500, "1500B"), (16_000, "16kB"), (1_024_000, "1000KiB"), (1 << 31, "2GiB")] {
         assert_eq!(format_size(bytes), text);
     }
-    for (rate, text) in
-        [(0, "0bps"), (9_600, "9600bps"), (64_000, "64kbps"), (10_000_000_000, "10Gbps")]
-    {
+    for (rate, text) in [(0, "0bps"), (9_600, "9600bps"), (64_000, "64kbps"), (10_000_000_000, "10Gbps")] {
         assert_eq!(format_rate(rate), text);
     }
 }

@@ -1,8 +1,6 @@
 //! Scenario files set values, and whatever is wrong with one is a sentence that points at the place.
 
-use parades_config::{
-    ConfigError, Parameter, Place, ScenarioFile, Settings, Values, write_scenario,
-};
+use parades_config::{ConfigError, Parameter, Place, ScenarioFile, Settings, Values, write_scenario};
 use parades_core::time::{Delay, Time};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -12,19 +10,12 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::integer("salt", 0, 0..=u64::MAX, "folded into the digest"),
     Parameter::fraction("remote", 0.1, "share of remote events"),
     Parameter::float("load", 0.5, f64::NEG_INFINITY..=f64::INFINITY, "offered load"),
-    Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event")
-        .positive()
-        .bare("s"),
+    Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event").positive().bare("s"),
     Parameter::duration("period", Delay::from_secs(20), "stabilisation period"),
     Parameter::size("segment", 1460, "data in a segment"),
     Parameter::rate("link", 10_000_000, "rate of a link"),
     Parameter::boolean("share", false, "whether data are shared"),
-    Parameter::choice(
-        "delay",
-        "exponential",
-        &["exponential", "constant"],
-        "distribution of the delay",
-    ),
+    Parameter::choice("delay", "exponential", &["exponential", "constant"], "distribution of the delay"),
     Parameter::text("note", "", "carried along"),
     Parameter::path("topology", "a GraphML file"),
 ];
@@ -105,36 +96,20 @@ fn what_a_file_leaves_out_is_not_set() {
 
 #[test]
 fn the_command_line_prevails_when_it_is_set_later() {
-    let (_, mut values) =
-        parse("scenario = \"phold\"\n[parameters]\nlps = 5\nnote = \"a\"").expect("a right file");
+    let (_, mut values) = parse("scenario = \"phold\"\n[parameters]\nlps = 5\nnote = \"a\"").expect("a right file");
     values.set_argument("--set", "lps=6").expect("a right assignment");
     assert_eq!(values.integer("lps"), 6);
-    assert_eq!(
-        values.error_at("lps", "too few", "add some").to_string(),
-        "--set lps=6: too few; add some"
-    );
-    assert_eq!(
-        values.error_at("note", "odd", "change it").to_string(),
-        "dir/a.toml:4:8: odd; change it"
-    );
+    assert_eq!(values.error_at("lps", "too few", "add some").to_string(), "--set lps=6: too few; add some");
+    assert_eq!(values.error_at("note", "odd", "change it").to_string(), "dir/a.toml:4:8: odd; change it");
 }
 
 #[test]
 fn malformed_toml_points_at_the_place() {
-    assert_eq!(
-        wrong("scenario"),
-        "dir/a.toml:1:9: malformed TOML: key with no value, expected `=`"
-    );
-    assert_eq!(
-        wrong("\n\na = [1,\n"),
-        "dir/a.toml:3:8: malformed TOML: unclosed array, expected `]`"
-    );
+    assert_eq!(wrong("scenario"), "dir/a.toml:1:9: malformed TOML: key with no value, expected `=`");
+    assert_eq!(wrong("\n\na = [1,\n"), "dir/a.toml:3:8: malformed TOML: unclosed array, expected `]`");
     assert_eq!(wrong("seed = 1\nseed = 2"), "dir/a.toml:2:1: malformed TOML: duplicate key");
     assert_eq!(wrong("seed =  # 5"), "dir/a.toml:1:9: malformed TOML: there is no value");
-    assert_eq!(
-        wrong("a = \"b"),
-        "dir/a.toml:1:7: malformed TOML: invalid basic string, expected `\"`"
-    );
+    assert_eq!(wrong("a = \"b"), "dir/a.toml:1:7: malformed TOML: invalid basic string, expected `\"`");
 }
 
 #[test]
@@ -170,10 +145,7 @@ fn an_unknown_key_suggests_the_nearest_and_says_where_it_belongs() {
         "dir/a.toml:2:1: a scenario file has no key `lps`; the scenario's own keys belong below `[parameters]`; \
          above it stand scenario, seed, tie_seed, until, engine, threads and processes"
     );
-    assert_eq!(
-        wrong_parameter("remot = 1"),
-        "dir/a.toml:3:1: phold has no key `remot`; did you mean `remote`?"
-    );
+    assert_eq!(wrong_parameter("remot = 1"), "dir/a.toml:3:1: phold has no key `remot`; did you mean `remote`?");
     assert_eq!(
         wrong_parameter("seed = 1"),
         "dir/a.toml:3:1: phold has no key `seed`; `seed` belongs above `[parameters]`"
@@ -182,34 +154,19 @@ fn an_unknown_key_suggests_the_nearest_and_says_where_it_belongs() {
 
 #[test]
 fn a_wrong_type_says_which_is_right() {
-    assert_eq!(
-        wrong("scenario = 3"),
-        "dir/a.toml:1:12: `scenario` must be text, not a number; write it in quotes"
-    );
+    assert_eq!(wrong("scenario = 3"), "dir/a.toml:1:12: `scenario` must be text, not a number; write it in quotes");
     assert_eq!(
         wrong_parameter("lps = \"5\""),
         "dir/a.toml:3:7: `lps` must be a whole number, not text in quotes; write it without quotes"
     );
-    assert_eq!(
-        wrong_parameter("lps = [5]"),
-        "dir/a.toml:3:7: `lps` must be a whole number, not an array"
-    );
-    assert_eq!(
-        wrong_parameter("lps.a = 5"),
-        "dir/a.toml:3:1: `lps` must be a whole number, not a table"
-    );
-    assert_eq!(
-        wrong_parameter("share = 1"),
-        "dir/a.toml:3:9: `share` must be `true` or `false`, not a number"
-    );
+    assert_eq!(wrong_parameter("lps = [5]"), "dir/a.toml:3:7: `lps` must be a whole number, not an array");
+    assert_eq!(wrong_parameter("lps.a = 5"), "dir/a.toml:3:1: `lps` must be a whole number, not a table");
+    assert_eq!(wrong_parameter("share = 1"), "dir/a.toml:3:9: `share` must be `true` or `false`, not a number");
     assert_eq!(
         wrong_parameter("share = \"true\""),
         "dir/a.toml:3:9: `share` must be `true` or `false`, not text in quotes; write it without quotes"
     );
-    assert_eq!(
-        wrong_parameter("delay = true"),
-        "dir/a.toml:3:9: `delay` must be text, not `true`; write it in quotes"
-    );
+    assert_eq!(wrong_parameter("delay = true"), "dir/a.toml:3:9: `delay` must be text, not `true`; write it in quotes");
     assert_eq!(
         wrong_parameter("period = 1979-05-27"),
         "dir/a.toml:3:10: `period` must be a number with its unit, not a date"
@@ -223,23 +180,14 @@ fn a_wrong_type_says_which_is_right() {
 
 #[test]
 fn a_wrong_value_is_told_the_range_or_the_units() {
-    assert_eq!(
-        wrong_parameter("remote = 1.5"),
-        "dir/a.toml:3:10: `remote` must be between 0 and 1, not 1.5"
-    );
-    assert_eq!(
-        wrong_parameter("mean_delay = 0"),
-        "dir/a.toml:3:14: `mean_delay` must be above 0, not 0"
-    );
+    assert_eq!(wrong_parameter("remote = 1.5"), "dir/a.toml:3:10: `remote` must be between 0 and 1, not 1.5");
+    assert_eq!(wrong_parameter("mean_delay = 0"), "dir/a.toml:3:14: `mean_delay` must be above 0, not 0");
     assert_eq!(wrong_parameter("load = inf"), "dir/a.toml:3:8: `load` must be a number, not `inf`");
     assert_eq!(
         wrong_parameter("salt = 0xFFFFFFFFFFFFFFFFF"),
         "dir/a.toml:3:8: `salt` must be below 2^64, not 295147905179352825855"
     );
-    assert_eq!(
-        wrong("threads = 0"),
-        "dir/a.toml:1:11: `threads` must be between 1 and 65536, not 0"
-    );
+    assert_eq!(wrong("threads = 0"), "dir/a.toml:1:11: `threads` must be between 1 and 65536, not 0");
     assert_eq!(
         wrong("until = 5"),
         "dir/a.toml:1:9: `until`: `5` has no unit; a duration's units are ps, ns, us, ms, s, min and h, as in `10s`"
@@ -254,36 +202,25 @@ fn the_first_error_of_the_file_is_the_one_reported() {
 
 #[test]
 fn a_file_without_a_scenario_is_refused() {
-    let expected =
-        "dir/a.toml: the file names no scenario; write `scenario = \"NAME\"` as its first line";
+    let expected = "dir/a.toml: the file names no scenario; write `scenario = \"NAME\"` as its first line";
     assert_eq!(wrong(""), expected);
     assert_eq!(wrong("seed = 1"), expected);
 }
 
 #[test]
 fn a_setting_that_only_the_caller_can_judge_has_its_place() {
-    let file =
-        ScenarioFile::parse(Path::new("a.toml"), "scenario = 'phold'\nengine = 'windw'".to_owned());
-    let error = file.expect("a right file").error_at(
-        "engine",
-        "there is no engine `windw`",
-        "did you mean `window`?",
-    );
-    assert_eq!(
-        error.to_string(),
-        "a.toml:2:10: there is no engine `windw`; did you mean `window`?"
-    );
+    let file = ScenarioFile::parse(Path::new("a.toml"), "scenario = 'phold'\nengine = 'windw'".to_owned());
+    let error = file.expect("a right file").error_at("engine", "there is no engine `windw`", "did you mean `window`?");
+    assert_eq!(error.to_string(), "a.toml:2:10: there is no engine `windw`; did you mean `window`?");
 }
 
 #[test]
 fn an_error_carries_the_line_for_a_snippet() {
-    let error = parse("scenario = \"phold\"\n[parameters]\n\tremote = 1.5  # \u{7}\r\n")
-        .expect_err("a wrong file");
+    let error = parse("scenario = \"phold\"\n[parameters]\n\tremote = 1.5  # \u{7}\r\n").expect_err("a wrong file");
     // A control character in a comment is malformed already; the snippet shows it as what it is not.
     let Some(Place::Spot(spot)) = error.place() else { panic!("{error} has no spot") };
     assert_eq!((spot.line, spot.source_line.as_deref()), (3, Some(" remote = 1.5  # \u{fffd}")));
-    let error =
-        parse("scenario = \"phold\"\n[parameters]\n  remote = 1.5\n").expect_err("a wrong file");
+    let error = parse("scenario = \"phold\"\n[parameters]\n  remote = 1.5\n").expect_err("a wrong file");
     let Some(Place::Spot(spot)) = error.place() else { panic!("{error} has no spot") };
     assert_eq!((spot.line, spot.column, spot.width), (3, 12, 3));
     let error = parse(&format!("lps = '{}'", "x".repeat(1000))).expect_err("a wrong file");
@@ -317,10 +254,7 @@ fn hostile_files_cost_little_and_overflow_no_stack() {
         }
     });
     worker.expect("a thread").join().expect("no overflow and no panic");
-    assert_eq!(
-        wrong(&format!("a={}", "[".repeat(1000))),
-        "dir/a.toml:1:83: malformed TOML: nested too deeply"
-    );
+    assert_eq!(wrong(&format!("a={}", "[".repeat(1000))), "dir/a.toml:1:83: malformed TOML: nested too deeply");
 }
 
 /// A file in the tests' own folder, removed when it is dropped.
@@ -351,8 +285,7 @@ impl Drop for Scratch {
 fn files_that_cannot_be_read_say_why() {
     let missing = ScenarioFile::read(Path::new("no/such.toml")).unwrap_err().to_string();
     assert_eq!(missing, "no/such.toml: cannot be read: No such file or directory");
-    let folder =
-        ScenarioFile::read(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap_err().to_string();
+    let folder = ScenarioFile::read(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap_err().to_string();
     assert!(folder.ends_with(": cannot be read: Is a directory"), "{folder}");
     let binary = Scratch::new("binary.toml", b"scenario = 'x'\nnote = '\xff\xfe'\n");
     assert_eq!(binary.wrong(), "binary.toml:2:9: the file is not UTF-8 text; save it as UTF-8");
@@ -406,10 +339,7 @@ load = 0.5
 # (duration, above 0; a number alone counts in s; default 1s)
 mean_delay = "250ms"
 "#;
-    assert_eq!(
-        write_scenario(&settings, "The synthetic workload of the field.", &values),
-        expected
-    );
+    assert_eq!(write_scenario(&settings, "The synthetic workload of the field.", &values), expected);
 }
 
 #[test]

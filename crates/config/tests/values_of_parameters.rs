@@ -88,10 +88,7 @@ fn a_wrong_assignment_changes_nothing() {
 #[test]
 fn what_is_out_of_range_is_told_the_range() {
     assert_eq!(wrong("remote=1.5"), "--set remote=1.5: `remote` must be between 0 and 1, not 1.5");
-    assert_eq!(
-        wrong("remote=101%"),
-        "--set remote=101%: `remote` must be between 0 and 1, not 101%"
-    );
+    assert_eq!(wrong("remote=101%"), "--set remote=101%: `remote` must be between 0 and 1, not 101%");
     assert_eq!(wrong("lps=0"), "--set lps=0: `lps` must be between 1 and 4000000000, not 0");
     assert_eq!(wrong("lps=-5"), "--set lps=-5: `lps` must be between 1 and 4000000000, not -5");
     assert_eq!(wrong("trees=0"), "--set trees=0: `trees` must be at least 1, not 0");
@@ -99,10 +96,7 @@ fn what_is_out_of_range_is_told_the_range() {
     assert_eq!(wrong("trees=1e30"), "--set trees=1e30: `trees` must be below 2^64, not 1e30");
     assert_eq!(wrong("offset=2"), "--set offset=2: `offset` must be between -1.5 and 1.5, not 2");
     assert_eq!(wrong("load=-1"), "--set load=-1: `load` must be at least 0, and finite, not -1");
-    assert_eq!(
-        wrong("load=1e999"),
-        "--set load=1e999: `load` must be at least 0, and finite, not 1e999"
-    );
+    assert_eq!(wrong("load=1e999"), "--set load=1e999: `load` must be at least 0, and finite, not 1e999");
     assert_eq!(wrong("load=0"), "--set load=0: `load` must be above 0, not 0");
     assert_eq!(wrong("period=0s"), "--set period=0s: `period` must be above 0, not 0s");
     assert_eq!(wrong("link=0bps"), "--set link=0bps: `link` must be above 0, not 0bps");
@@ -130,10 +124,7 @@ fn what_is_no_value_of_the_kind_is_refused() {
 
 #[test]
 fn an_unknown_key_suggests_the_nearest_or_lists_all() {
-    assert_eq!(
-        wrong("lokahead=1"),
-        "--set lokahead=1: phold has no key `lokahead`; did you mean `lookahead`?"
-    );
+    assert_eq!(wrong("lokahead=1"), "--set lokahead=1: phold has no key `lokahead`; did you mean `lookahead`?");
     assert_eq!(wrong("LPs=1"), "--set LPs=1: phold has no key `LPs`; did you mean `lps`?");
     assert_eq!(
         wrong("zz=1"),
@@ -142,21 +133,15 @@ fn an_unknown_key_suggests_the_nearest_or_lists_all() {
     );
     let error = Values::new("empty", &[]).set_argument("--tune", "a=1").unwrap_err();
     assert_eq!(error.to_string(), "--tune a=1: empty has no key `a`; it has none");
-    assert_eq!(
-        wrong("lps"),
-        "--set lps: `lps` is not KEY=VALUE; write for example `--set lps=1024`"
-    );
+    assert_eq!(wrong("lps"), "--set lps: `lps` is not KEY=VALUE; write for example `--set lps=1024`");
 }
 
 #[test]
 fn errors_stay_one_short_line_whatever_was_typed() {
     let long = "x".repeat(10_000_000);
-    for assignment in [
-        format!("lps={long}"),
-        format!("{long}=1"),
-        long.clone(),
-        format!("lps={}", "9".repeat(1_000_000)),
-    ] {
+    for assignment in
+        [format!("lps={long}"), format!("{long}=1"), long.clone(), format!("lps={}", "9".repeat(1_000_000))]
+    {
         assert!(wrong(&assignment).chars().count() < 400);
     }
     assert_eq!(
@@ -195,21 +180,13 @@ fn a_preset_replaces_defaults_and_nothing_else() {
 #[test]
 fn canonical_text_reads_back_as_the_same_values() {
     let mut once = values();
-    let assignments = [
-        "remote=0.30000000000000004",
-        "lookahead=1.5ms",
-        "payload=4096",
-        "link=1.5Mbps",
-        "load=1e-300",
-    ];
+    let assignments = ["remote=0.30000000000000004", "lookahead=1.5ms", "payload=4096", "link=1.5Mbps", "load=1e-300"];
     for assignment in assignments {
         once.set_argument("--set", assignment).expect("a right assignment");
     }
     let mut twice = values();
     for (parameter, value) in once.iter() {
-        twice
-            .set_argument("--set", &format!("{}={value}", parameter.key()))
-            .expect("canonical text");
+        twice.set_argument("--set", &format!("{}={value}", parameter.key())).expect("canonical text");
     }
     assert_eq!(once, twice);
     assert_ne!(once, values());
@@ -223,8 +200,7 @@ fn json_has_numbers_where_a_bare_number_is_read_and_keeps_the_declared_order() {
         json,
         r#"{"lps":1024,"salt":0,"trees":1,"remote":0.1,"load":0.5,"offset":0.0,"lookahead":0.25,"period":"20s","payload":32,"link":"10Mbps","share":false,"delay":"exponential","note":"","topology":null}"#
     );
-    let lookahead =
-        PARAMETERS.iter().find(|parameter| parameter.key() == "lookahead").expect("declared above");
+    let lookahead = PARAMETERS.iter().find(|parameter| parameter.key() == "lookahead").expect("declared above");
     assert_eq!(lookahead.json(&Value::Duration(Delay::from_secs(3))), Json::Integer(3));
     assert_eq!(lookahead.accepts(), "duration; a number alone counts in s");
 }

@@ -92,7 +92,10 @@ impl Channels {
             each.resize(lps as usize, None);
         }
         if let Some(wrong) = self.pairs.iter().find(|c| c.sender.0.max(c.receiver.0) >= lps) {
-            return Err(format!("a channel is declared from {} to {}, but there are only {lps} LPs", wrong.sender, wrong.receiver));
+            return Err(format!(
+                "a channel is declared from {} to {}, but there are only {lps} LPs",
+                wrong.sender, wrong.receiver
+            ));
         }
         if self.pairs.is_empty() {
             return Ok(());

@@ -68,7 +68,8 @@ impl Digest {
     pub fn event<P: Payload>(&mut self, event: &Event<P>) {
         let key = event.key();
         let when = key.instant.time.as_ps().wrapping_add(u64::from(key.instant.round).wrapping_mul(K[3]));
-        let who = (u64::from(key.sender.rank()) << 32).wrapping_add(key.sequence.rotate_left(if key.sequence >> 32 == 0 { 0 } else { 17 }));
+        let who = (u64::from(key.sender.rank()) << 32)
+            .wrapping_add(key.sequence.rotate_left(if key.sequence >> 32 == 0 { 0 } else { 17 }));
         self.0 = self.0.rotate_left(23).wrapping_add(multiply_fold(when ^ K[0], who ^ K[1]));
         match &event.body {
             Body::Message(message) => message.fold(self),

@@ -57,7 +57,8 @@ impl ErrorKind {
     /// What a panic of the model's says.
     #[cold]
     pub fn of_panic(panic: &(dyn Any + Send)) -> ErrorKind {
-        let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+        let text =
+            panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
         ErrorKind::Panic(text.unwrap_or_else(|| "with something that is no text".into()))
     }
 }

@@ -24,12 +24,7 @@ pub trait Global<M: Model>: Clone + Send + Debug + 'static {
     type Summary: Send;
 
     /// Visits one LP: may read and change its state, set its timers, record metrics. It sends nothing.
-    fn visit(
-        &self,
-        model: &M,
-        state: &mut M::State,
-        ctx: &mut crate::model::Context<'_, M>,
-    ) -> Self::Summary;
+    fn visit(&self, model: &M, state: &mut M::State, ctx: &mut crate::model::Context<'_, M>) -> Self::Summary;
 
     /// Combines the summaries of LPs with that of the next one, in id order.
     fn fold(&self, left: Self::Summary, right: Self::Summary) -> Self::Summary;
@@ -89,7 +84,10 @@ impl<M: Model> GlobalContext<'_, M> {
     /// Sends to an LP, with any delay; with none it arrives at this very time, before the LPs' own events of it.
     pub fn send(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 >= self.world.lps {
-            return self.failed(ErrorKind::NoChannel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps)));
+            return self.failed(ErrorKind::NoChannel(format!(
+                "it sent to {receiver}, but there are only {} LPs",
+                self.world.lps
+            )));
         }
         let Some(mut key) = self.next_key(delay) else { return };
         key.tie = self.world.tie(key.instant, receiver, Sender::GLOBAL);
@@ -159,8 +157,13 @@ pub struct GlobalQueue<M: Model> {
 impl<M: Model> GlobalQueue<M> {
     /// The global events that the model knows from the start.
     pub fn new(model: &M) -> GlobalQueue<M> {
-        let mut queue =
-            GlobalQueue { pending: BTreeMap::new(), sequence: 0, executed: 0, digest: Digest::default(), stopped: false };
+        let mut queue = GlobalQueue {
+            pending: BTreeMap::new(),
+            sequence: 0,
+            executed: 0,
+            digest: Digest::default(),
+            stopped: false,
+        };
         for (time, global) in model.globals() {
             let key = queue.next_key(time);
             queue.pending.insert(key, Scheduled::Model(global));
@@ -226,8 +229,14 @@ impl<M: Model> GlobalQueue<M> {
                 Scheduled::Stop => self.stopped = true,
                 Scheduled::Model(global) => {
                     let summary = visit_all((model, world, key, &global), lps, effects, metrics)?;
-                    let mut ctx =
-                        GlobalContext { now: time, world, metrics, sends: &mut effects.sends, queue: self, failure: None };
+                    let mut ctx = GlobalContext {
+                        now: time,
+                        world,
+                        metrics,
+                        sends: &mut effects.sends,
+                        queue: self,
+                        failure: None,
+                    };
                     let acted = guarded(|| global.act(model, summary, &mut ctx));
                     if let Some(kind) = ctx.failure.or(acted.err()) {
                         return Err(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
@@ -281,4 +290,3 @@ fn visit_all<M: Model>(
         None => Ok(summary.expect("there is at least one LP, and its visit did not fail")),
     }
 }
-

@@ -60,12 +60,7 @@ pub struct Undo<U> {
 
 impl<S> Lp<S> {
     /// Starts the LP `id`: its state, and its start-up events among the effects; no state if it failed.
-    pub fn start<M: Model<State = S>>(
-        model: &M,
-        world: &World,
-        id: LpId,
-        effects: &mut Effects<M>,
-    ) -> Option<Lp<S>> {
+    pub fn start<M: Model<State = S>>(model: &M, world: &World, id: LpId, effects: &mut Effects<M>) -> Option<Lp<S>> {
         let rng = Rng::stream(world.seed, id.0);
         let mut kernel =
             Kernel { rng, sequence: 0, digest: Digest::default(), last: Time::ZERO, timers: Timers::default() };
@@ -203,12 +198,6 @@ impl<S> Lp<S> {
     /// The model's part of the LP.
     pub fn state(&self) -> &S {
         &self.state
-    }
-
-    /// The model's part of the LP, to plant a fault in a test.
-    #[doc(hidden)]
-    pub fn state_mut(&mut self) -> &mut S {
-        &mut self.state
     }
 
     /// Plants a fault for the tests of the tests: a sequence number that a rollback forgot to restore.

@@ -138,21 +138,14 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        Metrics {
-            declared: Arc::default(),
-            values: Vec::new(),
-            recorder: Sender::GLOBAL,
-            mistake: None,
-        }
+        Metrics { declared: Arc::default(), values: Vec::new(), recorder: Sender::GLOBAL, mistake: None }
     }
 }
 
 impl PartialEq for Metrics {
     /// Whether the same was declared and recorded, bit for bit.
     fn eq(&self, other: &Metrics) -> bool {
-        self.declared == other.declared
-            && self.values == other.values
-            && self.mistake == other.mistake
+        self.declared == other.declared && self.values == other.values && self.mistake == other.mistake
     }
 }
 
@@ -164,10 +157,7 @@ impl Metrics {
     }
 
     fn declare(&mut self, name: &str, unit: Unit, value: MetricValue) -> MetricId {
-        assert!(
-            self.get(name).is_none(),
-            "two metrics are declared with the name `{name}`: give one of them another"
-        );
+        assert!(self.get(name).is_none(), "two metrics are declared with the name `{name}`: give one of them another");
         let id = u32::try_from(self.values.len()).expect("a model has fewer than 2^32 metrics");
         Arc::make_mut(&mut self.declared).push((name.into(), unit));
         self.values.push(value);
@@ -232,15 +222,9 @@ impl Metrics {
                 *sum = sum.checked_add(u128::from(sample.bits)).expect(COUNTER_IS_WIDE);
             }
             (Some(MetricValue::Tally(tally)), Form::Integer) => tally.observe(sample.bits),
-            (Some(MetricValue::Histogram(histogram)), Form::Integer) => {
-                histogram.observe(sample.bits)
-            }
-            (Some(MetricValue::Float(float)), Form::Float) if is_recordable(x) => {
-                float.observe(from, x + 0.0)
-            }
-            (Some(MetricValue::Steady(steady)), Form::Float) if is_recordable(x) => {
-                steady.observe(from, x + 0.0)
-            }
+            (Some(MetricValue::Histogram(histogram)), Form::Integer) => histogram.observe(sample.bits),
+            (Some(MetricValue::Float(float)), Form::Float) if is_recordable(x) => float.observe(from, x + 0.0),
+            (Some(MetricValue::Steady(steady)), Form::Float) if is_recordable(x) => steady.observe(from, x + 0.0),
             (_, Form::Integer) => self.refuse(from, sample.metric, &sample.bits),
             (_, Form::Float) => self.refuse(from, sample.metric, &x),
         }
@@ -271,9 +255,7 @@ impl Metrics {
     pub fn point(&mut self, series: MetricId, time: Time, x: f64) {
         let from = self.recorder;
         match self.values.get_mut(series.0 as usize) {
-            Some(MetricValue::Series(series)) if is_recordable(x) => {
-                series.lps.entry(from).push((time, x + 0.0))
-            }
+            Some(MetricValue::Series(series)) if is_recordable(x) => series.lps.entry(from).push((time, x + 0.0)),
             _ => self.refuse(from, series, &format_args!("a point of value {x}")),
         }
     }
@@ -282,9 +264,7 @@ impl Metrics {
     pub fn set(&mut self, value: MetricId, cell: impl Into<Cell>) {
         let (from, cell) = (self.recorder, cell.into());
         match self.values.get_mut(value.0 as usize) {
-            Some(MetricValue::Value(value)) if is_recordable_cell(&cell) => {
-                *value.lps.entry(from) = canonical(cell)
-            }
+            Some(MetricValue::Value(value)) if is_recordable_cell(&cell) => *value.lps.entry(from) = canonical(cell),
             _ => self.refuse(from, value, &format_args!("the cell {cell:?}")),
         }
     }
@@ -323,14 +303,10 @@ impl Metrics {
     }
 
     fn sentence(&self, from: Sender, metric: MetricId, what: &dyn fmt::Display) -> String {
-        let who = if from == Sender::GLOBAL {
-            "a global event, or the end of the run,".into()
-        } else {
-            from.to_string()
-        };
+        let who =
+            if from == Sender::GLOBAL { "a global event, or the end of the run,".into() } else { from.to_string() };
         let index = metric.0 as usize;
-        let (Some((name, _)), Some(value)) = (self.declared.get(index), self.values.get(index))
-        else {
+        let (Some((name, _)), Some(value)) = (self.declared.get(index), self.values.get(index)) else {
             let count = self.values.len();
             return format!(
                 "{who} recorded {what} in metric {index}, but the model declares {count}: use the ids it was given"
@@ -338,9 +314,7 @@ impl Metrics {
         };
         let (kind, diet) = value.kind_and_diet();
         let more = match value {
-            MetricValue::Counter(_) | MetricValue::Tally(_) | MetricValue::Histogram(_) => {
-                String::new()
-            }
+            MetricValue::Counter(_) | MetricValue::Tally(_) | MetricValue::Histogram(_) => String::new(),
             MetricValue::Table(table) => {
                 format!(" of {} cells, numbers at most {MAGNITUDE_MAX:e}", table.columns.len())
             }
@@ -379,10 +353,7 @@ impl Metrics {
             "metrics of different declarations cannot be merged"
         );
         for (i, (value, more)) in self.values.iter_mut().zip(other.values).enumerate() {
-            assert!(
-                value.merge(more),
-                "metric {i} was declared differently in the two that are merged"
-            );
+            assert!(value.merge(more), "metric {i} was declared differently in the two that are merged");
         }
         self.mistake = match (self.mistake.take(), other.mistake) {
             (Some(one), Some(two)) => Some(one.min(two)),

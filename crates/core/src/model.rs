@@ -98,8 +98,8 @@ pub trait Model: Sized + Sync {
     }
 
     /// Adds what is left in the final state of an LP to the metrics; called in id order.
-    fn finish(&self, id: LpId, state: &Self::State, metrics: &mut Metrics) {
-        let _ = (id, state, metrics);
+    fn finish(&self, id: LpId, state: &Self::State, end: &End, metrics: &mut Metrics) {
+        let _ = (id, state, end, metrics);
     }
 
     /// Looks at a message that was still on its way when the run ended; called in the order of events.
@@ -213,7 +213,9 @@ impl<'a, M: Model> Context<'a, M> {
         match self.world.channels.anyone(self.id) {
             Some(lookahead) if delay >= lookahead => self.post(receiver, delay, message),
             Some(lookahead) => self.too_short(receiver, delay, lookahead),
-            None => self.no_channel(format!("it sent to {receiver} without naming a channel, and declares none to anyone")),
+            None => {
+                self.no_channel(format!("it sent to {receiver} without naming a channel, and declares none to anyone"))
+            }
         }
     }
 
@@ -309,7 +311,9 @@ impl<'a, M: Model> Context<'a, M> {
             return self.no_channel("it asked for a global event without being declared a controller".into());
         }
         if self.phase == Phase::Visit {
-            return self.no_channel("it asked for a global event while visited by one, which alone may schedule another then".into());
+            return self.no_channel(
+                "it asked for a global event while visited by one, which alone may schedule another then".into(),
+            );
         }
         if let Some(key) = self.next_key(self.id, self.world.controllers().delay) {
             self.effects.requests.push(Request { key, global });

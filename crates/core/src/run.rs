@@ -84,7 +84,7 @@ impl Control {
     }
 }
 
-/// Where and how a run ended, as [`Model::conclude`] sees it.
+/// Where and how a run ended, as [`Model::finish`] and [`Model::conclude`] see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The virtual time of the end.
@@ -148,12 +148,13 @@ where
     M::State: 'l,
 {
     let Finished { events, end, mut metrics, mut pending, globals, engine_stats } = finished;
+    let the_end = End { time: end, events, early: end < options.until };
     let mut lp_digests = Vec::new();
     let mut combined = Digest::default();
     for (index, lp) in lps.enumerate() {
         let id = LpId::from_index(index);
         metrics.record_as(Sender::lp(id));
-        model.finish(id, lp.state(), &mut metrics);
+        model.finish(id, lp.state(), &the_end, &mut metrics);
         if options.digest {
             let digest = lp.final_digest(model);
             combined.word(digest);
@@ -168,9 +169,8 @@ where
     pending.sort_unstable();
     metrics.record_as(Sender::GLOBAL);
     pending.iter().for_each(|event| model.unfinished(event, &mut metrics));
-    let early = end < options.until;
     let model_error = |what| Error::new(ErrorKind::Model(what));
-    model.conclude(&End { time: end, events, early }, &mut metrics).map_err(model_error)?;
+    model.conclude(&the_end, &mut metrics).map_err(model_error)?;
     metrics.check().map_err(model_error)?;
     Ok(Outcome {
         digest: options.digest.then(|| combined.value()),
@@ -178,7 +178,7 @@ where
         events,
         global_events: globals.executed(),
         end,
-        stopped_at: early.then_some(end),
+        stopped_at: the_end.early.then_some(end),
         metrics,
         engine_stats,
     })

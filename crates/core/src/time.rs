@@ -23,7 +23,11 @@ pub struct Delay(u64);
 fn ps_from_secs(seconds: f64) -> Option<u64> {
     // Above 2^53 ps (2.5 hours) a double counts in steps of more than a picosecond; the nearest such step is taken.
     let ps = (seconds * 1e12).round();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked on this very line")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked on this very line"
+    )]
     (0.0..18_446_744_073_709_551_616.0).contains(&ps).then_some(ps as u64)
 }
 

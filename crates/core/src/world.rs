@@ -46,7 +46,10 @@ impl World {
         let declaration = |what: String| Error::new(ErrorKind::Declaration(what));
         let lps = model.lps();
         if lps == 0 || lps == u32::MAX {
-            return Err(declaration(format!("a model has between 1 and {} logical processes, not {lps}", u32::MAX - 1)));
+            return Err(declaration(format!(
+                "a model has between 1 and {} logical processes, not {lps}",
+                u32::MAX - 1
+            )));
         }
         let mut channels = model.channels();
         channels.seal(lps).map_err(declaration)?;
@@ -112,7 +115,10 @@ impl World {
     #[inline]
     pub fn watch_rounds(&self, instant: Instant, lp: LpId) {
         // Not at the bound itself, where engines differ in how many LPs they have executed when the first fails.
-        if instant.round > 0 && instant.round < self.round_limit && instant.round.saturating_add(WATCHED_ROUNDS) > self.round_limit {
+        if instant.round > 0
+            && instant.round < self.round_limit
+            && instant.round.saturating_add(WATCHED_ROUNDS) > self.round_limit
+        {
             self.late_rounds.lock().expect("no holder of this lock can panic").insert((instant.time, lp));
         }
     }

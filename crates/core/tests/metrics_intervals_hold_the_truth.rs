@@ -72,11 +72,7 @@ fn students_t_is_that_of_the_tables() {
         (1000.0, 1.962_339_081),
         (f64::INFINITY, 1.959_963_985),
     ] {
-        assert!(
-            (student_t95(freedom) - t).abs() < 2e-9,
-            "{freedom}: {} should be {t}",
-            student_t95(freedom)
-        );
+        assert!((student_t95(freedom) - t).abs() < 2e-9, "{freedom}: {} should be {t}", student_t95(freedom));
     }
     // Where one method gives way to the other, both agree; and the quantile falls everywhere.
     assert!((student_t95(99.999_999) - student_t95(100.0)).abs() < 1e-9);
@@ -96,10 +92,7 @@ fn replications_cover_in_19_of_20() {
     });
     assert!((share - 0.95).abs() < 0.006, "{share}");
     assert_eq!(Estimate::of_replications(&[]), None);
-    assert_eq!(
-        Estimate::of_replications(&[3.0]),
-        Some(Estimate { count: 1, mean: 3.0, half_width: None })
-    );
+    assert_eq!(Estimate::of_replications(&[3.0]), Some(Estimate { count: 1, mean: 3.0, half_width: None }));
 }
 
 #[test]
@@ -138,9 +131,7 @@ fn the_interval_of_independent_observations_would_cover_a_busy_queue_hardly_ever
 
 #[test]
 fn independent_and_correlated_sequences_of_several_lps_are_covered() {
-    for (lps, correlation, count) in
-        [(1, 0.0, 500), (1, 0.9, 20_000), (6, 0.9, 5_000), (6, 0.0, 100)]
-    {
+    for (lps, correlation, count) in [(1, 0.0, 500), (1, 0.9, 20_000), (6, 0.9, 5_000), (6, 0.0, 100)] {
         let share = coverage(1500, |mut uniform| {
             let mut states = vec![1.0; lps as usize];
             let estimate = steady(lps, count, |lp| {

@@ -54,30 +54,19 @@ fn bits_of(metrics: &Metrics) -> String {
             out += &format!("{:?} {:?} {:?}", tally.sum(), tally.max(), bits(tally.deviation()));
         }
         match value {
-            MetricValue::Histogram(histogram) => {
-                out += &format!("{:?}", histogram.buckets().collect::<Vec<_>>())
-            }
+            MetricValue::Histogram(histogram) => out += &format!("{:?}", histogram.buckets().collect::<Vec<_>>()),
             MetricValue::Float(float) => {
                 let total = float.total();
-                out += &format!(
-                    "{:?} {:?} {:?}",
-                    bits(total.min()),
-                    bits(total.max()),
-                    bits(total.deviation())
-                );
+                out += &format!("{:?} {:?} {:?}", bits(total.min()), bits(total.max()), bits(total.deviation()));
             }
             MetricValue::Steady(steady) => {
                 for (lp, estimate) in steady.lps() {
                     out += &format!("{lp} {} {:?} ", estimate.count, bits(estimate.half_width));
                 }
-                out +=
-                    &format!("{:?}", steady.estimate().map(|estimate| bits(estimate.half_width)));
+                out += &format!("{:?}", steady.estimate().map(|estimate| bits(estimate.half_width)));
             }
             MetricValue::Series(series) => {
-                series
-                    .points()
-                    .iter()
-                    .for_each(|&(time, x)| out += &format!("{time} {:?} ", x.to_bits()));
+                series.points().iter().for_each(|&(time, x)| out += &format!("{time} {:?} ", x.to_bits()));
             }
             MetricValue::Table(table) => out += &format!("{:?}", table.rows()),
             _ => {}
@@ -112,10 +101,8 @@ fn recordings() -> impl Strategy<Value = Vec<Vec<Recording>>> {
 }
 
 fn course(lps: &[Vec<Recording>]) -> impl Strategy<Value = Course> + use<> {
-    let turns: Vec<u32> = (0..)
-        .zip(lps)
-        .flat_map(|(lp, recordings)| std::iter::repeat_n(lp, recordings.len()))
-        .collect();
+    let turns: Vec<u32> =
+        (0..).zip(lps).flat_map(|(lp, recordings)| std::iter::repeat_n(lp, recordings.len())).collect();
     let count = turns.len();
     let workers = || prop::collection::vec(0..WORKERS, LPS as usize);
     (
@@ -125,18 +112,11 @@ fn course(lps: &[Vec<Recording>]) -> impl Strategy<Value = Course> + use<> {
         prop::collection::vec(0..WORKERS, count),
         prop::collection::vec((0..WORKERS, 0..WORKERS), WORKERS * 3),
     )
-        .prop_map(|(turns, homes, moves, executors, merges)| Course {
-            turns,
-            homes,
-            moves,
-            executors,
-            merges,
-        })
+        .prop_map(|(turns, homes, moves, executors, merges)| Course { turns, homes, moves, executors, merges })
 }
 
 fn run(lps: &[Vec<Recording>], course: &Course) -> Metrics {
-    let mut queues: Vec<VecDeque<Recording>> =
-        lps.iter().map(|lp| lp.iter().copied().collect()).collect();
+    let mut queues: Vec<VecDeque<Recording>> = lps.iter().map(|lp| lp.iter().copied().collect()).collect();
     let mut workers = vec![declared(); WORKERS];
     let mut homes = course.homes.clone();
     for (turn, &lp) in course.turns.iter().enumerate() {
@@ -147,8 +127,7 @@ fn run(lps: &[Vec<Recording>], course: &Course) -> Metrics {
                 workers[homes[lp]].merge(part);
             }
         }
-        let recording =
-            queues[lp as usize].pop_front().expect("each LP has as many turns as recordings");
+        let recording = queues[lp as usize].pop_front().expect("each LP has as many turns as recordings");
         // Integers may be applied by whoever executed the event; the rest where the LP is at home.
         let worker = if recording.0 <= 2 { course.executors[turn] } else { homes[lp as usize] };
         record(&mut workers[worker], lp, recording);
@@ -248,8 +227,7 @@ fn what_a_metric_cannot_take_is_left_out_and_named() {
          numbers at most 1e140"
     );
     for record in [
-        (&|metrics: &mut Metrics| metrics.point(MetricId(5), Time::ZERO, f64::INFINITY))
-            as &dyn Fn(&mut Metrics),
+        (&|metrics: &mut Metrics| metrics.point(MetricId(5), Time::ZERO, f64::INFINITY)) as &dyn Fn(&mut Metrics),
         &|metrics| metrics.set(MetricId(7), -1e141),
         &|metrics| metrics.set(MetricId(1), 1u64),
         &|metrics| metrics.row(MetricId(6), [Cell::Empty, Cell::Float(f64::NAN)]),
@@ -265,10 +243,7 @@ fn counters_go_beyond_64_bits_and_the_greatest_lp_sets_the_value() {
     let mut metrics = declared();
     metrics.count(MetricId(0), u64::MAX);
     metrics.count(MetricId(0), u64::MAX);
-    assert_eq!(
-        metrics.get("counter").and_then(MetricValue::counter),
-        Some(2 * u128::from(u64::MAX))
-    );
+    assert_eq!(metrics.get("counter").and_then(MetricValue::counter), Some(2 * u128::from(u64::MAX)));
     for (lp, x) in [(7, 70u64), (3, 30), (7, 71), (1, 10)] {
         metrics.record_as(Sender::lp(LpId(lp)));
         metrics.set(MetricId(7), x);

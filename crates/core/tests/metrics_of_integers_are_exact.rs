@@ -113,8 +113,7 @@ fn buckets_follow_each_other_without_gaps_or_overlaps() {
     let mut histogram = Histogram::default();
     for shift in 0..64 {
         for top in 0..256u64 {
-            histogram
-                .observe(top.checked_shl(shift).filter(|x| x >> shift == top).unwrap_or(u64::MAX));
+            histogram.observe(top.checked_shl(shift).filter(|x| x >> shift == top).unwrap_or(u64::MAX));
         }
     }
     let buckets: Vec<(u64, u64, u64)> = histogram.buckets().collect();
@@ -152,10 +151,7 @@ fn a_count_that_overflows_is_a_panic() {
 #[test]
 fn nothing_observed_has_no_statistics() {
     let (tally, histogram) = (Tally::default(), Histogram::default());
-    assert_eq!(
-        (tally.mean(), tally.variance(), tally.min(), tally.max()),
-        (None, None, None, None)
-    );
+    assert_eq!((tally.mean(), tally.variance(), tally.min(), tally.max()), (None, None, None, None));
     assert_eq!(histogram.percentile(50.0), None);
     assert_eq!(histogram.buckets().count(), 0);
     assert_eq!(tally_of(&[5]).variance(), None);

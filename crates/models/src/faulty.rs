@@ -116,7 +116,7 @@ impl Model for Faulty {
         }
     }
 
-    fn finish(&self, _: LpId, state: &State, metrics: &mut Metrics) {
+    fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
         if self.fault == Fault::TieOrder {
             metrics.count(ORDER, state.order & 0xffff_ffff);
         }

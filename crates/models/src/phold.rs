@@ -227,7 +227,7 @@ impl<C: Carried> Model for Phold<C> {
         digest.word(state.delays_ps);
     }
 
-    fn finish(&self, _: LpId, state: &State, metrics: &mut Metrics) {
+    fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
         metrics.observe(EVENTS_PER_LP, state.events);
         metrics.observe(DELAY_PER_LP, state.delays_ps);
     }
@@ -269,7 +269,13 @@ impl<C: Carried> Restorable for Phold<C> {
     type Undo = Undo;
 
     #[inline]
-    fn handle_undoable(&self, state: &mut State, event: &Body<C>, ctx: &mut Context<'_, Self>, log: &mut UndoLog<Undo>) {
+    fn handle_undoable(
+        &self,
+        state: &mut State,
+        event: &Body<C>,
+        ctx: &mut Context<'_, Self>,
+        log: &mut UndoLog<Undo>,
+    ) {
         match self.parameters.restore {
             Restore::Copy => {
                 log.push(Undo::Copy(*state));

@@ -375,8 +375,8 @@ impl Model for Queueing {
         }
     }
 
-    fn finish(&self, id: LpId, state: &State, metrics: &mut Metrics) {
-        report::finish(id, state, metrics);
+    fn finish(&self, id: LpId, state: &State, end: &End, metrics: &mut Metrics) {
+        report::finish(self, (id, state), end.time, metrics);
     }
 
     fn unfinished(&self, event: &Event<Message>, metrics: &mut Metrics) {
@@ -385,8 +385,8 @@ impl Model for Queueing {
         }
     }
 
-    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        report::conclude(self, end.time, metrics)
+    fn conclude(&self, _: &End, metrics: &mut Metrics) -> Result<(), String> {
+        report::conclude(self, metrics)
     }
 }
 

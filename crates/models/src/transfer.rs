@@ -217,7 +217,7 @@ impl Model for Transfer {
         }
     }
 
-    fn finish(&self, _: LpId, state: &State, metrics: &mut Metrics) {
+    fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
         match state {
             State::Sender(sender) => sender.finish(metrics),
             State::Receiver(receiver) => receiver.finish(metrics),

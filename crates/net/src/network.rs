@@ -330,7 +330,7 @@ impl Model for Network {
         node.fold(digest);
     }
 
-    fn finish(&self, id: LpId, node: &Node, metrics: &mut Metrics) {
+    fn finish(&self, id: LpId, node: &Node, _: &End, metrics: &mut Metrics) {
         report::finish(self, id, node, metrics);
     }
 

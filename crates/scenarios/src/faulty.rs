@@ -32,7 +32,11 @@ pub(crate) fn prepare(values: &Values) -> Result<Prepared<Faulty>, ConfigError> 
         "tie-order" => Fault::TieOrder,
         _ => Fault::None,
     };
-    let model =
-        Faulty { lps: int32(values, "lps"), fault, at_event: values.integer("at_event"), round_limit: int32(values, "round_limit") };
+    let model = Faulty {
+        lps: int32(values, "lps"),
+        fault,
+        at_event: values.integer("at_event"),
+        round_limit: int32(values, "round_limit"),
+    };
     Ok(Prepared { model, until: Time::from_ps(1_000_000_000_000), notes: Vec::new() })
 }

@@ -36,7 +36,11 @@ pub(crate) const JACKSON: Scenario = Scenario {
         Parameter::integer("stations", 10_000, 2..=100_000_000, "stations of a ring or random network"),
         UTILISATION,
         SERVICE_RATE,
-        Parameter::fraction("leave", 0.1, "probability that a customer of a ring or random network leaves after a service"),
+        Parameter::fraction(
+            "leave",
+            0.1,
+            "probability that a customer of a ring or random network leaves after a service",
+        ),
         CUSTOMERS,
         TRANSIT,
     ],

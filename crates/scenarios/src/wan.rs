@@ -16,18 +16,45 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     name: "wan",
     about: "a wide-area network from a GraphML file (or a built-in one) under gravity traffic",
     parameters: &[
-        Parameter::path("topology", "GraphML file, as the Internet Topology Zoo writes them; without one, a built-in backbone"),
+        Parameter::path(
+            "topology",
+            "GraphML file, as the Internet Topology Zoo writes them; without one, a built-in backbone",
+        ),
         Parameter::rate("default_rate", GBPS, "rate of links for which the file gives none").positive(),
-        Parameter::duration("default_delay", Delay::from_ms(1), "delay of links with an end whose place cannot be told"),
+        Parameter::duration(
+            "default_delay",
+            Delay::from_ms(1),
+            "delay of links with an end whose place cannot be told",
+        ),
         Parameter::duration("least_delay", Delay::from_us(5), "least delay of a link, however close its ends"),
         Parameter::integer("flows", 1000, 1..=100_000_000, "flows; their ends are drawn by the nodes' weights"),
-        Parameter::float("load", 0.7, 0.0..=1000.0, "offered to the most loaded link, as a share of its rate").positive(),
-        Parameter::float("packets_per_s", 200_000.0, 0.0..=1e12, "most packets that all flows send in a second, on average")
+        Parameter::float("load", 0.7, 0.0..=1000.0, "offered to the most loaded link, as a share of its rate")
             .positive(),
-        Parameter::choice("weights", "rate", &["rate", "degree", "equal"], "weight of a node: its links' rates, their number, or 1"),
+        Parameter::float(
+            "packets_per_s",
+            200_000.0,
+            0.0..=1e12,
+            "most packets that all flows send in a second, on average",
+        )
+        .positive(),
+        Parameter::choice(
+            "weights",
+            "rate",
+            &["rate", "degree", "equal"],
+            "weight of a node: its links' rates, their number, or 1",
+        ),
         Parameter::choice("arrivals", "poisson", &["constant", "poisson", "on-off"], "how flows send"),
-        Parameter::duration("period", Delay::from_ms(100), "mean of the on periods, and of the off periods, of on-off flows").positive(),
-        Parameter::size("packet", 0, "payload of packets; 0: the Internet mix of 40, 576 and 1500 bytes at 7 : 4 : 1, headers included"),
+        Parameter::duration(
+            "period",
+            Delay::from_ms(100),
+            "mean of the on periods, and of the off periods, of on-off flows",
+        )
+        .positive(),
+        Parameter::size(
+            "packet",
+            0,
+            "payload of packets; 0: the Internet mix of 40, 576 and 1500 bytes at 7 : 4 : 1, headers included",
+        ),
         Parameter::choice("routing", "delay", &["delay", "hops"], "what makes a path short"),
         Parameter::integer("queue", 100, 0..=1_000_000_000, "packets that may wait at an interface"),
         Parameter::size("headers", 30, "headers of a packet: UDP 8, IP 20, PPP 2"),

@@ -46,8 +46,15 @@ pub(super) fn state_overhead(outcome: &Outcome) -> f64 {
 }
 
 pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
-    let headings =
-        ["LPs", "M events/s", "ns an event", "bare loop, M events/s", "ratio to the bare loop", "bytes an event", "bytes an LP"];
+    let headings = [
+        "LPs",
+        "M events/s",
+        "ns an event",
+        "bare loop, M events/s",
+        "ratio to the bare loop",
+        "bytes an event",
+        "bytes an LP",
+    ];
     let mut drawn = table(&headings);
     let mut figures = Vec::new();
     for (lps, events) in SIZES {

@@ -29,7 +29,8 @@ pub(super) fn write(file: &mut File, bench: &str, figures: &[Figure], machine: &
             "bench": bench, "figure": name, "median": median, "least": least, "greatest": greatest,
             "commit": env!("PARADES_COMMIT"), "machine": machine,
         });
-        writeln!(file, "{line}").map_err(|error| Failure::simulation(format!("the record cannot be written: {error}")))?;
+        writeln!(file, "{line}")
+            .map_err(|error| Failure::simulation(format!("the record cannot be written: {error}")))?;
     }
     Ok(())
 }
@@ -40,7 +41,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<Value>, Failure> {
         Failure::usage(format!("{}:{line}: {what}", path.display()), "give a file that `bench --record` wrote")
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(1, format!("cannot be read: {error}")))?;
-    let parse = |(index, line)| serde_json::from_str(line).map_err(|error: serde_json::Error| wrong(index + 1, error.to_string()));
+    let parse = |(index, line)| {
+        serde_json::from_str(line).map_err(|error: serde_json::Error| wrong(index + 1, error.to_string()))
+    };
     text.lines().enumerate().map(parse).collect()
 }
 

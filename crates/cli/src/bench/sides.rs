@@ -61,7 +61,10 @@ pub(crate) fn in_turn(
             (timed(&mut ours)?, b)
         };
         if a.0 != b.0 {
-            return Err(Failure::simulation(format!("the two sides executed {} and {} events: they are not comparable", a.0, b.0)));
+            return Err(Failure::simulation(format!(
+                "the two sides executed {} and {} events: they are not comparable",
+                a.0, b.0
+            )));
         }
         our_rates.push(rate(a));
         their_rates.push(rate(b));

@@ -23,7 +23,10 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         let model = Transfer::new(parameters).map_err(|(_, what)| Failure::simulation(what))?;
         let (mut rates, mut bytes, mut overhead) = (Vec::new(), 0.0, 0.0);
         for _ in 0..pairs {
-            let run = || sequential::run(&model, RunOptions::until(until)).map_err(|error| Failure::simulation(error.to_string()));
+            let run = || {
+                sequential::run(&model, RunOptions::until(until))
+                    .map_err(|error| Failure::simulation(error.to_string()))
+            };
             let (outcome, seconds) = timed(run)?;
             rates.push(outcome.events as f64 / seconds);
             (bytes, overhead) = (pending_bytes_an_event(&outcome), state_overhead(&outcome));

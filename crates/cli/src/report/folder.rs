@@ -30,7 +30,8 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
 /// The options of the run that wrote a folder, as words.
 pub(crate) fn command_of(folder: &Path) -> Result<Vec<String>, Failure> {
     let path = folder.join(SUMMARY);
-    let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()), "give a folder that `run --out` wrote");
+    let wrong =
+        |what: String| Failure::usage(format!("{}: {what}", path.display()), "give a folder that `run --out` wrote");
     let text = fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let summary: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let field = |name: &str| summary.get(name).cloned().ok_or_else(|| wrong(format!("has no field `{name}`")));
@@ -45,7 +46,8 @@ pub(crate) fn command_of(folder: &Path) -> Result<Vec<String>, Failure> {
     if let Some(seed) = summary.get("tie_seed").filter(|seed| !seed.is_null()) {
         words.extend(["--tie-seed".to_owned(), text_of(seed)]);
     }
-    let until = summary.get("until").and_then(serde_json::Value::as_str).ok_or_else(|| wrong("has no field `until`".into()))?;
+    let until =
+        summary.get("until").and_then(serde_json::Value::as_str).ok_or_else(|| wrong("has no field `until`".into()))?;
     words.extend(["--until".to_owned(), until.to_owned()]);
     Ok(words)
 }

@@ -51,7 +51,11 @@ pub(super) fn run(done: &Done) -> Value {
 
 /// All metrics; the unit is the end of the name.
 pub(super) fn metrics(metrics: &Metrics) -> Value {
-    metrics.iter().map(|(name, unit, value)| (format!("{name}{}", suffix(unit)), metric(unit, value))).collect::<Map<_, _>>().into()
+    metrics
+        .iter()
+        .map(|(name, unit, value)| (format!("{name}{}", suffix(unit)), metric(unit, value)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// What the names of quantities of this unit end in.

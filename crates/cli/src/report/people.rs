@@ -31,7 +31,10 @@ pub(crate) fn for_people(done: &Done) -> String {
     if outcome.global_events > 0 {
         row("global events", group(u128::from(outcome.global_events)));
     }
-    row("run time", format!("{} ({} set-up)", figure(Unit::Seconds, run_s), figure(Unit::Seconds, done.setup.as_secs_f64())));
+    row(
+        "run time",
+        format!("{} ({} set-up)", figure(Unit::Seconds, run_s), figure(Unit::Seconds, done.setup.as_secs_f64())),
+    );
     row("speed", figure(Unit::PerSecond, if run_s > 0.0 { outcome.events as f64 / run_s } else { 0.0 }));
     row("peak memory", figure(Unit::Bytes, done.peak_rss_bytes as f64));
     if let Some(digest) = outcome.digest {
@@ -72,7 +75,13 @@ fn describe(unit: Unit, value: &MetricValue) -> String {
         MetricValue::Histogram(histogram) => {
             let at = |percent| of(histogram.percentile(percent).map(|x| x as f64));
             let tally = histogram.tally();
-            format!("mean {}, median {}, 99 % {}, most {}", of(tally.mean()), at(50.0), at(99.0), of(tally.max().map(|x| x as f64)))
+            format!(
+                "mean {}, median {}, 99 % {}, most {}",
+                of(tally.mean()),
+                at(50.0),
+                at(99.0),
+                of(tally.max().map(|x| x as f64))
+            )
         }
         MetricValue::Tally(tally) => {
             let (least, most) = (tally.min().map(|x| x as f64), tally.max().map(|x| x as f64));
@@ -170,7 +179,7 @@ fn group(x: u128) -> String {
     let digits = x.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -12,18 +12,18 @@ impl Folder {
     /// A new folder; `name` is the test's.
     pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("parades-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(&path).expect("the test's own folder can be used");
         Folder(path)
     }
 
     /// Writes a file into it.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        std::fs::write(self.0.join(name), text).unwrap();
+        std::fs::write(self.0.join(name), text).expect("the test's own folder can be used");
     }
 
     /// Reads a file in it.
     pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).unwrap()
+        std::fs::read_to_string(self.0.join(name)).expect("the test's own folder can be used")
     }
 }
 
@@ -42,5 +42,5 @@ pub(crate) fn command(folder: &Path, arguments: &str) -> Command {
 
 /// Runs it.
 pub(crate) fn parades(folder: &Path, arguments: &str) -> Output {
-    command(folder, arguments).output().unwrap()
+    command(folder, arguments).output().expect("the command was built")
 }

@@ -464,7 +464,7 @@ impl Model for RandomModel {
         state.words.iter().for_each(|word| digest.word(*word));
     }
 
-    fn finish(&self, _: LpId, state: &State, metrics: &mut Metrics) {
+    fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
         metrics.row(TABLE, [Cell::Integer(state.trail), Cell::Float(state.mean)]);
     }
 

@@ -59,10 +59,7 @@ impl<T> PerLp<T> {
         if offset >= self.slots.len() {
             self.slots.resize(offset + 1, 0);
         }
-        assert!(
-            self.slots[offset] == 0,
-            "{from} recorded in two places at once, so its own order is lost"
-        );
+        assert!(self.slots[offset] == 0, "{from} recorded in two places at once, so its own order is lost");
         self.entries.push((from, value));
         self.slots[offset] = u32::try_from(self.entries.len()).expect("ids have 32 bits");
         let (_, value) = self.entries.last_mut().expect("it was just pushed");

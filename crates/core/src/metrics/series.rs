@@ -13,8 +13,7 @@ pub struct Series {
 impl Series {
     /// All points by time; those of one time by LP id, the global events' first, and then in the order of recording.
     pub fn points(&self) -> Vec<(Time, f64)> {
-        let mut points: Vec<(Time, f64)> =
-            self.lps.iter().flat_map(|(_, points)| points).copied().collect();
+        let mut points: Vec<(Time, f64)> = self.lps.iter().flat_map(|(_, points)| points).copied().collect();
         // A stable sort, so that points of one time stay in the order above.
         points.sort_by_key(|&(time, _)| time);
         points

@@ -26,9 +26,7 @@ impl Estimate {
         let mut moments = super::Moments::default();
         values.iter().for_each(|&x| moments.observe(x));
         let count = moments.count();
-        let half_width = moments
-            .variance()
-            .map(|variance| half_width(variance / count as f64, (count - 1) as f64));
+        let half_width = moments.variance().map(|variance| half_width(variance / count as f64, (count - 1) as f64));
         Some(Estimate { count, mean: moments.mean()?, half_width })
     }
 

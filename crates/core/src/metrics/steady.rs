@@ -88,10 +88,8 @@ impl Batches {
         let count = kept.len() as u64 * self.length;
         let mean = kept.iter().sum::<f64>() / count as f64;
         let spread = enough.then(|| {
-            let distances: Vec<f64> = kept
-                .chunks_exact(2)
-                .map(|pair| (pair[0] + pair[1]) / (2 * self.length) as f64 - mean)
-                .collect();
+            let distances: Vec<f64> =
+                kept.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / (2 * self.length) as f64 - mean).collect();
             variance_of_mean(&distances)
         });
         Part { count, mean, spread }
@@ -135,9 +133,7 @@ impl Steady {
 
     /// The estimate of each LP that recorded, by id.
     pub fn lps(&self) -> impl Iterator<Item = (LpId, Estimate)> {
-        self.lps.iter().filter_map(|(from, batches)| {
-            Some((from.as_lp()?, combine([batches.part()].into_iter())?))
-        })
+        self.lps.iter().filter_map(|(from, batches)| Some((from.as_lp()?, combine([batches.part()].into_iter())?)))
     }
 }
 

@@ -68,8 +68,7 @@ impl Table {
     /// The rows, each as long as [`Table::columns`]: by the integer in the first column, where there is one (rows without come first); those
     /// alike by LP id, the global events' first, and then in the order of recording.
     pub fn rows(&self) -> Vec<&[Cell]> {
-        let mut rows: Vec<&[Cell]> =
-            self.lps.iter().flat_map(|(_, rows)| rows).map(|row| &row[..]).collect();
+        let mut rows: Vec<&[Cell]> = self.lps.iter().flat_map(|(_, rows)| rows).map(|row| &row[..]).collect();
         // A stable sort, so that rows alike stay in the order above. `None` sorts first.
         rows.sort_by_key(|row| match row.first() {
             Some(&Cell::Integer(x)) => Some(x),

@@ -99,10 +99,7 @@ impl Tally {
         let [low, middle] = limbs(self.squares_low);
         let sum = limbs(self.sum);
         // count * (sum of squares) - sum^2, which is never negative (Cauchy and Schwarz) and has at most 256 bits.
-        let spread = difference(
-            product(&[self.count], &[low, middle, self.squares_high]),
-            product(&sum, &sum),
-        );
+        let spread = difference(product(&[self.count], &[low, middle, self.squares_high]), product(&sum, &sum));
         Some(to_f64(spread) / pairs as f64)
     }
 
@@ -152,7 +149,6 @@ fn difference(a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
 fn to_f64(x: [u64; 4]) -> f64 {
     let top = x.iter().rposition(|&limb| limb > 0).unwrap_or(0).max(1);
     let leading = u128::from(x[top]) << 64 | u128::from(x[top - 1]);
-    let exponent =
-        [1.0, 18_446_744_073_709_551_616.0, 340_282_366_920_938_463_463_374_607_431_768_211_456.0];
+    let exponent = [1.0, 18_446_744_073_709_551_616.0, 340_282_366_920_938_463_463_374_607_431_768_211_456.0];
     leading as f64 * exponent[top - 1]
 }

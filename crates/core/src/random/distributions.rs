@@ -21,11 +21,7 @@ impl fmt::Display for DistributionError {
 impl std::error::Error for DistributionError {}
 
 /// Refuses what is not above zero and finite.
-fn check_positive(
-    distribution: &str,
-    parameter: &str,
-    value: f64,
-) -> Result<(), DistributionError> {
+fn check_positive(distribution: &str, parameter: &str, value: f64) -> Result<(), DistributionError> {
     if value > 0.0 && value.is_finite() {
         return Ok(());
     }

@@ -62,9 +62,7 @@ impl Empirical {
             ));
         }
         if !(last_value - points[0].0).is_finite() {
-            return error(
-                "the values of an empirical distribution are too far apart to draw between".into(),
-            );
+            return error("the values of an empirical distribution are too far apart to draw between".into());
         }
         Ok(Empirical { points: points.to_vec() })
     }
@@ -85,10 +83,7 @@ impl Empirical {
     /// The mean: what turns an offered load into a rate of arrivals.
     pub fn mean(&self) -> f64 {
         let (first_value, first_probability) = self.points[0];
-        let pieces = self
-            .points
-            .windows(2)
-            .map(|pair| pair[0].0.midpoint(pair[1].0) * (pair[1].1 - pair[0].1));
+        let pieces = self.points.windows(2).map(|pair| pair[0].0.midpoint(pair[1].0) * (pair[1].1 - pair[0].1));
         first_value * first_probability + pieces.sum::<f64>()
     }
 }

@@ -113,9 +113,7 @@ mod tests {
         name: "NORMAL",
         of: |x| libm::exp(-0.5 * x * x),
         inverse: |y| (-2.0 * libm::log(y)).sqrt(),
-        area_beyond: |x| {
-            std::f64::consts::FRAC_PI_2.sqrt() * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2)
-        },
+        area_beyond: |x| std::f64::consts::FRAC_PI_2.sqrt() * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2),
     };
 
     /// The area of a layer and the edges of all, `X[0]` first, where the tail starts at `start`; `None` where the layers are so large that
@@ -141,11 +139,7 @@ mod tests {
         let (mut too_low, mut high) = (1_f64.to_bits(), 16_f64.to_bits());
         while high - too_low > 1 {
             let middle = too_low.midpoint(high);
-            *(if edges(density, f64::from_bits(middle)).is_some() {
-                &mut high
-            } else {
-                &mut too_low
-            }) = middle;
+            *(if edges(density, f64::from_bits(middle)).is_some() { &mut high } else { &mut too_low }) = middle;
         }
         edges(density, f64::from_bits(high)).expect("the bisection keeps it so")
     }
@@ -161,18 +155,11 @@ mod tests {
         for density in [EXPONENTIAL, NORMAL] {
             let (area, edges) = solve(&density);
             let name = density.name;
-            writeln!(
-                text,
-                "\n/// The area of each layer.\npub(super) const {name}_AREA: f64 = {area:?};\n"
-            )
-            .expect("a string takes all");
-            writeln!(
-                text,
-                "/// The right edges of the layers, from the lowest up, and 0.\n#[rustfmt::skip]"
-            )
-            .expect("a string takes all");
-            writeln!(text, "pub(super) static {name}_X: [f64; 257] = [")
+            writeln!(text, "\n/// The area of each layer.\npub(super) const {name}_AREA: f64 = {area:?};\n")
                 .expect("a string takes all");
+            writeln!(text, "/// The right edges of the layers, from the lowest up, and 0.\n#[rustfmt::skip]")
+                .expect("a string takes all");
+            writeln!(text, "pub(super) static {name}_X: [f64; 257] = [").expect("a string takes all");
             for four in edges.chunks(4) {
                 let four: Vec<String> = four.iter().map(|edge| format!("{edge:?},")).collect();
                 writeln!(text, "    {}", four.join(" ")).expect("a string takes all");
@@ -207,29 +194,18 @@ mod tests {
     ) {
         let (edge, next) = (edges[layer], edges[layer + 1]);
         let x = edge.midpoint(next);
-        let share =
-            ((density.of)(x) - (density.of)(edge)) / ((density.of)(next) - (density.of)(edge));
+        let share = ((density.of)(x) - (density.of)(edge)) / ((density.of)(next) - (density.of)(edge));
         let mut rng = Rng::stream(1, 1);
         let n = 100_000;
         let kept = (0..n).filter(|_| draw(&mut rng, layer, x).to_bits() == x.to_bits()).count();
-        let z =
-            (kept as f64 - f64::from(n) * share) / (f64::from(n) * share * (1.0 - share)).sqrt();
-        assert!(
-            z.abs() < 3.29,
-            "{} layer {layer}: z = {z}, critical value 3.29 at the level 1/1000",
-            density.name
-        );
+        let z = (kept as f64 - f64::from(n) * share) / (f64::from(n) * share * (1.0 - share)).sqrt();
+        assert!(z.abs() < 3.29, "{} layer {layer}: z = {z}, critical value 3.29 at the level 1/1000", density.name);
     }
 
     #[test]
     fn wedges_keep_what_is_under_the_curve() {
         for layer in [1, 2, 64, 128, 200, 254, 255] {
-            assert_wedge_is_fair(
-                &EXPONENTIAL,
-                &EXPONENTIAL_X,
-                layer,
-                Rng::exponential_wedge_or_tail,
-            );
+            assert_wedge_is_fair(&EXPONENTIAL, &EXPONENTIAL_X, layer, Rng::exponential_wedge_or_tail);
             assert_wedge_is_fair(&NORMAL, &NORMAL_X, layer, Rng::normal_wedge_or_tail);
         }
     }
@@ -241,8 +217,7 @@ mod tests {
                 let flipped = bits ^ 1 << bit;
                 let layer_changes = layer(bits) != layer(flipped);
                 let place_changes = place(bits).to_bits() != place(flipped).to_bits();
-                let signed_changes =
-                    signed_place(bits).to_bits() != signed_place(flipped).to_bits();
+                let signed_changes = signed_place(bits).to_bits() != signed_place(flipped).to_bits();
                 assert_eq!(
                     (layer_changes, place_changes, signed_changes),
                     (bit < 8, bit >= 12, bit >= 11),

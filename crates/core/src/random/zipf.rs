@@ -35,9 +35,7 @@ impl Zipf {
     pub fn new(n: u64, exponent: f64) -> Result<Zipf, DistributionError> {
         // Beyond, the rounding of the hat's integral comes near the width of a rank, and the rejection would no longer be fair.
         if !(1..=1 << 40).contains(&n) {
-            return Err(DistributionError::new(format!(
-                "a Zipf distribution needs from 1 to 2^40 ranks, not {n}"
-            )));
+            return Err(DistributionError::new(format!("a Zipf distribution needs from 1 to 2^40 ranks, not {n}")));
         }
         if !(exponent >= 0.0 && exponent.is_finite()) {
             return Err(DistributionError::new(format!(

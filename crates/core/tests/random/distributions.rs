@@ -1,8 +1,6 @@
 //! The samplers have the distributions that they are named after.
 
-use crate::statistics::{
-    assert_bins, assert_distribution, assert_even, assert_moments, assert_share,
-};
+use crate::statistics::{assert_bins, assert_distribution, assert_even, assert_moments, assert_share};
 use parades_core::random::{Empirical, LogNormal, Pareto, Rng, Uniform, Weibull, Zipf};
 use parades_core::time::Delay;
 
@@ -21,22 +19,13 @@ fn draws(seed: u64, mut sample: impl FnMut(&mut Rng) -> f64) -> Vec<f64> {
 }
 
 /// Counts twenty million draws in 1024 bins of equal probability, each a quarter of a layer, and returns those beyond `start`.
-fn assert_layers(
-    what: &str,
-    start: f64,
-    sample: fn(&mut Rng) -> f64,
-    cumulative: fn(f64) -> f64,
-) -> Vec<f64> {
+fn assert_layers(what: &str, start: f64, sample: fn(&mut Rng) -> f64, cumulative: fn(f64) -> f64) -> Vec<f64> {
     let mut rng = Rng::stream(11, 0);
     let mut counts = vec![0; 1024];
     let mut beyond = Vec::new();
     for _ in 0..20_000_000 {
         let x = sample(&mut rng);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a probability times 1024"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a probability times 1024")]
         let bin = (cumulative(x) * 1024.0) as usize;
         counts[bin.min(1023)] += 1;
         if x.abs() >= start {
@@ -49,9 +38,7 @@ fn assert_layers(
 
 #[test]
 fn exponential_layers_and_tail() {
-    let beyond = assert_layers("exponential layers", EXPONENTIAL_TAIL, Rng::exponential, |x| {
-        -libm::expm1(-x)
-    });
+    let beyond = assert_layers("exponential layers", EXPONENTIAL_TAIL, Rng::exponential, |x| -libm::expm1(-x));
     assert_share("exponential tail", beyond.len() as u64, 20_000_000, libm::exp(-EXPONENTIAL_TAIL));
     assert_distribution("exponential tail", beyond, |x| -libm::expm1(EXPONENTIAL_TAIL - x));
 }
@@ -104,16 +91,10 @@ fn uniform() {
 fn pareto() {
     let pareto = Pareto::new(3.0, 9.0).expect("both are positive");
     let samples = draws(16, |rng| pareto.sample(rng));
-    assert_moments(
-        "Pareto",
-        &samples,
-        [1, 2, 4].map(|k| 3_f64.powi(k) * 9.0 / (9.0 - f64::from(k))),
-    );
+    assert_moments("Pareto", &samples, [1, 2, 4].map(|k| 3_f64.powi(k) * 9.0 / (9.0 - f64::from(k))));
     // A shape that networks have, without a variance.
     let heavy = Pareto::new(1500.0, 1.1).expect("both are positive");
-    for (what, pareto, scale, shape) in
-        [("Pareto", pareto, 3.0, 9.0), ("heavy Pareto", heavy, 1500.0, 1.1)]
-    {
+    for (what, pareto, scale, shape) in [("Pareto", pareto, 3.0, 9.0), ("heavy Pareto", heavy, 1500.0, 1.1)] {
         let samples = draws(17, |rng| pareto.sample(rng));
         assert!(samples.iter().all(|&x| x >= scale));
         assert_distribution(what, samples, |x| 1.0 - libm::pow(scale / x, shape));
@@ -179,10 +160,7 @@ fn zipf_of_extreme_parameters_stays_in_bounds() {
             let zipf = Zipf::new(n, exponent).expect("the parameters are in bounds");
             for _ in 0..10_000 {
                 let rank = zipf.sample(&mut rng);
-                assert!(
-                    (1..=n).contains(&rank) && (rank == 1 || exponent < 1000.0),
-                    "{rank} of {n} and {exponent}"
-                );
+                assert!((1..=n).contains(&rank) && (rank == 1 || exponent < 1000.0), "{rank} of {n} and {exponent}");
             }
         }
     }
@@ -210,9 +188,7 @@ fn zipf_of_a_trillion_ranks_is_right_in_its_far_end() {
             0 => 0.0,
             _ => sum(n as f64 * eighths as f64 / 8.0, exponent) / sum(n as f64, exponent),
         };
-        assert_bins(&format!("Zipf of 2^40 and {exponent}"), &eighths, |bin| {
-            up_to(bin + 1) - up_to(bin)
-        });
+        assert_bins(&format!("Zipf of 2^40 and {exponent}"), &eighths, |bin| up_to(bin + 1) - up_to(bin));
     }
 }
 
@@ -222,8 +198,7 @@ fn empirical() {
     let points = [(0.0, 0.1), (10.0, 0.4), (10.0, 0.6), (20.0, 0.7), (30.0, 0.7), (50.0, 1.0)];
     let empirical = Empirical::new(&points).expect("the points ascend to 1");
     let samples = draws(22, |rng| empirical.sample(rng));
-    let count =
-        |from: f64, to: f64| samples.iter().filter(|&&x| x >= from && x < to).count() as u64;
+    let count = |from: f64, to: f64| samples.iter().filter(|&&x| x >= from && x < to).count() as u64;
     let next = 10_f64.next_up();
     let counts = [
         count(0.0, f64::MIN_POSITIVE),
@@ -238,15 +213,9 @@ fn empirical() {
     assert_bins("empirical", &counts, |bin| [0.1, 0.15, 0.15, 0.2, 0.1, 0.15, 0.15][bin]);
 
     // Within a line from a to b with probability p, the moment is p (b^(k+1) - a^(k+1)) / ((k + 1) (b - a)).
-    let line = |a: f64, b: f64, p: f64, k: i32| {
-        p * (b.powi(k + 1) - a.powi(k + 1)) / (f64::from(k + 1) * (b - a))
-    };
-    let moment = |k: i32| {
-        line(0.0, 10.0, 0.3, k)
-            + 0.2 * 10_f64.powi(k)
-            + line(10.0, 20.0, 0.1, k)
-            + line(30.0, 50.0, 0.3, k)
-    };
+    let line = |a: f64, b: f64, p: f64, k: i32| p * (b.powi(k + 1) - a.powi(k + 1)) / (f64::from(k + 1) * (b - a));
+    let moment =
+        |k: i32| line(0.0, 10.0, 0.3, k) + 0.2 * 10_f64.powi(k) + line(10.0, 20.0, 0.1, k) + line(30.0, 50.0, 0.3, k);
     assert!((empirical.mean() - moment(1)).abs() < 1e-12);
     assert_moments("empirical", &samples, [1, 2, 4].map(moment));
 }

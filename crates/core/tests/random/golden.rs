@@ -10,9 +10,7 @@ type Sampler = Box<dyn Fn(&mut Rng) -> u64>;
 fn golden(sample: &Sampler) -> [u64; 5] {
     let mut rng = Rng::stream(42, 7);
     let draws: Vec<u64> = (0..100_000).map(|_| sample(&mut rng)).collect();
-    let fold = draws
-        .iter()
-        .fold(0_u64, |fold, draw| (fold.rotate_left(5) ^ draw).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let fold = draws.iter().fold(0_u64, |fold, draw| (fold.rotate_left(5) ^ draw).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     [draws[0], draws[1], draws[2], draws[3], fold]
 }
 
@@ -39,10 +37,7 @@ fn samplers() -> Vec<(&'static str, Sampler)> {
         ("exponential", bits(Rng::exponential)),
         ("normal", bits(Rng::normal)),
         ("exponential_delay", Box::new(|rng| rng.exponential_delay(Delay::from_ms(10)).as_ps())),
-        (
-            "uniform_delay",
-            Box::new(|rng| rng.uniform_delay(Delay::from_us(1), Delay::from_ms(3)).as_ps()),
-        ),
+        ("uniform_delay", Box::new(|rng| rng.uniform_delay(Delay::from_us(1), Delay::from_ms(3)).as_ps())),
         ("Uniform", bits(move |rng| uniform.sample(rng))),
         ("Pareto", bits(move |rng| pareto.sample(rng))),
         ("Weibull", bits(move |rng| weibull.sample(rng))),

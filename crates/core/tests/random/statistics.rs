@@ -23,10 +23,7 @@ pub(crate) fn assert_chi_square(what: &str, statistic: f64, degrees: f64) {
     // Wilson and Hilferty: the cube root of a chi-square variable is nearly normal.
     let spread = 2.0 / (9.0 * degrees);
     let critical = degrees * libm::pow(1.0 - spread + NORMAL_CRITICAL_ABOVE * spread.sqrt(), 3.0);
-    assert!(
-        statistic < critical,
-        "{what}: chi-square {statistic} of {degrees} degrees, critical value {critical}"
-    );
+    assert!(statistic < critical, "{what}: chi-square {statistic} of {degrees} degrees, critical value {critical}");
 }
 
 /// Asserts that the bins were filled in proportion to their probabilities, which sum to 1.
@@ -46,11 +43,7 @@ pub(crate) fn assert_even(what: &str, counts: &[u64]) {
 }
 
 /// Asserts that the samples have this continuous cumulative distribution (Kolmogorov-Smirnov).
-pub(crate) fn assert_distribution(
-    what: &str,
-    mut samples: Vec<f64>,
-    cumulative: impl Fn(f64) -> f64,
-) {
+pub(crate) fn assert_distribution(what: &str, mut samples: Vec<f64>, cumulative: impl Fn(f64) -> f64) {
     samples.sort_by(f64::total_cmp);
     let n = samples.len() as f64;
     let distance = samples.iter().enumerate().map(|(index, &x)| {
@@ -58,10 +51,7 @@ pub(crate) fn assert_distribution(
         (level - below).max(below + 1.0 / n - level)
     });
     let statistic = n.sqrt() * distance.fold(0.0, f64::max);
-    assert!(
-        statistic < KOLMOGOROV_CRITICAL,
-        "{what}: sqrt(n) D = {statistic}, critical value {KOLMOGOROV_CRITICAL}"
-    );
+    assert!(statistic < KOLMOGOROV_CRITICAL, "{what}: sqrt(n) D = {statistic}, critical value {KOLMOGOROV_CRITICAL}");
 }
 
 /// Asserts that the means of the samples and of their squares are right, given the first, second and fourth moment.
@@ -69,10 +59,7 @@ pub(crate) fn assert_moments(what: &str, samples: &[f64], [first, second, fourth
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
     let mean_square = samples.iter().map(|x| x * x).sum::<f64>() / n;
-    assert_standard(
-        &format!("{what}, mean {mean}"),
-        (mean - first) / ((second - first * first) / n).sqrt(),
-    );
+    assert_standard(&format!("{what}, mean {mean}"), (mean - first) / ((second - first * first) / n).sqrt());
     let spread = ((fourth - second * second) / n).sqrt();
     assert_standard(&format!("{what}, mean square {mean_square}"), (mean_square - second) / spread);
 }

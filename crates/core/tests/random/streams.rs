@@ -39,11 +39,7 @@ fn no_stream_starts_at_the_all_zero_state() {
     assert_eq!(Rng::from_state([0, 0]), None);
     // The one triple that the derivation takes to zero, found by running it backwards.
     let mut rng = Rng::substream(0xaf84_b9b8_82b3_9688, 0x7e60_8a0f, 0x7c42_7d05);
-    assert_eq!(
-        rng.state()[0],
-        0x9e37_79b9_7f4a_7c15,
-        "this is no longer the triple that derives zero"
-    );
+    assert_eq!(rng.state()[0], 0x9e37_79b9_7f4a_7c15, "this is no longer the triple that derives zero");
     assert_ne!(rng.next_u64(), rng.next_u64());
 }
 
@@ -122,9 +118,7 @@ fn ranges_and_delays_reach_their_ends_and_no_further() {
     assert_even("uniform_delay", &delays);
     assert_eq!(rng.uniform_delay(Delay::from_ms(1), Delay::from_ms(1)), Delay::from_ms(1));
     // The whole of the spans there are, whose number is 2^64.
-    let halves = (0..100_000)
-        .filter(|_| rng.uniform_delay(Delay::ZERO, Delay::MAX).as_ps() >> 63 == 1)
-        .count();
+    let halves = (0..100_000).filter(|_| rng.uniform_delay(Delay::ZERO, Delay::MAX).as_ps() >> 63 == 1).count();
     assert_share("uniform_delay over everything", halves as u64, 100_000, 0.5);
 }
 
@@ -142,11 +136,7 @@ const NEIGHBOURS: [(&str, Pair); 5] = [
 
 /// Of `bins` equal parts of the fractions, the one that `x` is in.
 fn bin(x: f64, bins: usize) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`x` is a fraction"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`x` is a fraction")]
     ((x * bins as f64) as usize).min(bins - 1)
 }
 
@@ -161,11 +151,7 @@ fn neighbouring_streams_are_uncorrelated() {
             let sum: f64 = (0..draws).map(|_| (a.unit() - 0.5) * (b.unit() - 0.5)).sum();
             statistic += sum * sum * 144.0 / f64::from(draws);
         }
-        assert_chi_square(
-            &format!("correlation of neighbouring {what}"),
-            statistic,
-            f64::from(streams),
-        );
+        assert_chi_square(&format!("correlation of neighbouring {what}"), statistic, f64::from(streams));
     }
 }
 
@@ -183,10 +169,7 @@ fn first_draws_of_neighbouring_streams_are_even_and_independent() {
 
 /// The state at which the stream of purpose, LP and seed, as one number, starts.
 fn state(input: u128) -> u128 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the three parts of the input are what is wanted"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the three parts of the input are what is wanted")]
     let [s0, s1] = Rng::substream(input as u64, (input >> 64) as u32, (input >> 96) as u32).state();
     u128::from(s0) << 64 | u128::from(s1)
 }
@@ -210,10 +193,7 @@ fn every_bit_of_seed_lp_and_purpose_stirs_every_bit_of_state() {
             }
         }
         let half = f64::from(pairs) / 2.0;
-        statistic += changes
-            .iter()
-            .map(|&count| (f64::from(count) - half).powi(2) / (half / 2.0))
-            .sum::<f64>();
+        statistic += changes.iter().map(|&count| (f64::from(count) - half).powi(2) / (half / 2.0)).sum::<f64>();
     }
     assert_chi_square("avalanche", statistic, 128.0 * 128.0);
 }

@@ -1,6 +1,6 @@
 //! What a run of a queueing network reports, and the theory beside it.
 
-use super::{Customer, Queue, Queueing, State};
+use super::{Customer, Queue, Queueing, State, Station};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
@@ -48,39 +48,43 @@ pub(super) fn declare() -> Metrics {
     metrics
 }
 
-/// What an LP adds. The averages over time need the end of the run, which only [`conclude`] knows: until then a station's row of the
-/// table holds what they are made of.
-pub(super) fn finish(id: LpId, state: &State, metrics: &mut Metrics) {
+/// What an LP adds: the sink its count, a station its row of the table.
+pub(super) fn finish(model: &Queueing, (id, state): (LpId, &State), end: Time, metrics: &mut Metrics) {
     match state {
         State::Sink(left) => metrics.count(Ids::LEFT, *left),
-        State::Station(Queue { present, books }) => {
-            metrics.count(Ids::ENTERED, books.entered);
-            metrics.count(Ids::PRESENT, present.len() as u64);
-            // What the customers present have spent here is all that those served have not.
-            let present_for = |customer: &Customer| u128::from(books.changed_ps - customer.arrived_ps);
-            let stayed_ps = books.present_ps - present.iter().map(present_for).sum::<u128>();
-            let row = [
-                Cell::Integer(u64::from(id.0)),
-                Cell::Integer(books.arrivals),
-                Cell::Integer(books.busy_ps),
-                Cell::Integer(books.changed_ps),
-                Cell::Integer(present.len() as u64),
-                Cell::Float(books.present_ps as f64),
-                Cell::Integer(books.arrivals - present.len() as u64),
-                Cell::Float(stayed_ps as f64),
-            ];
-            metrics.row(Ids::STATIONS, row);
+        State::Station(queue) => {
+            metrics.count(Ids::ENTERED, queue.books.entered);
+            metrics.count(Ids::PRESENT, queue.present.len() as u64);
+            metrics.row(Ids::STATIONS, row(id, queue, &model.network.stations()[id.index()], end));
         }
     }
 }
 
-/// Makes the rows of the table, compares with the theory, and checks that no customer was lost or made.
-pub(super) fn conclude(model: &Queueing, end: Time, metrics: &mut Metrics) -> Result<(), String> {
-    let parts = metrics.split_off(|lp| lp != model.sink());
-    let table = parts.by_id(Ids::STATIONS).and_then(MetricValue::table).expect("it is declared as a table");
-    for row in table.rows() {
-        metrics.row(Ids::STATIONS, finished_row(model, end, row));
-    }
+/// A station's row: what it saw, with the theory beside it.
+fn row(id: LpId, Queue { present, books }: &Queue, theory: &Station, end: Time) -> [Cell; 8] {
+    // What the customers present have spent here is all that those served have not.
+    let present_for = |customer: &Customer| u128::from(books.changed_ps - customer.arrived_ps);
+    let stayed_ps = books.present_ps - present.iter().map(present_for).sum::<u128>();
+    let served = books.arrivals - present.len() as u64;
+    // Who was there at the station's last event stayed until the end.
+    let since_ps = end.as_ps().saturating_sub(books.changed_ps);
+    let busy_ps = books.busy_ps + if present.is_empty() { 0 } else { since_ps };
+    let present_ps = books.present_ps + u128::from(since_ps) * present.len() as u128;
+    let ratio = |above: f64, below: u64| if below > 0 { Cell::Float(above / below as f64) } else { Cell::Empty };
+    [
+        Cell::Integer(u64::from(id.0)),
+        Cell::Integer(books.arrivals),
+        ratio(busy_ps as f64, end.as_ps()),
+        Cell::Float(theory.utilisation()),
+        ratio(present_ps as f64, end.as_ps()),
+        Cell::Float(theory.mean_number()),
+        ratio(stayed_ps as f64 / 1e12, served),
+        Cell::Float(theory.mean_time()),
+    ]
+}
+
+/// Compares with the theory, and checks that no customer was lost or made.
+pub(super) fn conclude(model: &Queueing, metrics: &mut Metrics) -> Result<(), String> {
     let theory = model.mean_sojourn();
     metrics.set(Ids::THEORY, theory);
     let estimate = metrics.by_id(Ids::SOJOURN).and_then(MetricValue::steady).and_then(|sojourn| sojourn.estimate());
@@ -96,38 +100,4 @@ pub(super) fn conclude(model: &Queueing, end: Time, metrics: &mut Metrics) -> Re
         ));
     }
     Ok(())
-}
-
-/// A row of the table from what [`finish`] left of it.
-fn finished_row(model: &Queueing, end: Time, row: &[Cell]) -> [Cell; 8] {
-    let &[
-        Cell::Integer(station),
-        Cell::Integer(arrivals),
-        Cell::Integer(busy_ps),
-        Cell::Integer(changed_ps),
-        Cell::Integer(present),
-        Cell::Float(present_ps),
-        Cell::Integer(served),
-        Cell::Float(stayed_ps),
-    ] = row
-    else {
-        unreachable!("every station leaves a row of this form");
-    };
-    let theory = &model.network.stations()[usize::try_from(station).expect("a station's id has 32 bits")];
-    let end_ps = end.as_ps();
-    // Who was there at the station's last event stayed until the end.
-    let since_ps = end_ps.saturating_sub(changed_ps);
-    let busy_ps = busy_ps + if present > 0 { since_ps } else { 0 };
-    let present_ps = present_ps + since_ps as f64 * present as f64;
-    let ratio = |above: f64, below: u64| if below > 0 { Cell::Float(above / below as f64) } else { Cell::Empty };
-    [
-        Cell::Integer(station),
-        Cell::Integer(arrivals),
-        ratio(busy_ps as f64, end_ps),
-        Cell::Float(theory.utilisation()),
-        ratio(present_ps, end_ps),
-        Cell::Float(theory.mean_number()),
-        ratio(stayed_ps / 1e12, served),
-        Cell::Float(theory.mean_time()),
-    ]
 }
