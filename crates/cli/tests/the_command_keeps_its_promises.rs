@@ -10,7 +10,7 @@ use std::process::Stdio;
 fn json(folder: &Folder, arguments: &str) -> Value {
     let output = parades(&folder.0, arguments);
     assert!(output.status.success(), "parades {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_slice(&output.stdout).expect("standard output is one JSON object")
 }
 
 #[test]

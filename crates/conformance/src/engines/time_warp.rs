@@ -5,7 +5,7 @@
 //!
 //! *Protocol.* A seeded scheduler picks a partition, and pauses others for a while, so that they fall behind. (1) *receive*: a straggler
 //! rolls its LP back; an anti-message annihilates its event, rolling back if that was executed. (2) *execute a batch*, at most
-//! [`OPTIMISM`] uncommitted events ahead. Now and then: (3) *GVT* is the least instant of what is pending or in flight. (4) *Commit
+//! `OPTIMISM` uncommitted events ahead. Now and then: (3) *GVT* is the least instant of what is pending or in flight. (4) *Commit
 //! before it*, in the order of events. (5) Once it has reached the horizon, a *cut*: roll back what lies at or above, flush, global events.
 //!
 //! *Invariants.* I2: what has been committed is never rolled back. I3: keys increase along an LP's history. I4: an anti-message annihilates
