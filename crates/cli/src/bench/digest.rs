@@ -16,7 +16,7 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
             let options = move || RunOptions { digest, ..RunOptions::until(until(lps, events)) };
             move || run(lps, options()).map(|outcome| outcome.events)
         };
-        let sides = in_turn(pairs, side(true), side(false))?;
+        let sides = in_turn(&format!("PHOLD, {lps} LPs"), pairs, side(true), side(false))?;
         drawn.add_row([
             lps.to_string(),
             format!("{:.2}", sides.ours.median / 1e6),

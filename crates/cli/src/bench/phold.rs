@@ -67,7 +67,7 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
             (event_bytes, lp_bytes) = (pending_bytes_an_event(&outcome), state_overhead(&outcome));
             Ok(outcome.events)
         };
-        let sides = in_turn(pairs, ours, || Ok(bare.run()))?;
+        let sides = in_turn(&format!("PHOLD, {lps} LPs"), pairs, ours, || Ok(bare.run()))?;
         drawn.add_row([
             lps.to_string(),
             format!("{:.2}", sides.ours.median / 1e6),

@@ -1,6 +1,7 @@
 //! Two sides, run in turn.
 
 use crate::failure::Failure;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Instant;
 
 /// A figure over several runs.
@@ -44,14 +45,23 @@ pub(crate) struct Sides {
     pub(crate) ratio: Spread,
 }
 
+/// A line on standard error, where that is a terminal, while a benchmark runs.
+pub(crate) fn progress(runs: u32, what: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg}: run {pos} of {len}  {elapsed}").expect("the template is right");
+    ProgressBar::new(u64::from(runs)).with_style(style).with_message(what.to_owned())
+}
+
 /// Runs both sides `pairs` times in turn, each side first in half of them. A side gives the number of events that it executed.
 pub(crate) fn in_turn(
+    what: &str,
     pairs: u32,
     mut ours: impl FnMut() -> Result<u64, Failure>,
     mut theirs: impl FnMut() -> Result<u64, Failure>,
 ) -> Result<Sides, Failure> {
     let (mut our_rates, mut their_rates, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let progress = progress(pairs, what);
     for pair in 0..pairs {
+        progress.inc(1);
         let rate = |(events, seconds): (u64, f64)| events as f64 / seconds;
         let (a, b) = if pair % 2 == 0 {
             let a = timed(&mut ours)?;
@@ -70,5 +80,6 @@ pub(crate) fn in_turn(
         their_rates.push(rate(b));
         ratios.push(rate(a) / rate(b));
     }
+    progress.finish_and_clear();
     Ok(Sides { ours: Spread::of(&our_rates), theirs: Spread::of(&their_rates), ratio: Spread::of(&ratios) })
 }

@@ -3,7 +3,7 @@
 use super::Measured;
 use super::phold::{pending_bytes_an_event, state_overhead};
 use super::record::Figure;
-use super::sides::{Spread, timed};
+use super::sides::{Spread, progress, timed};
 use crate::failure::Failure;
 use crate::report::table;
 use parades_core::run::RunOptions;
@@ -22,7 +22,9 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         let parameters = Parameters { pairs: size, ..Parameters::default() };
         let model = Transfer::new(parameters).map_err(|(_, what)| Failure::simulation(what))?;
         let (mut rates, mut bytes, mut overhead) = (Vec::new(), 0.0, 0.0);
+        let progress = progress(pairs, &format!("transfer, {size} pairs"));
         for _ in 0..pairs {
+            progress.inc(1);
             let run = || {
                 sequential::run(&model, RunOptions::until(until))
                     .map_err(|error| Failure::simulation(error.to_string()))
@@ -31,6 +33,7 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
             rates.push(outcome.events as f64 / seconds);
             (bytes, overhead) = (pending_bytes_an_event(&outcome), state_overhead(&outcome));
         }
+        progress.finish_and_clear();
         let rate = Spread::of(&rates);
         drawn.add_row([
             size.to_string(),
