@@ -94,7 +94,7 @@ pub(crate) struct RunArguments {
     pub(crate) engine: Option<String>,
     #[command(flatten)]
     pub(crate) how: HowArguments,
-    /// Writes the results as files into a folder: summary, metrics, tables, series.
+    /// Writes the results as files into a folder: summary, metrics, each table and series as CSV.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Writes the executed events in their one order, as readable text.

@@ -137,6 +137,9 @@ fn out_writes_a_folder_that_diff_reads() {
     assert_eq!(folder.read("a/metrics.json"), folder.read("b/metrics.json"));
     let summary: Value = serde_json::from_str(&folder.read("a/summary.json")).unwrap();
     assert_eq!(summary["scenario"], "phold");
+    assert!(parades(&folder.0, "run mm1 --quiet --set customers=1000 --out m").status.success());
+    let stations = folder.read("m/stations.csv");
+    assert!(stations.starts_with("station,arrivals,utilisation,") && stations.lines().count() == 2, "{stations}");
     assert!(parades(&folder.0, "diff a b").status.success());
     assert_eq!(parades(&folder.0, "diff a c").status.code(), Some(1));
     assert_eq!(parades(&folder.0, "diff a .").status.code(), Some(2));

@@ -3,8 +3,10 @@
 use super::json;
 use crate::failure::Failure;
 use crate::run::{Done, cannot_write};
-use std::fs;
+use parades_core::metrics::MetricValue;
+use serde_json::Value;
 use std::path::Path;
+use std::{fs, io};
 
 /// The file in a run's folder that `diff` reads.
 pub(crate) const SUMMARY: &str = "summary.json";
@@ -17,14 +19,43 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::write(&summary, "").map_err(|error| cannot_write(&summary, &error))
 }
 
-/// Writes `summary.json` (the object of `--json`) and `metrics.json` (the metrics alone: equal for equal runs).
+/// Writes `summary.json` (the object of `--json`), `metrics.json` (the metrics alone: equal for equal runs), and each table and series of
+/// the metrics as a CSV file of its name.
 pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
-    let write = |name: &str, value: &serde_json::Value| {
+    let write = |name: &str, value: &Value| {
         let path = folder.join(name);
         fs::write(&path, format!("{value:#}\n")).map_err(|error| cannot_write(&path, &error))
     };
     write(SUMMARY, &json::run(done))?;
-    write("metrics.json", &json::metrics(&done.outcome.metrics))
+    write("metrics.json", &json::metrics(&done.outcome.metrics))?;
+    for (name, unit, value) in done.outcome.metrics.iter() {
+        let path = folder.join(format!("{name}.csv"));
+        let written = match value {
+            MetricValue::Table(table) => write_rows(&path, &json::columns(table), json::rows(table)),
+            MetricValue::Series(series) => {
+                let columns = ["time_s".to_owned(), json::name(name, unit)];
+                write_rows(&path, &columns, json::points(unit, series))
+            }
+            _ => Ok(()),
+        };
+        written.map_err(|error| cannot_write(&path, &error))?;
+    }
+    Ok(())
+}
+
+/// Writes a CSV file with these headings.
+fn write_rows(path: &Path, columns: &[String], rows: impl Iterator<Item = Vec<Value>>) -> io::Result<()> {
+    let mut file = csv::Writer::from_path(path)?;
+    file.write_record(columns)?;
+    for row in rows {
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            number => number.to_string(),
+        };
+        file.write_record(row.iter().map(cell))?;
+    }
+    file.flush()
 }
 
 /// The options of the run that wrote a folder, as words.
@@ -33,9 +64,9 @@ pub(crate) fn command_of(folder: &Path) -> Result<Vec<String>, Failure> {
     let wrong =
         |what: String| Failure::usage(format!("{}: {what}", path.display()), "give a folder that `run --out` wrote");
     let text = fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let summary: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let summary: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let field = |name: &str| summary.get(name).cloned().ok_or_else(|| wrong(format!("has no field `{name}`")));
-    let text_of = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text_of = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut words = vec![text_of(&field("scenario")?)];
     let parameters = field("parameters")?;
     let parameters = parameters.as_object().ok_or_else(|| wrong("`parameters` is no object".into()))?;
@@ -46,8 +77,7 @@ pub(crate) fn command_of(folder: &Path) -> Result<Vec<String>, Failure> {
     if let Some(seed) = summary.get("tie_seed").filter(|seed| !seed.is_null()) {
         words.extend(["--tie-seed".to_owned(), text_of(seed)]);
     }
-    let until =
-        summary.get("until").and_then(serde_json::Value::as_str).ok_or_else(|| wrong("has no field `until`".into()))?;
+    let until = summary.get("until").and_then(Value::as_str).ok_or_else(|| wrong("has no field `until`".into()))?;
     words.extend(["--until".to_owned(), until.to_owned()]);
     Ok(words)
 }

@@ -1,7 +1,7 @@
 //! The JSON object of a run. Its fields are a promise to scripts.
 
 use crate::run::Done;
-use parades_core::metrics::{Cell, Column, Estimate, Histogram, MetricValue, Metrics, Moments, Table, Tally, Unit};
+use parades_core::metrics::{Cell, Estimate, Histogram, MetricValue, Metrics, Moments, Series, Table, Tally, Unit};
 use serde_json::{Map, Number, Value, json};
 
 /// The percentiles of a histogram that are reported.
@@ -53,9 +53,14 @@ pub(super) fn run(done: &Done) -> Value {
 pub(super) fn metrics(metrics: &Metrics) -> Value {
     metrics
         .iter()
-        .map(|(name, unit, value)| (format!("{name}{}", suffix(unit)), metric(unit, value)))
+        .map(|(metric_name, unit, value)| (name(metric_name, unit), metric(unit, value)))
         .collect::<Map<_, _>>()
         .into()
+}
+
+/// The name of a quantity, with its unit at the end.
+pub(super) fn name(name: &str, unit: Unit) -> String {
+    format!("{name}{}", suffix(unit))
 }
 
 /// What the names of quantities of this unit end in.
@@ -92,9 +97,7 @@ fn metric(unit: Unit, value: &MetricValue) -> Value {
         MetricValue::Histogram(histogram) => of_histogram(unit, histogram),
         MetricValue::Float(float) => of_moments(unit, &float.total()),
         MetricValue::Steady(steady) => of_estimate(unit, steady.estimate().as_ref()),
-        MetricValue::Series(series) => {
-            series.points().into_iter().map(|(time, x)| json!([time.as_secs_f64(), real(unit, x)])).collect()
-        }
+        MetricValue::Series(series) => points(unit, series).map(Value::Array).collect(),
         MetricValue::Table(table) => of_table(table),
         MetricValue::Value(value) => cell(unit, value.cell()),
         _ => Value::Null,
@@ -143,13 +146,26 @@ fn of_estimate(unit: Unit, estimate: Option<&Estimate>) -> Value {
 
 /// A table as a list of objects.
 fn of_table(table: &Table) -> Value {
-    let name = |column: &Column| format!("{}{}", column.name, suffix(column.unit));
-    let names: Vec<String> = table.columns().iter().map(name).collect();
-    let row = |cells: &[Cell]| {
+    let names = columns(table);
+    rows(table).map(|row| Value::Object(names.iter().cloned().zip(row).collect())).collect()
+}
+
+/// The names of a table's columns.
+pub(super) fn columns(table: &Table) -> Vec<String> {
+    table.columns().iter().map(|column| name(&column.name, column.unit)).collect()
+}
+
+/// The rows of a table.
+pub(super) fn rows(table: &Table) -> impl Iterator<Item = Vec<Value>> {
+    table.rows().into_iter().map(|row| {
         let units = table.columns().iter().map(|column| column.unit);
-        names.iter().cloned().zip(cells.iter().zip(units).map(|(x, unit)| cell(unit, x))).collect::<Map<_, _>>()
-    };
-    table.rows().into_iter().map(|cells| Value::Object(row(cells))).collect()
+        row.iter().zip(units).map(|(x, unit)| cell(unit, x)).collect()
+    })
+}
+
+/// The points of a series: time in seconds, and value.
+pub(super) fn points(unit: Unit, series: &Series) -> impl Iterator<Item = Vec<Value>> {
+    series.points().into_iter().map(move |(time, x)| vec![float(time.as_secs_f64()), real(unit, x)])
 }
 
 fn cell(unit: Unit, cell: &Cell) -> Value {
