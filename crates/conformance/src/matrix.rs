@@ -94,16 +94,19 @@ fn transfer(restore: transfer::Restore) -> Transfer {
     Transfer::new(few).expect("the parameters are possible")
 }
 
-fn campus() -> parades_net::network::Network {
-    let start_span = Delay::from_ms(500);
-    let small =
-        parades_net::campus::Parameters { lan_clients: 1, start_span, ..parades_net::campus::Parameters::default() };
+/// `sample` is the time between two samples, zero for none.
+fn campus(sample: Delay) -> parades_net::network::Network {
+    use parades_net::campus::Parameters;
+    let small = Parameters { lan_clients: 1, start_span: Delay::from_ms(500), sample, ..Parameters::default() };
     small.network(1).expect("the parameters are possible")
 }
 
-fn wan() -> parades_net::network::Network {
+/// As above. Large packets and a short queue: overload, and drops, by few packets.
+fn wan(sample: Delay) -> parades_net::network::Network {
     use parades_net::wan::{Parameters, backbone};
-    let small = Parameters { flows: 100, packets_per_s: 2_000.0, ..Parameters::default() };
+    let (queue, sizes) =
+        (parades_net::interface::QueueLimit::Packets(2), parades_net::traffic::Sizes::Constant(40_000));
+    let small = Parameters { flows: 100, load: 1.5, queue, sizes, sample, ..Parameters::default() };
     small.build(backbone(), 1).expect("the parameters are possible").network
 }
 
@@ -133,8 +136,10 @@ pub fn models() -> Vec<Case> {
         case("jackson", 500, Some(Codec::postcard()), queueing(queueing::Network::central_server(0.8, 1000.0))),
         case("transfer", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Log)),
         case("transfer-copy", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Copy)),
-        case("campus", 800, Some(Codec::postcard()), campus()),
-        case("wan", 400, Some(Codec::postcard()), wan()),
+        case("campus", 800, Some(Codec::postcard()), campus(Delay::ZERO)),
+        case("campus-sampled", 800, Some(Codec::postcard()), campus(Delay::from_ms(50))),
+        case("wan", 400, Some(Codec::postcard()), wan(Delay::ZERO)),
+        case("wan-sampled", 400, Some(Codec::postcard()), wan(Delay::from_ms(3))),
         case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),
         case("faulty-loop", 5_000, plain, faulty(faulty::Fault::ZeroDelayLoop)),
         case("faulty-overflow", 5_000, plain, faulty(faulty::Fault::TimeOverflow)),

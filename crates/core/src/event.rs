@@ -109,7 +109,7 @@ pub struct EventKey {
     pub tie: u32,
     /// Who sent it.
     pub sender: Sender,
-    /// The sender's own count of sends and timer settings.
+    /// The sender's own count of sends, timer settings and requests for global events.
     pub sequence: u64,
 }
 

@@ -81,7 +81,8 @@ impl<M: Model> GlobalContext<'_, M> {
         self.world.lps
     }
 
-    /// Sends to an LP, with any delay; with none it arrives at this very time, before the LPs' own events of it.
+    /// Sends to an LP, with any delay. With none it arrives at this very time, before what LPs sent there, as [`Sender::GLOBAL`] sorts first;
+    /// a tie seed shuffles it among them.
     pub fn send(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 >= self.world.lps {
             return self.failed(ErrorKind::NoChannel(format!(

@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) rng: Rng,
-    /// Sends and timer settings so far.
+    /// Sends, timer settings and requests so far.
     pub(crate) sequence: u64,
     digest: Digest,
     /// When it last executed an event.
@@ -28,9 +28,10 @@ pub(crate) struct Kernel {
     pub(crate) timers: Timers,
 }
 
-/// A logical process: the model's state, and 48 bytes of the kernel's. It begins on a cache line of its own.
+/// A logical process: the model's state, and 48 bytes of the kernel's. It begins on a cache line of its own, with the kernel's part, all of
+/// which every event touches.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct Lp<S> {
     kernel: Kernel,
     state: S,
@@ -46,7 +47,10 @@ pub enum Execution {
     Skipped,
 }
 
-/// The kernel's part of an LP as it was before an event.
+/// The kernel's part of an LP as it was before an event, and what the model left to undo the rest.
+///
+/// The log and the timers' list are on the heap where they are not empty: an allocation an event where the model logs. An engine in a
+/// hurry will want the records of all its executions in one log, and here how many of them there are.
 #[derive(Debug)]
 pub struct Undo<U> {
     rng: Rng,

@@ -287,7 +287,7 @@ impl<'a, M: Model> Context<'a, M> {
         self.effects.beyond_sends = true;
     }
 
-    /// Adds a line to the trace of this event, made only if a trace is kept.
+    /// Adds a line to the trace of this event. It is made only if a trace is kept, so making it must change nothing.
     #[inline]
     pub fn note(&mut self, text: impl FnOnce() -> String) {
         if self.world.notes {

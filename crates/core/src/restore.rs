@@ -39,6 +39,25 @@ impl<U> UndoLog<U> {
 }
 
 /// A model whose executions can be undone: what rollback asks for.
+///
+/// A model that is not is refused when it is compiled:
+///
+/// ```compile_fail,E0277
+/// # use parades_core::prelude::*;
+/// # use parades_core::{effects::Effects, lp::Lp, world::World};
+/// struct Counter; // A model without `impl ByCopy for Counter {}`.
+/// # impl Model for Counter {
+/// #     type State = u64;
+/// #     type Message = ();
+/// #     type Global = NoGlobal;
+/// #     fn lps(&self) -> u32 { 1 }
+/// #     fn start(&self, _: &mut Context<'_, Self>) -> u64 { 0 }
+/// #     fn handle(&self, count: &mut u64, _: &Body<()>, _: &mut Context<'_, Self>) { *count += 1; }
+/// # }
+/// fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
+///     let _ = lp.execute_undoable(&Counter, world, event, effects);
+/// }
+/// ```
 pub trait Restorable: Model {
     /// One record of the log.
     type Undo: Send;
@@ -57,7 +76,25 @@ pub trait Restorable: Model {
     fn undo(&self, state: &mut Self::State, event: &Body<Self::Message>, log: &mut UndoLog<Self::Undo>);
 }
 
-/// A model restored by copying its state before each event. Fine for small states: `impl ByCopy for MyModel {}`.
+/// A model restored by copying its state before each event. Fine for small states, and one line:
+///
+/// ```
+/// # use parades_core::prelude::*;
+/// # use parades_core::{effects::Effects, lp::Lp, world::World};
+/// # struct Counter;
+/// # impl Model for Counter {
+/// #     type State = u64;
+/// #     type Message = ();
+/// #     type Global = NoGlobal;
+/// #     fn lps(&self) -> u32 { 1 }
+/// #     fn start(&self, _: &mut Context<'_, Self>) -> u64 { 0 }
+/// #     fn handle(&self, count: &mut u64, _: &Body<()>, _: &mut Context<'_, Self>) { *count += 1; }
+/// # }
+/// impl ByCopy for Counter {}
+/// # fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
+/// #     let _ = lp.execute_undoable(&Counter, world, event, effects);
+/// # }
+/// ```
 pub trait ByCopy: Model<State: Clone> {}
 
 impl<M: ByCopy> Restorable for M {

@@ -14,8 +14,14 @@ use std::sync::Arc;
 /// let copy = packet.clone();
 /// assert!(std::ptr::eq(&packet[0], &copy[0]));
 /// ```
-#[derive(Clone)]
 pub struct Shared<T>(Arc<(u64, T)>);
+
+/// Not derived, which would ask the data itself to be copied.
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        Shared(Arc::clone(&self.0))
+    }
+}
 
 impl<T: Payload + Sync> Shared<T> {
     /// Writes the data.

@@ -23,6 +23,9 @@ pub struct Delay(u64);
 fn ps_from_secs(seconds: f64) -> Option<u64> {
     // Above 2^53 ps (2.5 hours) a double counts in steps of more than a picosecond; the nearest such step is taken.
     let ps = (seconds * 1e12).round();
+    if seconds < 0.0 {
+        return None; // What is less than half a picosecond below zero would round to it.
+    }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -66,12 +69,19 @@ impl Time {
         self.0 as f64 / 1e12
     }
 
-    /// The time `delay` later; `None` past [`Time::MAX`].
+    /// The time `delay` later; `None` past [`Time::MAX`]. [`Delay::MAX`] leads past it from everywhere: it stands for all spans that are
+    /// too long to be counted.
+    ///
+    /// ```
+    /// # use parades_core::time::{Delay, Time};
+    /// assert_eq!(Time::from_ps(2).checked_add(Delay::from_ps(3)), Some(Time::from_ps(5)));
+    /// assert_eq!(Time::ZERO.checked_add(Delay::serialisation(u64::MAX, 1)), None);
+    /// ```
     #[inline]
     pub const fn checked_add(self, delay: Delay) -> Option<Time> {
         match self.0.checked_add(delay.0) {
-            Some(ps) => Some(Time(ps)),
-            None => None,
+            Some(ps) if delay.0 < u64::MAX => Some(Time(ps)),
+            _ => None,
         }
     }
 
@@ -85,7 +95,7 @@ impl Time {
 impl Delay {
     /// No delay: the event arrives in the next round of the same time.
     pub const ZERO: Delay = Delay(0);
-    /// The longest span there is.
+    /// Longer than any span: what saturates comes to this, and is an overflow of virtual time where it is used.
     pub const MAX: Delay = Delay(u64::MAX);
 
     /// A span of `ps` picoseconds.
@@ -124,8 +134,11 @@ impl Delay {
     #[inline]
     pub fn scaled(self, factor: f64) -> Delay {
         debug_assert!(factor >= 0.0, "a span cannot be stretched by {factor}");
+        // The greatest double below one half. One half itself would be lost in rounding the sum: it takes 0.49999999999999994 up to 1, and
+        // odd numbers from 2^52 on, which have no fraction, to the next.
+        const HALF: f64 = 0.499_999_999_999_999_94;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as the doc says")]
-        Delay((self.0 as f64 * factor + 0.5) as u64)
+        Delay((self.0 as f64 * factor + HALF) as u64)
     }
 
     /// How long `bytes` take on a link of `bits_per_second`, rounded up to a whole picosecond. The one function from sizes to

@@ -123,6 +123,15 @@ impl World {
         }
     }
 
+    /// Forgets what [`World::watch_rounds`] noted of the times before `time`, where no failure can come to light any more. Engines call it
+    /// now and then, lest a model of many zero delays and a low bound fill the memory with notes.
+    pub fn forget_rounds_before(&self, time: Time) {
+        let mut watched = self.late_rounds.lock().expect("no holder of this lock can panic");
+        if !watched.is_empty() {
+            *watched = watched.split_off(&(time, LpId(0)));
+        }
+    }
+
     /// The failure of an LP that sends beyond the bound on rounds.
     pub(crate) fn too_many_rounds(&self, sender: LpId, receiver: LpId) -> ErrorKind {
         ErrorKind::Rounds { limit: self.round_limit, lps: vec![sender, receiver] }

@@ -22,7 +22,7 @@ use parades_core::world::World;
 use parades_raw::prefetch::prefetch;
 
 /// Events between two looks at the outside: progress, the wish to stop, memory.
-const EVENTS_PER_POLL: u64 = 1 << 14;
+const EVENTS_PER_POLL: u64 = 1 << 12;
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 6;
 
@@ -58,6 +58,57 @@ pub(crate) fn run_by<M: Model, Q: PendingSet<M::Message>, S: Step<M>>(
         if run.bound >= run.until || run.globals.stopped() {
             return run.conclude();
         }
+        run.poll(run.bound)?;
+    }
+}
+
+impl<M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
+    /// Executes every event before the bound, in order.
+    fn execute_before_bound(&mut self) -> Result<(), Error> {
+        while let Some(event) = self.pending.pop_before(self.bound) {
+            if let Some(id) = self.pending.upcoming(PREFETCH_DISTANCE) {
+                prefetch(&self.lps[id.index()]);
+            }
+            let lp = &mut self.lps[event.receiver.index()];
+            let execution = self.step.execute(lp, (self.model, &self.world), &event, &mut self.effects)?;
+            self.commit(event.receiver, Some((&event, execution)))?;
+        }
+        Ok(())
+    }
+
+    /// Makes what an execution did take effect.
+    #[inline(always)]
+    fn commit(&mut self, lp: LpId, executed: Option<(&Event<M::Message>, Execution)>) -> Result<(), Error> {
+        if self.effects.beyond_sends {
+            self.commit_beyond_sends(lp, executed.map(|(event, _)| event))?;
+        }
+        for event in self.effects.sends.drain(..) {
+            self.pending.push(event);
+        }
+        if let Some((event, Execution::Done)) = executed {
+            self.events += 1;
+            if self.options.tracer.is_some() {
+                self.trace(event)?;
+            }
+            if self.events.is_multiple_of(EVENTS_PER_POLL) {
+                self.poll(event.time())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes the global events at the bound.
+    #[cold]
+    #[inline(never)]
+    fn execute_globals(&mut self) -> Result<(), Error> {
+        let lps = &mut self.lps;
+        let mut each = |visit: &mut dyn FnMut(LpId, &mut Lp<M::State>)| {
+            lps.iter_mut().enumerate().for_each(|(index, lp)| visit(LpId::from_index(index), lp));
+        };
+        let world = (self.model, &mut self.world);
+        self.globals.execute_at(self.bound, world, &mut each, &mut self.effects, &mut self.metrics)?;
+        self.effects.sends.drain(..).for_each(|event| self.pending.push(event));
+        Ok(())
     }
 }
 
@@ -108,6 +159,7 @@ struct Sequential<'a, M: Model, Q, S> {
     until: Time,
 }
 
+/// The start, what is rare, and the end.
 impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
     fn start(model: &'a M, options: RunOptions<'a>, step: S) -> Result<Self, Error> {
         let world = World::new(model, &options)?;
@@ -146,40 +198,6 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
         self.globals.next_time().unwrap_or(Time::MAX)
     }
 
-    /// Executes every event before the bound, in order.
-    fn execute_before_bound(&mut self) -> Result<(), Error> {
-        while let Some(event) = self.pending.pop_before(self.bound) {
-            if let Some(id) = self.pending.upcoming(PREFETCH_DISTANCE) {
-                prefetch(&self.lps[id.index()]);
-            }
-            let lp = &mut self.lps[event.receiver.index()];
-            let execution = self.step.execute(lp, (self.model, &self.world), &event, &mut self.effects)?;
-            self.commit(event.receiver, Some((&event, execution)))?;
-        }
-        Ok(())
-    }
-
-    /// Makes what an execution did take effect.
-    #[inline(always)]
-    fn commit(&mut self, lp: LpId, executed: Option<(&Event<M::Message>, Execution)>) -> Result<(), Error> {
-        if self.effects.beyond_sends {
-            self.commit_beyond_sends(lp, executed.map(|(event, _)| event))?;
-        }
-        for event in self.effects.sends.drain(..) {
-            self.pending.push(event);
-        }
-        if let Some((event, Execution::Done)) = executed {
-            self.events += 1;
-            if self.options.tracer.is_some() {
-                self.trace(event)?;
-            }
-            if self.events.is_multiple_of(EVENTS_PER_POLL) {
-                self.poll(event.time())?;
-            }
-        }
-        Ok(())
-    }
-
     /// Metrics, requests of controllers, failures.
     #[cold]
     #[inline(never)]
@@ -213,6 +231,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
     #[cold]
     fn poll(&mut self, time: Time) -> Result<(), Error> {
         self.pending_max = self.pending_max.max(self.pending.len());
+        self.world.forget_rounds_before(time);
         if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
             self.until = self.until.min(time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX));
             self.bound = self.bound.min(self.until);
@@ -229,18 +248,6 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
             Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
             _ => Ok(()),
         }
-    }
-
-    /// Executes the global events at the bound.
-    fn execute_globals(&mut self) -> Result<(), Error> {
-        let lps = &mut self.lps;
-        let mut each = |visit: &mut dyn FnMut(LpId, &mut Lp<M::State>)| {
-            lps.iter_mut().enumerate().for_each(|(index, lp)| visit(LpId::from_index(index), lp));
-        };
-        let world = (self.model, &mut self.world);
-        self.globals.execute_at(self.bound, world, &mut each, &mut self.effects, &mut self.metrics)?;
-        self.effects.sends.drain(..).for_each(|event| self.pending.push(event));
-        Ok(())
     }
 
     fn conclude(self) -> Result<Outcome, Error> {

@@ -107,7 +107,7 @@ pub struct Phold<C> {
 pub struct State {
     /// Events executed.
     events: u64,
-    /// The sum of the delays drawn, in picoseconds; it wraps after 213 days of them.
+    /// The sum of the delays drawn, in picoseconds; more than 213 days of them are an error.
     delays_ps: u64,
 }
 
@@ -140,7 +140,11 @@ impl<C> Phold<C> {
     {
         let Parameters { remote, radius, payload, lps, .. } = self.parameters;
         let delay = self.draw_delay(ctx.rng());
-        state.delays_ps = state.delays_ps.wrapping_add(delay.as_ps());
+        let (sum, overflows) = state.delays_ps.overflowing_add(delay.as_ps());
+        state.delays_ps = sum;
+        if overflows {
+            ctx.fail("the delays that it has drawn add up to more than 213 days, which its sum of them cannot hold");
+        }
         let is_remote = ctx.rng().chance(remote);
         let message = C::of(payload, ctx.rng());
         if !is_remote {

@@ -117,3 +117,28 @@ fn messages_cross_process_boundaries() {
     crosses(transfer::Message::Segment { number: 1 << 40, content: 3 });
     crosses(transfer::Message::Ack { next: 9, echo: 8 });
 }
+
+#[test]
+fn delays_that_add_up_to_more_than_their_sum_holds_are_an_error_of_phold() {
+    for restore in [phold::Restore::Copy, phold::Restore::Reverse, phold::Restore::Log] {
+        // Three events at 100 days, each sent on by 100 days.
+        let mean_delay = Delay::from_secs(100 * 86_400);
+        let (delay, lookahead) = (DelayKind::Constant, Delay::ZERO);
+        let parameters = phold::Parameters {
+            lps: 1,
+            start_events: 3,
+            delay,
+            mean_delay,
+            lookahead,
+            restore,
+            ..phold::Parameters::default()
+        };
+        let error = rollback_check::run(&Phold::<()>::new(parameters), RunOptions::until(Time::MAX)).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("LP 0 at 8640000s, executing the event from LP 0 #2: the delays that it has drawn"),
+            "{error}"
+        );
+    }
+}

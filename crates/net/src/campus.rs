@@ -5,9 +5,13 @@
 //!
 //! Every host receives one UDP flow of 500,224 bytes, in packets of 512, from one of the four servers of the next campus: server `2 +
 //! floor(4u)` of its Net1, from time `10 u'` seconds on. `u` and `u'` are the first two draws of the host's own stream
-//! [`Rng::substream`] of purpose [`TRAFFIC_STREAM`].
+//! [`Rng::substream`] of purpose [`TRAFFIC_STREAM`]. (ns-3's flows are of TCP; its servers send a first packet one gap after their start.)
 //!
-//! Sources: the campus model of the DARPA NMS baseline (Liu and Nicol), and *Parallel simulation of ns-3 on multicore machines*, which used it.
+//! Routes have the fewest hops, and lead through the same nodes as ns-3's nix-vectors do. Between two campuses there are two parallel links:
+//! all routes take the first one, each direction of which carries the data of one campus; ns-3's all take the second.
+//!
+//! Sources: the campus model of the DARPA NMS baseline (Nicol, 2003); G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA 2009,
+//! which measured it; `src/nix-vector-routing/examples/nms-p2p-nix.cc` of ns-3.
 
 use crate::flow::{Flow, Limit};
 use crate::interface::QueueLimit;
@@ -54,6 +58,8 @@ pub struct Parameters {
     pub flow_bytes: u64,
     /// Flows start between zero and this.
     pub start_span: Delay,
+    /// The time between two samples; zero for none.
+    pub sample: Delay,
 }
 
 impl Default for Parameters {
@@ -72,6 +78,7 @@ impl Default for Parameters {
             packet_size: 512,
             flow_bytes: 500_224,
             start_span: Delay::from_secs(10),
+            sample: Delay::ZERO,
         }
     }
 }
@@ -168,7 +175,8 @@ impl Parameters {
             .ok_or_else(|| parameter("`networks` times `lan_clients` makes more than 2^32 nodes; lower one of them"))?;
         let topology = self.topology(campus_nodes)?;
         let flows = (0..self.networks).flat_map(|z| self.flows(z, campus_nodes, seed)).collect();
-        let settings = Settings { headers: self.headers, queue: self.queue, ..Settings::default() };
+        let settings =
+            Settings { headers: self.headers, queue: self.queue, sample: self.sample, ..Settings::default() };
         Network::new(topology, flows, settings)
     }
 

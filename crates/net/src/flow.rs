@@ -102,7 +102,7 @@ pub(crate) struct Sink {
     delay_last: Delay,
     /// The interarrival jitter of RFC 3550, section 6.4.1, in sixteenths of a picosecond, by the integer arithmetic of its appendix A.8.
     jitter_sixteenths: u64,
-    pub(crate) first: Time,
+    /// When the last one came.
     pub(crate) last: Time,
     /// One more than the greatest sequence number seen.
     next: u64,
@@ -119,7 +119,6 @@ impl Sink {
         delay_max: Delay::ZERO,
         delay_last: Delay::ZERO,
         jitter_sixteenths: 0,
-        first: Time::ZERO,
         last: Time::ZERO,
         next: 0,
         reordered: 0,
@@ -128,9 +127,7 @@ impl Sink {
     /// Takes a packet that was under way for `delay`.
     #[inline]
     pub(crate) fn receive(&mut self, now: Time, sequence: u32, payload: u32, delay: Delay) {
-        if self.packets == 0 {
-            self.first = now;
-        } else {
+        if self.packets > 0 {
             let difference = delay.as_ps().abs_diff(self.delay_last.as_ps());
             let decay = self.jitter_sixteenths.saturating_add(8) >> 4;
             self.jitter_sixteenths = self.jitter_sixteenths.saturating_add(difference) - decay;
@@ -163,7 +160,7 @@ impl Sink {
     pub(crate) fn fold(&self, digest: &mut Digest) {
         let times = [self.delay_mean(), self.delay_min, self.delay_max, self.jitter()];
         times.into_iter().for_each(|time| digest.word(time.as_ps()));
-        for word in [self.packets, self.bytes, self.first.as_ps(), self.last.as_ps(), self.reordered] {
+        for word in [self.packets, self.bytes, self.last.as_ps(), self.reordered] {
             digest.word(word);
         }
     }

@@ -92,6 +92,12 @@ impl Transmitter {
         self.queue.as_ref().map_or_else(Queued::default, |queue| queue.queued)
     }
 
+    /// How many packets wait at `now`, without taking out what has left.
+    pub(crate) fn waiting_at(&self, now: Time) -> usize {
+        let waiting = self.queue.as_ref().map(|queue| &queue.waiting);
+        waiting.map_or(0, |waiting| waiting.len() - waiting.partition_point(|packet| packet.start <= now))
+    }
+
     /// Takes out what has left the queue by `now`, and shows it.
     #[inline]
     pub(crate) fn drain(&mut self, now: Time, left: impl FnMut(Waiting)) {

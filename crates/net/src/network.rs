@@ -20,6 +20,7 @@ use crate::layout::{ARRIVED, Slots, Step, Steps, Wires};
 use crate::node::{Change, Journal, Node, Packet, Undo};
 use crate::report;
 use crate::routing::{Metric, Routes, RoutingError};
+use crate::sampling::Sample;
 use crate::topology::{LinkId, NodeId, Topology};
 use parades_core::prelude::*;
 
@@ -34,12 +35,15 @@ pub struct Settings {
     pub queue: QueueLimit,
     /// The bounds of both directions of some links, where they differ; the last one counts.
     pub queues: Vec<(LinkId, QueueLimit)>,
+    /// The time between two samples ([`crate::sampling`]); zero for none.
+    pub sample: Delay,
 }
 
 impl Default for Settings {
-    /// 30 bytes of headers, fewest hops, 100 packets.
+    /// 30 bytes of headers, fewest hops, 100 packets, no samples.
     fn default() -> Settings {
-        Settings { headers: 30, metric: Metric::Hops, queue: QueueLimit::Packets(100), queues: Vec::new() }
+        let queue = QueueLimit::Packets(100);
+        Settings { headers: 30, metric: Metric::Hops, queue, queues: Vec::new(), sample: Delay::ZERO }
     }
 }
 
@@ -104,6 +108,7 @@ pub struct Network {
     pub(crate) topology: Topology,
     pub(crate) flows: Vec<Flow>,
     headers: u32,
+    pub(crate) sample: Delay,
     steps: Steps,
     wires: Wires,
     /// Of flows at their sources, and at their sinks.
@@ -141,8 +146,8 @@ impl Network {
         let steps = Steps::new(&topology, &flows, routes, (&wires, &incoming.slot_of_flow()))?;
         let payload_min = flows.iter().filter_map(Flow::least_payload).min().unwrap_or(1);
         let packet_min = payload_min.saturating_add(settings.headers);
-        let headers = settings.headers;
-        Ok(Network { topology, flows, headers, steps, wires, outgoing, incoming, packet_min })
+        let Settings { headers, sample, .. } = settings;
+        Ok(Network { topology, flows, headers, sample, steps, wires, outgoing, incoming, packet_min })
     }
 
     /// Its nodes and links.
@@ -263,7 +268,7 @@ impl Network {
 
     /// The initial state of a flow's source; its timer is set.
     fn start_source(&self, slot: u32, flow: &Flow, ctx: &mut Context<'_, Self>) -> Source {
-        let first = flow.pattern.first(flow.start, ctx.rng());
+        let first = flow.pattern.first(flow.start, &flow.sizes, ctx.rng());
         let first = first.filter(|&(time, _)| is_before(time, flow.limit));
         if let Some((time, _)) = first {
             ctx.set_timer(TimerId(slot), time.since(Time::ZERO));
@@ -284,7 +289,7 @@ fn is_before(time: Time, limit: Limit) -> bool {
 impl Model for Network {
     type State = Node;
     type Message = Packet;
-    type Global = NoGlobal;
+    type Global = Sample;
 
     fn lps(&self) -> u32 {
         LpId::from_index(self.topology.nodes()).0
@@ -305,7 +310,11 @@ impl Model for Network {
     }
 
     fn metrics(&self) -> Metrics {
-        report::declare()
+        report::declare(self.sample > Delay::ZERO)
+    }
+
+    fn globals(&self) -> Vec<(Time, Sample)> {
+        Sample::first(self.sample).into_iter().collect()
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> Node {

@@ -4,6 +4,7 @@ use parades_core::metrics::Cell;
 use parades_core::prelude::*;
 use parades_net::campus::Parameters;
 use parades_net::network::Network;
+use parades_net::routing::{Metric, Routes};
 use std::collections::BTreeMap;
 
 fn network(networks: u32) -> Network {
@@ -152,5 +153,71 @@ fn impossible_parameters_are_refused() {
         Parameters { flow_bytes: 0, ..Parameters::default() },
     ] {
         assert!(parameters.network(1).is_err(), "{parameters:?}");
+    }
+}
+
+/// The links of a campus with one host a LAN, in the order in which ns-3's `nms-p2p-nix` installs them, by our numbers of nodes.
+fn ns3_links_of_a_campus() -> Vec<(u32, u32)> {
+    let (net1, lr, net2, net3, hosts) = (3, 9, 11, 25, 34);
+    let within = |first: u32, links: &[(u32, u32)]| -> Vec<(u32, u32)> {
+        links.iter().map(|(a, b)| (first + a, first + b)).collect()
+    };
+    let mut links = vec![(0, 1), (1, 2), (2, 0)];
+    links.extend(within(net1, &[(0, 1), (2, 0), (3, 0), (4, 1), (5, 1)]));
+    links.push((2, net1));
+    links.extend(within(net2, &[(0, 1), (1, 3), (2, 0), (3, 2), (4, 2), (5, 3), (6, 5), (7, 2), (8, 3), (9, 4)]));
+    links.extend(within(net2, &[(10, 5), (11, 6), (12, 6), (13, 6)]));
+    links.extend((0..7).map(|lan| (hosts + lan, net2 + 7 + lan)));
+    links.extend(within(net3, &[(0, 1), (1, 2), (2, 3), (3, 1), (4, 0), (5, 0), (6, 2), (7, 3), (8, 3)]));
+    links.extend((0..5).map(|lan| (hosts + 7 + lan, net3 + 4 + lan)));
+    links.extend([
+        (lr, lr + 1),
+        (lr, 0),
+        (lr + 1, 1),
+        (lr, net2),
+        (lr + 1, net2 + 1),
+        (lr + 1, net3),
+        (lr + 1, net3 + 1),
+    ]);
+    links
+}
+
+/// Its nix-vector routing searches breadth first from the source, over each node's devices in the order of their installation, and the
+/// first node to reach another comes before it on the path.
+#[test]
+fn routes_lead_through_the_nodes_that_ns3_chooses() {
+    const NODES: u32 = 34 + 12;
+    for campuses in [1, 2, 3, 4] {
+        let parameters = Parameters { networks: campuses, lan_clients: 1, ..Parameters::default() };
+        let network = parameters.network(1).expect("a small one");
+        let topology = network.topology();
+        let mut devices = vec![Vec::new(); topology.nodes()];
+        let inner = (0..campuses)
+            .flat_map(|z| ns3_links_of_a_campus().into_iter().map(move |(a, b)| (z * NODES + a, z * NODES + b)));
+        let ring = (0..campuses).filter(|_| campuses > 1).map(|z| (z * NODES, (z + 1) % campuses * NODES));
+        for (a, b) in inner.chain(ring) {
+            devices[a as usize].push(b);
+            devices[b as usize].push(a);
+        }
+        let ends: Vec<_> = network.flows().iter().map(|flow| (flow.source, flow.destination)).collect();
+        let routes = Routes::for_flows(topology, &ends, Metric::Hops).expect("it is connected");
+        for (flow, &(source, destination)) in ends.iter().enumerate() {
+            let mut parents = BTreeMap::from([(source.0, source.0)]);
+            let mut queue = std::collections::VecDeque::from([source.0]);
+            while let Some(node) = queue.pop_front() {
+                for &next in &devices[node as usize] {
+                    parents.entry(next).or_insert_with(|| {
+                        queue.push_back(next);
+                        node
+                    });
+                }
+            }
+            let back = std::iter::successors(Some(destination.0), |node| Some(parents[node]));
+            let mut expected: Vec<u32> = back.take_while(|&node| node != source.0).collect();
+            expected.reverse();
+            let route: Vec<u32> = topology.follow(source, routes.route(flow)).map(|end| end.neighbour.0).collect();
+            assert_eq!(route, expected, "flow {flow} of {campuses} campuses");
+            assert_eq!(network.hops(flow), route.len());
+        }
     }
 }

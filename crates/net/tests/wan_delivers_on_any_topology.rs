@@ -50,8 +50,12 @@ fn overload_drops_and_the_bound_on_packets_holds() {
     let overload = Parameters { load: 1.5, packets_per_s: 1e9, ..Parameters::default() };
     let outcome = run(&overload.build(backbone(), 1).expect("a network"), 1.0);
     assert!(count(&outcome, "packets_dropped") > 1000);
-    let dropping = outcome.metrics.get("links_dropping").and_then(|metric| metric.table()).expect("a table");
-    assert!((1..=10).contains(&dropping.rows().len()));
+    let links = outcome.metrics.get("links").and_then(|metric| metric.table()).expect("a table").rows();
+    assert!((2..=70).contains(&links.len()));
+    let dropped = |row: &&[Cell]| if let Cell::Integer(packets) = row[6] { packets } else { 0 };
+    assert!(links.is_sorted_by_key(|row| std::cmp::Reverse(dropped(row))), "the most dropping come first");
+    let dropped: u64 = links.iter().map(dropped).sum();
+    assert_eq!(u128::from(dropped), count(&outcome, "packets_dropped"));
 
     let bounded = Parameters { packets_per_s: 5000.0, ..overload }.build(backbone(), 1).expect("a network");
     assert!(bounded.load < 0.2 && (bounded.packets_per_s - 5000.0).abs() < 1e-6);
@@ -127,7 +131,7 @@ fn every_file_of_a_folder_delivers() {
         std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "graphml"));
     files.sort();
-    let options = graphml::Options { rate_bps: 100_000_000, ..graphml::Options::default() };
+    let options = graphml::Options::default();
     let (mut refused, mut silent, mut delivered) = (0, 0, 0);
     let mut events_max = 0;
     for file in &files {

@@ -27,8 +27,16 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         Parameter::duration("access_delay", Delay::from_ms(1), "delay of links to hosts"),
         Parameter::rate("ring_rate", 2 * GBPS, "rate of links between campuses").positive(),
         Parameter::duration("ring_delay", Delay::from_ms(200), "delay of links between campuses"),
+        SAMPLE,
     ],
 };
+
+/// For every network.
+pub(crate) const SAMPLE: Parameter = Parameter::duration(
+    "sample",
+    Delay::ZERO,
+    "time between two samples of goodput, drops and queues, as series; 0: no samples",
+);
 
 pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, ConfigError> {
     let link = |rate, delay| LinkKind { rate_bps: values.rate(rate), delay: values.duration(delay) };
@@ -44,6 +52,7 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
         packet_size: bytes(values, "packet")?,
         flow_bytes: values.size("flow"),
         start_span: values.duration("start_span"),
+        sample: values.duration("sample"),
     };
     let model = parameters.network(seed).map_err(|error| ConfigError::new(error.to_string()))?;
     Ok(Prepared { model, until: Time::from_ps(100_000_000_000_000), notes: Vec::new() })

@@ -1,8 +1,8 @@
 //! `wan`.
 
-use crate::campus::bytes;
+use crate::campus::{SAMPLE, bytes};
 use crate::{Prepared, Scenario, int32};
-use parades_config::units::GBPS;
+use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Place, Spot, Values};
 use parades_core::time::{Delay, Time};
 use parades_net::graphml::{self, Options, ReadError};
@@ -20,7 +20,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
             "topology",
             "GraphML file, as the Internet Topology Zoo writes them; without one, a built-in backbone",
         ),
-        Parameter::rate("default_rate", GBPS, "rate of links for which the file gives none").positive(),
+        Parameter::rate("default_rate", 100 * MBPS, "rate of links for which the file gives none").positive(),
         Parameter::duration(
             "default_delay",
             Delay::from_ms(1),
@@ -28,7 +28,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         ),
         Parameter::duration("least_delay", Delay::from_us(5), "least delay of a link, however close its ends"),
         Parameter::integer("flows", 1000, 1..=100_000_000, "flows; their ends are drawn by the nodes' weights"),
-        Parameter::float("load", 0.7, 0.0..=1000.0, "offered to the most loaded link, as a share of its rate")
+        Parameter::float("load", 0.95, 0.0..=1000.0, "offered to the most loaded link, as a share of its rate")
             .positive(),
         Parameter::float(
             "packets_per_s",
@@ -58,6 +58,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         Parameter::choice("routing", "delay", &["delay", "hops"], "what makes a path short"),
         Parameter::integer("queue", 100, 0..=1_000_000_000, "packets that may wait at an interface"),
         Parameter::size("headers", 30, "headers of a packet: UDP 8, IP 20, PPP 2"),
+        SAMPLE,
     ],
 };
 
@@ -95,6 +96,7 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
         metric: if values.choice("routing") == "hops" { Metric::Hops } else { Metric::Delay },
         queue: QueueLimit::Packets(int32(values, "queue")),
         headers: bytes(values, "headers")?,
+        sample: values.duration("sample"),
     };
     let wan = parameters.build(topology, seed).map_err(|error| {
         let error = ConfigError::new(error.to_string());

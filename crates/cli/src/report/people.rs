@@ -94,7 +94,15 @@ fn describe(unit: Unit, value: &MetricValue) -> String {
             },
             None => "–".into(),
         },
-        MetricValue::Series(series) => format!("{} points", series.points().len()),
+        MetricValue::Series(series) => {
+            let values: Vec<f64> = series.points().into_iter().map(|(_, x)| x).collect();
+            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            match values.len() {
+                0 => "–".into(),
+                points => format!("{points} points, mean {}, most {}", of(Some(mean)), of(Some(most))),
+            }
+        }
         MetricValue::Value(value) => show(unit, value.cell()),
         other => of(other.headline()),
     }

@@ -471,6 +471,8 @@ impl Model for RandomModel {
     fn unfinished(&self, event: &Event<Message>, metrics: &mut Metrics) {
         let Body::Message(message) = &event.body else { return };
         metrics.observe(LEFT, message.budget + event.time().as_ps() + u64::from(event.sender().rank()));
+        // Rows stay as they come, so that the order of what is left counts too.
+        metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver.0))]);
     }
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {

@@ -113,7 +113,11 @@ fn links(edges: &[Edge], positions: &[Option<Position>], options: &Options, note
         links.push(Link { a: NodeId(edge.source), b: NodeId(edge.target), rate_bps, delay });
     }
     if slow > 0 {
-        notes.said.push(format!("{slow} of {} links without a speed, given {} bit/s", links.len(), options.rate_bps));
+        notes.said.push(format!(
+            "{slow} of {} links without a speed, given {} Mbit/s",
+            links.len(),
+            options.rate_bps as f64 / 1e6
+        ));
     }
     if short > 0 {
         notes.said.push(format!(

@@ -60,9 +60,9 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 1 Gbit/s; 1 ms, some 200 km of fibre; at least 5 µs, one kilometre of it.
+    /// 100 Mbit/s; 1 ms, some 200 km of fibre; at least 5 µs, one kilometre of it.
     fn default() -> Options {
-        Options { rate_bps: 1_000_000_000, delay: Delay::from_ms(1), delay_min: Delay::from_us(5) }
+        Options { rate_bps: 100_000_000, delay: Delay::from_ms(1), delay_min: Delay::from_us(5) }
     }
 }
 

@@ -74,12 +74,11 @@ const REGIONAL: [(u32, u32); 21] = [
     (22, 23),
 ];
 
-const TRUNK_BPS: u64 = 400_000_000;
-const REGIONAL_BPS: u64 = 100_000_000;
+const TRUNK_BPS: u64 = 100_000_000;
+const REGIONAL_BPS: u64 = 25_000_000;
 
 /// A backbone of 24 European cities and 35 links, invented for this purpose. Delays are those of light in fibre along the great
-/// circle; rates, 400 Mbit/s and 100 Mbit/s, are a hundredth of what such links have today, so that queues form at packet rates that
-/// are quick to simulate.
+/// circle; rates, 100 Mbit/s and 25 Mbit/s, are those of the nineties, so that queues form at packet rates that are quick to simulate.
 ///
 /// ```
 /// let backbone = parades_net::wan::backbone();
