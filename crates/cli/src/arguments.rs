@@ -6,8 +6,8 @@ use parades_config::units::{parse_size, parse_time};
 use parades_core::time::Time;
 use std::path::PathBuf;
 
-/// Parallel discrete-event simulation: write a model once, run it on one core, all cores or a cluster, under any
-/// synchronisation algorithm, and get the same answer bit for bit.
+/// Discrete-event simulation of networks and distributed systems: write a model once, run it under any synchronisation
+/// algorithm, and get the same answer bit for bit.
 #[derive(Debug, Parser)]
 #[command(name = "parades", version, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -49,10 +49,10 @@ pub(crate) struct ScenarioArguments {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The seed of the random streams [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Shuffles simultaneous events, alike on every engine [default: off].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) tie_seed: Option<u64>,
     /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
     #[arg(long, value_name = "T", value_parser = until)]
@@ -94,7 +94,7 @@ pub(crate) struct RunArguments {
     pub(crate) engine: Option<String>,
     #[command(flatten)]
     pub(crate) how: HowArguments,
-    /// Writes the results as files into a folder: summary, metrics, each table and series as CSV.
+    /// Writes the results as files into a folder: summary, metrics, each table and series as `tables/NAME.csv`.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Writes the executed events in their one order, as readable text.
@@ -125,7 +125,7 @@ pub(crate) struct CompareArguments {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DiffArguments {
     /// Two runs: folders that `run --out` wrote, or options in quotes: `"phold --seed 1"`.
-    #[arg(num_args = 2, value_name = "RUN")]
+    #[arg(num_args = 2, required = true, value_names = ["RUN", "RUN"])]
     pub(crate) runs: Vec<String>,
 }
 

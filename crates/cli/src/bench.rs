@@ -14,7 +14,7 @@ use crate::arguments::BenchArguments;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::print;
-use parades_config::nearest;
+use parades_config::{nearest, quoted};
 use record::Figure;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -56,7 +56,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
         };
-        Failure::usage(format!("there is no table `{name}`"), help)
+        Failure::usage(format!("there is no table {}", quoted(name)), help)
     })?;
     let before = arguments.against.as_deref().map(record::read).transpose()?;
     let mut file = arguments.record.as_deref().map(record::open).transpose()?;

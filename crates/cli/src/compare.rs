@@ -29,17 +29,14 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let choices = names.iter().map(choose).collect::<Result<Vec<_>, _>>()?;
     let mut runs = Vec::new();
     for choice in choices {
-        let command = plan.command(&arguments.scenario, choice.engine.name);
+        let command = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
         let watch = Watch { tracer: None, progress: !arguments.how.quiet };
         let done =
             execute(plan.clone(), choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
-        let stopped = done.outcome.stopped_at.is_some();
-        runs.push(done);
-        if stopped && crate::interrupt::happened() {
-            return Err(Failure::simulation(
-                "the comparison was stopped by hand; its runs so far are not comparable, start it again",
-            ));
+        if done.stopped_by_hand()? {
+            return Err(Failure::Stopped("a comparison needs whole runs, so there is no result"));
         }
+        runs.push(done);
     }
     print(&if arguments.how.json { as_json(&runs) } else { for_people(&runs) })?;
     match runs.iter().find(|run| !same(run, &runs[0])) {

@@ -30,7 +30,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
     let runs = arguments.runs.iter().map(|run| options_of(run)).collect::<Result<Vec<_>, _>>()?;
     let [a, b] = runs.as_slice() else { unreachable!("the grammar asks for two runs") };
     std::thread::scope(|scope| {
-        let start = |run: &'_ RunArguments| {
+        let start = |run: &'_ Asked| {
             let run = run.clone();
             let (said, heard) = sync_channel(LINES_AHEAD);
             scope.spawn(move || {
@@ -58,8 +58,9 @@ fn listen(arguments: &DiffArguments, a: &Receiver<Said>, b: &Receiver<Said>) -> 
                 continue;
             }
             (Said::Line(a), Said::Line(b)) => (a, b),
-            (Said::Line(a), Said::End(b)) => (a, b.map(|_| "(no more events)".to_owned())?),
-            (Said::End(a), Said::Line(b)) => (a.map(|_| "(no more events)".to_owned())?, b),
+            // What the longer run still has to say counts only if it ended as it should.
+            (Said::Line(line), Said::End(end)) => (line, end.map(|_| "(no more events)".to_owned())?),
+            (Said::End(end), Said::Line(line)) => (end.map(|_| "(no more events)".to_owned())?, line),
             (Said::End(a), Said::End(b)) => {
                 let (a, b) = ((*a)?, (*b)?);
                 if a == b {
@@ -77,33 +78,60 @@ fn listen(arguments: &DiffArguments, a: &Receiver<Said>, b: &Receiver<Said>) -> 
     }
 }
 
+/// A run to be compared, and the digest that its folder says it had.
+#[derive(Clone, Debug)]
+struct Asked {
+    name: String,
+    arguments: RunArguments,
+    recorded: Option<String>,
+}
+
 /// Executes a run, sending each line of its trace.
-fn tell(arguments: &RunArguments, said: &SyncSender<Said>) -> Result<Option<u64>, Failure> {
+fn tell(Asked { name, arguments, recorded }: &Asked, said: &SyncSender<Said>) -> Result<Option<u64>, Failure> {
     let plan = Plan::of(&arguments.scenario)?;
     let choice = plan.engine(arguments.engine.as_deref(), &arguments.how)?;
-    let command = plan.command(&arguments.scenario, choice.engine.name);
+    let command = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
     let send =
         |line: &str| said.send(Said::Line(line.to_owned())).map_err(|_| io::Error::other("the runs have parted"));
     let watch = Watch { tracer: Some(Tracer::new(TraceFilter::default(), send)), progress: false };
     let done = execute(plan, choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
-    Ok(done.outcome.digest)
+    if done.stopped_by_hand()? {
+        return Err(Failure::Stopped("a comparison needs whole runs, so there is no result"));
+    }
+    let digest = done.outcome.digest.map(|digest| format!("{digest:016x}"));
+    match recorded {
+        Some(recorded) if digest.as_ref() != Some(recorded) => Err(Failure::simulation(format!(
+            "`{name}` recorded the digest {recorded}, but its run comes to {} here; it was altered, or written by another version",
+            digest.unwrap_or_default()
+        ))),
+        _ => Ok(done.outcome.digest),
+    }
 }
 
 /// The options of a run, given as such or by a folder that `run --out` wrote.
-fn options_of(run: &str) -> Result<RunArguments, Failure> {
-    let words = if Path::new(run).is_dir() { report::command_of(Path::new(run))? } else { words_of(run) };
-    let program_and_command = ["parades".to_owned(), "run".to_owned()];
-    let words = words.strip_prefix(&["parades".to_owned(), "run".to_owned()]).unwrap_or(&words).to_vec();
-    match Arguments::try_parse_from(program_and_command.into_iter().chain(words)) {
-        Ok(Arguments { command: Command::Run(arguments) }) => Ok(arguments),
+fn options_of(run: &str) -> Result<Asked, Failure> {
+    let (words, recorded) =
+        if Path::new(run).is_dir() { report::command_of(Path::new(run))? } else { (words_of(run), None) };
+    let command = ["parades".to_owned(), "run".to_owned()];
+    let words = words.strip_prefix(&command).unwrap_or(&words).to_vec();
+    let wrong = |what: &str| {
+        Failure::usage(
+            format!("`{run}`: {what}"),
+            "give a folder that `run --out` wrote, or the options of a run in quotes",
+        )
+    };
+    match Arguments::try_parse_from(command.into_iter().chain(words)) {
+        Ok(Arguments { command: Command::Run(arguments) }) => {
+            let how = &arguments.how;
+            if arguments.out.is_some() || arguments.trace.is_some() || how.json || how.no_digest {
+                return Err(wrong("`--out`, `--trace`, `--json` and `--no-digest` have no meaning here"));
+            }
+            Ok(Asked { name: run.to_owned(), arguments, recorded })
+        }
         Ok(_) => unreachable!("the command is `run`"),
         Err(error) => {
             let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Err(Failure::usage(
-                format!("`{run}`: {first}"),
-                "give a folder that `run --out` wrote, or the options of a run in quotes",
-            ))
+            Err(wrong(text.lines().next().unwrap_or_default().trim_start_matches("error: ")))
         }
     }
 }

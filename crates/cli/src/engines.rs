@@ -1,7 +1,7 @@
 //! The engines there are, those that are still to come, and their settings.
 
 use crate::failure::Failure;
-use parades_config::{Parameter, Values, nearest};
+use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
 use parades_core::error::Error;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
@@ -57,15 +57,31 @@ pub(crate) struct Wish<'a> {
     pub(crate) tune: &'a [String],
 }
 
+/// Why a wish cannot be met, and which of its parts that is about.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) about: &'static str,
+    pub(crate) error: ConfigError,
+}
+
+impl Refusal {
+    fn new(about: &'static str, message: String, help: impl Into<String>) -> Refusal {
+        Refusal { about, error: ConfigError::new(message).with_help(help) }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        refusal.error.into()
+    }
+}
+
 impl Choice {
     /// The engine that the user asked for, or that `auto` chooses. An engine that cannot do what was asked is refused.
-    pub(crate) fn of(wish: Wish<'_>) -> Result<Choice, Failure> {
-        if wish.processes.is_some_and(|processes| processes > 1) {
-            let message = format!(
-                "`--processes {}` needs the shared-memory transport, which does not exist yet",
-                wish.processes.unwrap_or(1)
-            );
-            return Err(Failure::usage(message, "leave it out"));
+    pub(crate) fn of(wish: Wish<'_>) -> Result<Choice, Refusal> {
+        if let Some(processes @ 2..) = wish.processes {
+            let message = format!("{processes} processes need the shared-memory transport, which does not exist yet");
+            return Err(Refusal::new("processes", message, "leave it out"));
         }
         let (name, why) = match wish.engine {
             "auto" => ("sequential", Some("the parallel engines do not exist yet")),
@@ -74,14 +90,17 @@ impl Choice {
         let engine = named(name)?;
         let Some(parameters) = engine.settings else {
             let message = format!("the engine `{name}` does not exist yet");
-            return Err(Failure::usage(message, format!("use one of {}", existing().join(", "))));
+            return Err(Refusal::new("engine", message, format!("use one of {}", existing().join(", "))));
         };
         if let (Some(threads @ 2..), None) = (wish.threads, why) {
             let message = format!("the engine `{name}` runs on one thread, not {threads}");
-            return Err(Failure::usage(message, "leave out `--threads`, or choose a parallel engine"));
+            return Err(Refusal::new("threads", message, "leave that out, or choose a parallel engine"));
         }
         let mut settings = Values::new(name, parameters);
-        wish.tune.iter().try_for_each(|assignment| settings.set_argument("--tune", assignment))?;
+        wish.tune
+            .iter()
+            .try_for_each(|assignment| settings.set_argument("--tune", assignment))
+            .map_err(|error| Refusal { about: "tune", error })?;
         Ok(Choice { engine, threads: 1, settings, why })
     }
 
@@ -106,12 +125,12 @@ pub(crate) fn existing() -> Vec<&'static str> {
     ENGINES.iter().filter(|engine| engine.settings.is_some()).map(|engine| engine.name).collect()
 }
 
-fn named(name: &str) -> Result<&'static Engine, Failure> {
+fn named(name: &str) -> Result<&'static Engine, Refusal> {
     ENGINES.iter().find(|engine| engine.name == name).ok_or_else(|| {
         let help = match nearest(name, ENGINES.iter().map(|engine| engine.name).chain(["auto"])) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("use one of auto, {}", existing().join(", ")),
         };
-        Failure::usage(format!("there is no engine `{name}`"), help)
+        Refusal::new("engine", format!("there is no engine {}", quoted(name)), help)
     })
 }

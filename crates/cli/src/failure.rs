@@ -1,6 +1,6 @@
 //! What goes wrong, as one message on standard error and an exit status.
 
-use miette::{LabeledSpan, NamedSource, Severity};
+use crate::say;
 use parades_config::{ConfigError, Place};
 use parades_core::error::{Error, ErrorKind};
 use std::fmt::Write as _;
@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     Input(Box<ConfigError>),
     /// The simulation failed: exit status 1.
     Simulation(String),
+    /// Stopped by hand before there was a result: exit status 130.
+    Stopped(&'static str),
 }
 
 impl From<ConfigError> for Failure {
@@ -43,22 +45,33 @@ impl Failure {
 
     /// A run that ended in an error, with the command that reproduces it.
     pub(crate) fn of_run(error: &Error, command: &str) -> Failure {
+        if *error.kind() == ErrorKind::Stopped {
+            return Failure::Stopped("the logical processes were still being set up, so there is no result");
+        }
         let mut message = error.to_string();
         if let (ErrorKind::Panic(_), Some(place)) = (error.kind(), last_panic_place()) {
             let _ = write!(message, " ({place})");
         }
-        Failure::Simulation(format!("{message}; reproduce it with `{command}`"))
+        match error.kind() {
+            // These are of the machine and the moment.
+            ErrorKind::Memory { .. } | ErrorKind::Trace(_) => Failure::Simulation(message),
+            _ => Failure::Simulation(format!("{message}; reproduce it with `{command}`")),
+        }
     }
 
     /// Prints the message and gives the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
+            Failure::Stopped(what) => {
+                say(format_args!("stopped: {what}"));
+                ExitCode::from(STOPPED)
+            }
             Failure::Simulation(message) => {
-                eprintln!("error: {message}");
+                say(format_args!("error: {message}"));
                 ExitCode::from(FAILED)
             }
             Failure::Input(error) => {
-                eprintln!("error: {error}");
+                say(format_args!("error: {error}"));
                 if std::io::stderr().is_terminal() {
                     show_source(error);
                 }
@@ -72,14 +85,9 @@ impl Failure {
 fn show_source(error: &ConfigError) {
     let Some(Place::Spot(spot)) = error.place() else { return };
     let Some(line) = &spot.source_line else { return };
-    let byte = |characters: usize| line.char_indices().nth(characters).map_or(line.len(), |(at, _)| at);
-    let (begin, end) = (byte(spot.column - 1), byte(spot.column - 1 + spot.width));
-    let name = format!("{}:{}", spot.file.display(), spot.line);
-    let diagnostic = miette::MietteDiagnostic::new("here")
-        .with_severity(Severity::Error)
-        .with_label(LabeledSpan::at(begin..end.max(begin), "here"));
-    let report = miette::Report::new(diagnostic).with_source_code(NamedSource::new(name, line.clone()));
-    eprintln!("{report:?}");
+    let number = spot.line.to_string();
+    say(format_args!("  {number} | {line}"));
+    say(format_args!("  {:1$} | {:2$}{3}", "", number.len(), spot.column - 1, "^".repeat(spot.width)));
 }
 
 /// What clap found wrong, or the help or version that was asked for.
@@ -107,10 +115,10 @@ fn last_panic_place() -> Option<String> {
 
 /// A panic that no model caused.
 pub(crate) fn defect() -> ExitCode {
-    let last = LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let (message, place) = last.clone().unwrap_or_default();
-    eprintln!(
+    let last = LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let (message, place) = last.unwrap_or_default();
+    say(format_args!(
         "error: parades itself is at fault ({message}, at {place}); please report it with the command that led here"
-    );
+    ));
     ExitCode::from(FAILED)
 }

@@ -1,33 +1,50 @@
-//! Ctrl-C: the first ends the run at its next cut, with its results so far; the second ends the program.
+//! Ctrl-C, and requests to terminate: the first ends the runs at their next cut, with their results so far; the second ends the program.
 
 use crate::failure::STOPPED;
 use parades_core::run::Control;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 static STOPPED_BY_HAND: AtomicBool = AtomicBool::new(false);
-/// The run that a signal stops.
-static RUNNING: Mutex<Option<Arc<Control>>> = Mutex::new(None);
+/// The runs that a signal stops.
+static RUNNING: Mutex<Vec<Arc<Control>>> = Mutex::new(Vec::new());
 
-fn running() -> std::sync::MutexGuard<'static, Option<Arc<Control>>> {
+fn running() -> MutexGuard<'static, Vec<Arc<Control>>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes signals stop the run that `control` watches. Until then, and after [`release`], they end the program.
+/// Makes signals stop the run that `control` watches, beside those that are running already.
 pub(crate) fn stops(control: &Arc<Control>) {
-    static HANDLER: OnceLock<()> = OnceLock::new();
-    *running() = Some(Arc::clone(control));
-    HANDLER.get_or_init(|| {
-        // Where no handler can be set, Ctrl-C ends the program as it always does.
-        let _ = ctrlc::set_handler(|| match running().take() {
-            Some(control) => {
-                // Ordering: Relaxed; the flag stands alone.
-                STOPPED_BY_HAND.store(true, Ordering::Relaxed);
-                control.stop();
+    static LISTENER: OnceLock<()> = OnceLock::new();
+    running().push(Arc::clone(control));
+    LISTENER.get_or_init(listen);
+}
+
+/// Listens to the signals that the program was not told to ignore, as `nohup` tells it. Where it cannot listen, they end the program
+/// as they always do.
+fn listen() {
+    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+    let Ok(mut signals) = Signals::new(heard) else { return };
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            let stopped: Vec<_> = running().drain(..).collect();
+            if stopped.is_empty() {
+                std::process::exit(i32::from(STOPPED));
             }
-            None => std::process::exit(i32::from(STOPPED)),
-        });
+            // Ordering: Relaxed; the flag stands alone.
+            STOPPED_BY_HAND.store(true, Ordering::Relaxed);
+            stopped.iter().for_each(|control| control.stop());
+        }
     });
+}
+
+/// Whether the program was started with this signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Whether a signal has stopped a run.
@@ -36,7 +53,7 @@ pub(crate) fn happened() -> bool {
     STOPPED_BY_HAND.load(Ordering::Relaxed)
 }
 
-/// The run is over.
-pub(crate) fn release() {
-    *running() = None;
+/// The run that `control` watches is over.
+pub(crate) fn release(control: &Arc<Control>) {
+    running().retain(|other| !Arc::ptr_eq(other, control));
 }

@@ -51,6 +51,11 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Writes a line to standard error, if anybody can hear it.
+fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
 fn print(text: &str) -> Result<ExitCode, Failure> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {

@@ -18,23 +18,28 @@ pub(crate) struct Plan {
     pub(crate) until: Option<Time>,
     /// What a scenario file says of how to run it.
     pub(crate) settings: Settings,
+    /// That file.
+    file: Option<ScenarioFile>,
 }
 
 impl Plan {
     /// What the arguments ask for. What the command line says goes before what a file says.
     pub(crate) fn of(arguments: &ScenarioArguments) -> Result<Plan, Failure> {
-        let (scenario, mut values, settings) = if is_file(&arguments.scenario) {
+        let (scenario, mut values, settings, file) = if is_file(&arguments.scenario) {
             let file = ScenarioFile::read(Path::new(&arguments.scenario))?;
             let settings = file.settings();
             let scenario = Scenario::named(&settings.scenario)
                 .map_err(|error| file.error_at("scenario", error.message(), error.help().unwrap_or_default()))?;
             let mut values = scenario.values();
             file.apply(&mut values)?;
-            (scenario, values, settings)
+            if settings.until == Some(Time::ZERO) {
+                return Err(file.error_at("until", "a run until 0s executes nothing", "give a time above it").into());
+            }
+            (scenario, values, settings, Some(file))
         } else {
             let scenario = Scenario::named(&arguments.scenario)?;
             let settings = Settings { scenario: scenario.name.to_owned(), ..Settings::default() };
-            (scenario, scenario.values(), settings)
+            (scenario, scenario.values(), settings, None)
         };
         arguments.set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
         Ok(Plan {
@@ -44,21 +49,36 @@ impl Plan {
             tie_seed: arguments.tie_seed.or(settings.tie_seed),
             until: arguments.until.or(settings.until),
             settings,
+            file,
         })
     }
 
     /// The engine that the arguments, else the file, ask for.
     pub(crate) fn engine(&self, engine: Option<&str>, how: &HowArguments) -> Result<Choice, Failure> {
-        Choice::of(Wish {
+        let wish = Wish {
             engine: engine.or(self.settings.engine.as_deref()).unwrap_or("auto"),
             threads: how.threads.or(self.settings.threads),
             processes: how.processes.or(self.settings.processes),
             tune: &how.tune,
+        };
+        Choice::of(wish).map_err(|refusal| {
+            let typed = match refusal.about {
+                "engine" => engine.is_some(),
+                "threads" => how.threads.is_some(),
+                "processes" => how.processes.is_some(),
+                _ => true,
+            };
+            match &self.file {
+                Some(file) if !typed => file
+                    .error_at(refusal.about, refusal.error.message(), refusal.error.help().unwrap_or_default())
+                    .into(),
+                _ => refusal.error.into(),
+            }
         })
     }
 
     /// The command that runs it again on `engine`.
-    pub(crate) fn command(&self, arguments: &ScenarioArguments, engine: &str) -> String {
+    pub(crate) fn command(&self, arguments: &ScenarioArguments, how: &HowArguments, engine: &str) -> String {
         let mut words = vec!["parades".to_owned(), "run".into(), arguments.scenario.clone()];
         for assignment in &arguments.set {
             words.extend(["--set".into(), assignment.clone()]);
@@ -71,6 +91,9 @@ impl Plan {
             words.extend(["--until".into(), until.to_string()]);
         }
         words.extend(["--engine".into(), engine.into()]);
+        for assignment in &how.tune {
+            words.extend(["--tune".into(), assignment.clone()]);
+        }
         words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
     }
 }

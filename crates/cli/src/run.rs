@@ -6,19 +6,19 @@ use crate::failure::{Failure, STOPPED};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::plan::{Plan, quote};
 use crate::watch::{Watched, Watchman};
-use crate::{interrupt, print, report};
+use crate::{interrupt, print, report, say};
+use parades_config::quoted;
 use parades_core::error::{Error, ErrorKind};
-use parades_core::event::LpId;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::trace::{TraceFilter, Tracer};
 use parades_scenarios::{Prepared, Visitor};
 use std::fmt::Debug;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,31 +60,57 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     };
     let out = arguments.out.as_deref();
     out.map_or(Ok(()), report::make_folder)?;
-    let mut trace = arguments.trace.as_deref().map(create).transpose()?;
-    let tracer = trace.as_mut().map(|file| Tracer::new(filter, |line| writeln!(file, "{line}")));
-    if let Some(why) = choice.why.filter(|_| !arguments.how.quiet) {
-        eprintln!("engine: {} (auto: {why})", choice.engine.name);
-    }
-    let reproduce = plan.command(&arguments.scenario, choice.engine.name);
+    let mut trace = arguments.trace.as_deref().map(TraceFile::at).transpose()?;
+    let tracer = trace.as_mut().map(|file| Tracer::new(filter, |line| writeln!(file.open()?, "{line}")));
+    let reproduce = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
     let watch = Watch { tracer, progress: !arguments.how.quiet };
-    let executed = execute(plan, choice, &arguments.how, watch)?;
-    if executed.as_ref().is_err_and(|error| *error.kind() == ErrorKind::Stopped) {
-        return Ok(ExitCode::from(STOPPED));
-    }
-    let done = executed.map_err(|error| Failure::of_run(&error, &reproduce))?;
-    if let (Some(mut file), Some(path)) = (trace, arguments.trace.as_deref()) {
-        file.flush().map_err(|error| cannot_write(path, &error))?;
-    }
-    out.map_or(Ok(()), |folder| report::write_folder(folder, &done))?;
+    let done = execute(plan, choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &reproduce))?;
+    // Printed first: whatever becomes of the files, the results are not lost.
     print(&if arguments.how.json { report::json_line(&done) } else { report::for_people(&done) })?;
-    match done.too_much_memory {
-        Some(bytes) if done.outcome.stopped_at.is_some() => Err(Failure::simulation(format!(
-            "the run was stopped at {}, because it took {bytes} bytes of memory, above the limit; its results so far stand above; \
-             raise the memory limit, or simulate less at a time",
-            done.outcome.end
-        ))),
-        _ if done.outcome.stopped_at.is_some() && interrupt::happened() => Ok(ExitCode::from(STOPPED)),
-        _ => Ok(ExitCode::SUCCESS),
+    if let Some(mut trace) = trace {
+        trace.open().and_then(Write::flush).map_err(|error| written_late(&trace.path, &error))?;
+    }
+    if let Some(folder) = out {
+        report::write_folder(folder, &done)?;
+    }
+    Ok(if done.stopped_by_hand()? { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+impl Done {
+    /// Whether Ctrl-C ended it before its time; an error where its memory did.
+    pub(crate) fn stopped_by_hand(&self) -> Result<bool, Failure> {
+        match self.too_much_memory {
+            Some(bytes) if self.outcome.stopped_at.is_some() => Err(Failure::simulation(format!(
+                "{} was stopped at {}, because it took {bytes} bytes of memory, above the limit; \
+                 raise the memory limit, or simulate less at a time",
+                self.plan.scenario.name, self.outcome.end
+            ))),
+            _ => Ok(self.outcome.stopped_at.is_some() && interrupt::happened()),
+        }
+    }
+}
+
+/// A file for a trace. What was in it is replaced only when there is something to write.
+#[derive(Debug)]
+struct TraceFile {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl TraceFile {
+    /// A file that can be written.
+    fn at(path: &Path) -> Result<TraceFile, Failure> {
+        let probe = OpenOptions::new().append(true).create(true).open(path);
+        probe.map_err(|error| cannot_write(path, &error))?;
+        Ok(TraceFile { path: path.to_owned(), file: None })
+    }
+
+    /// The file, emptied when it is first opened.
+    fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
+        Ok(match &mut self.file {
+            Some(file) => file,
+            none => none.insert(BufWriter::new(File::create(&self.path)?)),
+        })
     }
 }
 
@@ -102,7 +128,7 @@ pub(crate) fn execute(
     let executed = plan.scenario.accept(&plan.values, plan.seed, visitor)?;
     Ok(executed.map(|Executed { outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,
-        command: std::env::args().map(|word| quote(&word)).collect::<Vec<_>>().join(" "),
+        command: std::env::args_os().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
         peak_rss_bytes: peak_rss_bytes(),
         plan,
         choice,
@@ -144,7 +170,10 @@ impl Visitor for Execute<'_> {
     {
         let Execute { plan, choice, how, watch, machine, begin } = self;
         if !how.quiet {
-            notes.iter().for_each(|note| eprintln!("note: {note}"));
+            if let Some(why) = choice.why {
+                say(format_args!("engine: {} (auto: {why})", choice.engine.name));
+            }
+            notes.iter().for_each(|note| say(format_args!("note: {note}")));
         }
         let control = Arc::new(Control::default());
         let until = plan.until.unwrap_or(until);
@@ -166,7 +195,7 @@ impl Visitor for Execute<'_> {
         let (setup, start) = (begin.elapsed(), Instant::now());
         let outcome = choice.run(&model, options);
         let run = start.elapsed();
-        interrupt::release();
+        interrupt::release(&control);
         let memory = watchman.dismiss();
         match (outcome, memory) {
             (Err(error), Some(needed)) if *error.kind() == ErrorKind::Stopped => {
@@ -186,18 +215,18 @@ fn trace_lps(text: &str) -> Result<Vec<RangeInclusive<u32>>, Failure> {
         (!range.is_empty()).then_some(range)
     };
     text.split(',').map(range).collect::<Option<_>>().ok_or_else(|| {
-        let message = format!("`--trace-lps {text}` names no LPs ({} and so on)", LpId(0));
+        let message = format!("{} names no LPs for `--trace-lps`", quoted(text));
         Failure::usage(message, "write `3`, `10..=20`, or several of them with commas")
     })
 }
 
-/// Makes a file for writing.
-fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    File::create(path).map(BufWriter::new).map_err(|error| cannot_write(path, &error))
+/// That a file could not be written when the run was over.
+pub(crate) fn written_late(path: &Path, error: &io::Error) -> Failure {
+    Failure::simulation(format!("{} cannot be written: {error}; make room, or write elsewhere", path.display()))
 }
 
-/// That a file cannot be written.
-pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+/// That a file cannot be written, found out before the run.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let text = error.to_string();
     let reason = text.split(" (os error").next().unwrap_or(&text);
     Failure::usage(format!("{} cannot be written: {reason}", path.display()), "name a place where files can be written")

@@ -72,17 +72,17 @@ fn values_that_make_no_sense_are_refused() {
             (
                 "run phold --engine sequential --threads 4",
                 2,
-                "the engine `sequential` runs on one thread, not 4; leave out `--threads`, or choose a parallel engine",
+                "the engine `sequential` runs on one thread, not 4; leave that out, or choose a parallel engine",
             ),
             (
                 "run phold --processes 2",
                 2,
-                "`--processes 2` needs the shared-memory transport, which does not exist yet; leave it out",
+                "2 processes need the shared-memory transport, which does not exist yet; leave it out",
             ),
             (
                 "run phold --trace t.txt --trace-lps 9..=3",
                 2,
-                "`--trace-lps 9..=3` names no LPs (LP 0 and so on); write `3`, `10..=20`, or several of them with commas",
+                "`9..=3` names no LPs for `--trace-lps`; write `3`, `10..=20`, or several of them with commas",
             ),
             ("compare phold --no-digest", 2, "engines cannot be compared without a digest; leave out `--no-digest`"),
         ],

@@ -194,6 +194,6 @@ pub(crate) fn cut(text: &str) -> String {
 }
 
 /// `text` between backticks, visible and cut.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("`{}`", cut(text))
 }

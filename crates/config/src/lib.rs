@@ -37,7 +37,7 @@ pub mod value;
 pub mod values;
 pub mod write;
 
-pub use error::{ConfigError, Place, Spot};
+pub use error::{ConfigError, Place, Spot, quoted};
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter};
 pub use scenario::{ScenarioFile, Settings};

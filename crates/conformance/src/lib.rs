@@ -9,6 +9,8 @@
 //! `cargo test -p parades-conformance` runs a part; `cargo run --release -p parades-conformance -- random 10000` runs as much as one has
 //! time for. *Read next*: [`engines::window`], the simplest engine with partitions; then [`engines::time_warp`].
 
+#![forbid(unsafe_code)]
+
 pub mod compare;
 pub mod engines;
 pub mod golden;

@@ -1,5 +1,6 @@
 //! Runs the comparisons from the command line; the exit status is 1 if anything differs.
 
+#![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command line prints")]
 
 use parades_conformance::engines::Fault;

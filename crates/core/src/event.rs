@@ -123,6 +123,11 @@ impl fmt::Display for EventKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimerId(pub u32);
 
+impl TimerId {
+    /// The greatest number that a timer may have: a million timers take 64 MB in each LP that has them.
+    pub const MAX: TimerId = TimerId((1 << 20) - 1);
+}
+
 /// What an event is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body<P> {

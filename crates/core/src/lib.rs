@@ -13,8 +13,10 @@
 //! 7. *Failures* are reported alike: every engine reports the one at the least place ([`error`]).
 //! 8. *The digest* of a run tells whether two histories are equal ([`digest`]).
 //!
-//! *Read next*: [`event`] (the order), [`model`] (what a model is), [`lp`] (how an event is executed); then the `sequential` engine, on
+//! *Read next*: [`event`] (the order), [`model`] (what a model is), [`lp`] (how an event is executed); then the `sequential` engine, whose loop is
 //! one screen, which defines the answer.
+
+#![forbid(unsafe_code)]
 
 pub mod channel;
 pub mod digest;

@@ -244,6 +244,13 @@ impl<'a, M: Model> Context<'a, M> {
     /// Sets a timer of the LP's own, or resets it if it is set: it will be due after `delay` from now, once.
     #[inline]
     pub fn set_timer(&mut self, id: TimerId, delay: Delay) {
+        if id.0 > TimerId::MAX.0 {
+            return self.fail(format!(
+                "it set its timer {}, but timers are numbered from 0 to {}",
+                id.0,
+                TimerId::MAX.0
+            ));
+        }
         let Some(key) = self.next_key(self.id, delay) else { return };
         self.remember_timer(id);
         if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
@@ -308,7 +315,9 @@ impl<'a, M: Model> Context<'a, M> {
 
     fn request_scheduled(&mut self, global: Scheduled<M::Global>) {
         if !self.world.is_controller(self.id) {
-            return self.no_channel("it asked for a global event without being declared a controller".into());
+            let what = "it asked for a global event without being declared a controller".into();
+            self.failed::<()>(ErrorKind::Declaration(what));
+            return;
         }
         if self.phase == Phase::Visit {
             return self.no_channel(

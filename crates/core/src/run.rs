@@ -75,6 +75,13 @@ impl Control {
         (Time::from_ps(self.time_ps.load(Ordering::Relaxed)), self.events.load(Ordering::Relaxed))
     }
 
+    /// Whether the run was asked to end. Cheap enough for every event: one plain load.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        // Ordering: Relaxed; the flag stands alone.
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Called by engines now and then: publishes how far they are, and tells whether they must stop.
     pub fn poll(&self, time: Time, events: u64) -> bool {
         // Ordering: Relaxed; as above.

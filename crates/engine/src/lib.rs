@@ -1,5 +1,7 @@
 //! The synchronisation engines. Each decides *when* [`parades_core::lp::Lp::execute`] is called, and nothing else.
 
+#![forbid(unsafe_code)]
+
 pub mod pending;
 pub mod rollback_check;
 pub mod sequential;

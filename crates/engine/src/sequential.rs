@@ -16,7 +16,7 @@ use parades_core::global::GlobalQueue;
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
-use parades_core::run::{Finished, Outcome, RunOptions, conclude};
+use parades_core::run::{Control, Finished, Outcome, RunOptions, conclude};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_raw::prefetch::prefetch;
@@ -90,7 +90,9 @@ impl<M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
             if self.options.tracer.is_some() {
                 self.trace(event)?;
             }
-            if self.events.is_multiple_of(EVENTS_PER_POLL) {
+            // An event may take long: the wish to stop is heard after each.
+            let stopped = self.options.control.is_some_and(Control::is_stopped);
+            if stopped || self.events.is_multiple_of(EVENTS_PER_POLL) {
                 self.poll(event.time())?;
             }
         }

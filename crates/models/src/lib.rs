@@ -2,6 +2,8 @@
 //!
 //! They depend on the contract alone, never on an engine: the compiler proves that they are engine-neutral.
 
+#![forbid(unsafe_code)]
+
 pub mod faulty;
 pub mod phold;
 pub mod queueing;

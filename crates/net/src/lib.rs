@@ -53,6 +53,8 @@
 //!
 //! *Read next*: [`network`], the model; [`interface`], why a hop is one event; [`campus`] and [`wan`].
 
+#![forbid(unsafe_code)]
+
 pub mod campus;
 pub mod flow;
 pub mod geo;

@@ -12,7 +12,7 @@ mod queueing;
 mod transfer;
 mod wan;
 
-use parades_config::{ConfigError, Parameter, Values, nearest};
+use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
 use parades_core::restore::Restorable;
 use parades_core::time::Time;
 use std::fmt::Debug;
@@ -73,7 +73,7 @@ impl Scenario {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}; a file's name ends in .toml", names().collect::<Vec<_>>().join(", ")),
             };
-            ConfigError::new(format!("there is no scenario `{name}`")).with_help(help)
+            ConfigError::new(format!("there is no scenario {}", quoted(name))).with_help(help)
         })
     }
 

@@ -57,7 +57,11 @@ pub(crate) fn accept<V: Visitor>(values: &Values, visitor: V) -> Result<V::Outpu
             _ => Restore::Copy,
         },
     };
-    parameters.check().map_err(|(key, what)| values.error_at(key, &what, "lower `lookahead` or raise `mean_delay`"))?;
+    parameters.check().map_err(|(key, what)| {
+        let none = parameters.lookahead == Delay::ZERO;
+        let help = if none { "raise `lookahead`" } else { "lower `lookahead` or raise `mean_delay`" };
+        values.error_at(key, &what, help)
+    })?;
     let notes = Vec::new();
     // Events without payload carry nothing at all, not an empty buffer.
     Ok(match parameters.payload {

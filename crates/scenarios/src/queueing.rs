@@ -13,7 +13,7 @@ const CUSTOMERS: Parameter = Parameter::integer(
     "customers",
     0,
     0..=1_000_000_000_000,
-    "customers to run for, about; 0: as many as make the 95 % interval of the mean sojourn time 1 % of it to either side",
+    "customers to run for, about; 0: as many as are estimated to make the 95 % interval of the mean sojourn time 1 % of it to either side, 24 million at most",
 );
 const TRANSIT: Parameter = Parameter::duration("transit", Delay::from_us(100), "time of each move between stations");
 

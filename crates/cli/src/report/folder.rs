@@ -2,7 +2,7 @@
 
 use super::json;
 use crate::failure::Failure;
-use crate::run::{Done, cannot_write};
+use crate::run::{Done, cannot_write, written_late};
 use parades_core::metrics::MetricValue;
 use serde_json::Value;
 use std::path::Path;
@@ -11,25 +11,31 @@ use std::{fs, io};
 /// The file in a run's folder that `diff` reads.
 pub(crate) const SUMMARY: &str = "summary.json";
 
-/// Makes the folder, before the run that is to be written into it.
+/// The folder of tables and series inside it, which belongs to the latest run alone.
+const TABLES: &str = "tables";
+
+/// Makes the folder, and sees to it that files can be written there, before the run whose results it is for.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-    // Found out now, not after an hour of running.
-    let summary = folder.join(SUMMARY);
-    fs::write(&summary, "").map_err(|error| cannot_write(&summary, &error))
+    let probe = folder.join(".parades-probe");
+    fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| cannot_write(folder, &error))
 }
 
 /// Writes `summary.json` (the object of `--json`), `metrics.json` (the metrics alone: equal for equal runs), and each table and series of
-/// the metrics as a CSV file of its name.
+/// the metrics as `tables/NAME.csv`.
 pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
     let write = |name: &str, value: &Value| {
         let path = folder.join(name);
-        fs::write(&path, format!("{value:#}\n")).map_err(|error| cannot_write(&path, &error))
+        fs::write(&path, format!("{value:#}\n")).map_err(|error| written_late(&path, &error))
     };
     write(SUMMARY, &json::run(done))?;
     write("metrics.json", &json::metrics(&done.outcome.metrics))?;
+    let tables = folder.join(TABLES);
+    if tables.exists() {
+        fs::remove_dir_all(&tables).map_err(|error| written_late(&tables, &error))?;
+    }
     for (name, unit, value) in done.outcome.metrics.iter() {
-        let path = folder.join(format!("{name}.csv"));
+        let path = tables.join(format!("{name}.csv"));
         let written = match value {
             MetricValue::Table(table) => write_rows(&path, &json::columns(table), json::rows(table)),
             MetricValue::Series(series) => {
@@ -38,13 +44,14 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
             }
             _ => Ok(()),
         };
-        written.map_err(|error| cannot_write(&path, &error))?;
+        written.map_err(|error| written_late(&path, &error))?;
     }
     Ok(())
 }
 
 /// Writes a CSV file with these headings.
 fn write_rows(path: &Path, columns: &[String], rows: impl Iterator<Item = Vec<Value>>) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
     let mut file = csv::Writer::from_path(path)?;
     file.write_record(columns)?;
     for row in rows {
@@ -58,8 +65,8 @@ fn write_rows(path: &Path, columns: &[String], rows: impl Iterator<Item = Vec<Va
     file.flush()
 }
 
-/// The options of the run that wrote a folder, as words.
-pub(crate) fn command_of(folder: &Path) -> Result<Vec<String>, Failure> {
+/// The options of the run that wrote a folder, as words, and its digest.
+pub(crate) fn command_of(folder: &Path) -> Result<(Vec<String>, Option<String>), Failure> {
     let path = folder.join(SUMMARY);
     let wrong =
         |what: String| Failure::usage(format!("{}: {what}", path.display()), "give a folder that `run --out` wrote");
@@ -74,10 +81,13 @@ pub(crate) fn command_of(folder: &Path) -> Result<Vec<String>, Failure> {
         words.extend(["--set".to_owned(), format!("{key}={}", text_of(value))]);
     }
     words.extend(["--seed".to_owned(), text_of(&field("seed")?), "--engine".to_owned(), text_of(&field("engine")?)]);
+    for (key, value) in summary.get("settings").and_then(Value::as_object).into_iter().flatten() {
+        words.extend(["--tune".to_owned(), format!("{key}={}", text_of(value))]);
+    }
     if let Some(seed) = summary.get("tie_seed").filter(|seed| !seed.is_null()) {
         words.extend(["--tie-seed".to_owned(), text_of(seed)]);
     }
     let until = summary.get("until").and_then(Value::as_str).ok_or_else(|| wrong("has no field `until`".into()))?;
     words.extend(["--until".to_owned(), until.to_owned()]);
-    Ok(words)
+    Ok((words, summary.get("digest").and_then(Value::as_str).map(str::to_owned)))
 }

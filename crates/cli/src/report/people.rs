@@ -24,7 +24,7 @@ pub(crate) fn for_people(done: &Done) -> String {
     row("engine", format!("{} on {} thread{}", choice.engine.name, choice.threads, plural(choice.threads)));
     row("virtual time", figure(Unit::Seconds, outcome.end.as_secs_f64()));
     if outcome.stopped_at.is_some() {
-        row("stopped at", format!("{} before its end", outcome.end));
+        row("stopped at", format!("{}, before its end", outcome.end));
     }
     row("logical processes", group(u128::from(done.lps)));
     row("events", group(u128::from(outcome.events)));
