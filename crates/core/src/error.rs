@@ -20,7 +20,7 @@ pub enum ErrorKind {
         /// The least delay declared.
         lookahead: Delay,
     },
-    /// An event was sent where no channel leads, or a controller's right was used without being one.
+    /// An event was sent where no channel leads.
     NoChannel(String),
     /// Zero-delay sends went on beyond the bound on rounds at one time.
     Rounds {

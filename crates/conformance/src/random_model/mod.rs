@@ -318,11 +318,12 @@ impl RandomModel {
         state.reserve += budget;
     }
 
-    fn control(&self, ctx: &mut Context<'_, Self>) {
+    fn control(&self, events: u64, ctx: &mut Context<'_, Self>) {
         if !self.controllers.lps.contains(&ctx.id()) {
             return;
         }
-        if self.percent(Gene::RequestPercent, ctx.rng()) {
+        // Global events send, what they send is handled, and handlers ask for global events: that must die out.
+        if events < REQUESTING_EVENTS && self.percent(Gene::RequestPercent, ctx.rng()) {
             let change = self.draw_change(ctx.rng());
             ctx.request(change);
         }
@@ -351,6 +352,9 @@ impl RandomModel {
         }
     }
 }
+
+/// A controller asks for global events in so many of its first events.
+const REQUESTING_EVENTS: u64 = 400;
 
 /// What models panic with on purpose.
 pub const EXPECTED_PANIC: &str = "a random model panics on purpose";
@@ -432,7 +436,7 @@ impl Model for RandomModel {
         if self.fails(Failure::Start, ctx.rng()) {
             ctx.fail("it cannot start");
         }
-        self.control(ctx);
+        self.control(0, ctx);
         let words = (0..self.gene(Gene::Vector)).map(|_| ctx.rng().next_u64()).collect();
         let budget = self.gene(Gene::Budget);
         State { events: 0, reserve: budget, settings: budget, trail: 0, mean: 0.5, words, lookahead_percent: 100 }
@@ -453,7 +457,7 @@ impl Model for RandomModel {
         self.fail(ctx);
         self.send_on(state, budget, ctx);
         self.move_timers(state, ctx);
-        self.control(ctx);
+        self.control(state.events, ctx);
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {

@@ -82,7 +82,7 @@ fn only_controllers_may_ask_and_not_while_they_are_visited() {
     let error = error_of(&model);
     assert_eq!(
         error.kind(),
-        &ErrorKind::NoChannel("it asked for a global event without being declared a controller".into())
+        &ErrorKind::Declaration("it asked for a global event without being declared a controller".into())
     );
     assert_eq!(error.place().and_then(|place| place.lp), Some(LpId(1)));
     model.controllers.lps = vec![LpId(0), LpId(1)];
