@@ -84,7 +84,7 @@ impl Choice {
             return Err(Refusal::new("processes", message, "leave it out"));
         }
         let (name, why) = match wish.engine {
-            "auto" => ("sequential", Some("the parallel engines do not exist yet")),
+            "auto" => ("sequential", Some("the parallel engines do not exist yet, so it runs on one thread")),
             name => (name, None),
         };
         let engine = named(name)?;
