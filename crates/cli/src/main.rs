@@ -58,7 +58,12 @@ fn say(line: impl std::fmt::Display) {
 
 /// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
 fn print(text: &str) -> Result<ExitCode, Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    print_by(|to| to.write_all(text.as_bytes()))
+}
+
+/// Lets `write` write to standard output.
+fn print_by(write: impl FnOnce(&mut std::io::StdoutLock<'_>) -> std::io::Result<()>) -> Result<ExitCode, Failure> {
+    match write(&mut std::io::stdout().lock()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::simulation(format!(
             "standard output cannot be written: {error}; make room, or write elsewhere"
         ))),

@@ -6,7 +6,7 @@ use crate::failure::{Failure, STOPPED};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::plan::{Plan, quote};
 use crate::watch::{Watched, Watchman};
-use crate::{interrupt, print, report, say};
+use crate::{interrupt, print, print_by, report, say};
 use parades_config::quoted;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::restore::Restorable;
@@ -66,7 +66,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let watch = Watch { tracer, progress: !arguments.how.quiet };
     let done = execute(plan, choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &reproduce))?;
     // Printed first: whatever becomes of the files, the results are not lost.
-    print(&if arguments.how.json { report::json_line(&done) } else { report::for_people(&done) })?;
+    if arguments.how.json {
+        print_by(|to| report::write_json_line(to, &done))?;
+    } else {
+        print(&report::for_people(&done))?;
+    }
     if let Some(mut trace) = trace {
         trace.open().and_then(Write::flush).map_err(|error| written_late(&trace.path, &error))?;
     }

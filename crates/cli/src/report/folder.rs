@@ -4,7 +4,9 @@ use super::json;
 use crate::failure::Failure;
 use crate::run::{Done, cannot_write, written_late};
 use parades_core::metrics::MetricValue;
+use serde::Serialize;
 use serde_json::Value;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::{fs, io};
 
@@ -24,12 +26,8 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
 /// Writes `summary.json` (the object of `--json`), `metrics.json` (the metrics alone: equal for equal runs), and each table and series of
 /// the metrics as `tables/NAME.csv`.
 pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
-    let write = |name: &str, value: &Value| {
-        let path = folder.join(name);
-        fs::write(&path, format!("{value:#}\n")).map_err(|error| written_late(&path, &error))
-    };
-    write(SUMMARY, &json::run(done))?;
-    write("metrics.json", &json::metrics(&done.outcome.metrics))?;
+    write_json(&folder.join(SUMMARY), &json::Summary(done))?;
+    write_json(&folder.join("metrics.json"), &json::AllMetrics(&done.outcome.metrics))?;
     let tables = folder.join(TABLES);
     if tables.exists() {
         fs::remove_dir_all(&tables).map_err(|error| written_late(&tables, &error))?;
@@ -47,6 +45,17 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
         written.map_err(|error| written_late(&path, &error))?;
     }
     Ok(())
+}
+
+/// Writes an object for people to read and scripts to parse.
+fn write_json(path: &Path, object: &impl Serialize) -> Result<(), Failure> {
+    let write = || {
+        let mut file = BufWriter::new(fs::File::create(path)?);
+        serde_json::to_writer_pretty(&mut file, object)?;
+        writeln!(file)?;
+        file.flush()
+    };
+    write().map_err(|error| written_late(path, &error))
 }
 
 /// Writes a CSV file with these headings.

@@ -1,19 +1,51 @@
 //! The JSON object of a run. Its fields are a promise to scripts.
 
+//!
+//! Tables and series have a row for each flow, link or sample, so they are written row by row: as a tree of values they would take more
+//! memory than the run did.
+
 use crate::run::Done;
 use parades_core::metrics::{Cell, Estimate, Histogram, MetricValue, Metrics, Moments, Series, Table, Tally, Unit};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
+use std::io::{self, BufWriter, Write};
 
 /// The percentiles of a histogram that are reported.
 const PERCENTILES: [(&str, f64); 5] = [("p5", 5.0), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99_9", 99.9)];
 
-/// A run on one line.
-pub(crate) fn json_line(done: &Done) -> String {
-    format!("{}\n", run(done))
+/// Writes a run on one line.
+pub(crate) fn write_json_line(to: impl Write, done: &Done) -> io::Result<()> {
+    let mut to = BufWriter::new(to);
+    serde_json::to_writer(&mut to, &Summary(done))?;
+    to.write_all(b"\n")?;
+    to.flush()
 }
 
 /// A run as a JSON object.
-pub(super) fn run(done: &Done) -> Value {
+pub(super) struct Summary<'a>(pub(super) &'a Done);
+
+impl Serialize for Summary<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Summary(done) = self;
+        serializer.collect_map(fields(done).iter().map(|(name, value)| {
+            let of_run = OfRun::Field(value);
+            (name, if name == METRICS { OfRun::Metrics(AllMetrics(&done.outcome.metrics)) } else { of_run })
+        }))
+    }
+}
+
+/// The field that is not made until it is written.
+const METRICS: &str = "metrics";
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfRun<'a> {
+    Field(&'a Value),
+    Metrics(AllMetrics<'a>),
+}
+
+/// The fields of a run, the metrics left empty.
+fn fields(done: &Done) -> Map<String, Value> {
     let Done { plan, choice, outcome, machine, .. } = done;
     let run_s = done.run.as_secs_f64();
     let mut object = json!({
@@ -40,22 +72,45 @@ pub(super) fn run(done: &Done) -> Value {
         "events_per_s": if run_s > 0.0 { outcome.events as f64 / run_s } else { 0.0 },
         "peak_rss_bytes": done.peak_rss_bytes,
         "notes": done.notes,
-        "metrics": metrics(&outcome.metrics),
+        METRICS: null,
         "engine_stats": outcome.engine_stats.iter().map(|&(name, x)| (name.into(), float(x))).collect::<Map<_, _>>(),
     });
     if let (Some(time), Some(fields)) = (outcome.stopped_at, object.as_object_mut()) {
         fields.insert("stopped_at_s".into(), json!(time.as_secs_f64()));
     }
-    object
+    match object {
+        Value::Object(fields) => fields,
+        _ => unreachable!("it is written as an object above"),
+    }
 }
 
 /// All metrics; the unit is the end of the name.
-pub(super) fn metrics(metrics: &Metrics) -> Value {
-    metrics
-        .iter()
-        .map(|(metric_name, unit, value)| (name(metric_name, unit), metric(unit, value)))
-        .collect::<Map<_, _>>()
-        .into()
+pub(super) struct AllMetrics<'a>(pub(super) &'a Metrics);
+
+impl Serialize for AllMetrics<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let each = self.0.iter().map(|(metric_name, unit, value)| (name(metric_name, unit), Metric { unit, value }));
+        serializer.collect_map(each)
+    }
+}
+
+/// One metric.
+struct Metric<'a> {
+    unit: Unit,
+    value: &'a MetricValue,
+}
+
+impl Serialize for Metric<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.value {
+            MetricValue::Series(series) => serializer.collect_seq(points(self.unit, series)),
+            MetricValue::Table(table) => {
+                let names = columns(table);
+                serializer.collect_seq(rows(table).map(|row| names.iter().cloned().zip(row).collect::<Map<_, _>>()))
+            }
+            value => metric(self.unit, value).serialize(serializer),
+        }
+    }
 }
 
 /// The name of a quantity, with its unit at the end.
@@ -90,6 +145,7 @@ fn float(x: f64) -> Value {
     Number::from_f64(x).map_or(Value::Null, Value::Number)
 }
 
+/// A metric of few numbers.
 fn metric(unit: Unit, value: &MetricValue) -> Value {
     match value {
         MetricValue::Counter(sum) => integer(unit, *sum),
@@ -97,8 +153,6 @@ fn metric(unit: Unit, value: &MetricValue) -> Value {
         MetricValue::Histogram(histogram) => of_histogram(unit, histogram),
         MetricValue::Float(float) => of_moments(unit, &float.total()),
         MetricValue::Steady(steady) => of_estimate(unit, steady.estimate().as_ref()),
-        MetricValue::Series(series) => points(unit, series).map(Value::Array).collect(),
-        MetricValue::Table(table) => of_table(table),
         MetricValue::Value(value) => cell(unit, value.cell()),
         _ => Value::Null,
     }
@@ -142,12 +196,6 @@ fn of_estimate(unit: Unit, estimate: Option<&Estimate>) -> Value {
         let half_width = estimate.half_width.map_or(Value::Null, |x| real(unit, x));
         json!({"count": estimate.count, "mean": real(unit, estimate.mean), "half_width_95": half_width})
     })
-}
-
-/// A table as a list of objects.
-fn of_table(table: &Table) -> Value {
-    let names = columns(table);
-    rows(table).map(|row| Value::Object(names.iter().cloned().zip(row).collect())).collect()
 }
 
 /// The names of a table's columns.
