@@ -3,10 +3,12 @@
 //! A figure is a ratio from one run: both sides are run in turn, several times; the median ratio is printed with its spread.
 
 mod bare;
+mod barriers;
 mod digest;
 mod phold;
 mod probe;
 mod record;
+mod refcounts;
 mod sides;
 mod transfer;
 
@@ -44,6 +46,16 @@ const BENCHES: &[Bench] = &[
         name: "transfer",
         about: "sequential on pairs that move data by a sliding window",
         measure: transfer::measure,
+    },
+    Bench {
+        name: "barriers",
+        about: "what it costs threads to meet: every kind of barrier beside the figures published for ns-3",
+        measure: barriers::measure,
+    },
+    Bench {
+        name: "refcounts",
+        about: "schemes of counting references to shared data, in a loop and in the multicast campus, beside the figures published for ns-3",
+        measure: refcounts::measure,
     },
     Bench { name: "digest", about: "what the digest costs: PHOLD with and without", measure: digest::measure },
 ];

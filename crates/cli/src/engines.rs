@@ -3,10 +3,12 @@
 use crate::failure::Failure;
 use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
 use parades_core::error::Error;
+use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::pending::HeapPending;
-use parades_engine::{rollback_check, sequential};
+use parades_core::time::Delay;
+use parades_engine::{rollback_check, sequential, window};
+use parades_sync::barrier::BarrierKind;
 use std::fmt::Debug;
 
 /// One engine.
@@ -25,6 +27,29 @@ const PENDING: Parameter = Parameter::choice(
     "the pending event set: lazy windows, or a binary heap",
 );
 
+const BARRIER: Parameter = Parameter::choice(
+    "barrier",
+    "adaptive",
+    &["adaptive", "posix", "semaphore", "spin", "tree"],
+    "how workers wait for each other: adaptive spins briefly, then parks",
+);
+const FAN_IN: Parameter = Parameter::integer("fan-in", 4, 1..=64, "children of a party in the tree barrier");
+const PARTITIONS: Parameter =
+    Parameter::integer("partitions", 0, 0..=65_536, "partitions at most; 0: as the channels and the threads suggest");
+const LEAST_LOOKAHEAD: Parameter =
+    Parameter::duration("least-lookahead", Delay::ZERO, "channels of a shorter lookahead are never cut");
+const ORDER: Parameter = Parameter::choice(
+    "order",
+    "measured",
+    &["measured", "time", "lp"],
+    "how a partition executes a window: in the order of time, LP by LP, or whichever suits the events there are",
+);
+const DEDICATED: Parameter = Parameter::fraction(
+    "dedicated",
+    1.0,
+    "share of the work in partitions dedicated to a worker; the rest is taken by whoever is free",
+);
+
 pub(crate) const ENGINES: &[Engine] = &[
     Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: Some(&[PENDING]) },
     Engine {
@@ -33,7 +58,11 @@ pub(crate) const ENGINES: &[Engine] = &[
         settings: Some(&[]),
     },
     Engine { name: "rounds", about: "all events of one instant at once, on a worker pool", settings: None },
-    Engine { name: "window", about: "conservative: barrier, LBTS, all events below the bound", settings: None },
+    Engine {
+        name: "window",
+        about: "conservative: barrier, LBTS, all events below the bound",
+        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED]),
+    },
     Engine { name: "null-message", about: "conservative: a clock for each channel, null messages", settings: None },
     Engine { name: "time-warp", about: "optimistic: executes ahead, rolls back on a straggler", settings: None },
 ];
@@ -92,7 +121,8 @@ impl Choice {
             let message = format!("the engine `{name}` does not exist yet");
             return Err(Refusal::new("engine", message, format!("use one of {}", existing().join(", "))));
         };
-        if let (Some(threads @ 2..), None) = (wish.threads, why) {
+        let is_parallel = PARALLEL.contains(&name);
+        if let (Some(threads @ 2..), None, false) = (wish.threads, why, is_parallel) {
             let message = format!("the engine `{name}` runs on one thread, not {threads}");
             return Err(Refusal::new("threads", message, "leave that out, or choose a parallel engine"));
         }
@@ -101,7 +131,9 @@ impl Choice {
             .iter()
             .try_for_each(|assignment| settings.set_argument("--tune", assignment))
             .map_err(|error| Refusal { about: "tune", error })?;
-        Ok(Choice { engine, threads: 1, settings, why })
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let threads = if is_parallel { wish.threads.unwrap_or_else(cores).max(1) } else { 1 };
+        Ok(Choice { engine, threads, settings, why })
     }
 
     /// Runs a model on it.
@@ -115,10 +147,40 @@ impl Choice {
             }
             "sequential" => sequential::run(model, options),
             "rollback-check" => rollback_check::run(model, options),
+            "window" => window::run(model, options, &self.window_settings()),
             name => unreachable!("`{name}` is an existing engine and not in this match"),
         }
     }
 }
+
+impl Choice {
+    fn window_settings(&self) -> window::Settings {
+        let Choice { settings, threads, .. } = self;
+        let threads = usize::try_from(*threads).unwrap_or(usize::MAX);
+        let some = |n: u64| (n > 0).then_some(n);
+        window::Settings {
+            barrier: match settings.choice("barrier") {
+                "posix" => BarrierKind::Posix,
+                "semaphore" => BarrierKind::Semaphore,
+                "spin" => BarrierKind::Spin,
+                "tree" => BarrierKind::Tree { fan_in: usize::try_from(settings.integer("fan-in")).unwrap_or(1) },
+                _ => BarrierKind::Adaptive,
+            },
+            partitions: some(settings.integer("partitions")).and_then(|n| u32::try_from(n).ok()),
+            least_lookahead: some(settings.duration("least-lookahead").as_ps()).map(Delay::from_ps),
+            order: match settings.choice("order") {
+                "time" => window::Order::Time,
+                "lp" => window::Order::Lp,
+                _ => window::Order::Measured,
+            },
+            dedicated: settings.float("dedicated"),
+            ..window::Settings::of_threads(threads)
+        }
+    }
+}
+
+/// The engines that run on several threads.
+const PARALLEL: &[&str] = &["window"];
 
 /// The names of the engines that exist.
 pub(crate) fn existing() -> Vec<&'static str> {

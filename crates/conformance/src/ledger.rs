@@ -6,7 +6,7 @@
 use parades_core::effects::{Effects, Request};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, LpId};
-use parades_core::global::GlobalQueue;
+use parades_core::global::{GlobalQueue, OneList};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::{Metrics, Sample};
 use parades_core::model::Model;
@@ -77,7 +77,7 @@ impl<'a, M: Model> Ledger<'a, M> {
             ledger.apply(id, None, Leftover::take(Execution::Done, &mut effects))?;
             lps.push(lp.expect("an LP that failed to start has ended the run"));
         }
-        Ok((ledger, lps, effects.sends))
+        Ok((ledger, lps, effects.outbox.buffer))
     }
 
     /// Before which time events may be executed: the next global event, or the end.
@@ -139,14 +139,12 @@ impl<'a, M: Model> Ledger<'a, M> {
     /// The failure of a global event.
     pub fn execute_globals(&mut self, lps: &mut [Lp<M::State>]) -> Result<Globals<M>, Error> {
         let time = self.horizon();
-        let mut each = |visit: &mut dyn FnMut(LpId, &mut Lp<M::State>)| {
-            lps.iter_mut().enumerate().for_each(|(index, lp)| visit(LpId::from_index(index), lp));
-        };
+        let mut lps = OneList { lps, metrics: &mut self.metrics };
         let mut effects = Effects::new();
         let world = (self.model, &mut self.world);
-        self.globals.execute_at(time, world, &mut each, &mut effects, &mut self.metrics)?;
+        self.globals.execute_at(time, world, &mut lps, &mut effects)?;
         let ends = time >= self.options.until || self.globals.stopped();
-        Ok(Globals { sends: effects.sends, end: ends.then_some(time) })
+        Ok(Globals { sends: effects.outbox.buffer, end: ends.then_some(time) })
     }
 
     /// Ends the run: its outcome, given the LPs and all events still on their way.

@@ -101,7 +101,23 @@ fn campus(sample: Delay) -> parades_net::network::Network {
     small.network(1).expect("the parameters are possible")
 }
 
-/// As above. Large packets and a short queue: overload, and drops, by few packets.
+/// Two trees to the hosts of each of two campuses, from a server of each. Large packets, and nothing may wait: copies are dropped where the
+/// trees meet.
+fn campus_multicast() -> parades_net::multicast::Multicast<parades_core::shared::Shared<Box<[u8]>>> {
+    use parades_net::{campus::Parameters, interface::QueueLimit, multicast::Multicast, network::Settings};
+    let (packet_size, flow_rate_bps, start_span) = (40_000, 60_000_000, Delay::from_ms(50));
+    let small = Parameters { lan_clients: 1, packet_size, flow_rate_bps, start_span, ..Parameters::default() };
+    let own = small.multicast::<parades_core::shared::Shared<Box<[u8]>>>(1).expect("the parameters are possible");
+    let mut groups = own.groups().to_vec();
+    for (group, other) in own.groups().iter().zip(own.groups().iter().rev()) {
+        let start = group.start.checked_add(Delay::from_ms(1)).expect("soon");
+        groups.push(parades_net::multicast::Group { start, receivers: other.receivers.clone(), ..group.clone() });
+    }
+    let settings = Settings { queue: QueueLimit::Packets(0), ..Settings::default() };
+    Multicast::new(own.topology().clone(), groups, settings).expect("the groups are possible")
+}
+
+/// As `campus`. Large packets and a short queue: overload, and drops, by few packets.
 fn wan(sample: Delay) -> parades_net::network::Network {
     use parades_net::wan::{Parameters, backbone};
     let (queue, sizes) =
@@ -138,6 +154,7 @@ pub fn models() -> Vec<Case> {
         case("transfer-copy", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Copy)),
         case("campus", 800, Some(Codec::postcard()), campus(Delay::ZERO)),
         case("campus-sampled", 800, Some(Codec::postcard()), campus(Delay::from_ms(50))),
+        case("campus-multicast", 350, Some(Codec::postcard()), campus_multicast()),
         case("wan", 400, Some(Codec::postcard()), wan(Delay::ZERO)),
         case("wan-sampled", 400, Some(Codec::postcard()), wan(Delay::from_ms(3))),
         case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),

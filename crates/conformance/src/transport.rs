@@ -7,9 +7,12 @@
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
+use parades_engine::transport::{Summary, Transport as Between};
+use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
 
 /// What travels between partitions.
 #[derive(Debug)]
@@ -124,6 +127,7 @@ impl<P> Transport<P> for Direct<P> {
 /// Carries bytes, and holds some back.
 #[derive(Debug)]
 pub struct Bytes<P> {
+    /// Those that send.
     partitions: usize,
     codec: Codec<P>,
     /// By receiver, then sender.
@@ -187,6 +191,13 @@ fn instant_of(bytes: &[u8]) -> Instant {
     Instant { time: Time::from_ps(long(bytes, 0)), round: short(bytes, 24) }
 }
 
+impl<P> Bytes<P> {
+    /// Whether nothing is on its way to a partition.
+    fn is_empty(&self, to: usize) -> bool {
+        self.queues[to * self.partitions..][..self.partitions].iter().all(VecDeque::is_empty)
+    }
+}
+
 impl<P> Transport<P> for Bytes<P> {
     fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
         let bytes = self.write(&parcel);
@@ -213,6 +224,68 @@ impl<P> Transport<P> for Bytes<P> {
 
     fn least_in_flight(&self) -> Option<Instant> {
         self.queues.iter().flatten().map(|bytes| instant_of(bytes)).min()
+    }
+}
+
+/// [`Bytes`] between the threads of a real engine.
+#[derive(Debug)]
+pub struct HeldBack<P> {
+    bytes: Mutex<Bytes<P>>,
+    /// What each worker has told, and what all told at the last crossing.
+    told: Mutex<Vec<Summary>>,
+    barrier: Box<dyn Barrier>,
+}
+
+impl<P: 'static> HeldBack<P> {
+    /// Between `workers` threads, for `partitions` partitions.
+    pub fn new(codec: Codec<P>, workers: usize, partitions: u32, seed: u64) -> HeldBack<P> {
+        let queues = (0..partitions as usize * workers).map(|_| VecDeque::new()).collect();
+        HeldBack {
+            bytes: Mutex::new(Bytes { partitions: workers, codec, queues, rng: Rng::shared(seed, 3) }),
+            told: Mutex::new(vec![Summary::NOTHING; workers]),
+            barrier: BarrierKind::Posix.open(workers),
+        }
+    }
+
+    fn bytes(&self) -> MutexGuard<'_, Bytes<P>> {
+        self.bytes.lock().expect("no worker panics while it holds this lock")
+    }
+}
+
+impl<P: 'static> Between<P> for HeldBack<P>
+where
+    P: Send,
+{
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+        let mut bytes = self.bytes();
+        events.drain(..).for_each(|event| bytes.send(worker, partition as usize, Parcel::Event(event, 0)));
+    }
+
+    fn receive(&self, _: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
+        let mut bytes = self.bytes();
+        loop {
+            for parcel in bytes.receive(partition as usize) {
+                let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
+                accept(event);
+            }
+            if !all || bytes.is_empty(partition as usize) {
+                return;
+            }
+        }
+    }
+
+    fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
+        self.told.lock().expect("no worker panics while it holds this lock")[worker] = *mine;
+        self.barrier.wait(worker)?;
+        let told = self.told.lock().expect("as above").iter().copied().fold(Summary::NOTHING, Summary::and);
+        let in_flight = self.bytes().least_in_flight().map_or(Time::MAX, |instant| instant.time);
+        // Nobody sends or receives before all have looked.
+        self.barrier.wait(worker)?;
+        Ok(Summary { in_flight, ..told })
+    }
+
+    fn break_up(&self) {
+        self.barrier.break_up();
     }
 }
 

@@ -1,10 +1,11 @@
 //! What an execution did, until the engine commits it or takes it back.
 
 use crate::error::ErrorKind;
-use crate::event::{Event, EventKey, TimerId};
+use crate::event::{EventKey, TimerId};
 use crate::global::Scheduled;
 use crate::metrics::Sample;
 use crate::model::Model;
+use crate::outbox::Outbox;
 use crate::timer::Slot;
 use std::any::Any;
 
@@ -21,7 +22,7 @@ pub struct Request<G> {
 #[derive(Debug)]
 pub struct Effects<M: Model> {
     /// Messages, and wakes of timers.
-    pub sends: Vec<Event<M::Message>>,
+    pub outbox: Outbox<M::Message>,
     /// Whether anything of what follows is not empty: engines look at this one flag after each event.
     pub beyond_sends: bool,
     /// Metrics to apply at commit.
@@ -37,10 +38,15 @@ pub struct Effects<M: Model> {
 }
 
 impl<M: Model> Effects<M> {
-    /// For an engine that commits what it executes.
+    /// For an engine that looks at what was sent before it hands it on.
     pub fn new() -> Effects<M> {
+        Effects::with(Outbox::buffered())
+    }
+
+    /// For an engine that sends by `outbox`.
+    pub fn with(outbox: Outbox<M::Message>) -> Effects<M> {
         Effects {
-            sends: Vec::new(),
+            outbox,
             beyond_sends: false,
             samples: Vec::new(),
             notes: Vec::new(),

@@ -141,8 +141,36 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 }
 
-/// Shows every LP to a visitor, in id order, wherever the engine keeps them.
-pub type EachLp<'a, S> = dyn FnMut(&mut dyn FnMut(LpId, &mut Lp<S>)) + 'a;
+/// What is shown an LP, and the metrics that its samples are applied to.
+pub type Visitor<'a, M> = dyn FnMut(LpId, &mut Lp<<M as Model>::State>, &mut Metrics) + 'a;
+
+/// Every LP of a run, all at rest, wherever the engine keeps them.
+pub trait AllLps<M: Model> {
+    /// Shows every LP to `visitor`, in id order.
+    fn each(&mut self, visitor: &mut Visitor<'_, M>);
+    /// The metrics that global events record in.
+    fn metrics(&mut self) -> &mut Metrics;
+}
+
+/// The LPs of an engine that keeps them in one list, and one set of metrics.
+#[derive(Debug)]
+pub struct OneList<'a, S> {
+    /// The LPs by id.
+    pub lps: &'a mut [Lp<S>],
+    /// All their metrics.
+    pub metrics: &'a mut Metrics,
+}
+
+impl<M: Model> AllLps<M> for OneList<'_, M::State> {
+    fn each(&mut self, visitor: &mut Visitor<'_, M>) {
+        for (index, lp) in self.lps.iter_mut().enumerate() {
+            visitor(LpId::from_index(index), lp, self.metrics);
+        }
+    }
+    fn metrics(&mut self) -> &mut Metrics {
+        self.metrics
+    }
+}
 
 /// The global events to come. Every process of a run holds the same.
 #[derive(Debug)]
@@ -213,9 +241,8 @@ impl<M: Model> GlobalQueue<M> {
         &mut self,
         time: Time,
         (model, world): (&M, &mut World),
-        lps: &mut EachLp<'_, M::State>,
+        lps: &mut dyn AllLps<M>,
         effects: &mut Effects<M>,
-        metrics: &mut Metrics,
     ) -> Result<(), Error> {
         while let Some(entry) = self.pending.first_entry() {
             if entry.key().instant.time != time {
@@ -229,12 +256,12 @@ impl<M: Model> GlobalQueue<M> {
             match scheduled {
                 Scheduled::Stop => self.stopped = true,
                 Scheduled::Model(global) => {
-                    let summary = visit_all((model, world, key, &global), lps, effects, metrics)?;
+                    let summary = visit_all((model, world, key, &global), lps, effects)?;
                     let mut ctx = GlobalContext {
                         now: time,
                         world,
-                        metrics,
-                        sends: &mut effects.sends,
+                        metrics: lps.metrics(),
+                        sends: &mut effects.outbox.buffer,
                         queue: self,
                         failure: None,
                     };
@@ -257,13 +284,12 @@ fn guarded<T>(part: impl FnOnce() -> T) -> Result<T, ErrorKind> {
 /// Visits every LP and folds what the visits bring back.
 fn visit_all<M: Model>(
     (model, world, key, global): (&M, &World, EventKey, &M::Global),
-    lps: &mut EachLp<'_, M::State>,
+    lps: &mut dyn AllLps<M>,
     effects: &mut Effects<M>,
-    metrics: &mut Metrics,
 ) -> Result<<M::Global as Global<M>>::Summary, Error> {
     let mut summary = None;
     let mut failed = None;
-    lps(&mut |id, lp| {
+    lps.each(&mut |id, lp, metrics| {
         if failed.is_some() {
             return;
         }

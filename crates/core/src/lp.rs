@@ -171,7 +171,7 @@ impl<S> Lp<S> {
             Due::Fire => true,
             Due::Stale => false,
             Due::Later(setting) => {
-                effects.sends.push(wake(world, lp, id, setting));
+                effects.outbox.push(wake(world, lp, id, setting));
                 false
             }
         }
@@ -197,6 +197,11 @@ impl<S> Lp<S> {
             let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, effects, world);
             global.visit(model, state, &mut ctx)
         })
+    }
+
+    /// Sends, timer settings and requests so far: a measure of how much it has executed.
+    pub fn sequence(&self) -> u64 {
+        self.kernel.sequence
     }
 
     /// The model's part of the LP.

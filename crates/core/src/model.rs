@@ -223,7 +223,7 @@ impl<'a, M: Model> Context<'a, M> {
     #[inline]
     pub fn send_self(&mut self, delay: Delay, message: M::Message) {
         if let Some(key) = self.next_key(self.id, delay) {
-            self.effects.sends.push(Event::new(key, self.id, Body::Message(message)));
+            self.effects.outbox.push(Event::new(key, self.id, Body::Message(message)));
         }
     }
 
@@ -237,7 +237,7 @@ impl<'a, M: Model> Context<'a, M> {
             });
         }
         if let Some(key) = self.next_key(receiver, delay) {
-            self.effects.sends.push(Event::new(key, receiver, Body::Message(message)));
+            self.effects.outbox.push(Event::new(key, receiver, Body::Message(message)));
         }
     }
 
@@ -254,7 +254,7 @@ impl<'a, M: Model> Context<'a, M> {
         let Some(key) = self.next_key(self.id, delay) else { return };
         self.remember_timer(id);
         if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
-            self.effects.sends.push(Event::new(key, self.id, Body::Timer(id)));
+            self.effects.outbox.push(Event::new(key, self.id, Body::Timer(id)));
         }
     }
 

@@ -31,6 +31,7 @@ pub struct World {
     pub(crate) seed: u64,
     tie_seed: Option<u64>,
     pub(crate) channels: Channels,
+    lookahead_changes: u64,
     controllers: Controllers,
     pub(crate) round_limit: u32,
     pub(crate) digest: bool,
@@ -68,6 +69,7 @@ impl World {
             seed: options.seed,
             tie_seed: options.tie_seed,
             channels,
+            lookahead_changes: 0,
             controllers,
             round_limit: model.round_limit(),
             digest: options.digest,
@@ -96,8 +98,14 @@ impl World {
         self.controllers.lps.binary_search(&lp).is_ok()
     }
 
+    /// How many times a global event has changed a lookahead: what an engine derived from the channels holds while this stays the same.
+    pub fn lookahead_changes(&self) -> u64 {
+        self.lookahead_changes
+    }
+
     /// Changes the lookahead of a channel, at a global event.
     pub(crate) fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) -> Result<(), String> {
+        self.lookahead_changes += 1;
         self.channels.set_lookahead(sender, port, lookahead)
     }
 
@@ -119,8 +127,13 @@ impl World {
             && instant.round < self.round_limit
             && instant.round.saturating_add(WATCHED_ROUNDS) > self.round_limit
         {
-            self.late_rounds.lock().expect("no holder of this lock can panic").insert((instant.time, lp));
+            self.watch(instant.time, lp);
         }
+    }
+
+    #[cold]
+    fn watch(&self, time: Time, lp: LpId) {
+        self.late_rounds.lock().expect("no holder of this lock can panic").insert((time, lp));
     }
 
     /// Forgets what [`World::watch_rounds`] noted of the times before `time`, where no failure can come to light any more. Engines call it

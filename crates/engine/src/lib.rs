@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-pub mod pending;
+pub mod partition;
 pub mod rollback_check;
 pub mod sequential;
+pub mod transport;
+pub mod window;

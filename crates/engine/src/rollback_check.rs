@@ -12,13 +12,13 @@
 //! *References.* The sequential rollback check of ROSS: C. Carothers, D. Bauer and S. Pearce, *ROSS: A high-performance, low-memory,
 //! modular Time Warp system*, Journal of Parallel and Distributed Computing 62, 2002.
 
-use crate::pending::WindowedPending;
-use crate::sequential::{Step, run_by};
+use crate::sequential::{Step, Through, run_by};
 use parades_core::digest::{Digest, Payload};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event};
 use parades_core::lp::{Execution, Lp};
+use parades_core::pending::WindowedPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::world::World;
@@ -34,7 +34,7 @@ pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
     model: &M,
     options: RunOptions<'_>,
 ) -> Result<Outcome, Error> {
-    run_by::<M, WindowedPending<M::Message>, _>(model, options, Twice { first: Effects::undoable() })
+    run_by::<M, Through<WindowedPending<M::Message>>, _>(model, options, Twice { first: Effects::undoable() })
 }
 
 /// Executes each event, takes it back, and executes it again.
@@ -54,7 +54,7 @@ impl<M: Restorable<State: Clone + PartialEq + Debug>> Step<M> for Twice<M> {
         let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
         let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
         let before = lp.clone();
-        self.first.sends.clear();
+        self.first.outbox.buffer.clear();
         self.first.clear_beyond_sends();
         let (execution, undo) = lp.execute_undoable(model, world, event, &mut self.first);
         let after = lp.clone();
@@ -86,11 +86,11 @@ fn same_lp<S: PartialEq + Debug>(expected: &Lp<S>, found: &Lp<S>) -> Result<(), 
 
 /// What differs between two executions of one event.
 fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Result<(), String> {
-    let count = |effects: &Effects<M>| effects.sends.len();
+    let count = |effects: &Effects<M>| effects.outbox.buffer.len();
     if count(first) != count(second) {
         return Err(format!("{} sends instead of {}", count(second), count(first)));
     }
-    for (expected, found) in first.sends.iter().zip(&second.sends) {
+    for (expected, found) in first.outbox.buffer.iter().zip(&second.outbox.buffer) {
         let of = |event: &Event<M::Message>| (event.key(), event.receiver, digest(&event.body));
         if of(expected) != of(found) {
             return Err(format!("the send {found:?} instead of {expected:?}"));

@@ -6,16 +6,17 @@
 //! *Invariants.* Events are executed in the order of [`parades_core::event::Event`]: by instant, then LP, then key. So the first error is the least one, and the
 //! trace comes out in order.
 //!
-//! *Read next*: [`crate::pending`], which finds the least event.
+//! *Read next*: [`parades_core::pending`], which finds the least event.
 
-use crate::pending::{PendingSet, WindowedPending};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, LpId};
-use parades_core::global::GlobalQueue;
+use parades_core::global::{GlobalQueue, OneList};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
+use parades_core::outbox::{Outbox, Pending};
+use parades_core::pending::PendingSet;
 use parades_core::run::{Control, Finished, Outcome, RunOptions, conclude};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
@@ -32,20 +33,20 @@ const PREFETCH_DISTANCE: usize = 6;
 ///
 /// The least error of the run, and what the model finds wrong at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-    run_on::<M, WindowedPending<M::Message>>(model, options)
+    run_by::<M, Straight, Once>(model, options, Once)
 }
 
-/// Runs `model` on a pending set of the caller's choice; [`run`] takes the fastest.
+/// Runs `model` on a pending set of the caller's choice; [`run`] takes the fastest, and its events go straight there.
 ///
 /// # Errors
 ///
 /// As [`run`].
 pub fn run_on<M: Model, Q: PendingSet<M::Message>>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-    run_by::<M, Q, Once>(model, options, Once)
+    run_by::<M, Through<Q>, Once>(model, options, Once)
 }
 
 /// Runs `model` with each event executed by `step`.
-pub(crate) fn run_by<M: Model, Q: PendingSet<M::Message>, S: Step<M>>(
+pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
     model: &M,
     options: RunOptions<'_>,
     step: S,
@@ -62,11 +63,11 @@ pub(crate) fn run_by<M: Model, Q: PendingSet<M::Message>, S: Step<M>>(
     }
 }
 
-impl<M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
+impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     /// Executes every event before the bound, in order.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
-        while let Some(event) = self.pending.pop_before(self.bound) {
-            if let Some(id) = self.pending.upcoming(PREFETCH_DISTANCE) {
+        while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.bound) {
+            if let Some(id) = self.queue.set(&self.effects.outbox).upcoming(PREFETCH_DISTANCE) {
                 prefetch(&self.lps[id.index()]);
             }
             let lp = &mut self.lps[event.receiver.index()];
@@ -82,9 +83,7 @@ impl<M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
         if self.effects.beyond_sends {
             self.commit_beyond_sends(lp, executed.map(|(event, _)| event))?;
         }
-        for event in self.effects.sends.drain(..) {
-            self.pending.push(event);
-        }
+        self.queue.accept(&mut self.effects.outbox);
         if let Some((event, Execution::Done)) = executed {
             self.events += 1;
             if self.options.tracer.is_some() {
@@ -103,14 +102,69 @@ impl<M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     #[cold]
     #[inline(never)]
     fn execute_globals(&mut self) -> Result<(), Error> {
-        let lps = &mut self.lps;
-        let mut each = |visit: &mut dyn FnMut(LpId, &mut Lp<M::State>)| {
-            lps.iter_mut().enumerate().for_each(|(index, lp)| visit(LpId::from_index(index), lp));
-        };
+        let mut lps = OneList { lps: &mut self.lps, metrics: &mut self.metrics };
         let world = (self.model, &mut self.world);
-        self.globals.execute_at(self.bound, world, &mut each, &mut self.effects, &mut self.metrics)?;
-        self.effects.sends.drain(..).for_each(|event| self.pending.push(event));
+        self.globals.execute_at(self.bound, world, &mut lps, &mut self.effects)?;
+        for event in std::mem::take(&mut self.effects.outbox.buffer) {
+            self.queue.set_mut(&mut self.effects.outbox).push(event);
+        }
         Ok(())
+    }
+}
+
+/// How the least event is found.
+pub(crate) trait Queue<P>: Default {
+    /// The outbox that goes with it.
+    fn outbox() -> Outbox<P>;
+    /// The set that events wait in.
+    fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P>;
+    /// The set that events wait in.
+    fn set_mut<'a>(&'a mut self, outbox: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P>;
+    /// Takes in what an execution sent.
+    fn accept(&mut self, outbox: &mut Outbox<P>);
+}
+
+/// Events go straight to the outbox's own pending set.
+#[derive(Default)]
+struct Straight;
+
+impl<P> Queue<P> for Straight {
+    fn outbox() -> Outbox<P> {
+        Outbox::straight()
+    }
+    #[inline(always)]
+    fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P> {
+        let Pending::ByTime(pending) = &outbox.pending else { unreachable!("it was made so") };
+        pending
+    }
+    #[inline(always)]
+    fn set_mut<'a>(&'a mut self, outbox: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P> {
+        let Pending::ByTime(pending) = &mut outbox.pending else { unreachable!("it was made so") };
+        pending
+    }
+    #[inline(always)]
+    fn accept(&mut self, _: &mut Outbox<P>) {}
+}
+
+/// Events go through the outbox's buffer, where they can be looked at, to a pending set of any kind.
+#[derive(Default)]
+pub(crate) struct Through<Q>(Q);
+
+impl<P, Q: PendingSet<P>> Queue<P> for Through<Q> {
+    fn outbox() -> Outbox<P> {
+        Outbox::buffered()
+    }
+    #[inline(always)]
+    fn set<'a>(&'a self, _: &'a Outbox<P>) -> &'a impl PendingSet<P> {
+        &self.0
+    }
+    #[inline(always)]
+    fn set_mut<'a>(&'a mut self, _: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P> {
+        &mut self.0
+    }
+    #[inline(always)]
+    fn accept(&mut self, outbox: &mut Outbox<P>) {
+        outbox.buffer.drain(..).for_each(|event| self.0.push(event));
     }
 }
 
@@ -148,7 +202,7 @@ struct Sequential<'a, M: Model, Q, S> {
     world: World,
     options: RunOptions<'a>,
     lps: Vec<Lp<M::State>>,
-    pending: Q,
+    queue: Q,
     globals: GlobalQueue<M>,
     effects: Effects<M>,
     metrics: Metrics,
@@ -162,7 +216,7 @@ struct Sequential<'a, M: Model, Q, S> {
 }
 
 /// The start, what is rare, and the end.
-impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
+impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
     fn start(model: &'a M, options: RunOptions<'a>, step: S) -> Result<Self, Error> {
         let world = World::new(model, &options)?;
         let until = options.until;
@@ -171,9 +225,9 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
             lps: Vec::new(),
             model,
             world,
-            pending: Q::default(),
+            queue: Q::default(),
             globals: GlobalQueue::new(model),
-            effects: Effects::new(),
+            effects: Effects::with(Q::outbox()),
             metrics: model.metrics(),
             events: 0,
             pending_max: 0,
@@ -192,8 +246,12 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
                 return Err(Error::new(ErrorKind::Stopped));
             }
         }
-        run.pending_max = run.pending.len();
+        run.pending_max = run.pending().len();
         Ok(run)
+    }
+
+    fn pending(&self) -> &impl PendingSet<M::Message> {
+        self.queue.set(&self.effects.outbox)
     }
 
     fn next_global(&self) -> Time {
@@ -232,7 +290,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
     /// Looks at the outside. A run stopped by hand ends just after the time it has reached.
     #[cold]
     fn poll(&mut self, time: Time) -> Result<(), Error> {
-        self.pending_max = self.pending_max.max(self.pending.len());
+        self.pending_max = self.pending_max.max(self.pending().len());
         self.world.forget_rounds_before(time);
         if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
             self.until = self.until.min(time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX));
@@ -245,7 +303,7 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
     #[inline]
     fn check_memory(&self) -> Result<(), Error> {
         let lps = self.world.lps() as usize * size_of::<Lp<M::State>>();
-        let needed = (lps + self.pending.allocated_bytes()) as u64;
+        let needed = (lps + self.pending().allocated_bytes()) as u64;
         match self.options.memory_limit {
             Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
             _ => Ok(()),
@@ -253,8 +311,10 @@ impl<'a, M: Model, Q: PendingSet<M::Message>, S: Step<M>> Sequential<'a, M, Q, S
     }
 
     fn conclude(self) -> Result<Outcome, Error> {
-        let Sequential { model, options, lps, mut pending, globals, metrics, events, pending_max, bound: end, .. } =
+        let Sequential { model, options, lps, mut queue, mut effects, globals, metrics, events, pending_max, .. } =
             self;
+        let end = self.bound;
+        let pending = queue.set_mut(&mut effects.outbox);
         if let Some(control) = options.control {
             control.poll(end, events);
         }

@@ -7,6 +7,9 @@
 //! floor(4u)` of its Net1, from time `10 u'` seconds on. `u` and `u'` are the first two draws of the host's own stream
 //! [`Rng::substream`] of purpose [`TRAFFIC_STREAM`]. (ns-3's flows are of TCP; its servers send a first packet one gap after their start.)
 //!
+//! Or, by [`Parameters::multicast`], one server of each campus sends the same bytes to all hosts of its own campus, down the tree of the
+//! shortest paths to them; server and start are drawn alike, from the stream of the campus's first node.
+//!
 //! Routes have the fewest hops, and lead through the same nodes as ns-3's nix-vectors do. Between two campuses there are two parallel links:
 //! all routes take the first one, each direction of which carries the data of one campus; ns-3's all take the second.
 //!
@@ -15,6 +18,7 @@
 
 use crate::flow::{Flow, Limit};
 use crate::interface::QueueLimit;
+use crate::multicast::{Group, Multicast, SharedData};
 use crate::network::{Network, NetworkError, Settings};
 use crate::topology::{Link, NodeId, Topology};
 use crate::traffic::{Pattern, Sizes};
@@ -166,18 +170,47 @@ impl Parameters {
     /// # Ok::<(), parades_net::network::NetworkError>(())
     /// ```
     pub fn network(&self, seed: u64) -> Result<Network, NetworkError> {
+        let campus_nodes = self.check()?;
+        let topology = self.topology(campus_nodes)?;
+        let flows = (0..self.networks).flat_map(|z| self.flows(z, campus_nodes, seed)).collect();
+        Network::new(topology, flows, self.settings())
+    }
+
+    /// The same network, in which a server of each campus sends to all its hosts; the source and its start are drawn from the seed.
+    ///
+    /// # Errors
+    ///
+    /// Where parameters are impossible.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use parades_core::shared::Shared;
+    /// use parades_net::campus::Parameters;
+    /// let model = Parameters { networks: 3, ..Parameters::default() }.multicast::<Shared<Box<[u8]>>>(1)?;
+    /// assert_eq!(model.groups().len(), 3);
+    /// assert!(model.groups().iter().all(|group| group.receivers.len() == 504));
+    /// # Ok::<(), parades_net::network::NetworkError>(())
+    /// ```
+    pub fn multicast<D: SharedData>(&self, seed: u64) -> Result<Multicast<D>, NetworkError> {
+        let campus_nodes = self.check()?;
+        let topology = self.topology(campus_nodes)?;
+        let groups = (0..self.networks).map(|z| self.group(z * campus_nodes, campus_nodes, seed)).collect();
+        Multicast::new(topology, groups, self.settings())
+    }
+
+    /// The nodes of a campus, where the numbers are possible.
+    fn check(&self) -> Result<u32, NetworkError> {
         let parameter = |what: &str| NetworkError::Parameter(what.into());
         if self.networks == 0 || self.lan_clients == 0 {
             return Err(parameter("`networks` and `lan_clients` must be at least 1"));
         }
-        let campus_nodes = self
-            .campus_nodes()
-            .ok_or_else(|| parameter("`networks` times `lan_clients` makes more than 2^32 nodes; lower one of them"))?;
-        let topology = self.topology(campus_nodes)?;
-        let flows = (0..self.networks).flat_map(|z| self.flows(z, campus_nodes, seed)).collect();
-        let settings =
-            Settings { headers: self.headers, queue: self.queue, sample: self.sample, ..Settings::default() };
-        Network::new(topology, flows, settings)
+        self.campus_nodes()
+            .ok_or_else(|| parameter("`networks` times `lan_clients` makes more than 2^32 nodes; lower one of them"))
+    }
+
+    fn settings(&self) -> Settings {
+        Settings { headers: self.headers, queue: self.queue, sample: self.sample, ..Settings::default() }
     }
 
     fn topology(&self, campus_nodes: u32) -> Result<Topology, NetworkError> {
@@ -225,17 +258,36 @@ impl Parameters {
         let servers = (z + 1) % self.networks * campus_nodes + NET1 + 2;
         (HOSTS..campus_nodes).map(move |host| {
             let destination = z * campus_nodes + host;
-            let mut rng = Rng::substream(seed, destination, TRAFFIC_STREAM);
-            #[expect(clippy::cast_possible_truncation, reason = "below the number of servers")]
-            let server = rng.below(u64::from(SERVERS)) as u32;
+            let (server, start) = self.draw(seed, destination);
             Flow {
                 source: NodeId(servers + server),
                 destination: NodeId(destination),
-                start: Time::from_ps(self.start_span.scaled(rng.unit()).as_ps()),
+                start,
                 limit: Limit::Bytes(self.flow_bytes),
                 sizes: Sizes::Constant(self.packet_size),
                 pattern: Pattern::Constant { rate_bps: self.flow_rate_bps },
             }
         })
+    }
+
+    /// The group of the campus whose nodes begin at `first`.
+    fn group(&self, first: u32, campus_nodes: u32, seed: u64) -> Group {
+        let (server, start) = self.draw(seed, first);
+        Group {
+            source: NodeId(first + NET1 + 2 + server),
+            receivers: (HOSTS..campus_nodes).map(|host| NodeId(first + host)).collect(),
+            start,
+            limit: Limit::Bytes(self.flow_bytes),
+            sizes: Sizes::Constant(self.packet_size),
+            pattern: Pattern::Constant { rate_bps: self.flow_rate_bps },
+        }
+    }
+
+    /// Which of the servers sends, and when it starts, from the stream of a node.
+    fn draw(&self, seed: u64, node: u32) -> (u32, Time) {
+        let mut rng = Rng::substream(seed, node, TRAFFIC_STREAM);
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of servers")]
+        let server = rng.below(u64::from(SERVERS)) as u32;
+        (server, Time::from_ps(self.start_span.scaled(rng.unit()).as_ps()))
     }
 }

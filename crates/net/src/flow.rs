@@ -1,5 +1,6 @@
 //! Flows: what sends from one node to another, and what both ends remember of it.
 
+use crate::source::Sending;
 use crate::topology::NodeId;
 use crate::traffic::{Pattern, Sizes};
 use parades_core::digest::Digest;
@@ -37,17 +38,10 @@ pub struct Flow {
 pub const PAYLOAD_MAX: u32 = 65_507;
 
 impl Flow {
-    /// The least payload that a packet of it carries.
-    pub(crate) fn least_payload(&self) -> Option<u32> {
-        let least = self.sizes.least()?;
-        Some(match (self.limit, &self.sizes) {
-            (Limit::Bytes(total), Sizes::Constant(size)) => match u32::try_from(total % u64::from(*size)) {
-                Ok(rest) if rest > 0 => rest,
-                _ => least,
-            },
-            (Limit::Bytes(_), Sizes::Mix(_)) => 1,
-            (Limit::Until(_) | Limit::Never, _) => least,
-        })
+    /// What its source sends.
+    #[inline]
+    pub(crate) fn sending(&self) -> Sending<'_> {
+        Sending { start: self.start, limit: self.limit, sizes: &self.sizes, pattern: &self.pattern }
     }
 
     /// What makes no sense about it, as the end of a sentence that begins with its number.
@@ -55,17 +49,7 @@ impl Flow {
         if self.source == self.destination {
             return Err("leads from a node to itself; give it two ends".into());
         }
-        let (Some(least), Some(greatest)) = (self.sizes.least(), self.sizes.greatest()) else {
-            return Err("has no packet size of a weight above zero; give it one".into());
-        };
-        if least == 0 || greatest > PAYLOAD_MAX {
-            let wrong = if least == 0 { 0 } else { greatest };
-            return Err(format!("has packets of {wrong} bytes; give them between 1 and {PAYLOAD_MAX}"));
-        }
-        if self.limit == Limit::Bytes(0) {
-            return Err("has no bytes to send; give it some".into());
-        }
-        self.pattern.check(greatest)
+        self.sending().check()
     }
 }
 

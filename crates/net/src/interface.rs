@@ -99,7 +99,7 @@ impl Transmitter {
     }
 
     /// Takes out what has left the queue by `now`, and shows it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain(&mut self, now: Time, left: impl FnMut(Waiting)) {
         if let Some(queue) = &mut self.queue
             && !queue.waiting.is_empty()
@@ -109,7 +109,7 @@ impl Transmitter {
     }
 
     /// Accepts a packet of `bytes` bytes and tells when its last bit leaves; `None` where the queue, drained to `now`, is full.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(&mut self, now: Time, bytes: u32, wire: &Wire) -> Option<Time> {
         let start = self.sent.busy_until.max(now);
         if start > now && !self.queue.get_or_insert_default().wait(Waiting { start, bytes }, wire.queue) {

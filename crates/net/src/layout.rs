@@ -5,7 +5,9 @@ use crate::interface::Wire;
 use crate::network::{NetworkError, Settings};
 use crate::routing::{Routes, RoutingError};
 use crate::topology::{Interface, Link, LinkId, NodeId, Topology};
+use parades_core::channel::Channels;
 use parades_core::event::LpId;
+use parades_core::time::Delay;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -17,7 +19,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn new(nodes: usize, of_flows: &[Flow], node: impl Fn(&Flow) -> NodeId) -> Slots {
+    pub(crate) fn new<F>(nodes: usize, of_flows: &[F], node: impl Fn(&F) -> NodeId) -> Slots {
         let mut first = vec![0; nodes + 1];
         for flow in of_flows {
             first[node(flow).index() + 1] += 1;
@@ -118,7 +120,7 @@ impl Steps {
 #[derive(Debug)]
 pub(crate) struct Wires {
     pub(crate) kinds: Box<[Wire]>,
-    kind_of_link: Box<[u32]>,
+    pub(crate) kind_of_link: Box<[u32]>,
 }
 
 impl Wires {
@@ -144,5 +146,20 @@ impl Wires {
     /// What is constant about both interfaces of a link.
     pub(crate) fn of(&self, link: LinkId) -> &Wire {
         &self.kinds[self.kind_of_link[link.index()] as usize]
+    }
+
+    /// A channel for each interface of a network whose smallest packet has `packet_min` bytes: the link's delay and the serialisation of
+    /// that packet are its lookahead.
+    pub(crate) fn channels(&self, topology: &Topology, packet_min: u32) -> Channels {
+        let mut channels = Channels::none();
+        for node in topology.node_ids() {
+            for end in topology.interfaces(node) {
+                let wire = self.of(end.link);
+                let least = Delay::serialisation(u64::from(packet_min), wire.rate_bps);
+                let lookahead = wire.delay.saturating_add(least);
+                channels.connect(LpId(node.0), LpId(end.neighbour.0), lookahead);
+            }
+        }
+        channels
     }
 }

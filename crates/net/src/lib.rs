@@ -7,6 +7,8 @@
 //! whom, how much and when ([`traffic`]). [`routing`] finds the path of each flow beforehand. Of all these a [`network::Network`] is made: the
 //! model, one LP for each node, one event for each hop of a packet. Any engine runs it.
 //!
+//! A [`multicast::Multicast`] is the model of groups, whose packets go down a tree to many receivers and share their data.
+//!
 //! Every link direction has a transmitter and a drop-tail queue before it ([`interface`]). What a run measures is in its metrics: totals, the
 //! histogram `delay`, a row of the table `flows` for each flow and one of `links` for each direction of a link; and, where
 //! [`network::Settings::sample`] is set, series over time ([`sampling`]).
@@ -51,7 +53,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! *Read next*: [`network`], the model; [`interface`], why a hop is one event; [`campus`] and [`wan`].
+//! *Read next*: [`network`], the model; [`interface`], why a hop is one event; [`multicast`]; [`campus`] and [`wan`].
 
 #![forbid(unsafe_code)]
 
@@ -61,11 +63,13 @@ pub mod geo;
 pub mod graphml;
 pub mod interface;
 mod layout;
+pub mod multicast;
 pub mod network;
 pub mod node;
 mod report;
 pub mod routing;
 pub mod sampling;
+mod source;
 pub mod topology;
 pub mod traffic;
 pub mod wan;

@@ -14,13 +14,14 @@
 //!
 //! *Conservation.* For each flow, packets sent = delivered + dropped + in flight; the run fails where that does not hold.
 
-use crate::flow::{Flow, Limit, Sink, Source};
+use crate::flow::{Flow, Sink};
 use crate::interface::{QueueLimit, Transmitter};
 use crate::layout::{ARRIVED, Slots, Step, Steps, Wires};
 use crate::node::{Change, Journal, Node, Packet, Undo};
 use crate::report;
 use crate::routing::{Metric, Routes, RoutingError};
 use crate::sampling::Sample;
+use crate::source::Due;
 use crate::topology::{LinkId, NodeId, Topology};
 use parades_core::prelude::*;
 
@@ -55,6 +56,14 @@ pub enum NetworkError {
     Flow {
         /// Its place in the list.
         flow: usize,
+        /// What does not.
+        what: String,
+    },
+    /// A group makes no sense.
+    #[error("group {group} {what}")]
+    Group {
+        /// Its place in the list.
+        group: usize,
         /// What does not.
         what: String,
     },
@@ -144,7 +153,7 @@ impl Network {
         let outgoing = Slots::new(topology.nodes(), &flows, |flow| flow.source);
         let incoming = Slots::new(topology.nodes(), &flows, |flow| flow.destination);
         let steps = Steps::new(&topology, &flows, routes, (&wires, &incoming.slot_of_flow()))?;
-        let payload_min = flows.iter().filter_map(Flow::least_payload).min().unwrap_or(1);
+        let payload_min = flows.iter().filter_map(|flow| flow.sending().least_payload()).min().unwrap_or(1);
         let packet_min = payload_min.saturating_add(settings.headers);
         let Settings { headers, sample, .. } = settings;
         Ok(Network { topology, flows, headers, sample, steps, wires, outgoing, incoming, packet_min })
@@ -199,19 +208,13 @@ impl Network {
         journal: &mut Journal<'_>,
     ) {
         let wire = &self.wires.kinds[kind as usize];
-        let transmitter = &mut node.transmitters[interface as usize];
-        let now = ctx.now();
-        transmitter.drain(now, |waiting| journal.record(|| Change::Left { interface, waiting }));
-        journal.record(|| Change::Accepting { interface, before: transmitter.before() });
-        match transmitter.accept(now, self.wire_bytes(packet), wire) {
-            Some(departure) => {
-                let delay = departure.since(now).saturating_add(wire.delay);
+        match node.transmit(interface, self.wire_bytes(packet), wire, ctx.now(), journal) {
+            Some(delay) => {
                 let step = packet.step.saturating_add(1);
                 ctx.send(Port(interface), delay, Packet { step, ..*packet });
             }
             None => {
-                journal.record(|| Change::Dropped { flow: packet.flow });
-                node.drop_packet(packet.flow);
+                node.drop_packet(packet.flow, journal);
             }
         }
     }
@@ -240,49 +243,13 @@ impl Network {
         let flow = &self.flows[number as usize];
         let source = &mut node.sources[timer.0 as usize];
         journal.record(|| Change::Source { slot: timer.0, before: *source });
-        let Ok(sequence) = u32::try_from(source.packets) else {
+        let Some(Due { sequence, payload }) = flow.sending().next(source, timer, ctx) else {
             return ctx.fail(format!("flow {number} has sent 2^32 packets; end it before that"));
         };
-        let size = flow.sizes.draw(ctx.rng());
-        let left = match flow.limit {
-            Limit::Bytes(total) => total - source.bytes,
-            Limit::Until(_) | Limit::Never => u64::MAX,
-        };
-        let payload = u32::try_from(left).map_or(size, |left| size.min(left));
-        source.packets += 1;
-        source.bytes += u64::from(payload);
-        source.finished = left == u64::from(payload);
-        if !source.finished {
-            let now = ctx.now();
-            let next = flow.pattern.next(now, payload, &mut source.on_until, ctx.rng());
-            match next.filter(|&time| is_before(time, flow.limit)) {
-                Some(time) => ctx.set_timer(timer, time.since(now)),
-                None => source.finished = true,
-            }
-        }
         let sent_ps = ctx.now().as_ps();
         let step = self.steps.first[number as usize];
         let packet = Packet { flow: number, sequence, sent_ps, payload, step };
         self.forward(node, &packet, self.steps.all[step.get() as usize], ctx, journal);
-    }
-
-    /// The initial state of a flow's source; its timer is set.
-    fn start_source(&self, slot: u32, flow: &Flow, ctx: &mut Context<'_, Self>) -> Source {
-        let first = flow.pattern.first(flow.start, &flow.sizes, ctx.rng());
-        let first = first.filter(|&(time, _)| is_before(time, flow.limit));
-        if let Some((time, _)) = first {
-            ctx.set_timer(TimerId(slot), time.since(Time::ZERO));
-        }
-        let on_until = first.map_or(Time::MAX, |(_, on_until)| on_until);
-        Source { packets: 0, bytes: 0, on_until, finished: first.is_none() }
-    }
-}
-
-/// Whether a flow of this limit still sends at `time`.
-fn is_before(time: Time, limit: Limit) -> bool {
-    match limit {
-        Limit::Until(end) => time < end,
-        Limit::Bytes(_) | Limit::Never => true,
     }
 }
 
@@ -297,16 +264,7 @@ impl Model for Network {
 
     /// A channel for each interface, at the port of its number.
     fn channels(&self) -> Channels {
-        let mut channels = Channels::none();
-        for node in self.topology.node_ids() {
-            for end in self.topology.interfaces(node) {
-                let wire = self.wires.of(end.link);
-                let least = Delay::serialisation(u64::from(self.packet_min), wire.rate_bps);
-                let lookahead = wire.delay.saturating_add(least);
-                channels.connect(LpId(node.0), LpId(end.neighbour.0), lookahead);
-            }
-        }
-        channels
+        self.wires.channels(&self.topology, self.packet_min)
     }
 
     fn metrics(&self) -> Metrics {
@@ -321,7 +279,7 @@ impl Model for Network {
         let id = ctx.id();
         let interfaces = self.topology.interfaces(NodeId(id.0)).len();
         let starting = (0..).zip(self.outgoing.of(id));
-        let start = |(slot, &flow): (u32, &u32)| self.start_source(slot, &self.flows[flow as usize], ctx);
+        let start = |(slot, &flow): (u32, &u32)| self.flows[flow as usize].sending().begin(TimerId(slot), ctx);
         Node {
             transmitters: vec![Transmitter::default(); interfaces].into(),
             sources: starting.map(start).collect(),

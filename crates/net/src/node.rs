@@ -1,10 +1,10 @@
 //! A node of the packet-level network: what it remembers, and how that is put back.
 
 use crate::flow::{Sink, Source};
-use crate::interface::{Before, Transmitter, Waiting};
+use crate::interface::{Before, Transmitter, Waiting, Wire};
 use parades_core::digest::{Digest, Payload};
 use parades_core::restore::UndoLog;
-use parades_core::time::Time;
+use parades_core::time::{Delay, Time};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -51,12 +51,31 @@ pub struct Node {
     pub(crate) sources: Box<[Source]>,
     /// By slot, of the flows that end here.
     pub(crate) sinks: Box<[Sink]>,
-    /// Packets dropped here, by flow. No memory where there are none.
+    /// Packets dropped here, by flow; copies of multicast packets by where they were going in the tree. No memory where there are none.
     pub(crate) dropped: BTreeMap<u32, u64>,
 }
 
 impl Node {
-    pub(crate) fn drop_packet(&mut self, flow: u32) {
+    /// Gives a packet of `bytes` bytes to the transmitter at an interface: how long it is until the packet is at the neighbour. `None` where
+    /// the queue is full.
+    #[inline(always)]
+    pub(crate) fn transmit(
+        &mut self,
+        interface: u32,
+        bytes: u32,
+        wire: &Wire,
+        now: Time,
+        journal: &mut Journal<'_>,
+    ) -> Option<Delay> {
+        let transmitter = &mut self.transmitters[interface as usize];
+        transmitter.drain(now, |waiting| journal.record(|| Change::Left { interface, waiting }));
+        journal.record(|| Change::Accepting { interface, before: transmitter.before() });
+        let departure = transmitter.accept(now, bytes, wire)?;
+        Some(departure.since(now).saturating_add(wire.delay))
+    }
+
+    pub(crate) fn drop_packet(&mut self, flow: u32, journal: &mut Journal<'_>) {
+        journal.record(|| Change::Dropped { flow });
         *self.dropped.entry(flow).or_default() += 1;
     }
 

@@ -4,15 +4,17 @@
 //! flight. Each adds its part to sums by flow; at the end they become the rows of the table `flows`, and the totals, and the proof that no
 //! packet was lost from sight. The table `links` has a row for each direction of a link that was used.
 
-mod flows;
+pub(crate) mod flows;
 mod links;
 
 use crate::network::Network;
 use crate::node::{Node, Packet};
+use crate::topology::Topology;
+use flows::Totals;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
-const FLOWS: MetricId = MetricId(0);
+pub(crate) const FLOWS: MetricId = MetricId(0);
 const LINKS: MetricId = MetricId(1);
 pub(crate) const DELAY: MetricId = MetricId(2);
 /// The first of the counters, in the order of [`COUNTERS`].
@@ -70,7 +72,12 @@ pub(crate) fn declare(is_sampled: bool) -> Metrics {
 /// Adds what a node knows of its flows and links.
 pub(crate) fn finish(network: &Network, id: LpId, node: &Node, metrics: &mut Metrics) {
     flows::finish(network, id, node, metrics);
-    links::finish(network, id, node, metrics);
+    finish_links(&network.topology, id, node, metrics);
+}
+
+/// Adds what a node knows of its links.
+pub(crate) fn finish_links(topology: &Topology, id: LpId, node: &Node, metrics: &mut Metrics) {
+    links::finish(topology, id, node, metrics);
 }
 
 /// Adds a packet that was still on its way.
@@ -80,7 +87,19 @@ pub(crate) fn in_flight(packet: &Packet, metrics: &mut Metrics) {
 
 /// Makes the tables and totals, and checks that no packet was lost from sight.
 pub(crate) fn conclude(network: &Network, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-    let totals = flows::conclude(network, metrics)?;
+    let sums = metrics.take_sums(FLOWS);
+    let totals = flows::conclude(&network.flows, &network.topology, sums, metrics)?;
+    let lost = ratio(totals.sums.dropped as f64, totals.sums.sent as f64);
+    conclude_totals(&totals, lost, &network.topology, (end, metrics))
+}
+
+/// Sets the totals, and makes the table of links.
+pub(crate) fn conclude_totals(
+    totals: &Totals,
+    lost: Cell,
+    topology: &Topology,
+    (end, metrics): (&End, &mut Metrics),
+) -> Result<(), String> {
     let measured = metrics.by_id(DELAY).and_then(MetricValue::tally).map_or(0, |delays| delays.count());
     let delivered = totals.sums.delivered;
     if measured != delivered {
@@ -89,14 +108,14 @@ pub(crate) fn conclude(network: &Network, end: &End, metrics: &mut Metrics) -> R
     for (id, total) in (FIRST_COUNTER..).zip(totals.counters()) {
         metrics.count(MetricId(id), total);
     }
-    metrics.set(LOSS_RATIO, ratio(totals.sums.dropped as f64, totals.sums.sent as f64));
+    metrics.set(LOSS_RATIO, lost);
     metrics.set(JITTER_MEAN, ratio(totals.jitter_sum as f64 / 1e12, totals.jittered as f64));
-    let utilisation_max = links::conclude(network, end, metrics);
+    let utilisation_max = links::conclude(topology, end, metrics);
     metrics.set(UTILISATION_MAX, utilisation_max);
     Ok(())
 }
 
 /// A quotient; nothing where there is nothing to divide by.
-fn ratio(of: f64, by: f64) -> Cell {
+pub(crate) fn ratio(of: f64, by: f64) -> Cell {
     if by > 0.0 { Cell::Float(of / by) } else { Cell::Empty }
 }

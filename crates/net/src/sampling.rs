@@ -10,7 +10,6 @@
 //! What happened in a period is the difference of two totals, and the event carries those of the sample before. So a visit changes nothing
 //! at a node, and sampling changes nothing of a run but its series and the digest of its global events.
 
-use crate::network::Network;
 use crate::node::Node;
 use crate::report::Series;
 use parades_core::prelude::*;
@@ -18,6 +17,7 @@ use parades_core::prelude::*;
 /// The global event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
+    period: Delay,
     /// At the sample before.
     before: Totals,
 }
@@ -41,14 +41,15 @@ impl Sample {
     /// The first sample of a run, and when it is taken; none where the period is zero.
     pub(crate) fn first(period: Delay) -> Option<(Time, Sample)> {
         let time = Time::ZERO.checked_add(period).filter(|&time| time > Time::ZERO)?;
-        Some((time, Sample { before: Totals::default() }))
+        Some((time, Sample { period, before: Totals::default() }))
     }
 }
 
-impl Global<Network> for Sample {
+/// Of every model whose LPs are nodes.
+impl<M: Model<State = Node, Global = Sample>> Global<M> for Sample {
     type Summary = Summary;
 
-    fn visit(&self, _: &Network, node: &mut Node, ctx: &mut Context<'_, Network>) -> Summary {
+    fn visit(&self, _: &M, node: &mut Node, ctx: &mut Context<'_, M>) -> Summary {
         let waiting = || node.transmitters.iter().map(|transmitter| transmitter.waiting_at(ctx.now()) as u64);
         Summary {
             totals: Totals {
@@ -71,21 +72,16 @@ impl Global<Network> for Sample {
         }
     }
 
-    fn act(
-        &self,
-        network: &Network,
-        Summary { totals, waiting, longest }: Summary,
-        ctx: &mut GlobalContext<'_, Network>,
-    ) {
-        let per_second = |of: u64| of as f64 / network.sample.as_secs_f64();
+    fn act(&self, _: &M, Summary { totals, waiting, longest }: Summary, ctx: &mut GlobalContext<'_, M>) {
+        let per_second = |of: u64| of as f64 / self.period.as_secs_f64();
         let bytes = totals.bytes_delivered - self.before.bytes_delivered;
         ctx.point(Series::GOODPUT, per_second(bytes * 8));
         ctx.point(Series::DROP_RATE, per_second(totals.packets_dropped - self.before.packets_dropped));
         ctx.point(Series::PACKETS_WAITING, waiting as f64);
         ctx.point(Series::QUEUE_LONGEST, longest as f64);
         // The last sample that there can be is the last one before the end of time.
-        if ctx.now().checked_add(network.sample).is_some() {
-            ctx.schedule(network.sample, Sample { before: totals });
+        if ctx.now().checked_add(self.period).is_some() {
+            ctx.schedule(self.period, Sample { period: self.period, before: totals });
         }
     }
 }

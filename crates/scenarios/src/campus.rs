@@ -1,12 +1,13 @@
 //! `campus`.
 
-use crate::{Prepared, Scenario, int32};
+use crate::{Prepared, Scenario, Visitor, int32};
 use parades_config::units::{GBPS, KBPS, MBPS};
 use parades_config::{ConfigError, Parameter, Values};
+use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
 use parades_net::campus::{LinkKind, Parameters};
 use parades_net::interface::QueueLimit;
-use parades_net::network::Network;
+use parades_net::network::NetworkError;
 
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "campus",
@@ -14,8 +15,18 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     parameters: &[
         Parameter::integer("networks", 2, 1..=1_000_000, "campuses; 1: no ring, a campus's hosts use its own servers"),
         Parameter::integer("lan_clients", 42, 1..=1_000_000, "hosts at each of the twelve LAN routers of a campus"),
-        Parameter::choice("traffic", "udp", &["udp"], "how data is moved"),
-        Parameter::rate("flow_rate", 500 * KBPS, "payload that a server sends to one host in a second").positive(),
+        Parameter::choice(
+            "traffic",
+            "udp",
+            &["udp", "multicast"],
+            "udp: to each host a flow from a server next door; multicast: to all hosts of a campus one, down a tree from a server of their own",
+        ),
+        Parameter::rate(
+            "flow_rate",
+            500 * KBPS,
+            "payload that a server sends to one host in a second, or to all of them alike",
+        )
+        .positive(),
         Parameter::size("packet", 512, "payload of a packet").positive(),
         Parameter::size("flow", 500_224, "payload that a host receives in all").positive(),
         Parameter::duration("start_span", Delay::from_secs(10), "flows start at a random time between 0 and this"),
@@ -38,9 +49,24 @@ pub(crate) const SAMPLE: Parameter = Parameter::duration(
     "time between two samples of goodput, drops and queues, as series; 0: no samples",
 );
 
-pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, ConfigError> {
+/// Makes the model that `traffic` asks for, and gives it to the visitor.
+pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
+    let parameters = parameters(values)?;
+    match values.choice("traffic") {
+        "udp" => prepared(parameters.network(seed)).map(|udp| visitor.visit(udp)),
+        "multicast" => prepared(parameters.multicast::<Shared<Box<[u8]>>>(seed)).map(|tree| visitor.visit(tree)),
+        traffic => unreachable!("`{traffic}` is a choice and not in this match"),
+    }
+}
+
+fn prepared<M>(model: Result<M, NetworkError>) -> Result<Prepared<M>, ConfigError> {
+    let model = model.map_err(|error| ConfigError::new(error.to_string()))?;
+    Ok(Prepared { model, until: Time::from_ps(100_000_000_000_000), notes: Vec::new() })
+}
+
+fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
     let link = |rate, delay| LinkKind { rate_bps: values.rate(rate), delay: values.duration(delay) };
-    let parameters = Parameters {
+    Ok(Parameters {
         networks: int32(values, "networks"),
         lan_clients: int32(values, "lan_clients"),
         inner: link("inner_rate", "inner_delay"),
@@ -53,9 +79,7 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
         flow_bytes: values.size("flow"),
         start_span: values.duration("start_span"),
         sample: values.duration("sample"),
-    };
-    let model = parameters.network(seed).map_err(|error| ConfigError::new(error.to_string()))?;
-    Ok(Prepared { model, until: Time::from_ps(100_000_000_000_000), notes: Vec::new() })
+    })
 }
 
 /// The value of a size that must fit into 32 bits.

@@ -89,7 +89,7 @@ impl Scenario {
     /// On values that make no sense together, and files that cannot be used.
     pub fn accept<V: Visitor>(&self, values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
         match self.name {
-            "campus" => campus::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
+            "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "phold" => phold::accept(values, visitor),
             "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),

@@ -5,13 +5,14 @@ pub mod rounds;
 pub mod time_warp;
 pub mod window;
 
-use crate::transport::{Carrier, Codec};
+use crate::transport::{Carrier, Codec, HeldBack};
 use parades_core::error::Error;
+use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::pending::HeapPending;
-use parades_engine::{rollback_check, sequential};
+use parades_engine::{rollback_check, sequential, window as window_engine};
+use parades_sync::barrier::BarrierKind;
 use std::fmt::Debug;
 
 /// What a model must be to run on every engine.
@@ -42,7 +43,28 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
         engine("rounds-test", false, rounds::run),
         engine("window-test", true, window::run),
         engine("time-warp-test", true, time_warp::run),
+        engine("window", true, run_window),
     ]
+}
+
+/// The real `window`, its choices drawn from the seed, over threads or over bytes that are held back.
+fn run_window<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
+    let mut rng = Rng::shared(setting.seed, 4);
+    let orders = [window_engine::Order::Measured, window_engine::Order::Time, window_engine::Order::Lp];
+    let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
+    let settings = window_engine::Settings {
+        order: orders[index_below(&mut rng, orders.len())],
+        dedicated: [0.0, 0.5, 1.0][index_below(&mut rng, 3)],
+        partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
+        barrier: barriers[index_below(&mut rng, barriers.len())],
+        ..window_engine::Settings::of_threads(setting.workers)
+    };
+    match (setting.carrier, setting.codec) {
+        (Carrier::Bytes, Some(codec)) => window_engine::run_over(model, options, &settings, &|workers| {
+            HeldBack::new(codec, workers, window_engine::partitions_max(&settings), setting.seed)
+        }),
+        _ => window_engine::run(model, options, &settings),
+    }
 }
 
 /// How a test engine runs: nothing of it may change the answer.

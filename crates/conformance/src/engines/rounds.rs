@@ -97,7 +97,7 @@ impl<M: Model> Rounds<'_, M> {
             let lp = &mut self.lps[event.receiver.index()];
             let execution = lp.execute(self.ledger.model, &self.ledger.world, &event, &mut self.effects);
             let leftover = Leftover::take(execution, &mut self.effects);
-            for send in std::mem::take(&mut self.effects.sends) {
+            for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 if send.instant() == event.instant() {
                     assert!(
                         send.receiver == event.receiver && send > event,

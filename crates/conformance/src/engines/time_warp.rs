@@ -247,7 +247,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         let (model, world) = (self.ledger.model, &self.ledger.world);
         let (execution, undo) = lp.execute_undoable(model, world, &event, &mut self.effects);
         let leftover = Leftover::take(execution, &mut self.effects);
-        let mut sends = std::mem::take(&mut self.effects.sends);
+        let mut sends = std::mem::take(&mut self.effects.outbox.buffer);
         if self.fault == Fault::EarlyFailure && leftover.failed() {
             return self.ledger.commit(&event, leftover);
         }

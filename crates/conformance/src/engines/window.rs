@@ -178,7 +178,7 @@ impl<'a, M: Model> Window<'a, M> {
             let lp = &mut self.lps[event.receiver.index()];
             let execution = lp.execute(self.ledger.model, &self.ledger.world, &event, &mut self.effects);
             let leftover = Leftover::take(execution, &mut self.effects);
-            for send in std::mem::take(&mut self.effects.sends) {
+            for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 match self.home[send.receiver.index()] {
                     to if to == from => self.insert(send),
                     to => self.transport.send(from, to, Parcel::Event(send, 0)),

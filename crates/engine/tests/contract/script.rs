@@ -3,7 +3,7 @@
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_core::trace::{TraceFilter, Tracer};
-use parades_engine::pending::HeapPending;
+use parades_core::pending::HeapPending;
 use parades_engine::{rollback_check, sequential};
 use std::sync::Mutex;
 

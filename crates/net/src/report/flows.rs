@@ -4,7 +4,9 @@ use super::{COUNTERS, FLOWS, ratio};
 use crate::flow::Flow;
 use crate::network::Network;
 use crate::node::{Node, Packet};
+use crate::topology::Topology;
 use parades_core::prelude::*;
+use std::collections::BTreeMap;
 
 /// The columns of the table `flows`. `duration` is from the flow's start to the last arrival, and `goodput` is what was delivered in it.
 pub(super) const COLUMNS: [(&str, Unit); 16] = [
@@ -28,22 +30,22 @@ pub(super) const COLUMNS: [(&str, Unit); 16] = [
 
 /// What is known of a flow, each field as a sum: zero wherever it is not known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
+pub(crate) struct Sums {
     // At the source.
-    pub(super) sent: u64,
-    finished: u64,
+    pub(crate) sent: u64,
+    pub(crate) finished: u64,
     // On the way.
-    pub(super) dropped: u64,
-    in_flight: u64,
+    pub(crate) dropped: u64,
+    pub(crate) in_flight: u64,
     // At the sink.
-    pub(super) delivered: u64,
-    bytes_delivered: u64,
-    reordered: u64,
-    delay_mean: u64,
-    delay_min: u64,
-    delay_max: u64,
-    jitter: u64,
-    last: u64,
+    pub(crate) delivered: u64,
+    pub(crate) bytes_delivered: u64,
+    pub(crate) reordered: u64,
+    pub(crate) delay_mean: u64,
+    pub(crate) delay_min: u64,
+    pub(crate) delay_max: u64,
+    pub(crate) jitter: u64,
+    pub(crate) last: u64,
 }
 
 impl Sums {
@@ -67,11 +69,11 @@ impl Sums {
         ]
     }
 
-    fn add_to(mut self, flow: u32, metrics: &mut Metrics) {
+    pub(crate) fn add_to(mut self, flow: u32, metrics: &mut Metrics) {
         metrics.add_to_sums(FLOWS, u64::from(flow), &self.fields().map(|field| *field));
     }
 
-    fn from_words(words: &[u64]) -> Sums {
+    pub(crate) fn from_words(words: &[u64]) -> Sums {
         let mut sums = Sums::default();
         for (field, word) in sums.fields().into_iter().zip(words) {
             *field = *word;
@@ -84,13 +86,13 @@ impl Sums {
         self.finished == 1 && self.delivered == self.sent
     }
 
-    fn row(&self, number: u64, flow: &Flow, network: &Network) -> [Cell; COLUMNS.len()] {
+    fn row(&self, number: u64, flow: &Flow, topology: &Topology) -> [Cell; COLUMNS.len()] {
         let arrived = |x: u64| if self.delivered > 0 { Cell::Integer(x) } else { Cell::Empty };
         let duration = self.last.saturating_sub(flow.start.as_ps());
         [
             number.into(),
-            network.topology.name(flow.source).into(),
-            network.topology.name(flow.destination).into(),
+            topology.name(flow.source).into(),
+            topology.name(flow.destination).into(),
             self.sent.into(),
             self.dropped.into(),
             arrived(self.delay_mean),
@@ -117,7 +119,12 @@ pub(super) fn finish(network: &Network, id: LpId, node: &Node, metrics: &mut Met
     for (&flow, &dropped) in &node.dropped {
         Sums { dropped, ..Sums::default() }.add_to(flow, metrics);
     }
-    for (sink, &flow) in node.sinks.iter().zip(network.incoming.of(id)) {
+    finish_sinks(network.incoming.of(id), node, metrics);
+}
+
+/// Adds what the sinks of a node measured; `flows` are theirs, by slot.
+pub(crate) fn finish_sinks(flows: &[u32], node: &Node, metrics: &mut Metrics) {
+    for (sink, &flow) in node.sinks.iter().zip(flows) {
         if sink.packets > 0 {
             let sums = Sums {
                 delivered: sink.packets,
@@ -142,11 +149,11 @@ pub(super) fn in_flight(packet: &Packet, metrics: &mut Metrics) {
 
 /// What all flows come to.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     flows: u64,
     complete: u64,
     /// Of these, what is a sum over flows.
-    pub(super) sums: Sums,
+    pub(crate) sums: Sums,
     /// In picoseconds, over the flows that delivered two packets or more.
     pub(super) jitter_sum: u128,
     pub(super) jittered: u64,
@@ -175,11 +182,16 @@ impl Totals {
     }
 }
 
-/// Makes a row of each flow, and checks it: packets sent = delivered + dropped + in flight.
-pub(super) fn conclude(network: &Network, metrics: &mut Metrics) -> Result<Totals, String> {
+/// Makes a row of each flow from the sums of all, and checks it: packets sent = delivered + dropped + in flight.
+pub(crate) fn conclude(
+    flows: &[Flow],
+    topology: &Topology,
+    sums: BTreeMap<u64, Box<[u64]>>,
+    metrics: &mut Metrics,
+) -> Result<Totals, String> {
     let mut totals = Totals::default();
-    for (number, words) in metrics.take_sums(FLOWS) {
-        let flow = network.flows.get(usize::try_from(number).unwrap_or(usize::MAX));
+    for (number, words) in sums {
+        let flow = flows.get(usize::try_from(number).unwrap_or(usize::MAX));
         let flow = flow.ok_or_else(|| format!("flow {number} was measured, but does not exist"))?;
         let sums = Sums::from_words(&words);
         let Sums { sent, delivered, dropped, in_flight, .. } = sums;
@@ -190,8 +202,8 @@ pub(super) fn conclude(network: &Network, metrics: &mut Metrics) -> Result<Total
             ));
         }
         totals.add(&sums);
-        metrics.row(FLOWS, sums.row(number, flow, network));
+        metrics.row(FLOWS, sums.row(number, flow, topology));
     }
-    assert_eq!(totals.flows, network.flows.len() as u64, "every flow has a source that reports it");
+    assert_eq!(totals.flows, flows.len() as u64, "every flow has a source that reports it");
     Ok(totals)
 }

@@ -1,9 +1,8 @@
 //! What each direction of each link carried.
 
 use super::LINKS;
-use crate::network::Network;
 use crate::node::Node;
-use crate::topology::{Interface, NodeId};
+use crate::topology::{Interface, NodeId, Topology};
 use parades_core::prelude::*;
 use std::cmp::Reverse;
 
@@ -49,8 +48,8 @@ impl Sums {
 }
 
 /// Adds what a node knows of its links.
-pub(super) fn finish(network: &Network, id: LpId, node: &Node, metrics: &mut Metrics) {
-    let first = network.topology.first_interface(NodeId(id.0)) as u64;
+pub(super) fn finish(topology: &Topology, id: LpId, node: &Node, metrics: &mut Metrics) {
+    let first = topology.first_interface(NodeId(id.0)) as u64;
     for (interface, transmitter) in (first..).zip(&node.transmitters) {
         let (sent, queued) = (transmitter.sent(), transmitter.queued());
         if sent.packets + queued.dropped > 0 {
@@ -77,11 +76,11 @@ struct Direction {
 }
 
 impl Direction {
-    fn row(&self, rank: u64, network: &Network) -> [Cell; COLUMNS.len()] {
+    fn row(&self, rank: u64, topology: &Topology) -> [Cell; COLUMNS.len()] {
         [
             rank.into(),
-            network.topology.name(self.from).into(),
-            network.topology.name(self.to).into(),
+            topology.name(self.from).into(),
+            topology.name(self.to).into(),
             self.rate_bps.into(),
             self.utilisation.into(),
             self.sums.packets.into(),
@@ -92,9 +91,8 @@ impl Direction {
 }
 
 /// All directions of links that accepted or dropped a packet, in the order of interfaces.
-fn used(network: &Network, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
+fn used(topology: &Topology, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
     let sums = metrics.take_sums(LINKS);
-    let topology = &network.topology;
     let of_node = |node| topology.interfaces(node).iter().map(move |interface| (node, interface));
     let direction = |(number, (from, interface)): (u64, (NodeId, &Interface))| {
         let sums = Sums::from_words(sums.get(&number)?)?;
@@ -106,14 +104,14 @@ fn used(network: &Network, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
 }
 
 /// Makes the rows; the greatest utilisation.
-pub(super) fn conclude(network: &Network, end: &End, metrics: &mut Metrics) -> f64 {
-    let mut directions = used(network, end, metrics);
+pub(super) fn conclude(topology: &Topology, end: &End, metrics: &mut Metrics) -> f64 {
+    let mut directions = used(topology, end, metrics);
     // Stable sorts: directions alike stay in the order of their interfaces.
     directions.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
     let utilisation_max = directions.first().map_or(0.0, |direction| direction.utilisation);
     directions.sort_by_key(|direction| Reverse(direction.sums.dropped));
     for (rank, direction) in (1..).zip(&directions) {
-        metrics.row(LINKS, direction.row(rank, network));
+        metrics.row(LINKS, direction.row(rank, topology));
     }
     utilisation_max
 }

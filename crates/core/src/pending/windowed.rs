@@ -19,8 +19,7 @@
 //!
 //! # Invariants
 //!
-//! - W1: no event of the ring or the far chain is in a window before `next`, none of the far chain in one before `horizon`, and
-//!   `horizon - next` is at most the length of the ring. The window of a time is a shift, exact and monotone.
+//! - W1: no event of the ring or the far chain is in a window before `ring.next`, none of the far chain in one before `ring.horizon`. The window of a time is a shift, exact and monotone.
 //! - W2: no event of the run, the parts or the side list is later than `boundary` while `late` holds events, and all of these are.
 //! - W3: the parts are in order, and a new run is sorted only when the last one is done.
 //! - W4: no event is pushed before the instant of the one popped last.
@@ -50,11 +49,12 @@
 
 use super::PendingSet;
 use super::layout::Laid;
-use super::run::{RUN_MAX, Run};
+use super::ring::Ring;
+use super::run::{RUN_MAX, Run, split};
 use super::side::Side;
 use super::slab::{Chain, Slab};
-use parades_core::event::{Event, LpId};
-use parades_core::time::{Instant, Time};
+use crate::event::{Event, LpId};
+use crate::time::{Instant, Time};
 
 /// Events in the side list from which later ones of the open window are set aside unsorted.
 pub(super) const CROWDED: usize = 64;
@@ -79,14 +79,8 @@ pub struct WindowedPending<P> {
     pub(super) boundary: Instant,
     /// A window is `2^shift` picoseconds wide.
     pub(super) shift: u32,
-    /// The first window that has not been opened.
-    pub(super) next: u64,
-    /// The first window that lies in `far`.
-    pub(super) horizon: u64,
-    /// The windows `next..horizon`, window `w` at `w % ring.len()`.
-    pub(super) ring: Vec<Chain>,
-    /// Which of them are not empty.
-    pub(super) occupied: Vec<u64>,
+    /// The windows that have not been opened, up to the first that lies in `far`.
+    pub(super) ring: Ring,
     /// What is pending from the horizon on.
     pub(super) far: Chain,
     /// No event of `far` is earlier.
@@ -109,11 +103,8 @@ impl<P> Default for WindowedPending<P> {
             late: Chain::default(),
             boundary: Instant::START,
             shift: 1,
-            next: 0,
             // Nothing is known yet of the times to come, so that all events are far.
-            horizon: 0,
-            ring: Vec::new(),
-            occupied: Vec::new(),
+            ring: Ring::default(),
             far: Chain::default(),
             far_min: Time::MAX,
             len: 0,
@@ -129,14 +120,14 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         debug_assert!(event.instant() >= self.last, "W4: an event was pushed before the one popped last");
         self.len += 1;
         let window = event.time().as_ps() >> self.shift;
-        if window < self.next {
+        if window < self.ring.next {
             if self.side.len() < self.side_mark {
                 self.push_aside(event);
             } else {
                 self.push_crowded(event);
             }
-        } else if window < self.horizon {
-            self.slab.append_to_window(&mut self.ring, &mut self.occupied, window, event);
+        } else if window < self.ring.horizon {
+            self.ring.append(&mut self.slab, window, event);
         } else {
             self.far_min = self.far_min.min(event.time());
             self.slab.append(&mut self.far, event);
@@ -183,8 +174,8 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         self.slab.allocated_bytes()
             + self.run.allocated_bytes()
             + self.side.allocated_bytes()
-            + (self.parts.capacity() + self.ring.capacity()) * size_of::<Chain>()
-            + self.occupied.capacity() * size_of::<u64>()
+            + self.ring.allocated_bytes()
+            + self.parts.capacity() * size_of::<Chain>()
     }
 }
 
@@ -237,7 +228,7 @@ impl<P> WindowedPending<P> {
         while self.run.is_done() {
             if let Some(part) = self.parts.pop() {
                 if part.len() > RUN_MAX {
-                    self.split(part);
+                    split(&mut self.slab, part, &mut self.parts);
                     continue;
                 }
                 self.run.sort(part, &self.slab);
@@ -255,7 +246,7 @@ impl<P> WindowedPending<P> {
             } else if self.far.len() == self.len {
                 self.lay(None);
             } else if !self.roll() {
-                let window = self.next_occupied().expect("what is not far is in a window here");
+                let window = self.ring.next_occupied().expect("what is not far is in a window here");
                 if window << self.shift > last.as_ps() {
                     return false;
                 }

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use parades_core::{event::{Body, Event, EventKey, LpId, Sender}, time::{Instant, Time}};
-//! use parades_engine::pending::{PendingSet, WindowedPending};
+//! use parades_core::pending::{PendingSet, WindowedPending};
 //! let at = |ps| {
 //!     let instant = Instant::at(Time::from_ps(ps));
 //!     Event::new(EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence: ps }, LpId(0), Body::Message(()))
@@ -20,18 +20,23 @@
 //!
 //! *Read next*: [`WindowedPending`]'s file, `windowed.rs`, whose head gives its structure, invariants and cost.
 
+mod by_lp;
+mod grid;
 mod heap;
 mod layout;
+mod ring;
 mod run;
 mod side;
 mod slab;
 mod windowed;
 
+pub use by_lp::LpOrderedPending;
+pub use grid::Grid;
 pub use heap::HeapPending;
 pub use windowed::WindowedPending;
 
-use parades_core::event::{Event, LpId};
-use parades_core::time::{Instant, Time};
+use crate::event::{Event, LpId};
+use crate::time::{Instant, Time};
 
 /// Events that wait to be executed, and the least of them first.
 ///

@@ -1,8 +1,8 @@
 //! The reference: one binary heap.
 
 use super::PendingSet;
-use parades_core::event::{Event, LpId};
-use parades_core::time::{Instant, Time};
+use crate::event::{Event, LpId};
+use crate::time::{Instant, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -4,11 +4,10 @@
 //! when the windows prove too wide or too narrow, and then only after about as many events have been executed. The far list is
 //! looked through only after a quarter as many have been. So an event is moved a bounded number of times on average.
 
-use super::run::{LEVELS, bucket, level_of};
 use super::slab::{Chain, Slab};
 use super::windowed::{CROWDED, SMALL, WindowedPending};
-use parades_core::event::Event;
-use parades_core::time::Time;
+use crate::event::Event;
+use crate::time::Time;
 
 /// Events that a window should hold, at most; larger populations gain by fewer windows, whose ends then stay in the cache.
 const TARGET: usize = 512;
@@ -32,10 +31,6 @@ const FRONT: usize = 16;
 const TOLERANCE: u64 = 3;
 /// Events pushed into crowded windows before these are given up, at least.
 const CROWDED_MIN: usize = 4096;
-/// Parts that a crowded window is split into, at most, and the events meant for each.
-const PARTS_MAX: usize = 1 << 13;
-const PART: usize = 128;
-
 /// What has happened since the windows were laid.
 #[derive(Debug, Default)]
 pub(super) struct Laid {
@@ -55,28 +50,11 @@ pub(super) struct Laid {
     opened_since_scan: u64,
 }
 
-impl<P> Slab<P> {
-    #[inline]
-    pub(super) fn append_to_window(&mut self, ring: &mut [Chain], occupied: &mut [u64], window: u64, event: Event<P>) {
-        let slot = slot_of(window, ring.len());
-        self.append(&mut ring[slot], event);
-        occupied[slot / 64] |= 1 << (slot % 64);
-    }
-}
-
-/// The place of `window` in a ring of `len` windows, a power of two.
-#[inline]
-fn slot_of(window: u64, len: usize) -> usize {
-    #[expect(clippy::cast_possible_truncation, reason = "masked to less than `len`")]
-    let slot = window as usize & (len - 1);
-    slot
-}
-
 impl<P> WindowedPending<P> {
     /// Whether the population is so small that all of it is in the side heap.
     #[inline]
     pub(super) fn is_small(&self) -> bool {
-        self.next == u64::MAX
+        self.ring.next == u64::MAX
     }
 
     /// Lays windows over all that is pending, which must be in `far`. `rate_width` is the width that the events executed lately
@@ -85,8 +63,8 @@ impl<P> WindowedPending<P> {
         debug_assert!(self.far.len() == self.len && self.side.is_empty());
         self.laid = Laid { len: self.len, time: self.last.time, ..Laid::default() };
         if self.len <= SMALL_AGAIN {
-            self.next = u64::MAX;
-            self.horizon = u64::MAX;
+            self.ring.next = u64::MAX;
+            self.ring.horizon = u64::MAX;
             self.side_mark = SMALL;
             let far = std::mem::take(&mut self.far);
             self.slab.consume(far, |_, event| self.side.push(event));
@@ -99,12 +77,7 @@ impl<P> WindowedPending<P> {
         // Rounded to a power of two; at least 2 ps, so that the number of a window and one more always fit.
         let width = width.clamp(2, 1 << 62);
         self.shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
-        self.ring.clear();
-        self.ring.resize(windows, Chain::default());
-        self.occupied.clear();
-        self.occupied.resize(windows.div_ceil(64), 0);
-        self.next = self.far_min.as_ps() >> self.shift;
-        self.horizon = self.next + windows as u64;
+        self.ring.lay(windows, self.far_min.as_ps() >> self.shift);
         self.side_mark = CROWDED;
         self.boundary = self.last;
         self.scan_far();
@@ -138,11 +111,11 @@ impl<P> WindowedPending<P> {
         self.laid.opened_since_scan = 0;
         let far = std::mem::take(&mut self.far);
         self.far_min = Time::MAX;
-        let WindowedPending { slab, ring, occupied, shift, horizon, far: still_far, far_min, .. } = self;
+        let WindowedPending { slab, ring, shift, far: still_far, far_min, .. } = self;
         slab.consume(far, |slab, event| {
             let window = event.time().as_ps() >> *shift;
-            if window < *horizon {
-                slab.append_to_window(ring, occupied, window, event);
+            if window < ring.horizon {
+                ring.append(slab, window, event);
             } else {
                 *far_min = (*far_min).min(event.time());
                 slab.append(still_far, event);
@@ -154,10 +127,7 @@ impl<P> WindowedPending<P> {
     /// few. True if windows were laid.
     #[inline]
     pub(super) fn roll(&mut self) -> bool {
-        if self.horizon - self.next > self.ring.len() as u64 / 2 {
-            return false;
-        }
-        self.roll_now()
+        self.ring.is_half_done() && self.roll_now()
     }
 
     fn roll_now(&mut self) -> bool {
@@ -172,10 +142,10 @@ impl<P> WindowedPending<P> {
             return true;
         }
         // So must be looking through the far list; unearned, the ring runs to its end, and is laid anew there.
-        let horizon = self.next + self.ring.len() as u64;
+        let horizon = self.ring.next + self.ring.len() as u64;
         let untouched = self.far_min.as_ps() >> self.shift >= horizon;
         if untouched || self.laid.opened_since_scan * 4 >= self.far.len() as u64 {
-            self.horizon = horizon;
+            self.ring.horizon = horizon;
             if !untouched {
                 self.scan_far();
             }
@@ -217,75 +187,25 @@ impl<P> WindowedPending<P> {
             accept(&mut self.slab, event);
         }
         self.run.retire(&mut self.slab);
-        let chains = self.parts.drain(..).chain([std::mem::take(&mut self.late)]).chain(self.ring.drain(..));
+        let chains = self.parts.drain(..).chain([std::mem::take(&mut self.late)]).chain(self.ring.take_all());
         for chain in chains {
             self.slab.consume(chain, &mut accept);
         }
     }
 
-    /// The first window from `next` on that holds an event.
-    pub(super) fn next_occupied(&self) -> Option<u64> {
-        let first = slot_of(self.next, self.ring.len());
-        let words = self.occupied.len();
-        let mut word = first / 64;
-        let mut bits = self.occupied[word] & (u64::MAX << (first % 64));
-        for _ in 0..=words {
-            if bits != 0 {
-                let slot = word * 64 + bits.trailing_zeros() as usize;
-                return Some(self.next + (slot.wrapping_sub(first) & (self.ring.len() - 1)) as u64);
-            }
-            word = (word + 1) & (words - 1);
-            bits = self.occupied[word];
-        }
-        None
-    }
-
     /// Asks the processor for the events of the window after this one, which arrive while this one is executed.
     pub(super) fn prefetch_next(&self) {
-        if let Some(window) = self.next_occupied() {
-            self.slab.prefetch(self.ring[slot_of(window, self.ring.len())]);
+        if let Some(window) = self.ring.next_occupied() {
+            self.slab.prefetch(self.ring.window(window));
         }
     }
 
     /// Takes `window` out of the ring.
     pub(super) fn take_window(&mut self, window: u64) -> Chain {
-        let slot = slot_of(window, self.ring.len());
-        self.next = window + 1;
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
-        let chain = std::mem::take(&mut self.ring[slot]);
+        let chain = self.ring.take(window);
         self.laid.windows += 1;
         self.laid.opened += chain.len() as u64;
         self.laid.opened_since_scan += chain.len() as u64;
         chain
-    }
-
-    /// Splits a crowded part of a window into smaller ones, by the first level of the order at which its events differ.
-    pub(super) fn split(&mut self, part: Chain) {
-        for level in LEVELS {
-            let keys = self.slab.events(part).map(|event| level_of(event, level));
-            let (min, max) = keys.fold((u64::MAX, 0), |(min, max), key| (min.min(key), max.max(key)));
-            if min < max {
-                let most = (part.len() / PART).next_power_of_two().min(PARTS_MAX);
-                let bits = u64::BITS - (max - min).leading_zeros();
-                let shift = bits.saturating_sub(most.ilog2());
-                let mut into = vec![Chain::default(); bucket(max - min, shift) + 1];
-                self.slab.consume(part, |slab, event| {
-                    slab.append(&mut into[bucket(level_of(&event, level) - min, shift)], event);
-                });
-                self.parts.extend(into.into_iter().rev().filter(|chain| !chain.is_empty()));
-                return;
-            }
-        }
-        // All are equal, which two events of one run never are; equals may go in any order.
-        let mut cut = Chain::default();
-        let mut parts = Vec::new();
-        self.slab.consume(part, |slab, event| {
-            if cut.len() == PART {
-                parts.push(std::mem::take(&mut cut));
-            }
-            slab.append(&mut cut, event);
-        });
-        parts.push(cut);
-        self.parts.extend(parts);
     }
 }

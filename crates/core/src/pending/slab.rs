@@ -3,7 +3,7 @@
 //! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million
 //! events in little more than the events' own size, and none ever has to be copied because it grew.
 
-use parades_core::event::Event;
+use crate::event::Event;
 use parades_raw::prefetch::prefetch;
 
 /// Events in a chunk.

@@ -1,11 +1,14 @@
 //! A few hundred events put in order without moving them: what is executed next.
 
 use super::slab::{CHUNK, Chain, Slab};
-use parades_core::event::Event;
-use parades_core::time::Instant;
+use crate::event::Event;
+use crate::time::{Instant, Time};
 
 /// Bits of a sort key that name the event; the rest orders it.
 const PLACE_BITS: u32 = 12;
+/// Parts that a crowd of events is split into at most, and the events meant for each.
+const PARTS_MAX: usize = 1 << 13;
+const PART: usize = 128;
 /// The most events of one run.
 pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than a general sort.
@@ -13,11 +16,11 @@ const CROWD: u32 = 32;
 
 /// The levels of the order of events, from the first. Where all events of a window agree at one level, they are put in order by the
 /// next, so that a million events of one instant are distributed by receiver just as others are by time.
-pub(super) const LEVELS: [u8; 4] = [0, 1, 2, 3];
+const LEVELS: [u8; 4] = [0, 1, 2, 3];
 
 /// One level of the order of events as a number: the four of them, compared in turn, order events as [`Event`] does.
 #[inline]
-pub(super) fn level_of<P>(event: &Event<P>, level: u8) -> u64 {
+fn level_of<P>(event: &Event<P>, level: u8) -> u64 {
     let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
     match level {
         0 => event.time().as_ps(),
@@ -29,10 +32,51 @@ pub(super) fn level_of<P>(event: &Event<P>, level: u8) -> u64 {
 
 /// The bucket of a key that is so much above the least one.
 #[inline]
-pub(super) fn bucket(above: u64, shift: u32) -> usize {
+fn bucket(above: u64, shift: u32) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "`shift` was chosen so that there are few buckets")]
     let bucket = (above >> shift) as usize;
     bucket
+}
+
+/// Splits a crowd of events into smaller parts, pushed in reverse order, by the first level of the order at which they differ.
+pub(super) fn split<P>(slab: &mut Slab<P>, crowd: Chain, parts: &mut Vec<Chain>) {
+    if LEVELS.into_iter().any(|level| split_by(slab, crowd, parts, PART, |event| level_of(event, level))) {
+        return;
+    }
+    // All are equal, which two events of one run never are; equals may go in any order.
+    let mut part = Chain::default();
+    slab.consume(crowd, |slab, event| {
+        if part.len() == PART {
+            parts.push(std::mem::take(&mut part));
+        }
+        slab.append(&mut part, event);
+    });
+    parts.push(part);
+}
+
+/// Splits a crowd of events into parts of about `size`, pushed in reverse order, by ranges of a key; false, and nothing done, if all have
+/// the same.
+pub(super) fn split_by<P>(
+    slab: &mut Slab<P>,
+    crowd: Chain,
+    parts: &mut Vec<Chain>,
+    size: usize,
+    key_of: impl Fn(&Event<P>) -> u64,
+) -> bool {
+    let keys = slab.events(crowd).map(&key_of);
+    let (min, max) = keys.fold((u64::MAX, 0), |(min, max), key| (min.min(key), max.max(key)));
+    if min == max {
+        return false;
+    }
+    let most = (crowd.len() / size).next_power_of_two().min(PARTS_MAX);
+    let bits = u64::BITS - (max - min).leading_zeros();
+    let shift = bits.saturating_sub(most.ilog2());
+    let mut into = vec![Chain::default(); bucket(max - min, shift) + 1];
+    slab.consume(crowd, |slab, event| {
+        slab.append(&mut into[bucket(key_of(&event) - min, shift)], event);
+    });
+    parts.extend(into.into_iter().rev().filter(|chain| !chain.is_empty()));
+    true
 }
 
 /// The events of one window, or of a part of it, in order.
@@ -98,29 +142,52 @@ impl Run {
 
     /// Puts the events of `chain`, at most [`RUN_MAX`], in order. The run must have been retired.
     pub(super) fn sort<P>(&mut self, chain: Chain, slab: &Slab<P>) {
+        self.take_up(chain, slab);
+        self.sort_by_level(slab);
+    }
+
+    /// Puts the events of `chain`, at most [`RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
+    pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
+        self.take_up(chain, slab);
+        // Where two keys are equal the receiver is the same, and the order of events is the LP's own.
+        if !self.sort_by_key(slab, |event| u64::from(event.receiver.0) << 32 | u64::from(time_of(event.time()))) {
+            self.sort_by_level(slab);
+        }
+    }
+
+    fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
         debug_assert!(self.chunks.is_empty() && chain.len() <= RUN_MAX);
         let mut chunks = slab.chunks(chain);
         let head = chunks.next();
         self.chunks.extend(chunks.map(|(chunk, _)| chunk));
         self.chunks.extend(head.map(|(chunk, _)| chunk));
-        for level in LEVELS {
-            self.keys.clear();
-            for &chunk in &self.chunks {
-                for event in slab.slots(chunk) {
-                    match event {
-                        Some(event) => self.keys.push(level_of(event, level)),
-                        None => break,
-                    }
-                }
-            }
-            let (min, max) = self.keys.iter().fold((u64::MAX, 0), |(min, max), &key| (min.min(key), max.max(key)));
-            if min < max || self.keys.len() == 1 {
-                self.distribute(min, max, slab);
-                return;
+    }
+
+    fn sort_by_level<P>(&mut self, slab: &Slab<P>) {
+        if !LEVELS.into_iter().any(|level| self.sort_by_key(slab, |event| level_of(event, level))) {
+            // All are equal, which two events of one run never are; any order of equals is in order.
+            self.order.extend(0..self.keys.len() as u64);
+        }
+    }
+
+    /// Puts the events in the order of a key, ties in the order of events; false, and nothing done, if all keys are equal.
+    #[inline]
+    fn sort_by_key<P>(&mut self, slab: &Slab<P>, key_of: impl Fn(&Event<P>) -> u64) -> bool {
+        self.keys.clear();
+        let (mut min, mut max) = (u64::MAX, 0);
+        for &chunk in &self.chunks {
+            for event in slab.slots(chunk) {
+                let Some(event) = event else { break };
+                let key = key_of(event);
+                (min, max) = (min.min(key), max.max(key));
+                self.keys.push(key);
             }
         }
-        // All are equal, which two events of one run never are; any order of equals is in order.
-        self.order.extend(0..self.keys.len() as u64);
+        if min == max && self.keys.len() > 1 {
+            return false;
+        }
+        self.distribute(min, max, slab);
+        true
     }
 
     /// Counts the keys into about as many buckets as there are keys, writes the events' places bucket by bucket, and lets one

@@ -1,6 +1,6 @@
 //! A few events in order, and a heap for what is more than a few.
 
-use parades_core::event::{Event, LpId};
+use crate::event::{Event, LpId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,0 +1,75 @@
+//! Where the events go that executions send: straight to where they wait, if the engine executes for good.
+//!
+//! An event is then written once. Engines that may take an execution back, or that compare what two executions sent, have it buffered
+//! instead.
+
+use crate::event::Event;
+use crate::pending::{LpOrderedPending, PendingSet, WindowedPending};
+use crate::placement::Placement;
+
+/// What executions sent, on its way to its receivers.
+#[derive(Debug)]
+pub struct Outbox<P> {
+    /// The events that wait at the LPs executed here, where they go straight on.
+    pub pending: Pending<P>,
+    /// What is not handed on yet: all that was sent, unless it goes straight on. Global events always leave here what they send.
+    pub buffer: Vec<Event<P>>,
+    /// What goes to other partitions, by partition; only where there are any.
+    pub parcels: Vec<Vec<Event<P>>>,
+    /// Where each LP lives, and the partition whose LPs are sending.
+    home: Option<(Placement, u32)>,
+}
+
+/// The events that wait at the LPs of a partition.
+#[derive(Debug)]
+pub enum Pending<P> {
+    /// Nothing waits here: events are buffered.
+    Elsewhere,
+    /// In windows that are executed in the order of time.
+    ByTime(WindowedPending<P>),
+    /// In windows that are executed LP by LP.
+    ByLp(LpOrderedPending<P>),
+}
+
+impl<P> Outbox<P> {
+    /// One that leaves all in its buffer.
+    pub fn buffered() -> Outbox<P> {
+        Outbox { pending: Pending::Elsewhere, buffer: Vec::new(), parcels: Vec::new(), home: None }
+    }
+
+    /// One that puts all into a pending set.
+    pub fn straight() -> Outbox<P> {
+        Outbox { pending: Pending::ByTime(WindowedPending::default()), ..Outbox::buffered() }
+    }
+
+    /// One that makes parcels of what is for other partitions. [`Outbox::moves_to`] says for whose LPs it works.
+    pub fn sorting(placement: Placement) -> Outbox<P> {
+        let parcels = std::iter::repeat_with(Vec::new).take(placement.partitions() as usize).collect();
+        Outbox { parcels, home: Some((placement, 0)), ..Outbox::buffered() }
+    }
+
+    /// From now on the LPs of `partition` send, whose events wait in `pending`; what it held before is left there instead.
+    #[inline]
+    pub fn moves_to(&mut self, partition: u32, pending: &mut Pending<P>) {
+        std::mem::swap(&mut self.pending, pending);
+        if let Some((_, here)) = &mut self.home {
+            *here = partition;
+        }
+    }
+
+    /// Sends.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, event: Event<P>) {
+        if let Some((placement, here)) = &self.home {
+            let partition = placement.partition(event.receiver);
+            if partition != *here {
+                return self.parcels[partition as usize].push(event);
+            }
+        }
+        match &mut self.pending {
+            Pending::ByTime(pending) => pending.push(event),
+            Pending::ByLp(pending) => pending.push(event),
+            Pending::Elsewhere => self.buffer.push(event),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Windows that are executed LP by LP: the pending event set where lookahead allows it.
+//!
+//! # Idea
+//!
+//! Where no LP sends to another within a window, the order between LPs inside the window is free: each LP executes all that it has there, and then
+//! the next LP does. So an LP's record is fetched once a window, records are gone through in the order in which they lie, and a window of any size
+//! is put in order by counting, a part of the LPs at a time.
+//!
+//! # Structure
+//!
+//! The ring holds the next windows of a [`Grid`], each an unsorted chain; what lies beyond is in one far chain, which is looked through
+//! whenever half of the ring has been executed. The *open* window is split into *parts* by ranges of LPs, and each part is sorted into a
+//! *run* by LP and time when it is its turn. What the LP at work sends itself within the window goes to a small *side* list.
+//!
+//! # Invariants
+//!
+//! - L1: an event of another LP is never pushed before `until`, the bound that was last asked for: the window's width is at most the lookahead.
+//! - L2: the side list holds events of one LP at a time, the one that executed last.
+//! - L3: no event of the ring or the far chain is before `until`, and none of the far chain before the horizon of the ring.
+
+use super::grid::Grid;
+use super::ring::Ring;
+use super::run::{RUN_MAX, Run, split, split_by};
+use super::side::Side;
+use super::slab::{Chain, Slab};
+use crate::event::{Event, LpId};
+use crate::time::Time;
+
+/// Windows in the ring at first.
+const RING_MIN: usize = 64;
+/// Windows in the ring at most: eight bytes each.
+const RING_MAX: usize = 1 << 15;
+/// Events meant for a part.
+const PART: usize = 512;
+
+/// A pending event set of windows that are executed LP by LP: the module's doc says how.
+#[derive(Debug)]
+pub struct LpOrderedPending<P> {
+    slab: Slab<P>,
+    grid: Grid,
+    run: Run,
+    side: Side<P>,
+    /// Parts of the open window that are not in order yet, the next one last.
+    parts: Vec<Chain>,
+    /// Everything before it has been taken, or is in the run, the parts or the side list.
+    until: Time,
+    /// The window that is open.
+    open: u64,
+    ring: Ring,
+    far: Chain,
+    /// No event of `far` is earlier.
+    far_min: Time,
+    /// Events taken out of the ring since `far` was looked through.
+    opened_since_scan: usize,
+    len: usize,
+}
+
+impl<P> LpOrderedPending<P> {
+    /// An empty set whose windows are those of `grid`, whose width must be at most any delay with which an LP here sends to another.
+    pub fn new(grid: Grid) -> LpOrderedPending<P> {
+        let mut ring = Ring::default();
+        ring.lay(RING_MIN, 0);
+        LpOrderedPending {
+            slab: Slab::new(),
+            grid,
+            run: Run::default(),
+            side: Side::new(),
+            parts: Vec::new(),
+            until: Time::ZERO,
+            open: 0,
+            ring,
+            far: Chain::default(),
+            far_min: Time::MAX,
+            opened_since_scan: 0,
+            len: 0,
+        }
+    }
+
+    /// Adds an event.
+    #[inline]
+    pub fn push(&mut self, event: Event<P>) {
+        self.len += 1;
+        if event.time() < self.until {
+            debug_assert!(
+                self.side.peek().is_none_or(|other| other.receiver == event.receiver),
+                "L2: events of two LPs were pushed into the open window"
+            );
+            return self.side.push(event);
+        }
+        let window = self.grid.window(event.time());
+        if window < self.ring.horizon {
+            self.ring.append(&mut self.slab, window, event);
+        } else {
+            self.far_min = self.far_min.min(event.time());
+            self.slab.append(&mut self.far, event);
+        }
+    }
+
+    /// Takes an event before `bound`: of each LP the least first, the LPs in any order. What is asked for with one bound must be taken to
+    /// the end before another is asked for.
+    #[inline(always)]
+    pub fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
+        if self.run.is_done() && self.side.is_empty() && !self.open_next(bound) {
+            return None;
+        }
+        self.len -= 1;
+        let aside = match (self.run.peek(&self.slab, 0), self.side.peek()) {
+            (Some(run), Some(side)) => side.receiver != run.receiver || side < run,
+            (run, _) => run.is_none(),
+        };
+        if aside { self.side.pop() } else { Some(self.run.take(&mut self.slab)) }
+    }
+
+    /// A time that no event is before, [`Time::MAX`] where there is none; asked for when nothing is left before the last bound.
+    pub fn next_time(&self) -> Time {
+        debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
+        match self.ring.next_occupied() {
+            Some(window) => self.grid.start(window).max(self.until),
+            None => self.far_min,
+        }
+    }
+
+    /// How many events wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no event waits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The receiver of the event that will probably be taken `ahead` after the next.
+    #[inline]
+    pub fn upcoming(&self, ahead: usize) -> Option<LpId> {
+        self.run.peek(&self.slab, ahead).map(|event| event.receiver)
+    }
+
+    /// Bytes of memory that it holds, beside what the payloads own.
+    pub fn allocated_bytes(&self) -> usize {
+        self.slab.allocated_bytes()
+            + self.run.allocated_bytes()
+            + self.side.allocated_bytes()
+            + self.ring.allocated_bytes()
+            + self.parts.capacity() * size_of::<Chain>()
+    }
+
+    /// Takes all that is left, in no order; asked for when nothing is left before the last bound.
+    pub fn take_all(&mut self) -> Vec<Event<P>> {
+        debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
+        let mut all = Vec::with_capacity(self.len);
+        let next = self.ring.next;
+        for chain in self.ring.take_all().chain([std::mem::take(&mut self.far)]) {
+            self.slab.consume(chain, |_, event| all.push(event));
+        }
+        self.ring.lay(RING_MIN, next);
+        self.far_min = Time::MAX;
+        self.len = 0;
+        all
+    }
+
+    /// Puts the next part of the open window in order, or opens the next window; false where nothing is due before `bound`.
+    #[inline(never)]
+    fn open_next(&mut self, bound: Time) -> bool {
+        self.run.retire(&mut self.slab);
+        while !self.open_part() {
+            if self.ring.is_half_done() {
+                self.roll();
+            }
+            let Some(window) = self.ring.next_occupied() else {
+                if self.far_min >= bound {
+                    self.until = self.until.max(bound);
+                    return false;
+                }
+                self.jump();
+                continue;
+            };
+            if self.grid.start(window) >= bound {
+                self.until = self.until.max(bound);
+                return false;
+            }
+            let chain = self.ring.take(window);
+            self.open = window;
+            if window == self.grid.window(bound) {
+                self.open_before(bound, chain);
+                return self.open_part();
+            }
+            self.until = self.grid.start(window + 1);
+            self.opened_since_scan += chain.len();
+            self.open(chain);
+            if let Some(next) = self.ring.next_occupied() {
+                self.slab.prefetch(self.ring.window(next));
+            }
+        }
+        true
+    }
+
+    /// Puts the next part in order, if there is one.
+    fn open_part(&mut self) -> bool {
+        while let Some(part) = self.parts.pop() {
+            if part.len() > RUN_MAX {
+                self.open(part);
+                continue;
+            }
+            let (start, shift) = (self.grid.start(self.open), self.grid.shift());
+            // Within the window the difference fits 32 bits once shifted.
+            #[expect(clippy::cast_possible_truncation, reason = "shifted so that it fits")]
+            self.run.sort_by_lp(part, &self.slab, |time| (time.since(start).as_ps() >> shift) as u32);
+            return true;
+        }
+        false
+    }
+
+    /// Takes a window, or a part that is too large for one run, apart by ranges of LPs.
+    fn open(&mut self, chain: Chain) {
+        if chain.len() <= RUN_MAX {
+            self.parts.push(chain);
+        } else if !split_by(&mut self.slab, chain, &mut self.parts, PART, |event| event.receiver.0.into()) {
+            split(&mut self.slab, chain, &mut self.parts);
+        }
+    }
+
+    /// Opens what of a window lies before `bound`, and leaves the rest where it was.
+    #[cold]
+    fn open_before(&mut self, bound: Time, chain: Chain) {
+        self.until = bound;
+        self.ring.next = self.open;
+        let mut before = Chain::default();
+        let LpOrderedPending { slab, ring, open, .. } = self;
+        slab.consume(chain, |slab, event| {
+            if event.time() < bound {
+                slab.append(&mut before, event);
+            } else {
+                ring.append(slab, *open, event);
+            }
+        });
+        if !before.is_empty() {
+            self.open(before);
+        }
+    }
+
+    /// Lets the ring, half of which has been executed, reach further. Looking through the far chain must have been earned by as many events
+    /// executed as a quarter of it; a ring that leaves most events beyond it is made longer.
+    fn roll(&mut self) {
+        let horizon = self.ring.next + self.ring.len() as u64;
+        if self.far.is_empty() || self.grid.window(self.far_min) >= horizon {
+            self.ring.horizon = horizon;
+        } else if self.opened_since_scan * 4 >= self.far.len() {
+            self.scan_far(self.ring.next);
+        }
+    }
+
+    /// Goes on with the far chain, all before which has been executed.
+    #[cold]
+    fn jump(&mut self) {
+        self.scan_far(self.grid.window(self.far_min));
+    }
+
+    /// Lays the ring anew from the window `next` on, and takes into it what is no longer far.
+    fn scan_far(&mut self, next: u64) {
+        let longer = self.far.len() > self.len / 4 && self.ring.len() < RING_MAX;
+        let len = self.ring.len() * if longer { 2 } else { 1 };
+        self.opened_since_scan = 0;
+        self.far_min = Time::MAX;
+        let far = std::mem::take(&mut self.far);
+        let windows: Vec<Chain> = if longer { self.ring.take_all().collect() } else { Vec::new() };
+        if longer || next != self.ring.next {
+            self.ring.lay(len, next);
+        }
+        self.ring.horizon = next + len as u64;
+        let LpOrderedPending { slab, ring, grid, far: still_far, far_min, .. } = self;
+        for chain in windows.into_iter().chain([far]) {
+            slab.consume(chain, |slab, event| {
+                let window = grid.window(event.time());
+                if window < ring.horizon {
+                    ring.append(slab, window, event);
+                } else {
+                    *far_min = (*far_min).min(event.time());
+                    slab.append(still_far, event);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Where each LP lives: its partition, and its place there.
+
+use crate::event::LpId;
+use std::sync::Arc;
+
+/// The partition of each LP, and its index among the LPs of that partition, which are in the order of ids.
+///
+/// ```
+/// use parades_core::{event::LpId, placement::Placement};
+/// let halves = Placement::ranges(10, 8); // 0..8 and 8..10: ranges are as long as a power of two
+/// assert_eq!((halves.partitions(), halves.partition(LpId(9)), halves.index(LpId(9))), (2, 1, 1));
+/// let odd_and_even = Placement::table(&[0, 1, 0, 1, 0]);
+/// assert_eq!((odd_and_even.partition(LpId(3)), odd_and_even.index(LpId(3))), (1, 1));
+/// assert_eq!(odd_and_even.len(0), 3);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// Partition and index of each LP in one number, where they do not follow from the id.
+    table: Option<Arc<[u32]>>,
+    /// How many of the low bits of that number, or of the id, are the index.
+    bits: u32,
+    /// How many LPs each partition has.
+    sizes: Arc<[u32]>,
+}
+
+impl Placement {
+    /// All `lps` LPs in one partition.
+    pub fn one(lps: u32) -> Placement {
+        Placement { table: None, bits: 32, sizes: Arc::new([lps]) }
+    }
+
+    /// Ranges of `size` ids each, rounded up to a power of two.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is zero.
+    pub fn ranges(lps: u32, size: u32) -> Placement {
+        assert!(size > 0, "a partition of no LPs");
+        let bits = u64::from(size).next_power_of_two().ilog2();
+        let step = 1_u64 << bits;
+        let all = u64::from(lps);
+        #[expect(clippy::cast_possible_truncation, reason = "at most `lps`")]
+        let sizes = (0..all.div_ceil(step)).map(|i| step.min(all - i * step) as u32).collect();
+        Placement { table: None, bits, sizes }
+    }
+
+    /// Each LP, by id, in the partition named, the partitions being numbered from 0. If the partitions are so uneven that place and partition do not fit
+    /// one number, which takes more than a thousand million LPs, all LPs are in one.
+    pub fn table(partitions: &[u32]) -> Placement {
+        let count = partitions.iter().max().map_or(0, |most| *most as usize + 1);
+        let mut sizes = vec![0_u32; count];
+        partitions.iter().for_each(|&partition| sizes[partition as usize] += 1);
+        let bits = sizes.iter().max().map_or(0, |most| u64::from(*most).next_power_of_two().ilog2());
+        if (count as u64) << bits > 1 << 32 {
+            #[expect(clippy::cast_possible_truncation, reason = "ids are u32")]
+            return Placement::one(partitions.len() as u32);
+        }
+        let mut next = vec![0_u32; count];
+        let table = partitions.iter().map(|&partition| {
+            let index = next[partition as usize];
+            next[partition as usize] += 1;
+            // A shift by 32 is of the only partition, 0.
+            partition.checked_shl(bits).unwrap_or(0) | index
+        });
+        Placement { table: Some(table.collect()), bits, sizes: sizes.into() }
+    }
+
+    /// How many partitions there are.
+    pub fn partitions(&self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "there are at most as many as LPs")]
+        let partitions = self.sizes.len() as u32;
+        partitions
+    }
+
+    /// How many LPs `partition` has.
+    pub fn len(&self, partition: u32) -> u32 {
+        self.sizes[partition as usize]
+    }
+
+    /// Whether `partition` has no LPs.
+    pub fn is_empty(&self, partition: u32) -> bool {
+        self.len(partition) == 0
+    }
+
+    #[inline]
+    fn place(&self, lp: LpId) -> u64 {
+        u64::from(match &self.table {
+            None => lp.0,
+            Some(table) => table[lp.index()],
+        })
+    }
+
+    /// The partition of `lp`.
+    #[inline]
+    pub fn partition(&self, lp: LpId) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "shifted to the right")]
+        let partition = (self.place(lp) >> self.bits) as u32;
+        partition
+    }
+
+    /// The index of `lp` in its partition.
+    #[inline]
+    pub fn index(&self, lp: LpId) -> usize {
+        #[expect(clippy::cast_possible_truncation, reason = "masked to 32 bits")]
+        let index = (self.place(lp) & ((1 << self.bits) - 1)) as usize;
+        index
+    }
+
+    /// The LPs of each partition, in the order of ids.
+    pub fn members(&self, lps: u32) -> Vec<Vec<LpId>> {
+        let mut members: Vec<Vec<LpId>> = self.sizes.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
+        (0..lps).map(LpId).for_each(|lp| members[self.partition(lp) as usize].push(lp));
+        members
+    }
+}

@@ -1,0 +1,102 @@
+//! What a cut costs: nanoseconds of wall-clock time an event, all workers together.
+//!
+//! The figures are rough and only compared with each other. A window holds the events of `lookahead`, and at least one, since windows
+//! begin at an event. It takes as long as the busiest worker, whose share is more than fair for three reasons: partitions do not pack
+//! evenly; weights are guesses, which rebalancing corrects the better the more partitions there are; and a worker with e events
+//! on average has now and then √(2 e ln w) more, as the greatest of w Poisson counts has.
+
+use super::{MOST_PER_WORKER, Wish};
+use parades_core::time::Delay;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// To execute an event.
+const EVENT_NS: f64 = 100.0;
+/// To look at a partition in a window, whether or not it has events.
+const VISIT_NS: f64 = 100.0;
+/// What an event costs more if it crosses from one partition to another.
+const CROSSING_NS: f64 = 30.0;
+/// To cross the barriers of a window, for each worker.
+const BARRIER_NS: f64 = 250.0;
+/// How much more than its fair share the busiest worker has where each has a single partition; it falls as one over their number.
+const UNEVEN: f64 = 0.125;
+/// Stands for all the events there are in a window without end.
+const MANY: f64 = 1e15;
+
+/// A way to cut, as far as it matters for its cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// The least lookahead between partitions.
+    pub(super) lookahead: Option<Delay>,
+    pub(super) partitions: u32,
+    /// The share of all events that the busiest worker executes.
+    pub(super) busiest: f64,
+    /// The share of all events that cross.
+    pub(super) crossing: f64,
+}
+
+/// Estimates for one model and number of workers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimate {
+    workers: u32,
+    events_per_second: f64,
+    longest_window: f64,
+}
+
+impl Estimate {
+    /// Unless a rate has been measured, each LP is taken to execute one event in the median lookahead. That is right within a factor
+    /// of a few for packets on busy links and for queueing networks, and does not depend on the unit of time.
+    pub(super) fn new(wish: &Wish<'_>, lps: u32, median: Option<Delay>) -> Estimate {
+        let guess = || median.map_or(1.0, |median| f64::from(lps) / median.as_secs_f64());
+        Estimate {
+            workers: wish.workers.max(1),
+            events_per_second: wish.events_per_second.unwrap_or_else(guess).max(0.0),
+            longest_window: wish.longest_window.map_or(f64::INFINITY, Delay::as_secs_f64),
+        }
+    }
+
+    fn events_per_window(&self, lookahead: Option<Delay>) -> f64 {
+        let length = lookahead.map_or(f64::INFINITY, Delay::as_secs_f64).min(self.longest_window);
+        (self.events_per_second * length).min(MANY) + 1.0
+    }
+
+    /// How many partitions a worker is best given: as many as balance asks for, fewer where windows are too short to visit them all.
+    pub(super) fn partitions_per_worker(&self, lookahead: Option<Delay>) -> u32 {
+        let events = self.events_per_window(lookahead) / f64::from(self.workers);
+        let best = (UNEVEN * events * EVENT_NS / VISIT_NS).sqrt();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
+        let best = best.clamp(1.0, f64::from(MOST_PER_WORKER)) as u32;
+        best
+    }
+
+    /// Nanoseconds an event.
+    pub(super) fn cost(&self, cut: &Cut) -> f64 {
+        let workers = f64::from(self.workers);
+        let in_window = self.events_per_window(cut.lookahead);
+        let each = (f64::from(cut.partitions) / workers).max(1.0);
+        let busiest = in_window * cut.busiest;
+        let spread = (2.0 * f64::from(self.workers.ilog2()) * std::f64::consts::LN_2 * busiest).sqrt();
+        let slowest = (busiest * (1.0 + UNEVEN / each) + spread).min(in_window);
+        let window = slowest * EVENT_NS + workers * BARRIER_NS + each * VISIT_NS;
+        window / in_window + cut.crossing * CROSSING_NS / workers
+    }
+
+    /// How many times as fast as one worker a cut makes the run.
+    pub(super) fn speedup(&self, cut: &Cut) -> f64 {
+        EVENT_NS / self.cost(cut)
+    }
+
+    /// The share of the weight that the busiest worker gets, the heaviest partitions dealt out first (Graham's rule).
+    pub(super) fn busiest(&self, mut weights: Vec<u64>) -> f64 {
+        let total: u64 = weights.iter().sum();
+        weights.sort_unstable_by_key(|&weight| Reverse(weight));
+        let workers = (self.workers as usize).min(weights.len());
+        let mut loads: BinaryHeap<Reverse<u64>> = (0..workers).map(|_| Reverse(0)).collect();
+        for weight in weights {
+            let Some(mut least) = loads.peek_mut() else { break };
+            least.0 += weight;
+        }
+        let most = loads.into_iter().map(|Reverse(load)| load).max().unwrap_or(0);
+        most as f64 / total.max(1) as f64
+    }
+}

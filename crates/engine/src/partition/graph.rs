@@ -1,0 +1,132 @@
+//! The channels as an undirected graph of LPs with weights, and its components under contraction.
+
+use parades_core::channel::Channels;
+use parades_core::event::LpId;
+use parades_core::time::Delay;
+
+/// A pair of LPs between which there is a channel, in either direction. Ordered by lookahead, which is the order of contraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Edge {
+    pub(super) lookahead: Delay,
+    pub(super) low: u32,
+    pub(super) high: u32,
+}
+
+/// The sets of LPs that must be together.
+#[derive(Clone, Debug)]
+pub(super) struct Components {
+    /// Leads to the root of each set, which is its least LP.
+    parent: Vec<u32>,
+    /// The weight of the set of each root.
+    weight: Vec<u64>,
+    pub(super) count: u32,
+    /// The weight of the heaviest.
+    pub(super) heaviest: u64,
+}
+
+impl Components {
+    fn of_each(weight: Vec<u64>, lps: u32) -> Components {
+        let heaviest = weight.iter().copied().max().unwrap_or(0);
+        Components { parent: (0..lps).collect(), weight, count: lps, heaviest }
+    }
+
+    fn root(&mut self, mut lp: u32) -> u32 {
+        while self.parent[lp as usize] != lp {
+            let above = self.parent[lp as usize];
+            self.parent[lp as usize] = self.parent[above as usize];
+            lp = above;
+        }
+        lp
+    }
+
+    pub(super) fn contract(&mut self, edge: &Edge) {
+        let (a, b) = (self.root(edge.low), self.root(edge.high));
+        if a != b {
+            let (low, high) = (a.min(b), a.max(b));
+            self.parent[high as usize] = low;
+            self.weight[low as usize] += self.weight[high as usize];
+            self.heaviest = self.heaviest.max(self.weight[low as usize]);
+            self.count -= 1;
+        }
+    }
+
+    /// The component of each LP, numbered in the order of their first LPs, and the weight of each.
+    pub(super) fn numbered(&mut self) -> (Vec<u32>, Vec<u64>) {
+        let mut number = vec![0; self.parent.len()];
+        let mut weights = Vec::with_capacity(self.count as usize);
+        let mut next = 0;
+        for lp in 0..self.parent.len() {
+            // Parents come before their children, so the parent's parent is the root by now.
+            let root = self.parent[self.parent[lp] as usize];
+            self.parent[lp] = root;
+            if root as usize == lp {
+                number[lp] = next;
+                next += 1;
+                weights.push(self.weight[lp]);
+            } else {
+                number[lp] = number[root as usize];
+            }
+        }
+        (number, weights)
+    }
+}
+
+/// The graph, what must never be cut already contracted.
+#[derive(Debug)]
+pub(super) struct Graph {
+    /// What may be cut, in order and each once.
+    pub(super) edges: Vec<Edge>,
+    pub(super) components: Components,
+    /// The weight of all LPs.
+    pub(super) total: u64,
+}
+
+impl Graph {
+    /// The graph of the channels by pair, those below `floor` contracted.
+    pub(super) fn new(channels: &Channels, lps: u32, floor: Delay, measured: Option<&[u64]>) -> Graph {
+        let weights = weights(channels, lps, measured);
+        let total = weights.iter().sum();
+        let mut components = Components::of_each(weights, lps);
+        let count = (0..lps).map(|lp| channels.of(LpId(lp)).len()).sum();
+        let mut edges = Vec::with_capacity(count); // Exactly: there may be millions.
+        for lp in 0..lps {
+            for channel in channels.of(LpId(lp)) {
+                let (a, b) = (channel.sender.0, channel.receiver.0);
+                let edge = Edge { lookahead: channel.lookahead, low: a.min(b), high: a.max(b) };
+                if edge.lookahead < floor {
+                    components.contract(&edge);
+                } else if a != b {
+                    edges.push(edge);
+                }
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        edges.shrink_to_fit();
+        Graph { edges, components, total }
+    }
+
+    /// The median lookahead of what may be cut.
+    pub(super) fn median(&self) -> Option<Delay> {
+        self.edges.get(self.edges.len() / 2).map(|edge| edge.lookahead)
+    }
+}
+
+/// The weight of an LP that executed so many events: above zero, and bounded so that no sum over LPs overflows.
+pub(super) fn weight(events: u64) -> u64 {
+    1 + events.min(u64::from(u32::MAX - 1))
+}
+
+/// The weight of each LP: by the events it executed, or else by the number of channels that lead to it.
+fn weights(channels: &Channels, lps: u32, measured: Option<&[u64]>) -> Vec<u64> {
+    if let Some(measured) = measured {
+        return measured.iter().map(|&events| weight(events)).collect();
+    }
+    let mut weights = vec![1; lps as usize];
+    for lp in 0..lps {
+        for channel in channels.of(LpId(lp)) {
+            weights[channel.receiver.index()] += 1;
+        }
+    }
+    weights
+}

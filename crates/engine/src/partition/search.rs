@@ -1,0 +1,223 @@
+//! Which cuts are tried, and which of them is taken.
+
+use super::estimate::{Cut, Estimate};
+use super::graph::{Components, Edge, Graph};
+use super::{Partitioning, Wish, grow};
+use parades_core::channel::Channels;
+use parades_core::event::LpId;
+use parades_core::placement::Placement;
+use parades_core::time::Delay;
+use std::cmp::Reverse;
+
+/// How many least lookaheads are tried in full.
+const FINALISTS: usize = 4;
+/// How much more than the best a cut of longer lookahead may cost where weights or rate are guesses.
+const SLACK_GUESSED: f64 = 1.25;
+/// The same where both have been measured.
+const SLACK_MEASURED: f64 = 1.1;
+
+/// The best partitioning of several partitions, if the channels allow any. `anyone` is the least lookahead to anyone.
+pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
+    let graph = Graph::new(channels, lps, wish.floor(), wish.weights);
+    if graph.edges.is_empty() && graph.components.count == lps {
+        let used = || anyone.is_some() || (0..lps).any(|lp| !channels.of(LpId(lp)).is_empty());
+        assert!(channels.least().is_none() || used(), "the channels are those of a world");
+        return ranges(lps, anyone, wish);
+    }
+    let estimate = Estimate::new(wish, lps, graph.median().or(anyone));
+    Search { channels, lps, anyone, wish, estimate }.by_pairs(graph).unwrap_or_else(|| Partitioning::one(lps))
+}
+
+/// Ranges of ids, for LPs that are all alike as far as channels tell.
+fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
+    let estimate = Estimate::new(wish, lps, anyone);
+    let most = wish.most().min(lps);
+    let enough = wish.workers.clamp(2, most);
+    let cut = |bits: u32| {
+        let partitions = lps.div_ceil(1 << bits);
+        let last = u64::from(lps - ((partitions - 1) << bits));
+        let weights = match wish.weights {
+            Some(weights) => weights.chunks(1 << bits).map(sum).collect(),
+            None => (1..partitions).map(|_| 1 << bits).chain([last]).collect(),
+        };
+        let crossing = if anyone.is_some() { 1.0 } else { 0.0 }; // Nearly all.
+        Cut { lookahead: anyone, partitions, busiest: estimate.busiest(weights), crossing }
+    };
+    let possible = (0..u32::BITS).filter(|&bits| (2..=most).contains(&lps.div_ceil(1 << bits)));
+    let missing = |cut: &Cut| Reverse(cut.partitions.min(enough));
+    let best = possible.map(|bits| (bits, cut(bits))).min_by(|(_, a), (_, b)| {
+        missing(a).cmp(&missing(b)).then_with(|| estimate.cost(a).total_cmp(&estimate.cost(b)))
+    });
+    let (bits, cut) = best.expect("half of the ids are a range if more partitions are too many");
+    let placement = Placement::ranges(lps, 1 << bits);
+    Partitioning { lps, placement, lookahead: anyone, speedup: estimate.speedup(&cut) }
+}
+
+/// The weight of LPs of which so many events were measured, bounded so that the sum over all LPs does not overflow.
+fn sum(measured: &[u64]) -> u64 {
+    measured.iter().map(|&events| super::graph::weight(events)).sum()
+}
+
+/// A least lookahead that a cut may have.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    /// So many of the edges are shorter.
+    shorter: usize,
+    /// The class of that lookahead; `None` where nothing is cut.
+    class: Option<u8>,
+    /// No cut of that least lookahead is estimated to cost less.
+    bound: f64,
+}
+
+/// Partitions, and what they cost.
+struct Tried {
+    home: Vec<u32>,
+    cut: Cut,
+    cost: f64,
+}
+
+/// What stays the same while cuts are compared.
+struct Search<'a> {
+    channels: &'a Channels,
+    lps: u32,
+    anyone: Option<Delay>,
+    wish: &'a Wish<'a>,
+    estimate: Estimate,
+}
+
+impl Search<'_> {
+    /// `None` where all LPs must be together.
+    fn by_pairs(&self, graph: Graph) -> Option<Partitioning> {
+        let finalists = self.finalists(&graph);
+        let Graph { edges, mut components, .. } = graph;
+        let mut contracted = 0;
+        let mut tried = Vec::with_capacity(finalists.len());
+        for Candidate { shorter, .. } in finalists {
+            edges[contracted..shorter].iter().for_each(|edge| components.contract(edge));
+            contracted = shorter;
+            tried.push(self.try_cut(&edges[contracted..], &mut components));
+        }
+        self.choose(tried)
+    }
+
+    /// The least lookaheads worth trying in full, in order: by the lower bound the best one of each class, and of these the best few.
+    fn finalists(&self, graph: &Graph) -> Vec<Candidate> {
+        let mut components = graph.components.clone();
+        let mut best: Vec<Candidate> = Vec::new();
+        let mut shorter = 0;
+        while components.count > 1 {
+            let edge = graph.edges.get(shorter);
+            let lookahead = self.or_anyone(edge.map(|edge| edge.lookahead));
+            let bound = self.lower_bound(&components, graph.total, lookahead);
+            let candidate = Candidate { shorter, class: edge.map(grow::class), bound };
+            match best.last_mut() {
+                Some(last) if last.class == candidate.class => {
+                    if bound <= last.bound {
+                        *last = candidate;
+                    }
+                }
+                _ => best.push(candidate),
+            }
+            let Some(edge) = edge else { break };
+            if self.anyone.is_some_and(|anyone| anyone <= edge.lookahead) {
+                break; // Longer channels are no gain.
+            }
+            for equal in graph.edges[shorter..].iter().take_while(|equal| equal.lookahead == edge.lookahead) {
+                components.contract(equal);
+                shorter += 1;
+            }
+        }
+        best.sort_by(|a, b| a.bound.total_cmp(&b.bound).then(b.shorter.cmp(&a.shorter)));
+        best.truncate(FINALISTS);
+        best.sort_unstable_by_key(|candidate| candidate.shorter);
+        best
+    }
+
+    /// What a cut between components costs if they pack perfectly and nothing crosses.
+    fn lower_bound(&self, components: &Components, total: u64, lookahead: Option<Delay>) -> f64 {
+        let shares = self.wish.workers.clamp(1, components.count);
+        let busiest = (components.heaviest as f64 / total as f64).max(1.0 / f64::from(shares));
+        let partitions = self.partitions(components.count, lookahead);
+        self.estimate.cost(&Cut { lookahead, partitions, busiest, crossing: 0.0 })
+    }
+
+    /// How many partitions to make of at least two components: a multiple of the workers, if that many are not all components.
+    fn partitions(&self, components: u32, lookahead: Option<Delay>) -> u32 {
+        let (workers, most) = (self.wish.workers.max(1), self.wish.most());
+        let most = if components > most && most > workers { most - most % workers } else { most };
+        let wanted = self.estimate.partitions_per_worker(lookahead).saturating_mul(workers);
+        wanted.min(most).clamp(2, components)
+    }
+
+    fn or_anyone(&self, lookahead: Option<Delay>) -> Option<Delay> {
+        lookahead.into_iter().chain(self.anyone).min()
+    }
+
+    /// Gathers components into partitions, `edges` being those that may be cut.
+    fn try_cut(&self, edges: &[Edge], components: &mut Components) -> Tried {
+        let (mut home, weights) = components.numbered();
+        let least = self.or_anyone(edges.first().map(|edge| edge.lookahead));
+        let partitions = self.partitions(components.count, least);
+        let mut loads = weights;
+        if partitions < components.count {
+            let region = grow::grow(edges, &home, &loads, partitions);
+            let mut gathered = vec![0; partitions as usize];
+            region.iter().zip(&loads).for_each(|(&region, weight)| gathered[region as usize] += weight);
+            home.iter_mut().for_each(|home| *home = region[*home as usize]);
+            loads = gathered;
+        }
+        let cut_edge = edges.iter().find(|edge| home[edge.low as usize] != home[edge.high as usize]);
+        let lookahead = self.or_anyone(cut_edge.map(|edge| edge.lookahead));
+        let crossing = self.crossing(&home);
+        let cut = Cut { lookahead, partitions, busiest: self.estimate.busiest(loads), crossing };
+        Tried { home, cut, cost: self.estimate.cost(&cut) }
+    }
+
+    /// The share of events that cross, if each LP uses its channels alike.
+    fn crossing(&self, home: &[u32]) -> f64 {
+        let (mut crossing, mut all) = (0.0, 0.0);
+        for (id, &from) in (0..).zip(home) {
+            let channels = self.channels.of(LpId(id));
+            if !channels.is_empty() {
+                let events = self.wish.weights.map_or(channels.len() as f64, |weights| weights[id as usize] as f64);
+                let cut = channels.iter().filter(|channel| home[channel.receiver.index()] != from).count();
+                crossing += events * (cut as f64 / channels.len() as f64);
+                all += events;
+            }
+        }
+        if all > 0.0 { crossing / all } else { 0.0 }
+    }
+
+    /// Of the cuts that cost about as little as the best, the one of the longest lookahead.
+    fn choose(&self, tried: Vec<Tried>) -> Option<Partitioning> {
+        let measured = self.wish.weights.is_some() && self.wish.events_per_second.is_some();
+        let slack = if measured { SLACK_MEASURED } else { SLACK_GUESSED };
+        let least = tried.iter().map(|tried| tried.cost).fold(f64::INFINITY, f64::min);
+        let length = |tried: &Tried| tried.cut.lookahead.unwrap_or(Delay::MAX);
+        let good = tried.into_iter().filter(|tried| tried.cost <= least * slack);
+        let best = good.max_by(|a, b| length(a).cmp(&length(b)).then_with(|| b.cost.total_cmp(&a.cost)));
+        let Tried { mut home, cut, .. } = best?;
+        number_by_first(&mut home, cut.partitions);
+        let placement = Placement::table(&home);
+        if placement.partitions() == 1 {
+            return None; // Thousands of millions of LPs, and nearly all in one partition.
+        }
+        let speedup = self.estimate.speedup(&cut);
+        Some(Partitioning { lps: self.lps, placement, lookahead: cut.lookahead, speedup })
+    }
+}
+
+/// Numbers partitions anew, in the order of their first LPs.
+fn number_by_first(home: &mut [u32], partitions: u32) {
+    let mut number = vec![u32::MAX; partitions as usize];
+    let mut next = 0;
+    for home in home {
+        let number = &mut number[*home as usize];
+        if *number == u32::MAX {
+            *number = next;
+            next += 1;
+        }
+        *home = *number;
+    }
+    assert_eq!(next, partitions, "each partition has an LP");
+}

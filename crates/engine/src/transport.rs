@@ -1,0 +1,208 @@
+//! How workers reach each other: send to a partition, exchange, reduce.
+//!
+//! The conservative engines are written over [`Transport`], so that threads, and whatever else carries events, need no second copy of an
+//! algorithm.
+
+mod clocks;
+mod event_count;
+
+pub use clocks::{ClockId, Clocks};
+pub use event_count::EventCount;
+
+use parades_core::event::Event;
+use parades_core::time::Time;
+use parades_sync::barrier::{Barrier, BarrierKind, Broken};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What a worker tells the others at an exchange, and what all of them together have told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// No event that waits or was sent is before it.
+    pub next: Time,
+    /// No event that the transport still holds back is before it.
+    pub in_flight: Time,
+    /// When the first execution that failed was.
+    pub failed: Time,
+    /// Events executed so far.
+    pub events: u64,
+    /// Bytes taken by pending events.
+    pub bytes: u64,
+    /// Whether there is something to do that needs every LP at rest.
+    pub rest: bool,
+}
+
+impl Summary {
+    /// What a worker with nothing to tell tells.
+    pub const NOTHING: Summary =
+        Summary { next: Time::MAX, in_flight: Time::MAX, failed: Time::MAX, events: 0, bytes: 0, rest: false };
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Summary) -> Summary {
+        Summary {
+            next: self.next.min(other.next),
+            in_flight: self.in_flight.min(other.in_flight),
+            failed: self.failed.min(other.failed),
+            events: self.events + other.events,
+            bytes: self.bytes + other.bytes,
+            rest: self.rest || other.rest,
+        }
+    }
+}
+
+/// Carries events between the workers of a run.
+pub trait Transport<P>: Sync {
+    /// Hands over what `worker` sent to `partition`, and leaves `events` empty.
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>);
+
+    /// Gives `accept` what has arrived for `partition`; with `all`, also what would have been held back.
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>));
+
+    /// Meets all other workers: what each has sent before is on its way to arrive. All get the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a worker has failed.
+    fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken>;
+
+    /// Sets a clock, once all that `worker` sent before has been received; engines without promises never call it.
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time);
+
+    /// How often there has been news for `worker`.
+    fn news(&self, worker: usize) -> u64;
+
+    /// Tells `worker` that there is news for it: it may look at clocks again.
+    fn notify(&self, worker: usize);
+
+    /// Waits until there has been news for `worker` that it has not `seen`; it may come back too early.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a worker has failed.
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken>;
+
+    /// Lets nobody wait any longer: a worker has failed.
+    fn break_up(&self);
+}
+
+/// Something on cache lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// What one worker has told.
+#[derive(Debug, Default)]
+struct Slot {
+    next: AtomicU64,
+    failed: AtomicU64,
+    events: AtomicU64,
+    bytes: AtomicU64,
+    rest: AtomicU64,
+}
+
+/// Lists of events.
+type Lists<P> = Apart<Mutex<Vec<Vec<Event<P>>>>>;
+
+/// The workers are threads of one process. Events change hands; they are neither copied nor delayed.
+#[derive(Debug)]
+pub struct Threads<P> {
+    /// By partition: lists as they were sent.
+    inboxes: Vec<Lists<P>>,
+    /// By parity of the crossing, then worker: one is read while the other is written.
+    slots: [Vec<Apart<Slot>>; 2],
+    /// How many crossings each worker has made.
+    crossings: Vec<Apart<AtomicU64>>,
+    /// Empty lists of each worker, to be filled again.
+    spare: Vec<Lists<P>>,
+    /// By worker.
+    news: Vec<EventCount>,
+    barrier: Box<dyn Barrier>,
+}
+
+/// Empty lists that a worker keeps, at most.
+const SPARE_MAX: usize = 1 << 10;
+
+impl<P> Threads<P> {
+    /// Between `workers` threads, for `partitions` partitions.
+    pub fn new(workers: usize, partitions: u32, barrier: BarrierKind) -> Threads<P> {
+        fn many<T: Default>(n: usize) -> Vec<Apart<T>> {
+            std::iter::repeat_with(Apart::default).take(n).collect()
+        }
+        Threads {
+            inboxes: many(partitions as usize),
+            slots: [many(workers), many(workers)],
+            crossings: many(workers),
+            spare: many(workers),
+            news: (0..workers).map(|_| EventCount::new(workers)).collect(),
+            barrier: barrier.open(workers),
+        }
+    }
+}
+
+/// A lock whose holders cannot panic, or whose content is whole even so: it is moved in and out.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl<P: Send> Transport<P> for Threads<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+        let empty = lock(&self.spare[worker].0).pop().unwrap_or_default();
+        lock(&self.inboxes[partition as usize].0).push(std::mem::replace(events, empty));
+    }
+
+    fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Event<P>)) {
+        let mut lists = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
+        for list in &mut lists {
+            list.drain(..).for_each(&mut *accept);
+        }
+        let mut spare = lock(&self.spare[worker].0);
+        if spare.len() < SPARE_MAX {
+            spare.append(&mut lists);
+        }
+    }
+
+    fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
+        // Ordering: Relaxed throughout; the barrier makes what was stored before it visible after it. A worker that runs ahead writes the
+        // other parity's slots, and cannot come back to these before all have passed the next crossing.
+        let crossing = self.crossings[worker].0.fetch_add(1, Ordering::Relaxed);
+        let slots = &self.slots[usize::from(crossing % 2 == 1)];
+        let slot = &slots[worker].0;
+        slot.next.store(mine.next.as_ps(), Ordering::Relaxed);
+        slot.failed.store(mine.failed.as_ps(), Ordering::Relaxed);
+        slot.events.store(mine.events, Ordering::Relaxed);
+        slot.bytes.store(mine.bytes, Ordering::Relaxed);
+        slot.rest.store(mine.rest.into(), Ordering::Relaxed);
+        self.barrier.wait(worker)?;
+        let all = slots.iter().map(|Apart(slot)| Summary {
+            next: Time::from_ps(slot.next.load(Ordering::Relaxed)),
+            in_flight: Time::MAX,
+            failed: Time::from_ps(slot.failed.load(Ordering::Relaxed)),
+            events: slot.events.load(Ordering::Relaxed),
+            bytes: slot.bytes.load(Ordering::Relaxed),
+            rest: slot.rest.load(Ordering::Relaxed) != 0,
+        });
+        Ok(all.fold(Summary::NOTHING, Summary::and))
+    }
+
+    fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        clocks.set(clock, time);
+    }
+
+    fn news(&self, worker: usize) -> u64 {
+        self.news[worker].count()
+    }
+
+    fn notify(&self, worker: usize) {
+        self.news[worker].notify();
+    }
+
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        self.news[worker].wait(seen)
+    }
+
+    fn break_up(&self) {
+        self.barrier.break_up();
+        self.news.iter().for_each(EventCount::break_up);
+    }
+}

@@ -1,0 +1,385 @@
+//! `window`: partitions execute every event below a bound, then exchange.
+//!
+//! *Idea.* An event executed at t makes no event for another partition before t + lookahead. So each partition may execute by itself all
+//! that lies below the least such time. Inside a partition the same holds between LPs, whose lookahead is shorter: within a window no wider than
+//! that, the LPs are executed one after another, which the cache likes better than the order of time.
+//!
+//! *Protocol.* (1) *Exchange*: a barrier, and a reduction to the least next event (LBTS), sent ones included. (2) The *bound* is the least of
+//! LBTS + lookahead, LBTS + control delay if there are controllers, what the transport holds back, and the *horizon*: the next global event or the
+//! end. (3) The workers take partitions, receive what has arrived for them, and *execute before the bound*. (4) When nothing is left before the
+//! horizon, or something needs every LP at rest, all *rest*: the leader executes global events, writes the trace, plans anew.
+//!
+//! *Invariants.* I1: no event arrives below a bound that was executed to. I2: bounds never decrease. I3: keys increase along an LP's history.
+//!
+//! *Why it is correct.* What a partition executes before the bound is all that it will ever have to, by I1; so its LPs see the sequential order.
+//! The least pending event is before the bound unless the transport holds something back, which it does for finitely many steps.
+//!
+//! *Failures.* The first failure of a partition ends the partition, and lowers the horizon to just after it: what others execute until then may
+//! fail at a lesser place. The least is the run's.
+//!
+//! *References.* B. Lubachevsky, *Efficient distributed event-driven simulations of multiple-loop networks*, CACM 32, 1989 (bounded lag); D. Nicol, *The
+//! cost of conservative synchronization in parallel discrete event simulations*, JACM 40, 1993; G. Seguin, *Multi-core parallelism for ns-3
+//! simulator*, INRIA, 2009.
+//!
+//! *Read next*: `window/leader.rs`, what happens while all rest; `window/part.rs`, the loop that executes.
+
+pub(crate) mod hand;
+pub(crate) mod leader;
+pub(crate) mod part;
+pub(crate) mod plan;
+mod review;
+
+use crate::partition::{Partitioning, Wish};
+use crate::transport::{Summary, Threads, Transport};
+use hand::{Hand, Ledger};
+use leader::Leader;
+use parades_core::error::{Error, Place};
+use parades_core::event::LpId;
+use parades_core::lp::Lp;
+use parades_core::model::Model;
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::{Delay, Instant, Time};
+use parades_core::world::World;
+use parades_sync::barrier::{BarrierKind, Broken};
+use part::Part;
+use plan::Plan;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// How a run is executed. Nothing of it changes the answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Worker threads.
+    pub threads: usize,
+    /// How they wait for each other.
+    pub barrier: BarrierKind,
+    /// Partitions at most; by default as many as the channels and the threads suggest.
+    pub partitions: Option<u32>,
+    /// Channels of a shorter lookahead than this are never cut.
+    pub least_lookahead: Option<Delay>,
+    /// In what order a partition executes.
+    pub order: Order,
+    /// The share of the work that is dedicated to workers; the rest is taken by whoever is free. From 0 to 1.
+    pub dedicated: f64,
+}
+
+/// In what order a partition executes the events of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// LP by LP if the windows hold enough events for it.
+    Measured,
+    /// By time.
+    Time,
+    /// LP by LP wherever lookahead allows it.
+    Lp,
+}
+
+impl Settings {
+    /// The defaults, on so many threads.
+    pub fn of_threads(threads: usize) -> Settings {
+        Settings {
+            threads,
+            barrier: BarrierKind::default(),
+            partitions: None,
+            least_lookahead: None,
+            order: Order::Measured,
+            dedicated: 1.0,
+        }
+    }
+}
+
+/// Runs `model` in windows.
+///
+/// # Errors
+///
+/// The least error of the run, and what the model finds wrong at its end.
+pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
+    let partitions = partitions_max(settings);
+    run_over(model, options, settings, &|workers| Threads::new(workers, partitions, settings.barrier))
+}
+
+/// The most partitions that a run with these settings can have.
+pub fn partitions_max(settings: &Settings) -> u32 {
+    let usual = workers_at_most(settings).saturating_mul(crate::partition::MOST_PER_WORKER);
+    settings.partitions.unwrap_or(0).max(usual)
+}
+
+/// Runs `model` in windows over a transport, made for as many workers as there is work for.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_over<M: Model, T: Transport<M::Message>>(
+    model: &M,
+    options: RunOptions<'_>,
+    settings: &Settings,
+    transport: &dyn Fn(usize) -> T,
+) -> Result<Outcome, Error> {
+    let world = World::new(model, &options)?;
+    let (crew, leader) = assemble(model, options, world, settings, transport)?;
+    crew.run(leader)
+}
+
+/// The workers of a run, and what the leader knows.
+pub(crate) fn assemble<'a, M: Model, T>(
+    model: &'a M,
+    options: RunOptions<'a>,
+    world: World,
+    settings: &Settings,
+    transport: &dyn Fn(usize) -> T,
+) -> Result<(Crew<'a, M, T>, Leader<'a, M>), Error> {
+    let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
+    let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
+    let leader = Leader::new(model, options, &world)?;
+    let mut members = partitioning.members().into_iter();
+    let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
+    let parts = (0..partitions_max(settings)).map(part).collect();
+    let plan = Arc::new(Plan::first(&partitioning, workers, &world));
+    let orders = Orders { horizon: Time::ZERO, plan, over: false };
+    let crew = Crew {
+        model,
+        lps: world.lps(),
+        settings: *settings,
+        traces: leader.traces(),
+        transport: transport(workers),
+        world: RwLock::new(world),
+        parts,
+        left: (0..workers).map(|_| Mutex::default()).collect(),
+        orders: Mutex::new(orders),
+    };
+    Ok((crew, leader))
+}
+
+fn workers_at_most(settings: &Settings) -> u32 {
+    u32::try_from(settings.threads).unwrap_or(u32::MAX)
+}
+
+/// The partitions that suit the channels, the number of workers, and what has been measured.
+fn partition(world: &World, settings: &Settings, measured: Wish<'_>) -> Partitioning {
+    let controllers = world.controllers();
+    let wish = Wish {
+        partitions: settings.partitions,
+        least_lookahead: settings.least_lookahead,
+        longest_window: (!controllers.lps.is_empty()).then_some(controllers.delay),
+        ..measured
+    };
+    Partitioning::find(world.channels(), world.lps(), &wish)
+}
+
+/// What all workers follow until they rest again.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders {
+    /// The next global event, or the end.
+    pub(crate) horizon: Time,
+    pub(crate) plan: Arc<Plan>,
+    /// The run is over.
+    pub(crate) over: bool,
+}
+
+/// What the workers of a run share.
+pub(crate) struct Crew<'a, M: Model, T> {
+    pub(crate) model: &'a M,
+    pub(crate) lps: u32,
+    settings: Settings,
+    pub(crate) traces: bool,
+    pub(crate) transport: T,
+    /// Changed only while all rest.
+    world: RwLock<World>,
+    pub(crate) parts: Vec<Mutex<Part<M>>>,
+    /// What each worker left behind when it came to rest.
+    pub(crate) left: Vec<Mutex<Option<Ledger<M>>>>,
+    pub(crate) orders: Mutex<Orders>,
+}
+
+/// A lock that is never held while another worker could want it, and whose content is only used by a run that goes on.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a worker does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Executes before the bound.
+    Execute(Time),
+    /// Waits until the leader has seen to what needs every LP at rest.
+    Rest,
+}
+
+impl Orders {
+    /// What follows from an exchange: the same for all.
+    fn step(&self, all: &Summary, pace: &mut Pace) -> Step {
+        let ps = Delay::from_ps(1);
+        let horizon = self.horizon.min(all.failed.checked_add(ps).unwrap_or(Time::MAX));
+        let lbts = all.next.min(all.in_flight);
+        if all.rest || lbts >= horizon {
+            return Step::Rest;
+        }
+        let after = |delay: Option<Delay>| delay.and_then(|delay| lbts.checked_add(delay)).unwrap_or(Time::MAX);
+        let free =
+            after(self.plan.lookahead).min(after(self.plan.control_delay)).min(after(Some(pace.next(all.events))));
+        // Windows that begin and end with those of the partitions are not opened twice.
+        let even = self.plan.grid.map_or(free, |grid| grid.floor(free));
+        let free = if even > lbts { even } else { free };
+        Step::Execute(free.min(all.in_flight).min(horizon))
+    }
+}
+
+/// How far after the least next event a bound may be, lest a window take too long for those who watch the run.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    pub(crate) most: Delay,
+    pub(crate) events: u64,
+}
+
+/// Events in a window that is long enough, whatever the lookahead.
+const LONG_WINDOW: u64 = 1 << 19;
+
+impl Pace {
+    pub(crate) fn next(&mut self, events: u64) -> Delay {
+        let executed = events - std::mem::replace(&mut self.events, events);
+        if executed > LONG_WINDOW {
+            self.most = Delay::from_ps(self.most.as_ps() / 2);
+        } else if executed < LONG_WINDOW / 4 {
+            self.most = self.most.saturating_add(self.most);
+        }
+        self.most
+    }
+}
+
+/// Breaks up the transport if its worker panics, so that the others do not wait for it.
+pub(crate) struct Alarm<'a, T: Transport<P>, P>(pub(crate) &'a T, pub(crate) std::marker::PhantomData<fn(P)>);
+
+impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.break_up();
+        }
+    }
+}
+
+impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
+    /// Runs all workers, the leader on this thread.
+    fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
+        std::thread::scope(|scope| {
+            let others: Vec<_> =
+                (1..self.left.len()).map(|worker| scope.spawn(move || self.work(worker, None))).collect();
+            let led = self.work(0, Some(&mut leader));
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            led
+        })
+        .unwrap_or_else(|Broken| unreachable!("only a panic breaks the transport up, and it has been passed on"));
+        leader.conclude(self)
+    }
+
+    /// A worker's life.
+    fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
+        let _alarm = Alarm(&self.transport, std::marker::PhantomData);
+        let mut orders = lock(&self.orders).clone();
+        let mut hand = Hand::new(worker, orders.plan.placement.clone(), self.traces);
+        let mut mine = self.start(&mut hand, &orders.plan);
+        mine.rest = true;
+        let mut window = 0;
+        let mut pace = Pace { most: orders.plan.width.unwrap_or_default().max(Delay::from_us(1)), events: 0 };
+        loop {
+            mine.rest |= leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
+            let all = self.transport.exchange(worker, &mine)?;
+            mine = match orders.step(&all, &mut pace) {
+                Step::Execute(bound) => {
+                    if let Some(leader) = &mut leader {
+                        leader.goes_to(bound, &all);
+                        orders.plan.reset(window + 1);
+                    }
+                    let mine = self.execute(bound, window, &orders.plan, &mut hand);
+                    window += 1;
+                    mine
+                }
+                Step::Rest => {
+                    *lock(&self.left[worker]) = Some(std::mem::replace(&mut hand.ledger, Ledger::new(self.traces)));
+                    self.transport.exchange(worker, &Summary::NOTHING)?;
+                    let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
+                    if let Some(leader) = &mut leader {
+                        mine.next = leader.rest(self, &all);
+                    }
+                    self.transport.exchange(worker, &Summary::NOTHING)?;
+                    let plan = Arc::clone(&orders.plan);
+                    orders = lock(&self.orders).clone();
+                    if orders.over {
+                        return Ok(());
+                    }
+                    if !Arc::ptr_eq(&plan, &orders.plan) {
+                        hand.rehome(&orders.plan.placement);
+                    }
+                    mine
+                }
+            };
+        }
+    }
+
+    /// Sets up the LPs of the partitions that are this worker's to begin with; its memory is then near it.
+    pub(crate) fn start(&self, hand: &mut Hand<M>, plan: &Plan) -> Summary {
+        let world = self.read_world();
+        let mut next = Time::MAX;
+        for &number in plan.own(hand.worker) {
+            let mut part = lock(&self.parts[number as usize]);
+            self.start_part(&mut part, &world, plan, hand);
+            next = next.min(part.next);
+        }
+        self.summary(next, hand)
+    }
+
+    fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
+        part.change_to(if self.settings.order == Order::Time { None } else { plan.width });
+        hand.effects.outbox.moves_to(part.number, &mut part.pending);
+        let members = std::mem::take(&mut part.members);
+        part.lps.reserve_exact(members.len());
+        for id in members {
+            part.lps.extend(Lp::start(self.model, world, id, &mut hand.effects));
+            let place = Place { instant: Instant::START, lp: Some(id), event: None };
+            let effects = &mut hand.effects;
+            if effects.beyond_sends && hand.ledger.settle_at(place, id, effects, &mut part.metrics) {
+                break; // It has ended the run; those after it need not start.
+            }
+            effects.notes.clear();
+        }
+        hand.effects.outbox.moves_to(part.number, &mut part.pending);
+        part.look();
+    }
+
+    pub(crate) fn read_world(&self) -> std::sync::RwLockReadGuard<'_, World> {
+        self.world.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Executes what this worker takes of a window.
+    fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<M>) -> Summary {
+        let world = self.read_world();
+        let mut next = Time::MAX;
+        plan.each_of(hand.worker, window, |number| {
+            let mut part = lock(&self.parts[number as usize]);
+            self.transport.receive(hand.worker, number, false, &mut |event| {
+                part.push(event);
+            });
+            part.execute_before(bound, (self.model, &world), hand);
+            next = next.min(part.next);
+        });
+        let sent = hand.flush(&self.transport);
+        self.summary(next.min(sent), hand)
+    }
+
+    pub(crate) fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
+        Summary {
+            next,
+            failed: hand.ledger.failed_at(),
+            events: hand.events,
+            rest: !hand.ledger.trace.is_empty() || !hand.ledger.requests.is_empty(),
+            ..Summary::NOTHING
+        }
+    }
+}
+
+/// The ids of all LPs.
+fn ids(lps: u32) -> impl Iterator<Item = LpId> {
+    (0..lps).map(LpId)
+}

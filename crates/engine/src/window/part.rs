@@ -1,0 +1,209 @@
+//! A partition: LPs that are executed together, and the events that wait at them.
+
+use super::hand::Hand;
+use parades_core::event::{Event, LpId};
+use parades_core::lp::{Execution, Lp};
+use parades_core::metrics::Metrics;
+use parades_core::model::Model;
+use parades_core::outbox::Pending;
+use parades_core::pending::{Grid, LpOrderedPending, PendingSet, WindowedPending};
+use parades_core::time::{Delay, Time};
+use parades_core::world::World;
+use parades_raw::prefetch::prefetch;
+
+/// How many events ahead of its execution the LP of an event is fetched into the cache.
+const PREFETCH_DISTANCE: usize = 8;
+
+/// A partition.
+pub(crate) struct Part<M: Model> {
+    pub(crate) number: u32,
+    /// Who will be its LPs, until they are set up.
+    pub(crate) members: Vec<LpId>,
+    /// Its LPs, in the order of ids.
+    pub(crate) lps: Vec<Lp<M::State>>,
+    pub(crate) pending: Pending<M::Message>,
+    /// What its LPs recorded.
+    pub(crate) metrics: Metrics,
+    /// No event waits here before it.
+    pub(crate) next: Time,
+    /// Everything before it has been executed.
+    reached: Time,
+    /// Events executed.
+    pub(crate) events: u64,
+    /// An execution has failed: what would come later here will never count.
+    pub(crate) failed: bool,
+}
+
+impl<M: Model> Part<M> {
+    pub(crate) fn new(number: u32, members: Vec<LpId>, metrics: Metrics) -> Part<M> {
+        let pending = Pending::ByTime(WindowedPending::default());
+        Part {
+            number,
+            members,
+            lps: Vec::new(),
+            pending,
+            metrics,
+            next: Time::MAX,
+            reached: Time::ZERO,
+            events: 0,
+            failed: false,
+        }
+    }
+
+    /// Adds an event that waits here.
+    pub(crate) fn push(&mut self, event: Event<M::Message>) {
+        assert!(event.time() >= self.reached, "I1: an event arrived below the bound executed to");
+        self.next = self.next.min(event.time());
+        match &mut self.pending {
+            Pending::ByTime(pending) => pending.push(event),
+            Pending::ByLp(pending) => pending.push(event),
+            Pending::Elsewhere => unreachable!("the pending set is lent out only during an execution"),
+        }
+    }
+
+    /// Executes what waits before `bound`, and says when the next event is due.
+    pub(crate) fn execute_before(&mut self, bound: Time, of: (&M, &World), hand: &mut Hand<M>) {
+        self.reached = bound;
+        if self.failed {
+            self.next = Time::MAX;
+        }
+        if self.next >= bound {
+            return;
+        }
+        hand.effects.outbox.moves_to(self.number, &mut self.pending);
+        let by_lp = matches!(hand.effects.outbox.pending, Pending::ByLp(_));
+        if by_lp {
+            self.execute_all::<LpOrderedPending<M::Message>>(bound, of, hand);
+        } else {
+            self.execute_all::<WindowedPending<M::Message>>(bound, of, hand);
+        }
+        hand.effects.outbox.moves_to(self.number, &mut self.pending);
+        self.next = if self.failed { Time::MAX } else { self.next_time() };
+    }
+
+    fn execute_all<Q: Queue<M::Message>>(&mut self, bound: Time, (model, world): (&M, &World), hand: &mut Hand<M>) {
+        let Part { lps, metrics, .. } = self;
+        let Hand { placement, effects, ledger, .. } = hand;
+        let mut events = 0;
+        let mut failed = None;
+        while let Some(event) = Q::of(&mut effects.outbox.pending).pop_before(bound) {
+            if let Some(id) = Q::of(&mut effects.outbox.pending).upcoming(PREFETCH_DISTANCE) {
+                prefetch(&lps[placement.index(id)]);
+            }
+            if failed == Some(event.receiver) {
+                continue; // It waits behind its failure.
+            }
+            let lp = &mut lps[placement.index(event.receiver)];
+            let execution = lp.execute(model, world, &event, effects);
+            if effects.beyond_sends && ledger.settle(&event, effects, metrics) {
+                failed = Some(event.receiver);
+                if Q::IN_TIME {
+                    break;
+                }
+            }
+            if execution == Execution::Done {
+                events += 1;
+                if ledger.traces {
+                    ledger.trace(event, effects);
+                }
+            }
+        }
+        self.events += events;
+        hand.events += events;
+        self.failed = failed.is_some();
+    }
+
+    /// Looks when the next event is due.
+    pub(crate) fn look(&mut self) {
+        self.next = self.next_time();
+    }
+
+    pub(crate) fn is_by_lp(&self) -> bool {
+        matches!(self.pending, Pending::ByLp(_))
+    }
+
+    fn next_time(&mut self) -> Time {
+        match &mut self.pending {
+            Pending::ByTime(pending) => pending.next_time().unwrap_or(Time::MAX),
+            Pending::ByLp(pending) => pending.next_time(),
+            Pending::Elsewhere => Time::MAX,
+        }
+    }
+
+    pub(crate) fn allocated_bytes(&self) -> usize {
+        match &self.pending {
+            Pending::ByTime(pending) => pending.allocated_bytes(),
+            Pending::ByLp(pending) => pending.allocated_bytes(),
+            Pending::Elsewhere => 0,
+        }
+    }
+
+    /// Takes all that waits here, in no order.
+    pub(crate) fn take_all(&mut self) -> Vec<Event<M::Message>> {
+        self.next = Time::MAX;
+        match &mut self.pending {
+            Pending::ByTime(pending) => pending.drain().collect(),
+            Pending::ByLp(pending) => pending.take_all(),
+            Pending::Elsewhere => Vec::new(),
+        }
+    }
+
+    /// Starts anew, all before `reached` having been executed.
+    pub(crate) fn restart(&mut self, reached: Time) {
+        self.reached = reached;
+        self.next = Time::MAX;
+    }
+
+    /// From now on executes LP by LP in windows of `width`, or in the order of time.
+    pub(crate) fn change_to(&mut self, width: Option<Delay>) {
+        let events = self.take_all();
+        self.pending = match width {
+            Some(width) => Pending::ByLp(LpOrderedPending::new(Grid::new(width))),
+            None => Pending::ByTime(WindowedPending::default()),
+        };
+        events.into_iter().for_each(|event| self.push(event));
+    }
+}
+
+/// A pending set as the loop above uses it.
+trait Queue<P> {
+    /// Whether what comes out is in the order of time.
+    const IN_TIME: bool;
+    fn of(pending: &mut Pending<P>) -> &mut Self;
+    fn pop_before(&mut self, bound: Time) -> Option<Event<P>>;
+    fn upcoming(&self, ahead: usize) -> Option<LpId>;
+}
+
+impl<P> Queue<P> for WindowedPending<P> {
+    const IN_TIME: bool = true;
+    #[inline(always)]
+    fn of(pending: &mut Pending<P>) -> &mut Self {
+        let Pending::ByTime(pending) = pending else { unreachable!("it was looked at before") };
+        pending
+    }
+    #[inline(always)]
+    fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
+        PendingSet::pop_before(self, bound)
+    }
+    #[inline(always)]
+    fn upcoming(&self, ahead: usize) -> Option<LpId> {
+        PendingSet::upcoming(self, ahead)
+    }
+}
+
+impl<P> Queue<P> for LpOrderedPending<P> {
+    const IN_TIME: bool = false;
+    #[inline(always)]
+    fn of(pending: &mut Pending<P>) -> &mut Self {
+        let Pending::ByLp(pending) = pending else { unreachable!("it was looked at before") };
+        pending
+    }
+    #[inline(always)]
+    fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
+        LpOrderedPending::pop_before(self, bound)
+    }
+    #[inline(always)]
+    fn upcoming(&self, ahead: usize) -> Option<LpId> {
+        LpOrderedPending::upcoming(self, ahead)
+    }
+}

@@ -1,0 +1,125 @@
+//! Which partitions there are, and who executes them.
+
+use crate::partition::Partitioning;
+use parades_core::pending::Grid;
+use parades_core::placement::Placement;
+use parades_core::time::Delay;
+use parades_core::world::World;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What the workers follow from one rest to another that plans anew.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) placement: Placement,
+    /// The least lookahead between partitions.
+    pub(crate) lookahead: Option<Delay>,
+    /// How soon a request of a controller's can take effect.
+    pub(crate) control_delay: Option<Delay>,
+    /// The width of windows in which LPs of one partition cannot reach each other; `None` where there is no lookahead between them.
+    pub(crate) width: Option<Delay>,
+    /// The windows of that width.
+    pub(crate) grid: Option<Grid>,
+    /// The partitions dedicated to each worker, longest first.
+    dedicated: Vec<Vec<u32>>,
+    /// Those taken by whoever is free, longest first.
+    shared: Vec<u32>,
+    /// How many of the shared ones have been taken, by parity of the window.
+    taken: [AtomicUsize; 2],
+}
+
+impl Plan {
+    /// The plan while nothing has been measured.
+    pub(crate) fn first(partitioning: &Partitioning, workers: usize, world: &World) -> Plan {
+        let placement = partitioning.placement();
+        let costs: Vec<u64> = (0..placement.partitions()).map(|number| placement.len(number).into()).collect();
+        Plan::by_costs(partitioning, workers, world, &costs)
+    }
+
+    /// The plan for LPs that have been measured.
+    pub(crate) fn by_weights(partitioning: &Partitioning, workers: usize, world: &World, weights: &[u64]) -> Plan {
+        let placement = partitioning.placement();
+        let mut costs = vec![0; placement.partitions() as usize];
+        for (id, weight) in super::ids(world.lps()).zip(weights) {
+            costs[placement.partition(id) as usize] += weight;
+        }
+        Plan::by_costs(partitioning, workers, world, &costs)
+    }
+
+    fn by_costs(partitioning: &Partitioning, workers: usize, world: &World, costs: &[u64]) -> Plan {
+        let controllers = world.controllers();
+        let least = world.channels().least().unwrap_or(Delay::MAX);
+        let width = (least >= Delay::from_ps(2)).then_some(least);
+        let mut plan = Plan {
+            placement: partitioning.placement().clone(),
+            lookahead: partitioning.lookahead_of(world.channels()),
+            control_delay: (!controllers.lps.is_empty()).then_some(controllers.delay),
+            width,
+            grid: width.map(Grid::new),
+            dedicated: vec![Vec::new(); workers],
+            shared: Vec::new(),
+            taken: Default::default(),
+        };
+        plan.assign(costs, 1.0);
+        plan
+    }
+
+    /// The same plan, to be dealt out anew.
+    pub(crate) fn renewed(&self) -> Plan {
+        let Plan { placement, lookahead, control_delay, width, grid, dedicated, .. } = self;
+        Plan {
+            placement: placement.clone(),
+            lookahead: *lookahead,
+            control_delay: *control_delay,
+            width: *width,
+            grid: *grid,
+            dedicated: vec![Vec::new(); dedicated.len()],
+            shared: Vec::new(),
+            taken: Default::default(),
+        }
+    }
+
+    /// How many workers follow it.
+    pub(crate) fn workers(&self) -> usize {
+        self.dedicated.len()
+    }
+
+    /// Deals the partitions out: the longest ones, up to a share of the work, each to the worker that has least; the rest to whoever is free.
+    pub(crate) fn assign(&mut self, costs: &[u64], dedicated: f64) {
+        let mut longest: Vec<u32> = (0..self.placement.partitions()).collect();
+        longest.sort_by_key(|&number| (std::cmp::Reverse(costs[number as usize]), number));
+        let all: u64 = costs.iter().sum();
+        let mut load = vec![0; self.dedicated.len()];
+        self.dedicated.iter_mut().for_each(Vec::clear);
+        self.shared.clear();
+        for number in longest {
+            let least = (0..load.len()).min_by_key(|&worker| load[worker]).expect("there is a worker");
+            if dedicated >= 1.0 || (load.iter().sum::<u64>() as f64) < dedicated * all as f64 {
+                load[least] += costs[number as usize].max(1);
+                self.dedicated[least].push(number);
+            } else {
+                self.shared.push(number);
+            }
+        }
+    }
+
+    /// The partitions dedicated to `worker`.
+    pub(crate) fn own(&self, worker: usize) -> &[u32] {
+        &self.dedicated[worker]
+    }
+
+    /// Calls `execute` for each partition that `worker` takes of a window.
+    pub(crate) fn each_of(&self, worker: usize, window: u64, mut execute: impl FnMut(u32)) {
+        self.dedicated[worker].iter().for_each(|&number| execute(number));
+        // Ordering: Relaxed; the counter decides who, and the partition's own lock publishes what.
+        let taken = &self.taken[usize::from(window % 2 == 1)];
+        while let Some(&number) = self.shared.get(taken.fetch_add(1, Ordering::Relaxed)) {
+            execute(number);
+        }
+    }
+
+    /// Lets the shared partitions be taken anew in `window`, which nobody has begun.
+    pub(crate) fn reset(&self, window: u64) {
+        // Ordering: Relaxed; the exchange before that window publishes it.
+        self.taken[usize::from(window % 2 == 1)].store(0, Ordering::Relaxed);
+    }
+}

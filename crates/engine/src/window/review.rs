@@ -1,0 +1,159 @@
+//! Planning anew, by what has been measured: who executes which partition, in what order of events, and which partitions there are.
+
+use super::part::Part;
+use super::plan::Plan;
+use super::{Crew, Order, partition, workers_at_most};
+use crate::partition::{Partitioning, Wish};
+use parades_core::model::Model;
+use parades_core::time::Time;
+use parades_core::world::World;
+use std::sync::{Arc, MutexGuard};
+
+/// Windows after which the work is reviewed for the first time; each time after that, twice as many.
+const FIRST: u64 = 32;
+/// Events of a partition in one of its windows from which executing LP by LP pays.
+const LP_BY_LP: f64 = 48.0;
+/// Events of the whole model from which they say enough to choose partitions by.
+const ENOUGH: u64 = 20_000;
+/// Times that partitions are chosen by measurement.
+const CHOICES: u32 = 2;
+
+/// When the work was last looked at, and what was found.
+#[derive(Debug)]
+pub(super) struct Reviewer {
+    /// The window before which it is next.
+    due: u64,
+    /// Everything before it had been executed at the last review.
+    at: Time,
+    /// Events that each partition had executed by then.
+    events: Vec<u64>,
+    /// Changes of lookahead that the plan knows of.
+    changes: u64,
+    choices: u32,
+}
+
+impl Default for Reviewer {
+    fn default() -> Reviewer {
+        Reviewer { due: FIRST, at: Time::ZERO, events: Vec::new(), changes: 0, choices: 0 }
+    }
+}
+
+impl Reviewer {
+    /// Whether a review is due before the next window.
+    pub(super) fn is_due(&self, windows: u64) -> bool {
+        windows >= self.due
+    }
+
+    /// The plan to follow from here on: the old one, unless a lookahead has changed or a review finds better.
+    pub(super) fn review<M: Model, T>(
+        &mut self,
+        crew: &Crew<'_, M, T>,
+        plan: Arc<Plan>,
+        world: &World,
+        parts: &mut [MutexGuard<'_, Part<M>>],
+        (windows, bound): (u64, Time),
+    ) -> Arc<Plan> {
+        let workers = plan.workers();
+        let rated = Wish::of_workers(workers_at_most(&crew.settings));
+        if world.lookahead_changes() != self.changes {
+            self.changes = world.lookahead_changes();
+            let found = partition(world, &crew.settings, rated);
+            self.restart(windows, bound);
+            return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
+        }
+        if windows < self.due {
+            return plan;
+        }
+        self.events.resize(parts.len(), 0);
+        let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
+        let (executed, span) = (costs.iter().sum::<u64>(), bound.since(self.at).as_secs_f64());
+        let choose = self.choices < CHOICES && workers > 1 && executed > ENOUGH;
+        if choose {
+            self.choices += 1;
+            let weights: Vec<u64> = weights(&plan, world.lps(), parts);
+            let measured = Wish { events_per_second: Some(executed as f64 / span), weights: Some(&weights), ..rated };
+            let found = partition(world, &crew.settings, measured);
+            if is_other(&found, &plan) {
+                let next = Plan::by_weights(&found, workers, world, &weights);
+                self.restart(windows, bound);
+                return Self::move_to(crew, (&plan, next), parts, bound);
+            }
+        }
+        self.order_events(crew, &plan, parts, &costs, span);
+        let mut next = plan.renewed();
+        next.assign(&costs, crew.settings.dedicated);
+        self.events = parts.iter().map(|part| part.events).collect();
+        (self.at, self.due) = (bound, 2 * windows);
+        Arc::new(next)
+    }
+
+    fn restart(&mut self, windows: u64, bound: Time) {
+        self.due = windows + FIRST;
+        self.at = bound;
+        self.events.clear();
+    }
+
+    /// Lets each partition execute LP by LP if its windows hold enough events, and by time if they do not.
+    fn order_events<M: Model, T>(
+        &self,
+        crew: &Crew<'_, M, T>,
+        plan: &Plan,
+        parts: &mut [MutexGuard<'_, Part<M>>],
+        costs: &[u64],
+        span: f64,
+    ) {
+        let (Order::Measured, Some(width)) = (crew.settings.order, plan.width) else { return };
+        let windows = span / width.as_secs_f64();
+        for (part, &events) in parts.iter_mut().zip(costs) {
+            let by_lp = events as f64 >= LP_BY_LP * windows;
+            if by_lp != part.is_by_lp() {
+                part.change_to(by_lp.then_some(width));
+            }
+        }
+    }
+
+    /// Moves LPs, events and metrics to the partitions of another plan.
+    fn move_to<M: Model, T>(
+        crew: &Crew<'_, M, T>,
+        (old, new): (&Plan, Plan),
+        parts: &mut [MutexGuard<'_, Part<M>>],
+        bound: Time,
+    ) -> Arc<Plan> {
+        let mut events = Vec::new();
+        let mut lps = Vec::new();
+        for part in parts.iter_mut() {
+            events.append(&mut part.take_all());
+            lps.push(std::mem::take(&mut part.lps).into_iter());
+            part.restart(bound);
+            part.change_to(if crew.settings.order == Order::Time { None } else { new.width });
+        }
+        for id in super::ids(crew.lps) {
+            let lp = lps[old.placement.partition(id) as usize].next().expect("each LP is in its partition");
+            parts[new.placement.partition(id) as usize].lps.push(lp);
+        }
+        for event in events {
+            parts[new.placement.partition(event.receiver) as usize].push(event);
+        }
+        // All in the first partition's, from which those of the others' LPs are taken again.
+        for from in 1..parts.len() {
+            let metrics = std::mem::replace(&mut parts[from].metrics, crew.model.metrics());
+            parts[0].metrics.merge(metrics);
+        }
+        for to in 1..new.placement.partitions() {
+            let moved = parts[0].metrics.split_off(|id| new.placement.partition(id) == to);
+            parts[to as usize].metrics.merge(moved);
+        }
+        Arc::new(new)
+    }
+}
+
+/// How much each LP has executed.
+fn weights<M: Model>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<M>>]) -> Vec<u64> {
+    let of = |id| parts[plan.placement.partition(id) as usize].lps[plan.placement.index(id)].sequence();
+    super::ids(lps).map(of).collect()
+}
+
+/// Whether partitions are so different from those there are that it pays to move.
+fn is_other(found: &Partitioning, plan: &Plan) -> bool {
+    found.lookahead() != plan.lookahead || found.partitions() != plan.placement.partitions()
+}

@@ -1,0 +1,132 @@
+//! The ways in which a full buffer gets to where it is applied.
+
+use super::{Batch, Buffers, HandOver, Ledger};
+use std::cell::RefCell;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::thread::LocalKey;
+
+/// The thread whose buffer is full applies it, under the ledger's lock.
+#[derive(Debug)]
+pub struct Immediate;
+
+/// A thread of its own applies batches, which it finds behind a lock.
+#[derive(Debug)]
+pub struct ByThread;
+
+/// A thread of its own applies batches, which come through the standard library's channel: senders take no lock.
+#[derive(Debug)]
+pub struct LockFree;
+
+/// The first thread that reaches a barrier applies the batches of all.
+#[derive(Debug)]
+pub struct AtBarrier;
+
+thread_local! {
+    static IMMEDIATE: RefCell<Buffers<Immediate>> = const { RefCell::new(Buffers::new()) };
+    static BY_THREAD: RefCell<Buffers<ByThread>> = const { RefCell::new(Buffers::new()) };
+    static LOCK_FREE: RefCell<Buffers<LockFree>> = const { RefCell::new(Buffers::new()) };
+    static AT_BARRIER: RefCell<Buffers<AtBarrier>> = const { RefCell::new(Buffers::new()) };
+}
+
+/// One for each: the threads of one way know nothing of those of another.
+static LEDGERS: [Ledger; 4] = [const { Ledger::new() }; 4];
+
+impl HandOver for Immediate {
+    fn buffers() -> &'static LocalKey<RefCell<Buffers<Immediate>>> {
+        &IMMEDIATE
+    }
+
+    fn ledger() -> &'static Ledger {
+        &LEDGERS[0]
+    }
+
+    fn hand_over(batch: Batch) {
+        Immediate::ledger().apply(batch);
+    }
+}
+
+/// Batches behind a lock.
+type Store = Mutex<Vec<Batch>>;
+
+fn open(store: &'static Store) -> MutexGuard<'static, Vec<Batch>> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static FOR_THREAD: Store = Mutex::new(Vec::new());
+static HANDED_OVER: Condvar = Condvar::new();
+
+/// What the thread of [`ByThread`] does until the process ends.
+fn apply_what_is_stored() {
+    loop {
+        let batches = HANDED_OVER.wait_while(open(&FOR_THREAD), |batches| batches.is_empty());
+        let batches = std::mem::take(&mut *batches.unwrap_or_else(PoisonError::into_inner));
+        batches.into_iter().for_each(|batch| ByThread::ledger().apply(batch));
+    }
+}
+
+impl HandOver for ByThread {
+    fn buffers() -> &'static LocalKey<RefCell<Buffers<ByThread>>> {
+        &BY_THREAD
+    }
+
+    fn ledger() -> &'static Ledger {
+        &LEDGERS[1]
+    }
+
+    fn hand_over(batch: Batch) {
+        static STARTED: Once = Once::new();
+        STARTED.call_once(|| drop(std::thread::spawn(apply_what_is_stored)));
+        open(&FOR_THREAD).push(batch);
+        HANDED_OVER.notify_one();
+    }
+}
+
+impl HandOver for LockFree {
+    fn buffers() -> &'static LocalKey<RefCell<Buffers<LockFree>>> {
+        &LOCK_FREE
+    }
+
+    fn ledger() -> &'static Ledger {
+        &LEDGERS[2]
+    }
+
+    fn hand_over(batch: Batch) {
+        static SENDER: OnceLock<Sender<Batch>> = OnceLock::new();
+        let sender = SENDER.get_or_init(|| {
+            let (sender, batches) = channel();
+            drop(std::thread::spawn(move || batches.into_iter().for_each(|batch| LockFree::ledger().apply(batch))));
+            sender
+        });
+        sender.send(batch).expect("the thread that applies batches waits for them until the process ends");
+    }
+}
+
+static FOR_BARRIER: Store = Mutex::new(Vec::new());
+
+impl HandOver for AtBarrier {
+    fn buffers() -> &'static LocalKey<RefCell<Buffers<AtBarrier>>> {
+        &AT_BARRIER
+    }
+
+    fn ledger() -> &'static Ledger {
+        &LEDGERS[3]
+    }
+
+    fn hand_over(batch: Batch) {
+        open(&FOR_BARRIER).push(batch);
+    }
+
+    fn apply_waiting() {
+        let batches = std::mem::take(&mut *open(&FOR_BARRIER));
+        batches.into_iter().for_each(|batch| AtBarrier::ledger().apply(batch));
+    }
+
+    /// Who comes while another takes the batches has nothing to do.
+    fn at_barrier() {
+        let Ok(mut stored) = FOR_BARRIER.try_lock() else { return };
+        let batches = std::mem::take(&mut *stored);
+        drop(stored);
+        batches.into_iter().for_each(|batch| AtBarrier::ledger().apply(batch));
+    }
+}
