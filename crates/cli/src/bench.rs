@@ -2,9 +2,11 @@
 //!
 //! A figure is a ratio from one run: both sides are run in turn, several times; the median ratio is printed with its spread.
 
+mod balance;
 mod bare;
 mod barriers;
 mod digest;
+mod lookahead;
 mod phold;
 mod probe;
 mod record;
@@ -39,8 +41,18 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench {
         name: "phold",
-        about: "sequential against a bare loop over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",
+        about: "sequential and window against bare loops over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",
         measure: phold::measure,
+    },
+    Bench {
+        name: "lookahead",
+        about: "how much lookahead the engines need: PHOLD of 16,384 LPs from 1 ms to 1 s",
+        measure: lookahead::measure,
+    },
+    Bench {
+        name: "balance",
+        about: "work dedicated to threads or taken by whoever is free, beside the figures published for ns-3",
+        measure: balance::measure,
     },
     Bench {
         name: "transfer",

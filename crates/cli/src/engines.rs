@@ -3,11 +3,12 @@
 use crate::failure::Failure;
 use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
 use parades_core::error::Error;
+use parades_core::model::Model;
 use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
-use parades_engine::{rollback_check, sequential, window};
+use parades_engine::{auto, null_message, rollback_check, sequential, window};
 use parades_sync::barrier::BarrierKind;
 use std::fmt::Debug;
 
@@ -49,6 +50,22 @@ const DEDICATED: Parameter = Parameter::fraction(
     1.0,
     "share of the work in partitions dedicated to a worker; the rest is taken by whoever is free",
 );
+const NULLS: Parameter = Parameter::choice(
+    "nulls",
+    "lazy",
+    &["lazy", "demand"],
+    "null messages are sent when a partition has nothing left to execute, or when the receiver asks",
+);
+
+const RETREAT: Parameter = Parameter::boolean(
+    "retreat",
+    false,
+    "go on in one partition, with one worker, where windows hold too few events for several",
+);
+
+/// Chooses one of the others for each model.
+static AUTO: Engine =
+    Engine { name: "auto", about: "the engine that suits the model and the machine", settings: Some(&[]) };
 
 pub(crate) const ENGINES: &[Engine] = &[
     Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: Some(&[PENDING]) },
@@ -61,9 +78,13 @@ pub(crate) const ENGINES: &[Engine] = &[
     Engine {
         name: "window",
         about: "conservative: barrier, LBTS, all events below the bound",
-        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED]),
+        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, RETREAT]),
     },
-    Engine { name: "null-message", about: "conservative: a clock for each channel, null messages", settings: None },
+    Engine {
+        name: "null-message",
+        about: "conservative: a clock for each channel, null messages",
+        settings: Some(&[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS]),
+    },
     Engine { name: "time-warp", about: "optimistic: executes ahead, rolls back on a straggler", settings: None },
 ];
 
@@ -74,7 +95,7 @@ pub(crate) struct Choice {
     pub(crate) threads: u64,
     pub(crate) settings: Values,
     /// Why `auto` chose it.
-    pub(crate) why: Option<&'static str>,
+    pub(crate) why: Option<String>,
 }
 
 /// What the user asked for.
@@ -112,17 +133,14 @@ impl Choice {
             let message = format!("{processes} processes need the shared-memory transport, which does not exist yet");
             return Err(Refusal::new("processes", message, "leave it out"));
         }
-        let (name, why) = match wish.engine {
-            "auto" => ("sequential", Some("the parallel engines do not exist yet, so it runs on one thread")),
-            name => (name, None),
-        };
-        let engine = named(name)?;
+        let name = wish.engine;
+        let engine = if name == AUTO.name { &AUTO } else { named(name)? };
         let Some(parameters) = engine.settings else {
             let message = format!("the engine `{name}` does not exist yet");
             return Err(Refusal::new("engine", message, format!("use one of {}", existing().join(", "))));
         };
-        let is_parallel = PARALLEL.contains(&name);
-        if let (Some(threads @ 2..), None, false) = (wish.threads, why, is_parallel) {
+        let is_parallel = PARALLEL.contains(&name) || name == AUTO.name;
+        if let (Some(threads @ 2..), false) = (wish.threads, is_parallel) {
             let message = format!("the engine `{name}` runs on one thread, not {threads}");
             return Err(Refusal::new("threads", message, "leave that out, or choose a parallel engine"));
         }
@@ -133,7 +151,22 @@ impl Choice {
             .map_err(|error| Refusal { about: "tune", error })?;
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let threads = if is_parallel { wish.threads.unwrap_or_else(cores).max(1) } else { 1 };
-        Ok(Choice { engine, threads, settings, why })
+        Ok(Choice { engine, threads, settings, why: None })
+    }
+
+    /// The choice for this model: for `auto`, the engine that suits it.
+    pub(crate) fn for_model<M: Model>(&self, model: &M) -> Choice {
+        if self.engine.name != AUTO.name {
+            return self.clone();
+        }
+        let advice = auto::advise(model, usize::try_from(self.threads).unwrap_or(usize::MAX));
+        let (name, threads) = advice.window.map_or(("sequential", 1), |threads| ("window", threads as u64));
+        let engine = named(name).expect("it is in the list above");
+        let mut settings = Values::new(name, engine.settings.unwrap_or_default());
+        if advice.window.is_some() {
+            settings.set_argument("--tune", "retreat=true").expect("a setting of the engine's");
+        }
+        Choice { engine, threads, settings, why: Some(advice.why) }
     }
 
     /// Runs a model on it.
@@ -148,16 +181,32 @@ impl Choice {
             "sequential" => sequential::run(model, options),
             "rollback-check" => rollback_check::run(model, options),
             "window" => window::run(model, options, &self.window_settings()),
+            "null-message" => null_message::run(model, options, &self.null_message_settings()),
             name => unreachable!("`{name}` is an existing engine and not in this match"),
         }
     }
 }
 
 impl Choice {
-    fn window_settings(&self) -> window::Settings {
+    /// The settings that the conservative engines share.
+    fn shared_settings(&self) -> window::Settings {
         let Choice { settings, threads, .. } = self;
         let threads = usize::try_from(*threads).unwrap_or(usize::MAX);
         let some = |n: u64| (n > 0).then_some(n);
+        window::Settings {
+            partitions: some(settings.integer("partitions")).and_then(|n| u32::try_from(n).ok()),
+            least_lookahead: some(settings.duration("least-lookahead").as_ps()).map(Delay::from_ps),
+            order: match settings.choice("order") {
+                "time" => window::Order::Time,
+                "lp" => window::Order::Lp,
+                _ => window::Order::Measured,
+            },
+            ..window::Settings::of_threads(threads)
+        }
+    }
+
+    fn window_settings(&self) -> window::Settings {
+        let settings = &self.settings;
         window::Settings {
             barrier: match settings.choice("barrier") {
                 "posix" => BarrierKind::Posix,
@@ -166,21 +215,24 @@ impl Choice {
                 "tree" => BarrierKind::Tree { fan_in: usize::try_from(settings.integer("fan-in")).unwrap_or(1) },
                 _ => BarrierKind::Adaptive,
             },
-            partitions: some(settings.integer("partitions")).and_then(|n| u32::try_from(n).ok()),
-            least_lookahead: some(settings.duration("least-lookahead").as_ps()).map(Delay::from_ps),
-            order: match settings.choice("order") {
-                "time" => window::Order::Time,
-                "lp" => window::Order::Lp,
-                _ => window::Order::Measured,
-            },
             dedicated: settings.float("dedicated"),
-            ..window::Settings::of_threads(threads)
+            retreat: settings.boolean("retreat"),
+            ..self.shared_settings()
         }
+    }
+
+    fn null_message_settings(&self) -> null_message::Settings {
+        let window::Settings { threads, partitions, least_lookahead, order, .. } = self.shared_settings();
+        let nulls = match self.settings.choice("nulls") {
+            "demand" => null_message::Nulls::Demand,
+            _ => null_message::Nulls::Lazy,
+        };
+        null_message::Settings { threads, partitions, least_lookahead, order, nulls }
     }
 }
 
 /// The engines that run on several threads.
-const PARALLEL: &[&str] = &["window"];
+const PARALLEL: &[&str] = &["window", "null-message"];
 
 /// The names of the engines that exist.
 pub(crate) fn existing() -> Vec<&'static str> {

@@ -130,7 +130,7 @@ pub(crate) fn execute(
     let begin = Instant::now();
     let visitor = Execute { plan: &plan, choice: &choice, how, watch, machine: &machine, begin };
     let executed = plan.scenario.accept(&plan.values, plan.seed, visitor)?;
-    Ok(executed.map(|Executed { outcome, lps, notes, setup, run, memory }| Done {
+    Ok(executed.map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,
         command: std::env::args_os().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
         peak_rss_bytes: peak_rss_bytes(),
@@ -156,6 +156,7 @@ struct Execute<'a> {
 }
 
 struct Executed {
+    choice: Choice,
     outcome: Outcome,
     lps: u32,
     notes: Vec<String>,
@@ -168,13 +169,14 @@ impl Visitor for Execute<'_> {
     type Output = Result<Executed, Error>;
 
     #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-    fn visit<M>(self, Prepared { model, until, notes }: Prepared<M>) -> Result<Executed, Error>
+    fn visit<M>(self, Prepared { model, until, mut notes }: Prepared<M>) -> Result<Executed, Error>
     where
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
         let Execute { plan, choice, how, watch, machine, begin } = self;
+        let choice = choice.for_model(&model);
         if !how.quiet {
-            if let Some(why) = choice.why {
+            if let Some(why) = &choice.why {
                 say(format_args!("engine: {} (auto: {why})", choice.engine.name));
             }
             notes.iter().for_each(|note| say(format_args!("note: {note}")));
@@ -205,9 +207,20 @@ impl Visitor for Execute<'_> {
             (Err(error), Some(needed)) if *error.kind() == ErrorKind::Stopped => {
                 Err(Error::new(ErrorKind::Memory { limit: memory_limit, needed }))
             }
-            (outcome, memory) => Ok(Executed { outcome: outcome?, lps: model.lps(), notes, setup, run, memory }),
+            (outcome, memory) => {
+                let outcome = outcome?;
+                notes.extend(idle_threads(&choice, &outcome));
+                Ok(Executed { choice, outcome, lps: model.lps(), notes, setup, run, memory })
+            }
         }
     }
+}
+
+/// A note on threads that had nothing to do, if there were any.
+fn idle_threads(choice: &Choice, outcome: &Outcome) -> Option<String> {
+    let &(_, workers) = outcome.engine_stats.iter().find(|(name, _)| *name == "workers")?;
+    (workers < choice.threads as f64)
+        .then(|| format!("{workers} of {} threads used: lookahead leaves no more partitions than that", choice.threads))
 }
 
 /// The LPs of `3`, `10..=20` and lists of such.

@@ -39,7 +39,7 @@ fn unknown_names_suggest_the_nearest() {
             (
                 "run phold --engine time-warp",
                 2,
-                "the engine `time-warp` does not exist yet; use one of sequential, rollback-check, window",
+                "the engine `time-warp` does not exist yet; use one of sequential, rollback-check, window, null-message",
             ),
             (
                 "run phold --quiet --set lookahead=10msec",
@@ -137,7 +137,7 @@ fn simulations_that_fail_say_where_and_how_to_see_it_again() {
             "LP 0 at 0.05s, executing the event from LP 6 #4"
         };
         let message = format!(
-            "{place}: {what}; reproduce it with `parades run faulty --set fault={fault} --seed 1 --engine sequential`"
+            "{place}: {what}; reproduce it with `parades run faulty --set fault={fault} --seed 1 --engine auto`"
         );
         (format!("run faulty --quiet --set fault={fault}"), message)
     };
@@ -172,7 +172,7 @@ fn a_panic_of_the_model_is_an_error_with_its_place() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said.starts_with("error: LP 0 at 0.05s, executing the event from LP 6 #4: the model panicked: LP 0 was told to panic at its event 5; "), "{said}");
     assert!(said.contains("faulty.rs:"), "{said}");
-    assert!(said.ends_with("reproduce it with `parades run faulty --seed 3 --engine sequential`\n"), "{said}");
+    assert!(said.ends_with("reproduce it with `parades run faulty --seed 3 --engine auto`\n"), "{said}");
     assert_eq!(said.lines().count(), 1);
 }
 

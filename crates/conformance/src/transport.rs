@@ -7,12 +7,12 @@
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
-use parades_engine::transport::{Summary, Transport as Between};
+use parades_engine::transport::{ClockId, Clocks, EventCount, Summary, Transport as Between};
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What travels between partitions.
 #[derive(Debug)]
@@ -230,25 +230,77 @@ impl<P> Transport<P> for Bytes<P> {
 /// [`Bytes`] between the threads of a real engine.
 #[derive(Debug)]
 pub struct HeldBack<P> {
-    bytes: Mutex<Bytes<P>>,
+    held: Mutex<Held<P>>,
     /// What each worker has told, and what all told at the last crossing.
     told: Mutex<Vec<Summary>>,
     barrier: Box<dyn Barrier>,
+    news: Vec<EventCount>,
+}
+
+/// What is on its way, by receiver, then sender.
+#[derive(Debug)]
+struct Held<P> {
+    bytes: Bytes<P>,
+    /// How many events have been sent.
+    sent: Vec<usize>,
+    /// Promises, each with the number of events that had been sent before it.
+    promises: Vec<VecDeque<(usize, Promise)>>,
+    /// By receiver: the worker that received last.
+    receiving: Vec<usize>,
+}
+
+type Promise = (Arc<Clocks>, ClockId, Time);
+
+impl<P> Held<P> {
+    /// Sets the clocks whose promises arrive; whether there were any.
+    fn keep_promises(&mut self, to: usize) -> bool {
+        let mut any = false;
+        for pair in self.pairs(to) {
+            let arrived = self.sent[pair] - self.bytes.queues[pair].len();
+            // None overtakes the events sent before it; some are held back longer.
+            while self.promises[pair].front().is_some_and(|(after, _)| *after <= arrived) && self.bytes.rng.chance(0.7)
+            {
+                let (_, (clocks, clock, time)) = self.promises[pair].pop_front().expect("it was looked at");
+                clocks.set(clock, time);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn pairs(&self, to: usize) -> std::ops::Range<usize> {
+        to * self.bytes.partitions..(to + 1) * self.bytes.partitions
+    }
+
+    /// Whether something is on its way to a partition of `worker`.
+    fn has_for(&self, worker: usize) -> bool {
+        let own = (0..self.receiving.len()).filter(|to| self.receiving[*to] == worker);
+        own.flat_map(|to| self.pairs(to))
+            .any(|pair| !self.bytes.queues[pair].is_empty() || !self.promises[pair].is_empty())
+    }
 }
 
 impl<P: 'static> HeldBack<P> {
     /// Between `workers` threads, for `partitions` partitions.
     pub fn new(codec: Codec<P>, workers: usize, partitions: u32, seed: u64) -> HeldBack<P> {
-        let queues = (0..partitions as usize * workers).map(|_| VecDeque::new()).collect();
+        let pairs = partitions as usize * workers;
+        let queues = (0..pairs).map(|_| VecDeque::new()).collect();
+        let held = Held {
+            bytes: Bytes { partitions: workers, codec, queues, rng: Rng::shared(seed, 3) },
+            sent: vec![0; pairs],
+            promises: (0..pairs).map(|_| VecDeque::new()).collect(),
+            receiving: vec![0; partitions as usize],
+        };
         HeldBack {
-            bytes: Mutex::new(Bytes { partitions: workers, codec, queues, rng: Rng::shared(seed, 3) }),
+            held: Mutex::new(held),
             told: Mutex::new(vec![Summary::NOTHING; workers]),
             barrier: BarrierKind::Posix.open(workers),
+            news: (0..workers).map(|_| EventCount::new(workers)).collect(),
         }
     }
 
-    fn bytes(&self) -> MutexGuard<'_, Bytes<P>> {
-        self.bytes.lock().expect("no worker panics while it holds this lock")
+    fn held(&self) -> MutexGuard<'_, Held<P>> {
+        self.held.lock().expect("no worker panics while it holds this lock")
     }
 }
 
@@ -257,20 +309,33 @@ where
     P: Send,
 {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        let mut bytes = self.bytes();
-        events.drain(..).for_each(|event| bytes.send(worker, partition as usize, Parcel::Event(event, 0)));
+        let mut held = self.held();
+        let pair = held.pairs(partition as usize).start + worker;
+        held.sent[pair] += events.len();
+        events.drain(..).for_each(|event| held.bytes.send(worker, partition as usize, Parcel::Event(event, 0)));
     }
 
-    fn receive(&self, _: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
-        let mut bytes = self.bytes();
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
+        let to = partition as usize;
+        let mut held = self.held();
+        held.receiving[to] = worker;
+        let mut arrived = Vec::new();
         loop {
-            for parcel in bytes.receive(partition as usize) {
-                let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
-                accept(event);
+            arrived.append(&mut held.bytes.receive(to));
+            if !all || held.bytes.is_empty(to) {
+                break;
             }
-            if !all || bytes.is_empty(partition as usize) {
-                return;
-            }
+        }
+        if all {
+            // At a cut all clocks are set anew.
+            held.pairs(to).for_each(|pair| held.promises[pair].clear());
+        }
+        for parcel in arrived {
+            let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
+            accept(event);
+        }
+        if held.keep_promises(to) {
+            self.news[worker].notify();
         }
     }
 
@@ -278,14 +343,38 @@ where
         self.told.lock().expect("no worker panics while it holds this lock")[worker] = *mine;
         self.barrier.wait(worker)?;
         let told = self.told.lock().expect("as above").iter().copied().fold(Summary::NOTHING, Summary::and);
-        let in_flight = self.bytes().least_in_flight().map_or(Time::MAX, |instant| instant.time);
+        let in_flight = self.held().bytes.least_in_flight().map_or(Time::MAX, |instant| instant.time);
         // Nobody sends or receives before all have looked.
         self.barrier.wait(worker)?;
         Ok(Summary { in_flight, ..told })
     }
 
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        let mut held = self.held();
+        let pair = held.pairs(clock.to as usize).start + worker;
+        let after = held.sent[pair];
+        held.promises[pair].push_back((after, (Arc::clone(clocks), clock, time)));
+    }
+
+    fn news(&self, worker: usize) -> u64 {
+        self.news[worker].count()
+    }
+
+    fn notify(&self, worker: usize) {
+        self.news[worker].notify();
+    }
+
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        if self.held().has_for(worker) {
+            std::thread::yield_now();
+            self.news[worker].notify();
+        }
+        self.news[worker].wait(seen)
+    }
+
     fn break_up(&self) {
         self.barrier.break_up();
+        self.news.iter().for_each(EventCount::break_up);
     }
 }
 

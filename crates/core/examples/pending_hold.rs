@@ -6,8 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the wall clock")]
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::time::{Instant, Time};
 use parades_core::pending::{HeapPending, PendingSet, WindowedPending};
+use parades_core::time::{Instant, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;

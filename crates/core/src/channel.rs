@@ -141,12 +141,21 @@ impl Channels {
     /// The least lookahead of the whole model; `None` where nobody may send.
     pub fn least(&self) -> Option<Delay> {
         let pairs = self.pairs.iter().map(|channel| channel.lookahead);
-        let anyone: &mut dyn Iterator<Item = Delay> = match &self.anyone {
-            Anyone::Nobody => &mut std::iter::empty(),
-            Anyone::Whole(lookahead) => &mut std::iter::once(*lookahead),
-            Anyone::Each(each) => &mut each.iter().filter_map(|d| *d),
-        };
-        pairs.chain(anyone).min()
+        pairs.chain(self.least_to_anyone()).min()
+    }
+
+    /// The least delay with which any LP may send to anyone; `None` where none may.
+    pub fn least_to_anyone(&self) -> Option<Delay> {
+        match &self.anyone {
+            Anyone::Nobody => None,
+            Anyone::Whole(lookahead) => Some(*lookahead),
+            Anyone::Each(each) => each.iter().flatten().min().copied(),
+        }
+    }
+
+    /// Whether any channel is declared by pair.
+    pub fn has_pairs(&self) -> bool {
+        !self.pairs.is_empty()
     }
 
     /// Changes the lookahead of a channel; only global events do.

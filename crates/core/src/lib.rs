@@ -13,6 +13,8 @@
 //! 7. *Failures* are reported alike: every engine reports the one at the least place ([`error`]).
 //! 8. *The digest* of a run tells whether two histories are equal ([`digest`]).
 //!
+//! The pending event set ([`pending`]) is here, not in the engines, so that what a handler sends is written once, straight to where it waits ([`outbox`]).
+//!
 //! *Read next*: [`event`] (the order), [`model`] (what a model is), [`lp`] (how an event is executed); then the `sequential` engine, whose loop is
 //! one screen, which defines the answer.
 
@@ -49,7 +51,7 @@ pub mod prelude {
     pub use crate::model::{Context, Model};
     pub use crate::random::Rng;
     pub use crate::restore::{ByCopy, Restorable, UndoLog};
-    pub use crate::run::{End, Outcome, RunOptions};
+    pub use crate::run::{End, Outcome, RunOptions, Unfinished};
     pub use crate::shared::Shared;
     pub use crate::time::{Delay, Instant, Time};
     pub use crate::world::Controllers;

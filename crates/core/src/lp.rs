@@ -147,10 +147,11 @@ impl<S> Lp<S> {
         if world.digest {
             self.kernel.digest.event(event);
         }
-        let phase = Phase::Event(event.sender());
         let Lp { kernel, state } = self;
         guarded(effects, |effects| {
-            handle(state, &mut Context::new(event.receiver, now, phase, kernel, effects, world));
+            // Made in here, so that it does not pass through memory in parts.
+            let phase = Phase::Event(event.sender());
+            handle(state, &mut Context::new(event.receiver, event.instant(), phase, kernel, effects, world));
         });
         Execution::Done
     }
@@ -171,7 +172,7 @@ impl<S> Lp<S> {
             Due::Fire => true,
             Due::Stale => false,
             Due::Later(setting) => {
-                effects.outbox.push(wake(world, lp, id, setting));
+                effects.outbox.push(wake_key(world, lp, setting), lp, Body::Timer(id));
                 false
             }
         }
@@ -252,8 +253,12 @@ fn guarded<M: Model, T>(effects: &mut Effects<M>, part: impl FnOnce(&mut Effects
 }
 
 /// The event that wakes a timer.
-fn wake<P>(world: &World, lp: LpId, id: TimerId, Setting { instant, sequence }: Setting) -> Event<P> {
+fn wake<P>(world: &World, lp: LpId, id: TimerId, setting: Setting) -> Event<P> {
+    Event::new(wake_key(world, lp, setting), lp, Body::Timer(id))
+}
+
+/// The key of the event that wakes a timer.
+fn wake_key(world: &World, lp: LpId, Setting { instant, sequence }: Setting) -> EventKey {
     let sender = Sender::lp(lp);
-    let key = EventKey { instant, tie: world.tie(instant, lp, sender), sender, sequence };
-    Event::new(key, lp, Body::Timer(id))
+    EventKey { instant, tie: world.tie(instant, lp, sender), sender, sequence }
 }

@@ -10,12 +10,12 @@ use crate::channel::{Channels, Port};
 use crate::digest::{Digest, Payload};
 use crate::effects::{Effects, Request};
 use crate::error::ErrorKind;
-use crate::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use crate::event::{Body, EventKey, LpId, Sender, TimerId};
 use crate::global::{Global, Scheduled};
 use crate::lp::Kernel;
 use crate::metrics::{MetricId, Metrics, Sample};
 use crate::random::Rng;
-use crate::run::End;
+use crate::run::{End, Unfinished};
 use crate::time::{Delay, Instant, Time};
 use crate::timer::Setting;
 use crate::world::{Controllers, World};
@@ -102,9 +102,9 @@ pub trait Model: Sized + Sync {
         let _ = (id, state, end, metrics);
     }
 
-    /// Looks at a message that was still on its way when the run ended; called in the order of events.
-    fn unfinished(&self, event: &Event<Self::Message>, metrics: &mut Metrics) {
-        let _ = (event, metrics);
+    /// Looks at the messages that were still on their way when the run ended.
+    fn unfinished(&self, messages: Unfinished<Self::Message>, metrics: &mut Metrics) {
+        let _ = (messages, metrics);
     }
 
     /// Sets the metrics that are known only at the end, and checks what must hold of all of them (conservation of packets, say).
@@ -223,7 +223,7 @@ impl<'a, M: Model> Context<'a, M> {
     #[inline]
     pub fn send_self(&mut self, delay: Delay, message: M::Message) {
         if let Some(key) = self.next_key(self.id, delay) {
-            self.effects.outbox.push(Event::new(key, self.id, Body::Message(message)));
+            self.effects.outbox.push(key, self.id, Body::Message(message));
         }
     }
 
@@ -237,7 +237,7 @@ impl<'a, M: Model> Context<'a, M> {
             });
         }
         if let Some(key) = self.next_key(receiver, delay) {
-            self.effects.outbox.push(Event::new(key, receiver, Body::Message(message)));
+            self.effects.outbox.push(key, receiver, Body::Message(message));
         }
     }
 
@@ -254,7 +254,7 @@ impl<'a, M: Model> Context<'a, M> {
         let Some(key) = self.next_key(self.id, delay) else { return };
         self.remember_timer(id);
         if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
-            self.effects.outbox.push(Event::new(key, self.id, Body::Timer(id)));
+            self.effects.outbox.push(key, self.id, Body::Timer(id));
         }
     }
 
@@ -336,25 +336,34 @@ impl<'a, M: Model> Context<'a, M> {
         self.failed::<()>(ErrorKind::Model(why.into()));
     }
 
-    /// The key of the next thing that this LP sends or sets, and its place in the LP's count; `None` if there can be none.
-    #[inline]
+    /// The key of the next thing that this LP sends or sets, and its place in the LP's count; `None` if there can be none. Always inlined, so
+    /// that the parts of a key reach the event through registers: memory written in halves is slow to read as a whole.
+    #[inline(always)]
     fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
         let instant = if delay > Delay::ZERO {
             match self.now.time.checked_add(delay) {
                 Some(time) => Instant::at(time),
                 None => return self.failed(ErrorKind::TimeOverflow { delay }),
             }
-        } else if !matches!(self.phase, Phase::Event(_)) {
-            self.now
-        } else if self.now.round < self.world.round_limit {
-            Instant { time: self.now.time, round: self.now.round + 1 }
         } else {
-            return self.failed(self.world.too_many_rounds(self.id, receiver));
+            self.next_round(receiver)?
         };
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;
         self.kernel.sequence += 1;
         Some(EventKey { instant, tie: self.world.tie(instant, receiver, sender), sender, sequence })
+    }
+
+    /// The instant at which what is sent without delay arrives.
+    #[inline(never)]
+    fn next_round(&mut self, receiver: LpId) -> Option<Instant> {
+        if !matches!(self.phase, Phase::Event(_)) {
+            return Some(self.now);
+        }
+        if self.now.round < self.world.round_limit {
+            return Some(Instant { time: self.now.time, round: self.now.round + 1 });
+        }
+        self.failed(self.world.too_many_rounds(self.id, receiver))
     }
 
     #[inline]

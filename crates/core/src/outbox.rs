@@ -3,8 +3,8 @@
 //! An event is then written once. Engines that may take an execution back, or that compare what two executions sent, have it buffered
 //! instead.
 
-use crate::event::Event;
-use crate::pending::{LpOrderedPending, PendingSet, WindowedPending};
+use crate::event::{Body, Event, EventKey, LpId};
+use crate::pending::{LpOrderedPending, WindowedPending};
 use crate::placement::Placement;
 
 /// What executions sent, on its way to its receivers.
@@ -57,19 +57,20 @@ impl<P> Outbox<P> {
         }
     }
 
-    /// Sends.
+    /// Sends. The event is made where it is written: one made before and copied would be read back before it has left the core's store
+    /// buffer, which stalls.
     #[inline(always)]
-    pub(crate) fn push(&mut self, event: Event<P>) {
+    pub(crate) fn push(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         if let Some((placement, here)) = &self.home {
-            let partition = placement.partition(event.receiver);
+            let partition = placement.partition(receiver);
             if partition != *here {
-                return self.parcels[partition as usize].push(event);
+                return self.parcels[partition as usize].push(Event::new(key, receiver, body));
             }
         }
         match &mut self.pending {
-            Pending::ByTime(pending) => pending.push(event),
-            Pending::ByLp(pending) => pending.push(event),
-            Pending::Elsewhere => self.buffer.push(event),
+            Pending::ByTime(pending) => pending.push_parts(key, receiver, body),
+            Pending::ByLp(pending) => pending.push_parts(key, receiver, body),
+            Pending::Elsewhere => self.buffer.push(Event::new(key, receiver, body)),
         }
     }
 }

@@ -76,6 +76,9 @@ pub trait PendingSet<P>: Default {
         std::iter::from_fn(|| self.pop())
     }
 
+    /// Takes all that is left, in no order.
+    fn take_all(&mut self) -> Vec<Event<P>>;
+
     /// Bytes of memory that it holds, beside what the payloads own.
     fn allocated_bytes(&self) -> usize;
 }

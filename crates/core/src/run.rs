@@ -123,6 +123,21 @@ pub struct Outcome {
     pub engine_stats: Vec<(&'static str, f64)>,
 }
 
+/// The messages that were still on their way when a run ended. They are put in order only for a model that looks at them.
+#[derive(Debug)]
+pub struct Unfinished<P>(Vec<Event<P>>);
+
+impl<P> Unfinished<P> {
+    /// The messages in the order of events.
+    pub fn in_order(self) -> impl Iterator<Item = Event<P>> {
+        let Unfinished(mut events) = self;
+        // A wake is not a timer: what timers are set is the state of their LPs.
+        events.retain(|event| matches!(event.body, Body::Message(_)));
+        events.sort_unstable();
+        events.into_iter()
+    }
+}
+
 /// What an engine hands over when it has come to the end.
 #[derive(Debug)]
 pub struct Finished<M: Model> {
@@ -154,7 +169,7 @@ pub fn conclude<'l, M: Model>(
 where
     M::State: 'l,
 {
-    let Finished { events, end, mut metrics, mut pending, globals, engine_stats } = finished;
+    let Finished { events, end, mut metrics, pending, globals, engine_stats } = finished;
     let the_end = End { time: end, events, early: end < options.until };
     let mut lp_digests = Vec::new();
     let mut combined = Digest::default();
@@ -171,11 +186,8 @@ where
     if globals.executed() > 0 {
         combined.word(globals.digest());
     }
-    // A wake is not a timer: what timers are set is the state of their LPs.
-    pending.retain(|event| matches!(event.body, Body::Message(_)));
-    pending.sort_unstable();
     metrics.record_as(Sender::GLOBAL);
-    pending.iter().for_each(|event| model.unfinished(event, &mut metrics));
+    model.unfinished(Unfinished(pending), &mut metrics);
     let model_error = |what| Error::new(ErrorKind::Model(what));
     model.conclude(&the_end, &mut metrics).map_err(model_error)?;
     metrics.check().map_err(model_error)?;

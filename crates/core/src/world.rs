@@ -114,7 +114,7 @@ impl World {
     pub(crate) fn tie(&self, instant: Instant, receiver: LpId, sender: Sender) -> u32 {
         match self.tie_seed {
             None => 0,
-            Some(seed) => shuffle([seed, instant.time.as_ps(), u64::from(instant.round), pair(receiver, sender)]),
+            Some(seed) => shuffled_tie(seed, instant, receiver, sender),
         }
     }
 
@@ -159,6 +159,12 @@ impl World {
         let lps: BTreeSet<LpId> = of_this_time.chain(lps).collect();
         Error::at(ErrorKind::Rounds { limit, lps: lps.into_iter().take(NAMED_LPS).collect() }, place)
     }
+}
+
+/// Out of the way of runs without a tie seed.
+#[inline(never)]
+fn shuffled_tie(seed: u64, instant: Instant, receiver: LpId, sender: Sender) -> u32 {
+    shuffle([seed, instant.time.as_ps(), u64::from(instant.round), pair(receiver, sender)])
 }
 
 /// Two ids as one word.

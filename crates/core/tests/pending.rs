@@ -8,8 +8,8 @@
 )]
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::time::{Instant, Time};
 use parades_core::pending::{HeapPending, PendingSet, WindowedPending};
+use parades_core::time::{Instant, Time};
 use proptest::prelude::*;
 
 type Payload = Box<u64>;

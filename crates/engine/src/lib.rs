@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod auto;
+pub mod null_message;
 pub mod partition;
 pub mod rollback_check;
 pub mod sequential;

@@ -131,7 +131,7 @@ impl Partitioning {
         if let Some(weights) = wish.weights {
             assert_eq!(weights.len(), lps as usize, "there is one weight for each LP");
         }
-        let anyone = (0..lps).filter_map(|lp| channels.anyone(LpId(lp))).min();
+        let anyone = channels.least_to_anyone();
         if wish.most() <= 1 || lps <= 1 || anyone.is_some_and(|lookahead| lookahead < wish.floor()) {
             return Partitioning::one(lps);
         }
@@ -141,6 +141,11 @@ impl Partitioning {
     /// All LPs in one partition.
     pub fn one(lps: u32) -> Partitioning {
         Partitioning { lps, placement: Placement::one(lps), lookahead: None, speedup: 1.0 }
+    }
+
+    /// What is known where only the placement is kept.
+    pub(crate) fn of_placement(lps: u32, placement: &Placement) -> Partitioning {
+        Partitioning { placement: placement.clone(), ..Partitioning::one(lps) }
     }
 
     /// Where each LP is.

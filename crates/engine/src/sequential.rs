@@ -324,7 +324,7 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
             ("lp_bytes", size_of::<Lp<M::State>>() as f64),
             ("state_bytes", size_of::<M::State>() as f64),
         ];
-        let pending = pending.drain().collect();
+        let pending = pending.take_all();
         conclude(model, &options, lps.iter(), Finished { events, end, metrics, pending, globals, engine_stats })
     }
 }

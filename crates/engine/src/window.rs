@@ -28,6 +28,7 @@ pub(crate) mod leader;
 pub(crate) mod part;
 pub(crate) mod plan;
 mod review;
+mod stopwatch;
 
 use crate::partition::{Partitioning, Wish};
 use crate::transport::{Summary, Threads, Transport};
@@ -37,7 +38,7 @@ use parades_core::error::{Error, Place};
 use parades_core::event::LpId;
 use parades_core::lp::Lp;
 use parades_core::model::Model;
-use parades_core::run::{Outcome, RunOptions};
+use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
@@ -60,6 +61,8 @@ pub struct Settings {
     pub order: Order,
     /// The share of the work that is dedicated to workers; the rest is taken by whoever is free. From 0 to 1.
     pub dedicated: f64,
+    /// Whether the run goes on in one partition, with one worker, where windows turn out to hold too few events for several.
+    pub retreat: bool,
 }
 
 /// In what order a partition executes the events of a window.
@@ -83,6 +86,7 @@ impl Settings {
             least_lookahead: None,
             order: Order::Measured,
             dedicated: 1.0,
+            retreat: false,
         }
     }
 }
@@ -127,9 +131,11 @@ pub(crate) fn assemble<'a, M: Model, T>(
     settings: &Settings,
     transport: &dyn Fn(usize) -> T,
 ) -> Result<(Crew<'a, M, T>, Leader<'a, M>), Error> {
+    // First of all, as it sees to it that the LPs fit the memory.
+    let control = options.control;
+    let leader = Leader::new(model, options, &world)?;
     let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
-    let leader = Leader::new(model, options, &world)?;
     let mut members = partitioning.members().into_iter();
     let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
     let parts = (0..partitions_max(settings)).map(part).collect();
@@ -140,6 +146,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
         lps: world.lps(),
         settings: *settings,
         traces: leader.traces(),
+        control,
         transport: transport(workers),
         world: RwLock::new(world),
         parts,
@@ -181,6 +188,8 @@ pub(crate) struct Crew<'a, M: Model, T> {
     pub(crate) lps: u32,
     settings: Settings,
     pub(crate) traces: bool,
+    /// How the run is stopped while its LPs are set up.
+    pub(crate) control: Option<&'a Control>,
     pub(crate) transport: T,
     /// Changed only while all rest.
     world: RwLock<World>,
@@ -219,29 +228,33 @@ impl Orders {
         // Windows that begin and end with those of the partitions are not opened twice.
         let even = self.plan.grid.map_or(free, |grid| grid.floor(free));
         let free = if even > lbts { even } else { free };
-        Step::Execute(free.min(all.in_flight).min(horizon))
+        let bound = free.min(all.in_flight).min(horizon);
+        pace.width = bound.since(lbts);
+        Step::Execute(bound)
     }
 }
 
 /// How far after the least next event a bound may be, lest a window take too long for those who watch the run.
 #[derive(Debug)]
-pub(crate) struct Pace {
-    pub(crate) most: Delay,
-    pub(crate) events: u64,
+struct Pace {
+    /// The last window.
+    width: Delay,
+    events: u64,
 }
 
 /// Events in a window that is long enough, whatever the lookahead.
 const LONG_WINDOW: u64 = 1 << 19;
 
 impl Pace {
-    pub(crate) fn next(&mut self, events: u64) -> Delay {
+    /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last.
+    fn next(&mut self, events: u64) -> Delay {
         let executed = events - std::mem::replace(&mut self.events, events);
-        if executed > LONG_WINDOW {
-            self.most = Delay::from_ps(self.most.as_ps() / 2);
-        } else if executed < LONG_WINDOW / 4 {
-            self.most = self.most.saturating_add(self.most);
+        let width = self.width.max(Delay::from_ps(2));
+        match executed {
+            _ if executed > LONG_WINDOW => Delay::from_ps(width.as_ps() / 2),
+            _ if executed < LONG_WINDOW / 4 => width.saturating_add(width),
+            _ => width,
         }
-        self.most
     }
 }
 
@@ -282,17 +295,21 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         let mut mine = self.start(&mut hand, &orders.plan);
         mine.rest = true;
         let mut window = 0;
-        let mut pace = Pace { most: orders.plan.width.unwrap_or_default().max(Delay::from_us(1)), events: 0 };
+        let mut pace = Pace { width: orders.plan.width.unwrap_or_default().max(Delay::from_us(1)), events: 0 };
         loop {
             mine.rest |= leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
             let all = self.transport.exchange(worker, &mine)?;
             mine = match orders.step(&all, &mut pace) {
                 Step::Execute(bound) => {
                     if let Some(leader) = &mut leader {
+                        leader.stopwatch.works();
                         leader.goes_to(bound, &all);
                         orders.plan.reset(window + 1);
                     }
                     let mine = self.execute(bound, window, &orders.plan, &mut hand);
+                    if let Some(leader) = &mut leader {
+                        leader.stopwatch.waits();
+                    }
                     window += 1;
                     mine
                 }
@@ -331,11 +348,14 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     }
 
     fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
-        part.change_to(if self.settings.order == Order::Time { None } else { plan.width });
+        part.change_to(plan.width_of::<M>(part.number, self.settings.order));
         hand.effects.outbox.moves_to(part.number, &mut part.pending);
         let members = std::mem::take(&mut part.members);
         part.lps.reserve_exact(members.len());
         for id in members {
+            if self.control.is_some_and(Control::is_stopped) {
+                break; // The leader ends the run.
+            }
             part.lps.extend(Lp::start(self.model, world, id, &mut hand.effects));
             let place = Place { instant: Instant::START, lp: Some(id), event: None };
             let effects = &mut hand.effects;
@@ -368,7 +388,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         self.summary(next.min(sent), hand)
     }
 
-    pub(crate) fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
+    fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
         Summary {
             next,
             failed: hand.ledger.failed_at(),

@@ -379,9 +379,11 @@ impl Model for Queueing {
         report::finish(self, (id, state), end.time, metrics);
     }
 
-    fn unfinished(&self, event: &Event<Message>, metrics: &mut Metrics) {
-        if let Body::Message(Message::Customer { .. } | Message::Left { .. }) = event.body {
-            metrics.count(Ids::MOVING, 1);
+    fn unfinished(&self, messages: Unfinished<Message>, metrics: &mut Metrics) {
+        for event in messages.in_order() {
+            if let Body::Message(Message::Customer { .. } | Message::Left { .. }) = event.body {
+                metrics.count(Ids::MOVING, 1);
+            }
         }
     }
 

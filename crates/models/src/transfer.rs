@@ -224,11 +224,13 @@ impl Model for Transfer {
         }
     }
 
-    fn unfinished(&self, event: &Event<Message>, metrics: &mut Metrics) {
-        match event.body {
-            Body::Message(Message::Segment { .. }) => metrics.count(Ids::SEGMENTS_IN_FLIGHT, 1),
-            Body::Message(Message::Ack { .. }) => metrics.count(Ids::ACKS_IN_FLIGHT, 1),
-            Body::Timer(_) => {}
+    fn unfinished(&self, messages: Unfinished<Message>, metrics: &mut Metrics) {
+        for event in messages.in_order() {
+            match event.body {
+                Body::Message(Message::Segment { .. }) => metrics.count(Ids::SEGMENTS_IN_FLIGHT, 1),
+                Body::Message(Message::Ack { .. }) => metrics.count(Ids::ACKS_IN_FLIGHT, 1),
+                Body::Timer(_) => {}
+            }
         }
     }
 

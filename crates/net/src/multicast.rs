@@ -300,9 +300,11 @@ impl<D: SharedData> Model for Multicast<D> {
         report::finish(self, id, node, metrics);
     }
 
-    fn unfinished(&self, event: &Event<PacketCopy<D>>, metrics: &mut Metrics) {
-        if let Body::Message(copy) = &event.body {
-            report::in_flight(self, &copy.packet, metrics);
+    fn unfinished(&self, messages: Unfinished<PacketCopy<D>>, metrics: &mut Metrics) {
+        for event in messages.in_order() {
+            if let Body::Message(copy) = &event.body {
+                report::in_flight(self, &copy.packet, metrics);
+            }
         }
     }
 

@@ -301,9 +301,11 @@ impl Model for Network {
         report::finish(self, id, node, metrics);
     }
 
-    fn unfinished(&self, event: &Event<Packet>, metrics: &mut Metrics) {
-        if let Body::Message(packet) = &event.body {
-            report::in_flight(packet, metrics);
+    fn unfinished(&self, messages: Unfinished<Packet>, metrics: &mut Metrics) {
+        for event in messages.in_order() {
+            if let Body::Message(packet) = &event.body {
+                report::in_flight(packet, metrics);
+            }
         }
     }
 

@@ -3,6 +3,6 @@
 
 pub use parades_core as core;
 pub use parades_core::prelude;
-pub use parades_engine::{rollback_check, sequential};
+pub use parades_engine::{auto, null_message, rollback_check, sequential, window};
 pub use parades_models as models;
 pub use parades_net as net;

@@ -1,29 +1,39 @@
 //! `bench digest`: what the digest costs.
 
 use super::Measured;
-use super::phold::{SIZES, run, until};
+use super::phold::{parameters, until};
 use super::record::Figure;
-use super::sides::in_turn;
+use super::sides::{Ran, Side, in_turn};
 use crate::failure::Failure;
 use crate::report::table;
 use parades_core::run::RunOptions;
+use parades_engine::sequential;
+use parades_models::phold::Phold;
+
+/// Sizes measured, and seconds of virtual time.
+const SIZES: [(u32, u64); 4] = [(1_024, 4_000), (16_384, 240), (262_144, 15), (1_048_576, 6)];
 
 pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     let mut drawn = table(&["LPs", "with, M events/s", "without, M events/s", "with / without"]);
     let mut figures = Vec::new();
-    for (lps, events) in SIZES {
-        let side = |digest| {
-            let options = move || RunOptions { digest, ..RunOptions::until(until(lps, events)) };
-            move || run(lps, options()).map(|outcome| outcome.events)
+    for (lps, seconds) in SIZES {
+        let model = &Phold::<()>::new(parameters(lps, 1));
+        let side = |digest| -> Side<'_> {
+            Box::new(move || {
+                let options = RunOptions { digest, ..RunOptions::until(until(seconds)) };
+                let (ran, _) = Ran::engine(|| sequential::run(model, options))?;
+                Ok(Ran { answer: Some(ran.events), ..ran })
+            })
         };
-        let sides = in_turn(&format!("PHOLD, {lps} LPs"), pairs, side(true), side(false))?;
+        let rates = in_turn(&format!("PHOLD, {lps} LPs"), pairs, &mut [side(true), side(false)])?;
+        let ratio = rates.ratio(0, 1);
         drawn.add_row([
             lps.to_string(),
-            format!("{:.2}", sides.ours.median / 1e6),
-            format!("{:.2}", sides.theirs.median / 1e6),
-            sides.ratio.show(3),
+            format!("{:.2}", rates.of(0).median / 1e6),
+            format!("{:.2}", rates.of(1).median / 1e6),
+            ratio.show(3),
         ]);
-        figures.push(Figure { name: format!("{lps} LPs, with over without digest"), spread: sides.ratio });
+        figures.push(Figure { name: format!("{lps} LPs, with over without digest"), spread: ratio });
     }
     Ok(Measured { text: format!("PHOLD under sequential, with the digest and without\n{drawn}\n"), figures })
 }

@@ -1,37 +1,71 @@
 //! `bench phold`.
 
-use super::bare::Bare;
+use super::Measured;
+use super::bare::{Bare, Entry, Keyed, Short};
+use super::probe::{self, arithmetic};
 use super::record::Figure;
-use super::sides::in_turn;
-use super::{Measured, probe};
+use super::sides::{Ran, Rates, Side, Spread, cores, in_turn};
 use crate::failure::Failure;
 use crate::report::table;
+use comfy_table::{CellAlignment, Table};
+use parades_core::error::Error;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
-use parades_engine::sequential;
+use parades_engine::{sequential, window};
 use parades_models::phold::{Parameters, Phold};
+use std::cell::Cell;
 use std::fmt::Write;
 
-/// Sizes measured, and the events executed of each, about.
-pub(super) const SIZES: [(u32, f64); 4] = [(1_024, 4e6), (16_384, 4e6), (262_144, 4e6), (1_048_576, 6e6)];
+/// A row group of the table.
+#[derive(Clone, Copy)]
+struct Size {
+    lps: u32,
+    start_events: u32,
+    /// Virtual time of the engines: long enough that set-up, which counts for them, is a small part.
+    seconds: u64,
+    /// Virtual time of the bare loops in milliseconds: shorter where they are slow, since their set-up does not count.
+    bare_ms: u64,
+}
 
-/// Virtual time in which `lps` LPs execute about `events`: one each second, on average.
-pub(super) fn until(lps: u32, events: f64) -> Time {
-    Time::from_secs_f64(events / f64::from(lps)).expect("an hour at most")
+const fn size(start_events: u32, lps: u32, seconds: u64, bare_ms: u64) -> Size {
+    Size { lps, start_events, seconds, bare_ms }
+}
+
+/// By start events. 16 million events that wait at once are given less time: five pairs are to take about three minutes in all.
+const BLOCKS: [[Size; 4]; 2] = [
+    [
+        size(1, 1_024, 4_000, 4_000_000),
+        size(1, 16_384, 240, 240_000),
+        size(1, 262_144, 15, 8_000),
+        size(1, 1_048_576, 12, 3_000),
+    ],
+    [size(8, 1_024, 500, 500_000), size(8, 16_384, 30, 20_000), size(8, 262_144, 4, 1_000), size(8, 1_048_576, 2, 400)],
+];
+
+/// The engines measured, the sides before the bare loops.
+const ENGINES: [(&str, Run); 3] = [
+    ("sequential", |model, options| sequential::run(model, options)),
+    ("window, 1 thread", |model, options| window::run(model, options, &window::Settings::of_threads(1))),
+    (TWO_THREADS, |model, options| window::run(model, options, &window::Settings::of_threads(2))),
+];
+const TWO_THREADS: &str = "window, 2 threads";
+const ONE: usize = 1;
+const TWO: usize = 2;
+
+type Run = fn(&Phold<()>, RunOptions<'_>) -> Result<Outcome, Error>;
+
+/// The end of a run, so many seconds after its begin.
+pub(super) fn until(seconds: u64) -> Time {
+    Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("some hours at most")
 }
 
 /// The workload of the published tables.
-pub(super) fn parameters(lps: u32) -> Parameters {
-    Parameters { lps, ..Parameters::default() }
+pub(super) fn parameters(lps: u32, start_events: u32) -> Parameters {
+    Parameters { lps, start_events, ..Parameters::default() }
 }
 
-/// Runs PHOLD under `sequential`.
-pub(super) fn run(lps: u32, options: RunOptions<'_>) -> Result<Outcome, Failure> {
-    let model = Phold::<()>::new(parameters(lps));
-    sequential::run(&model, options).map_err(|error| Failure::simulation(error.to_string()))
-}
-
-fn stat(outcome: &Outcome, name: &str) -> f64 {
+/// A figure that only the engine can tell.
+pub(super) fn stat(outcome: &Outcome, name: &str) -> f64 {
     outcome.engine_stats.iter().find(|(stat, _)| *stat == name).map_or(f64::NAN, |&(_, value)| value)
 }
 
@@ -45,52 +79,171 @@ pub(super) fn state_overhead(outcome: &Outcome) -> f64 {
     stat(outcome, "lp_bytes") - stat(outcome, "state_bytes")
 }
 
-pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
-    let headings = [
-        "LPs",
-        "M events/s",
-        "ns an event",
-        "bare loop, M events/s",
-        "ratio to the bare loop",
-        "bytes an event",
-        "bytes an LP",
-    ];
-    let mut drawn = table(&headings);
-    let mut figures = Vec::new();
-    for (lps, events) in SIZES {
-        let until = until(lps, events);
-        let Parameters { start_events, remote, lookahead, mean_delay, .. } = parameters(lps);
-        let bare = Bare { lps, start_events, remote, lookahead, mean_delay, until_ps: until.as_ps(), seed: 1 };
-        let (mut event_bytes, mut lp_bytes) = (0.0, 0.0);
-        let ours = || {
-            let outcome = run(lps, RunOptions::until(until))?;
-            (event_bytes, lp_bytes) = (pending_bytes_an_event(&outcome), state_overhead(&outcome));
-            Ok(outcome.events)
+/// What was found at one size. The sides are the engines, the two bare loops, then the loops of arithmetic: one thread and two, of
+/// each kind.
+struct Found {
+    rates: Rates,
+    engines: usize,
+    /// Bytes an event and an LP, by engine.
+    bytes: Vec<(f64, f64)>,
+}
+
+impl Found {
+    fn short(&self) -> usize {
+        self.engines
+    }
+
+    fn keyed(&self) -> usize {
+        self.engines + 1
+    }
+
+    /// What a second thread of arithmetic gained, by round: with one chain, and with several.
+    fn gains(&self) -> [Vec<f64>; 2] {
+        let first = self.engines + 2;
+        [(first + 1, first), (first + 3, first + 2)].map(|(two, one)| self.rates.ratios(two, one).collect())
+    }
+}
+
+/// The bare loop of this size. It is shorter than the engines' runs, so what it executes is compared once with a run as short.
+fn bare(size: Size) -> Result<(Bare, u64), Failure> {
+    let Size { lps, start_events, bare_ms, .. } = size;
+    let Parameters { remote, lookahead, mean_delay, .. } = parameters(lps, start_events);
+    let until = Time::ZERO.checked_add(Delay::from_ms(bare_ms)).expect("some hours at most");
+    let model = Phold::<()>::new(parameters(lps, start_events));
+    let (ran, _) = Ran::engine(|| sequential::run(&model, RunOptions::until(until)))?;
+    Ok((Bare { lps, start_events, remote, lookahead, mean_delay, until_ps: until.as_ps(), seed: 1 }, ran.events))
+}
+
+/// An engine, which also tells the bytes that an event and an LP took.
+fn engine<'a>(size: Size, model: &'a Phold<()>, run: Run, bytes: &'a Cell<(f64, f64)>) -> Side<'a> {
+    // The number of waiting events never changes.
+    let waiting = f64::from(size.lps) * f64::from(size.start_events);
+    Box::new(move || {
+        let (ran, outcome) = Ran::engine(|| run(model, RunOptions::until(until(size.seconds))))?;
+        bytes.set((stat(&outcome, "pending_bytes") / waiting, state_overhead(&outcome)));
+        Ok(ran)
+    })
+}
+
+/// A bare loop, which must execute so many events.
+fn bare_loop<E: Entry>(bare: Bare, expected: u64) -> Side<'static> {
+    Box::new(move || match bare.run::<E>()? {
+        Ran { events, .. } if events != expected => Err(Failure::simulation(format!(
+            "the bare loop executed {events} events and `sequential` {expected}: they cannot be compared"
+        ))),
+        ran => Ok(ran),
+    })
+}
+
+fn find(size: Size, pairs: u32) -> Result<Found, Failure> {
+    let Size { lps, start_events, .. } = size;
+    let model = &Phold::<()>::new(parameters(lps, start_events));
+    let (bare, expected) = bare(size)?;
+    let engines = if cores() >= 2 { &ENGINES[..] } else { &ENGINES[..TWO] };
+    let bytes: Vec<Cell<(f64, f64)>> = engines.iter().map(|_| Cell::default()).collect();
+    let with_bytes = engines.iter().zip(&bytes);
+    let mut sides: Vec<Side<'_>> = with_bytes.map(|((_, run), bytes)| engine(size, model, *run, bytes)).collect();
+    sides.extend([bare_loop::<Short>(bare, expected), bare_loop::<Keyed>(bare, expected)]);
+    if cores() >= 2 {
+        sides.extend([arithmetic::<1>(1), arithmetic::<1>(2), arithmetic::<4>(1), arithmetic::<4>(2)]);
+    }
+    let rates = in_turn(&format!("PHOLD, {lps} LPs, start events {start_events}"), pairs, &mut sides)?;
+    drop(sides);
+    Ok(Found { rates, engines: engines.len(), bytes: bytes.into_iter().map(Cell::into_inner).collect() })
+}
+
+fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: Size, found: &Found) {
+    let Size { lps, start_events, .. } = size;
+    let (rates, short, keyed) = (&found.rates, found.short(), found.keyed());
+    let events = if start_events == 1 { String::new() } else { format!("{start_events} start events, ") };
+    for (side, ((name, _), (event_bytes, lp_bytes))) in ENGINES.iter().zip(&found.bytes).enumerate() {
+        let of = if side == 0 { String::new() } else { format!("{name}, ") };
+        let mut figure = |to: usize, what: &str| {
+            let spread = rates.ratio(side, to);
+            figures.push(Figure { name: format!("{events}{lps} LPs, {of}ratio to {what}"), spread });
+            spread
         };
-        let sides = in_turn(&format!("PHOLD, {lps} LPs"), pairs, ours, || Ok(bare.run()))?;
+        let rate = rates.of(side).median;
+        let only_first = |text: String| if side == 0 { text } else { String::new() };
         drawn.add_row([
-            lps.to_string(),
-            format!("{:.2}", sides.ours.median / 1e6),
-            format!("{:.1}", 1e9 / sides.ours.median),
-            format!("{:.2}", sides.theirs.median / 1e6),
-            sides.ratio.show(2),
+            only_first(lps.to_string()),
+            (*name).to_owned(),
+            format!("{:.2}", rate / 1e6),
+            format!("{:.1}", 1e9 / rate),
+            only_first(format!("{:.2}", rates.of(short).median / 1e6)),
+            figure(short, "the bare loop").show(2),
+            only_first(format!("{:.2}", rates.of(keyed).median / 1e6)),
+            figure(keyed, "the keyed loop").show(2),
+            if side == TWO { figure(ONE, "one thread").show(2) } else { String::new() },
             format!("{event_bytes:.1}"),
             format!("{lp_bytes:.0}"),
         ]);
-        figures.push(Figure { name: format!("{lps} LPs, ratio to the bare loop"), spread: sides.ratio });
     }
-    let machine = probe::measure(pairs)?;
+}
+
+const HEADINGS: [&str; 11] = [
+    "LPs",
+    "engine",
+    "M\nevents/s",
+    "ns an\nevent",
+    "bare\nloop",
+    "ratio to the\nbare loop",
+    "keyed\nloop",
+    "ratio to the\nkeyed loop",
+    "ratio to\none thread",
+    "bytes\nan event",
+    "bytes\nan LP",
+];
+
+pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
+    let (mut figures, mut gains) = (Vec::new(), [Vec::new(), Vec::new()]);
     let mut text = format!(
-        "PHOLD, one start event, remote 0.5, lookahead {}, mean delay {}; sequential, digest on\n{drawn}\n",
+        "PHOLD, remote 0.5, lookahead {}, mean delay {}; digest on\n",
         Delay::from_ms(100),
         Delay::from_secs(1)
     );
+    for block in BLOCKS {
+        let mut drawn = table(&HEADINGS);
+        if let Some(engines) = drawn.column_mut(1) {
+            engines.set_cell_alignment(CellAlignment::Left);
+        }
+        for size in block {
+            let found = find(size, pairs)?;
+            draw(&mut drawn, &mut figures, size, &found);
+            if cores() >= 2 {
+                gains.iter_mut().zip(found.gains()).for_each(|(all, more)| all.extend(more));
+            }
+        }
+        let _ = writeln!(text, "start events of an LP: {}\n{drawn}", block[0].start_events);
+    }
+    text.push_str(
+        "bare loop: BinaryHeap of 16-byte entries, no order of ties; keyed loop: 24 bytes, time, sender, sequence, receiver. Both without their\n\
+         set-up, and for less virtual time where they are slow; engines with their set-up\n\
+         bytes an event: memory of the pending set over the events it holds; bytes an LP: beside the model's state\n",
+    );
+    let machine = probe::measure(pairs)?;
     let _ = writeln!(
         text,
-        "bytes an event: memory of the pending set over the most events it held; bytes an LP: beside the model's state\n\
-         the machine: {} ns for a dependent read of a random cache line in 256 MiB, {:.1} GB/s read in order",
+        "the machine: {} ns for a dependent read of a random cache line in 256 MiB, {:.1} GB/s read in order",
         machine.random_ns.show(0),
         machine.stream_bytes_per_s.median / 1e9
     );
+    text.push_str(&limit(&gains, &mut figures));
     Ok(Measured { text, figures })
+}
+
+/// What two threads could gain at most while the tables were made.
+fn limit([one_chain, chains]: &[Vec<f64>; 2], figures: &mut Vec<Figure>) -> String {
+    if one_chain.is_empty() {
+        return "one core is available: nothing was measured with two threads\n".to_owned();
+    }
+    let [one_chain, chains] = [one_chain, chains].map(|gains| Spread::of(gains));
+    figures.push(Figure { name: "arithmetic, two threads over one".into(), spread: one_chain });
+    figures.push(Figure { name: "arithmetic in four chains, two threads over one".into(), spread: chains });
+    format!(
+        "the machine's limit, in the same rounds: two threads of plain arithmetic do {} times the work of one in a second;\n\
+         where it fills the core, {} times\n",
+        one_chain.show(2),
+        chains.show(2)
+    )
 }

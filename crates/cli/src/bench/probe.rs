@@ -1,6 +1,6 @@
-//! What the machine itself can do, measured beside the benchmark: latency of memory, and streaming.
+//! What the machine itself can do, measured beside the benchmark: latency of memory, streaming, and what a second thread gains.
 
-use super::sides::{Spread, timed};
+use super::sides::{Ran, Side, Spread, timed};
 use crate::failure::Failure;
 use std::hint::black_box;
 
@@ -46,4 +46,35 @@ pub(super) fn measure(times: u32) -> Result<Probe, Failure> {
         stream.push(BYTES as f64 / seconds);
     }
     Ok(Probe { random_ns: Spread::of(&random), stream_bytes_per_s: Spread::of(&stream) })
+}
+
+/// Steps of a loop of arithmetic.
+const ARITHMETIC_STEPS: u32 = 1 << 25;
+
+/// A side that does arithmetic and nothing else: on each of `threads` threads, so many chains at once of steps that wait for the one
+/// before. One chain leaves most of a core idle; several fill it, which shows where two threads share a core.
+pub(super) fn arithmetic<const CHAINS: usize>(threads: u64) -> Side<'static> {
+    Box::new(move || {
+        let steps = ARITHMETIC_STEPS / u32::try_from(CHAINS).expect("a few");
+        let work = move || {
+            let mut chains: [u64; CHAINS] = black_box([1; CHAINS]);
+            for _ in 0..steps {
+                for x in &mut chains {
+                    *x ^= *x << 13;
+                    *x ^= *x >> 7;
+                    *x ^= *x << 17;
+                }
+            }
+            black_box(chains);
+        };
+        let ((), seconds) = timed(|| {
+            std::thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(work);
+                }
+            });
+            Ok(())
+        })?;
+        Ok(Ran { events: threads * u64::from(ARITHMETIC_STEPS), seconds, answer: None })
+    })
 }

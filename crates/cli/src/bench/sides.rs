@@ -1,7 +1,9 @@
-//! Two sides, run in turn.
+//! Sides of a comparison, run in turn.
 
 use crate::failure::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
+use parades_core::error::Error;
+use parades_core::run::Outcome;
 use std::time::Instant;
 
 /// A figure over several runs.
@@ -36,13 +38,50 @@ pub(crate) fn timed<T>(what: impl FnOnce() -> Result<T, Failure>) -> Result<(T, 
     Ok((result, begin.elapsed().as_secs_f64()))
 }
 
-/// Events per second of two sides that execute the same events, run in turn, and their ratio.
+/// What one run of a side came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ran {
+    pub(crate) events: u64,
+    pub(crate) seconds: f64,
+    /// What all sides that give one must agree on.
+    pub(crate) answer: Option<u64>,
+}
+
+impl Ran {
+    /// A run of an engine, timed from before its set-up until after its end; its answer is the digest.
+    pub(crate) fn engine(run: impl FnOnce() -> Result<Outcome, Error>) -> Result<(Ran, Outcome), Failure> {
+        let (outcome, seconds) = timed(|| run().map_err(|error| Failure::simulation(error.to_string())))?;
+        Ok((Ran { events: outcome.events, seconds, answer: outcome.digest }, outcome))
+    }
+}
+
+/// One of the sides of a comparison: runs once when called.
+pub(crate) type Side<'a> = Box<dyn FnMut() -> Result<Ran, Failure> + 'a>;
+
+/// Events per second: by side, by round.
 #[derive(Debug)]
-pub(crate) struct Sides {
-    pub(crate) ours: Spread,
-    pub(crate) theirs: Spread,
-    /// Ours over theirs, pair by pair.
-    pub(crate) ratio: Spread,
+pub(crate) struct Rates(Vec<Vec<f64>>);
+
+impl Rates {
+    /// Those of one side.
+    pub(crate) fn of(&self, side: usize) -> Spread {
+        Spread::of(&self.0[side])
+    }
+
+    /// How many times as fast one side is as another, round by round.
+    pub(crate) fn ratios(&self, side: usize, to: usize) -> impl Iterator<Item = f64> {
+        self.0[side].iter().zip(&self.0[to]).map(|(ours, theirs)| ours / theirs)
+    }
+
+    /// The spread of [`Rates::ratios`].
+    pub(crate) fn ratio(&self, side: usize, to: usize) -> Spread {
+        Spread::of(&self.ratios(side, to).collect::<Vec<_>>())
+    }
+}
+
+/// Threads that can run at once.
+pub(crate) fn cores() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
 }
 
 /// A line on standard error, where that is a terminal, while a benchmark runs.
@@ -51,35 +90,61 @@ pub(crate) fn progress(runs: u32, what: &str) -> ProgressBar {
     ProgressBar::new(u64::from(runs)).with_style(style).with_message(what.to_owned())
 }
 
-/// Runs both sides `pairs` times in turn, each side first in half of them. A side gives the number of events that it executed.
-pub(crate) fn in_turn(
-    what: &str,
-    pairs: u32,
-    mut ours: impl FnMut() -> Result<u64, Failure>,
-    mut theirs: impl FnMut() -> Result<u64, Failure>,
-) -> Result<Sides, Failure> {
-    let (mut our_rates, mut their_rates, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+/// Runs all sides `pairs` times in turn. Each round begins with the next side, and every other one goes backwards, so that none is always
+/// first, and none always follows the same other one.
+pub(crate) fn in_turn(what: &str, pairs: u32, sides: &mut [Side<'_>]) -> Result<Rates, Failure> {
+    let mut rates = vec![Vec::new(); sides.len()];
+    let mut expected = None;
     let progress = progress(pairs, what);
     for pair in 0..pairs {
         progress.inc(1);
-        let rate = |(events, seconds): (u64, f64)| events as f64 / seconds;
-        let (a, b) = if pair % 2 == 0 {
-            let a = timed(&mut ours)?;
-            (a, timed(&mut theirs)?)
-        } else {
-            let b = timed(&mut theirs)?;
-            (timed(&mut ours)?, b)
-        };
-        if a.0 != b.0 {
-            return Err(Failure::simulation(format!(
-                "the two sides executed {} and {} events: they are not comparable",
-                a.0, b.0
-            )));
+        for side in order(pair, sides.len()) {
+            let Ran { events, seconds, answer } = sides[side]()?;
+            if let Some(answer) = answer
+                && answer != *expected.get_or_insert(answer)
+            {
+                return Err(Failure::simulation(format!(
+                    "{what}: the sides differ in what they executed, and cannot be compared"
+                )));
+            }
+            rates[side].push(events as f64 / seconds);
         }
-        our_rates.push(rate(a));
-        their_rates.push(rate(b));
-        ratios.push(rate(a) / rate(b));
     }
     progress.finish_and_clear();
-    Ok(Sides { ours: Spread::of(&our_rates), theirs: Spread::of(&their_rates), ratio: Spread::of(&ratios) })
+    Ok(Rates(rates))
+}
+
+/// The order of the sides in a round.
+fn order(pair: u32, sides: usize) -> impl Iterator<Item = usize> {
+    let first = pair as usize % sides;
+    (0..sides)
+        .map(move |step| if pair.is_multiple_of(2) { (first + step) % sides } else { (first + sides - step) % sides })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_side_runs_once_a_round_and_begins_as_often_as_the_others() {
+        for sides in 1..8 {
+            let mut begins = vec![0; sides];
+            for pair in 0..2 * u32::try_from(sides).expect("a few") {
+                let mut round: Vec<usize> = order(pair, sides).collect();
+                begins[round[0]] += 1;
+                round.sort_unstable();
+                assert_eq!(round, (0..sides).collect::<Vec<_>>());
+            }
+            assert_eq!(begins, vec![2; sides]);
+        }
+    }
+
+    #[test]
+    fn sides_that_executed_something_else_are_not_compared() {
+        let side = |answer| -> Side<'static> { Box::new(move || Ok(Ran { events: 6, seconds: 2.0, answer })) };
+        let rates = in_turn("same", 3, &mut [side(Some(1)), side(None), side(Some(1))]).expect("the answers agree");
+        assert_eq!(rates.of(1), Spread { median: 3.0, least: 3.0, greatest: 3.0 });
+        assert_eq!(rates.ratio(0, 2), Spread { median: 1.0, least: 1.0, greatest: 1.0 });
+        assert!(in_turn("other", 1, &mut [side(Some(1)), side(None), side(Some(2))]).is_err());
+    }
 }

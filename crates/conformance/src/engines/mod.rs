@@ -11,7 +11,7 @@ use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::{rollback_check, sequential, window as window_engine};
+use parades_engine::{null_message, rollback_check, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
 use std::fmt::Debug;
 
@@ -44,6 +44,7 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
         engine("window-test", true, window::run),
         engine("time-warp-test", true, time_warp::run),
         engine("window", true, run_window),
+        engine("null-message", true, run_null_message),
     ]
 }
 
@@ -64,6 +65,28 @@ fn run_window<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
             HeldBack::new(codec, workers, window_engine::partitions_max(&settings), setting.seed)
         }),
         _ => window_engine::run(model, options, &settings),
+    }
+}
+
+/// `null-message`, its choices drawn from the seed, over threads or over bytes and promises that are held back.
+fn run_null_message<M: Subject>(
+    model: &M,
+    options: RunOptions<'_>,
+    setting: &Setting<M::Message>,
+) -> Result<Outcome, Error> {
+    let mut rng = Rng::shared(setting.seed, 5);
+    let orders = [window_engine::Order::Measured, window_engine::Order::Time, window_engine::Order::Lp];
+    let settings = null_message::Settings {
+        order: orders[index_below(&mut rng, orders.len())],
+        partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
+        nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&mut rng, 2)],
+        ..null_message::Settings::of_threads(setting.workers)
+    };
+    match (setting.carrier, setting.codec) {
+        (Carrier::Bytes, Some(codec)) => null_message::run_over(model, options, &settings, &|workers| {
+            HeldBack::new(codec, workers, null_message::partitions_max(&settings), setting.seed)
+        }),
+        _ => null_message::run(model, options, &settings),
     }
 }
 

@@ -472,11 +472,13 @@ impl Model for RandomModel {
         metrics.row(TABLE, [Cell::Integer(state.trail), Cell::Float(state.mean)]);
     }
 
-    fn unfinished(&self, event: &Event<Message>, metrics: &mut Metrics) {
-        let Body::Message(message) = &event.body else { return };
-        metrics.observe(LEFT, message.budget + event.time().as_ps() + u64::from(event.sender().rank()));
-        // Rows stay as they come, so that the order of what is left counts too.
-        metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver.0))]);
+    fn unfinished(&self, messages: Unfinished<Message>, metrics: &mut Metrics) {
+        for event in messages.in_order() {
+            let Body::Message(message) = &event.body else { continue };
+            metrics.observe(LEFT, message.budget + event.time().as_ps() + u64::from(event.sender().rank()));
+            // Rows stay as they come, so that the order of what is left counts too.
+            metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver.0))]);
+        }
     }
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {

@@ -20,10 +20,10 @@
 
 use super::grid::Grid;
 use super::ring::Ring;
-use super::run::{RUN_MAX, Run, split, split_by};
+use super::run::{RUN_MAX, Run, split, split_by, split_within};
 use super::side::Side;
 use super::slab::{Chain, Slab};
-use crate::event::{Event, LpId};
+use crate::event::{Body, Event, EventKey, LpId};
 use crate::time::Time;
 
 /// Windows in the ring at first.
@@ -53,6 +53,8 @@ pub struct LpOrderedPending<P> {
     /// Events taken out of the ring since `far` was looked through.
     opened_since_scan: usize,
     len: usize,
+    /// The least and the greatest receiver so far.
+    lps: (u32, u32),
 }
 
 impl<P> LpOrderedPending<P> {
@@ -73,34 +75,54 @@ impl<P> LpOrderedPending<P> {
             far_min: Time::MAX,
             opened_since_scan: 0,
             len: 0,
+            lps: (u32::MAX, 0),
         }
     }
 
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, event: Event<P>) {
+        let (key, receiver) = (event.key(), event.receiver);
+        self.push_parts(key, receiver, event.body);
+    }
+
+    /// Adds the event of these parts.
+    #[inline(always)]
+    pub(crate) fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         self.len += 1;
-        if event.time() < self.until {
-            debug_assert!(
-                self.side.peek().is_none_or(|other| other.receiver == event.receiver),
-                "L2: events of two LPs were pushed into the open window"
-            );
-            return self.side.push(event);
-        }
-        let window = self.grid.window(event.time());
-        if window < self.ring.horizon {
-            self.ring.append(&mut self.slab, window, event);
+        self.lps = (self.lps.0.min(receiver.0), self.lps.1.max(receiver.0));
+        let time = key.instant.time;
+        let window = self.grid.window(time);
+        if time < self.until {
+            self.push_now(Event::new(key, receiver, body));
+        } else if window < self.ring.horizon {
+            self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
         } else {
-            self.far_min = self.far_min.min(event.time());
-            self.slab.append(&mut self.far, event);
+            self.push_far(Event::new(key, receiver, body));
         }
+    }
+
+    #[inline(never)]
+    fn push_now(&mut self, event: Event<P>) {
+        debug_assert!(
+            self.side.peek().is_none_or(|other| other.receiver == event.receiver),
+            "L2: events of two LPs were pushed into the open window"
+        );
+        self.side.push(event);
+    }
+
+    #[inline(never)]
+    fn push_far(&mut self, event: Event<P>) {
+        self.far_min = self.far_min.min(event.time());
+        self.slab.append(&mut self.far, event);
     }
 
     /// Takes an event before `bound`: of each LP the least first, the LPs in any order. What is asked for with one bound must be taken to
     /// the end before another is asked for.
     #[inline(always)]
     pub fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
-        if self.run.is_done() && self.side.is_empty() && !self.open_next(bound) {
+        // The next part may be of the same LP, and hold what comes before the side list.
+        if self.run.is_done() && (self.side.is_empty() || !self.parts.is_empty()) && !self.open_next(bound) {
             return None;
         }
         self.len -= 1;
@@ -200,8 +222,11 @@ impl<P> LpOrderedPending<P> {
     fn open_part(&mut self) -> bool {
         while let Some(part) = self.parts.pop() {
             if part.len() > RUN_MAX {
-                self.open(part);
+                self.open_part_of_part(part);
                 continue;
+            }
+            if let Some(&next) = self.parts.last() {
+                self.slab.prefetch(next);
             }
             let (start, shift) = (self.grid.start(self.open), self.grid.shift());
             // Within the window the difference fits 32 bits once shifted.
@@ -212,12 +237,22 @@ impl<P> LpOrderedPending<P> {
         false
     }
 
-    /// Takes a window, or a part that is too large for one run, apart by ranges of LPs.
+    /// Takes a window apart by ranges of LPs, if it is too large for one run.
     fn open(&mut self, chain: Chain) {
-        if chain.len() <= RUN_MAX {
+        let (first, last) = self.lps;
+        if chain.len() <= RUN_MAX || first == last {
             self.parts.push(chain);
-        } else if !split_by(&mut self.slab, chain, &mut self.parts, PART, |event| event.receiver.0.into()) {
-            split(&mut self.slab, chain, &mut self.parts);
+        } else {
+            let range = (first.into(), last.into());
+            split_within(&mut self.slab, chain, &mut self.parts, PART, range, |event| event.receiver.0.into());
+        }
+    }
+
+    /// Takes apart a part that came out too large, as few LPs had most of the events.
+    #[cold]
+    fn open_part_of_part(&mut self, part: Chain) {
+        if !split_by(&mut self.slab, part, &mut self.parts, PART, |event| event.receiver.0.into()) {
+            split(&mut self.slab, part, &mut self.parts);
         }
     }
 

@@ -50,6 +50,10 @@ impl<P> PendingSet<P> for HeapPending<P> {
         self.heap.as_slice().get(ahead).map(|Reverse(event)| event.receiver)
     }
 
+    fn take_all(&mut self) -> Vec<Event<P>> {
+        self.heap.drain().map(|Reverse(event)| event).collect()
+    }
+
     fn allocated_bytes(&self) -> usize {
         self.heap.capacity() * size_of::<Event<P>>()
     }

@@ -39,7 +39,7 @@ impl Ring {
     }
 
     /// The place of `window`.
-    #[inline]
+    #[inline(always)]
     fn slot(&self, window: u64) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "masked to less than the length")]
         let slot = window as usize & (self.windows.len() - 1);
@@ -47,7 +47,7 @@ impl Ring {
     }
 
     /// Adds an event to a window, which must lie before the horizon.
-    #[inline]
+    #[inline(always)]
     pub(super) fn append<P>(&mut self, slab: &mut Slab<P>, window: u64, event: Event<P>) {
         debug_assert!(self.next <= window && window < self.horizon, "an event was appended to no window");
         let slot = self.slot(window);

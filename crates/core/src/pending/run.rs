@@ -68,6 +68,19 @@ pub(super) fn split_by<P>(
     if min == max {
         return false;
     }
+    split_within(slab, crowd, parts, size, (min, max), key_of);
+    true
+}
+
+/// As [`split_by`], for keys that are known to lie from `min` to `max`.
+pub(super) fn split_within<P>(
+    slab: &mut Slab<P>,
+    crowd: Chain,
+    parts: &mut Vec<Chain>,
+    size: usize,
+    (min, max): (u64, u64),
+    key_of: impl Fn(&Event<P>) -> u64,
+) {
     let most = (crowd.len() / size).next_power_of_two().min(PARTS_MAX);
     let bits = u64::BITS - (max - min).leading_zeros();
     let shift = bits.saturating_sub(most.ilog2());
@@ -76,7 +89,6 @@ pub(super) fn split_by<P>(
         slab.append(&mut into[bucket(key_of(&event) - min, shift)], event);
     });
     parts.extend(into.into_iter().rev().filter(|chain| !chain.is_empty()));
-    true
 }
 
 /// The events of one window, or of a part of it, in order.

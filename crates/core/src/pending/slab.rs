@@ -39,6 +39,31 @@ impl Chain {
 /// Events of a chain that is worth a prefetch.
 const PREFETCH_MAX: usize = 1024;
 
+/// How many chunks ahead of its turn a chunk is fetched into the cache, where a chain is gone through: the next is known only from the last.
+const CHUNKS_AHEAD: usize = 4;
+
+/// The chunks of a chain that are still to be fetched.
+struct Coming {
+    chunk: u32,
+    left: usize,
+}
+
+impl Coming {
+    fn of(chain: Chain) -> Coming {
+        Coming { chunk: chain.head, left: chain.len().div_ceil(CHUNK) }
+    }
+
+    /// Asks the processor for the next chunk.
+    #[inline]
+    fn prefetch<P>(&mut self, slab: &Slab<P>) {
+        if self.left > 0 {
+            slab.chunks[self.chunk as usize].iter().for_each(prefetch);
+            self.chunk = slab.next[self.chunk as usize];
+            self.left -= 1;
+        }
+    }
+}
+
 type Chunk<P> = [Option<Event<P>>; CHUNK];
 
 /// The chunks of every chain of one pending set.
@@ -57,8 +82,8 @@ impl<P> Slab<P> {
         Slab { chunks: Vec::new(), next: Vec::new(), free: NONE, written: 0 }
     }
 
-    /// Adds `event` to `chain`.
-    #[inline]
+    /// Adds `event` to `chain`. Always inlined, so that an event is written where it waits and nowhere before.
+    #[inline(always)]
     pub(super) fn append(&mut self, chain: &mut Chain, event: Event<P>) {
         let slot = chain.len() % CHUNK;
         if slot == 0 {
@@ -167,7 +192,10 @@ impl<P> Slab<P> {
     pub(super) fn consume(&mut self, chain: Chain, mut accept: impl FnMut(&mut Slab<P>, Event<P>)) {
         let mut chunk = chain.head;
         let mut left = chain.len();
+        let mut coming = Coming::of(chain);
+        (0..CHUNKS_AHEAD).for_each(|_| coming.prefetch(self));
         while let Some(last) = left.checked_sub(1) {
+            coming.prefetch(self);
             let fill = last % CHUNK + 1;
             for slot in 0..fill {
                 let event = self.take(chunk, slot);

@@ -53,7 +53,7 @@ use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split};
 use super::side::Side;
 use super::slab::{Chain, Slab};
-use crate::event::{Event, LpId};
+use crate::event::{Body, Event, EventKey, LpId};
 use crate::time::{Instant, Time};
 
 /// Events in the side list from which later ones of the open window are set aside unsorted.
@@ -117,21 +117,8 @@ impl<P> Default for WindowedPending<P> {
 impl<P> PendingSet<P> for WindowedPending<P> {
     #[inline]
     fn push(&mut self, event: Event<P>) {
-        debug_assert!(event.instant() >= self.last, "W4: an event was pushed before the one popped last");
-        self.len += 1;
-        let window = event.time().as_ps() >> self.shift;
-        if window < self.ring.next {
-            if self.side.len() < self.side_mark {
-                self.push_aside(event);
-            } else {
-                self.push_crowded(event);
-            }
-        } else if window < self.ring.horizon {
-            self.ring.append(&mut self.slab, window, event);
-        } else {
-            self.far_min = self.far_min.min(event.time());
-            self.slab.append(&mut self.far, event);
-        }
+        let (key, receiver) = (event.key(), event.receiver);
+        self.push_parts(key, receiver, event.body);
     }
 
     #[inline(always)]
@@ -170,6 +157,16 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         self.run.peek(&self.slab, ahead).map(|event| event.receiver)
     }
 
+    fn take_all(&mut self) -> Vec<Event<P>> {
+        self.gather();
+        let mut all = Vec::with_capacity(self.len);
+        let far = std::mem::take(&mut self.far);
+        self.slab.consume(far, |_, event| all.push(event));
+        let last = self.last;
+        *self = WindowedPending { last, ..WindowedPending::default() };
+        all
+    }
+
     fn allocated_bytes(&self) -> usize {
         self.slab.allocated_bytes()
             + self.run.allocated_bytes()
@@ -185,6 +182,21 @@ impl<P> WindowedPending<P> {
     #[doc(hidden)]
     pub fn written(&self) -> u64 {
         self.slab.written()
+    }
+
+    /// Adds the event of these parts.
+    #[inline(always)]
+    pub(crate) fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
+        debug_assert!(key.instant >= self.last, "W4: an event was pushed before the one popped last");
+        self.len += 1;
+        let window = key.instant.time.as_ps() >> self.shift;
+        if window < self.ring.next {
+            self.push_now(Event::new(key, receiver, body));
+        } else if window < self.ring.horizon {
+            self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
+        } else {
+            self.push_far(Event::new(key, receiver, body));
+        }
     }
 
     /// Takes the least event if its time is not after `last`.
@@ -267,6 +279,21 @@ impl<P> WindowedPending<P> {
             self.run.sort(chain, &self.slab);
             self.boundary = self.run.last_instant(&self.slab).unwrap_or_default();
         }
+    }
+
+    #[inline(never)]
+    fn push_now(&mut self, event: Event<P>) {
+        if self.side.len() < self.side_mark {
+            self.push_aside(event);
+        } else {
+            self.push_crowded(event);
+        }
+    }
+
+    #[inline(never)]
+    fn push_far(&mut self, event: Event<P>) {
+        self.far_min = self.far_min.min(event.time());
+        self.slab.append(&mut self.far, event);
     }
 
     /// Pushes into the open window.

@@ -11,11 +11,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// To execute an event.
-const EVENT_NS: f64 = 100.0;
+const EVENT_NS: f64 = 60.0;
 /// To look at a partition in a window, whether or not it has events.
-const VISIT_NS: f64 = 100.0;
+const VISIT_NS: f64 = 150.0;
 /// What an event costs more if it crosses from one partition to another.
-const CROSSING_NS: f64 = 30.0;
+const CROSSING_NS: f64 = 60.0;
 /// To cross the barriers of a window, for each worker.
 const BARRIER_NS: f64 = 250.0;
 /// How much more than its fair share the busiest worker has where each has a single partition; it falls as one over their number.

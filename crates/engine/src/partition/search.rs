@@ -18,6 +18,9 @@ const SLACK_MEASURED: f64 = 1.1;
 
 /// The best partitioning of several partitions, if the channels allow any. `anyone` is the least lookahead to anyone.
 pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
+    if !channels.has_pairs() {
+        return ranges(lps, anyone, wish);
+    }
     let graph = Graph::new(channels, lps, wish.floor(), wish.weights);
     if graph.edges.is_empty() && graph.components.count == lps {
         let used = || anyone.is_some() || (0..lps).any(|lp| !channels.of(LpId(lp)).is_empty());
@@ -40,7 +43,8 @@ fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
             Some(weights) => weights.chunks(1 << bits).map(sum).collect(),
             None => (1..partitions).map(|_| 1 << bits).chain([last]).collect(),
         };
-        let crossing = if anyone.is_some() { 1.0 } else { 0.0 }; // Nearly all.
+        // Anyone is as likely to be sent to as anyone else.
+        let crossing = if anyone.is_some() { 1.0 - 1.0 / f64::from(partitions) } else { 0.0 };
         Cut { lookahead: anyone, partitions, busiest: estimate.busiest(weights), crossing }
     };
     let possible = (0..u32::BITS).filter(|&bits| (2..=most).contains(&lps.div_ceil(1 << bits)));

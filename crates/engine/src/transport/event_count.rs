@@ -10,17 +10,19 @@
 //! and wakes it.
 //!
 //! *Cost.* A notification is one addition to a line that the worker watches; while it sleeps, also a call to the operating system. The worker
-//! spins and then yields for some tens of microseconds before it sleeps; with fewer cores than workers it does not spin, lest it keep
-//! the core from the one it waits for.
+//! spins and then yields for some tens of microseconds before it sleeps. Spins in vain become fewer, as the one it waits for may need this very
+//! core; with fewer cores than workers there are none.
 //!
 //! *Reference.* D. Reed, R. Kanodia, *Synchronization with eventcounts and sequencers*, CACM 22, 1979.
 
 use parades_sync::barrier::Broken;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Looks at the count with a pause of the processor after each.
+/// Looks at the count with a pause of the processor after each, at most.
 const SPINS: u32 = 256;
+/// At least, where spinning is allowed, so that it is found out when it pays again.
+const SPINS_MIN: u32 = 16;
 /// Looks at the count with the core offered to others after each.
 const YIELDS: u32 = 256;
 
@@ -36,7 +38,9 @@ const YIELDS: u32 = 256;
 #[derive(Debug, Default)]
 pub struct EventCount {
     count: super::Apart<AtomicU64>,
-    spins: u32,
+    spins_max: u32,
+    /// How often the worker spins at present. Only its own thread uses it.
+    spins: AtomicU32,
     sleeps: AtomicBool,
     broken: AtomicBool,
     bed: Mutex<()>,
@@ -47,7 +51,8 @@ impl EventCount {
     /// One that has never been notified, for one of so many workers.
     pub fn new(workers: usize) -> EventCount {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        EventCount { spins: if cores < workers { 0 } else { SPINS }, ..EventCount::default() }
+        let spins_max = if cores < workers { 0 } else { SPINS };
+        EventCount { spins_max, spins: spins_max.into(), ..EventCount::default() }
     }
 
     /// The count: what was changed before each notification that it counts is visible after.
@@ -72,15 +77,8 @@ impl EventCount {
     ///
     /// [`Broken`] once [`EventCount::break_up`] was called.
     pub fn wait(&self, seen: u64) -> Result<(), Broken> {
-        for look in 0..self.spins + YIELDS {
-            if self.count() != seen {
-                return self.check();
-            }
-            if look < self.spins {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
+        if self.watch(seen) {
+            return self.check();
         }
         let mut bed = self.bed();
         // Ordering: SeqCst; the module's doc says why.
@@ -92,6 +90,24 @@ impl EventCount {
         self.sleeps.store(false, Ordering::Relaxed);
         drop(bed);
         self.check()
+    }
+
+    /// Watches until the count is not `seen` any more, or patience is at an end: then false.
+    fn watch(&self, seen: u64) -> bool {
+        // Ordering: Relaxed, here and below; only this worker's thread uses it.
+        let spins = self.spins.load(Ordering::Relaxed);
+        for look in 0..spins {
+            if self.count() != seen {
+                self.spins.store(spins.max(2 * look).min(self.spins_max), Ordering::Relaxed);
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        self.spins.store((spins / 2).max(SPINS_MIN).min(self.spins_max), Ordering::Relaxed);
+        (0..YIELDS).any(|_| {
+            std::thread::yield_now();
+            self.count() != seen
+        })
     }
 
     /// Lets the worker wait no longer, now or later.

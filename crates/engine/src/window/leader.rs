@@ -4,6 +4,7 @@ use super::hand::Ledger;
 use super::part::Part;
 use super::plan::Plan;
 use super::review::Reviewer;
+use super::stopwatch::Stopwatch;
 use super::{Crew, Orders, lock};
 use crate::transport::{Summary, Transport};
 use parades_core::effects::Effects;
@@ -43,6 +44,7 @@ pub(crate) struct Leader<'a, M: Model> {
     windows: u64,
     rests: u64,
     reviewer: Reviewer,
+    pub(super) stopwatch: Stopwatch,
     /// The next window before which memory is to be looked at.
     look: u64,
     lp_bytes: usize,
@@ -84,6 +86,7 @@ impl<'a, M: Model> Leader<'a, M> {
             windows: 0,
             rests: 0,
             reviewer: Reviewer::default(),
+            stopwatch: Stopwatch::new(),
             look: WINDOWS_PER_LOOK,
             lp_bytes,
             options,
@@ -128,7 +131,8 @@ impl<'a, M: Model> Leader<'a, M> {
         let failed = self.failure.as_ref().map_or(Time::MAX, |(place, _)| just_after(place.instant.time));
         let goes_on = self.end.is_none() && self.failure.is_none();
         let plan = if goes_on {
-            self.reviewer.review(crew, plan, &world, &mut parts, (self.windows, self.bound))
+            let now = (self.windows, self.bound, &mut self.stopwatch);
+            self.reviewer.review(crew, plan, &world, &mut parts, now)
         } else {
             plan
         };

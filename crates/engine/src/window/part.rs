@@ -142,7 +142,7 @@ impl<M: Model> Part<M> {
     pub(crate) fn take_all(&mut self) -> Vec<Event<M::Message>> {
         self.next = Time::MAX;
         match &mut self.pending {
-            Pending::ByTime(pending) => pending.drain().collect(),
+            Pending::ByTime(pending) => pending.take_all(),
             Pending::ByLp(pending) => pending.take_all(),
             Pending::Elsewhere => Vec::new(),
         }

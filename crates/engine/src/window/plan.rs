@@ -1,11 +1,18 @@
 //! Which partitions there are, and who executes them.
 
+use super::Order;
 use crate::partition::Partitioning;
+use parades_core::lp::Lp;
+use parades_core::model::Model;
 use parades_core::pending::Grid;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
 use parades_core::world::World;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of LPs' records from which executing LP by LP is faster than in the order of time: those that no cache near the core holds.
+/// By measurement on PHOLD: 1.08 times as fast at 64 MiB, 0.9 times at 16 MiB.
+const OUT_OF_CACHE: usize = 24 << 20;
 
 /// What the workers follow from one rest to another that plans anew.
 #[derive(Debug)]
@@ -75,6 +82,16 @@ impl Plan {
             dedicated: vec![Vec::new(); dedicated.len()],
             shared: Vec::new(),
             taken: Default::default(),
+        }
+    }
+
+    /// How wide the windows of a partition are in which it executes LP by LP, if it had better.
+    pub(super) fn width_of<M: Model>(&self, number: u32, order: Order) -> Option<Delay> {
+        let records = self.placement.len(number) as usize * size_of::<Lp<M::State>>();
+        match order {
+            Order::Time => None,
+            Order::Measured if records < OUT_OF_CACHE => None,
+            Order::Measured | Order::Lp => self.width,
         }
     }
 

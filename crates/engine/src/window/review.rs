@@ -2,6 +2,7 @@
 
 use super::part::Part;
 use super::plan::Plan;
+use super::stopwatch::Stopwatch;
 use super::{Crew, Order, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use parades_core::model::Model;
@@ -15,6 +16,10 @@ const FIRST: u64 = 32;
 const LP_BY_LP: f64 = 48.0;
 /// Events of the whole model from which they say enough to choose partitions by.
 const ENOUGH: u64 = 20_000;
+/// Events from which they say whether several workers pay.
+const LITTLE: u64 = 2_000;
+/// How many workers' worth of work must be done in a unit of time, or one would do better: each event costs more where events cross.
+const PAYS: f64 = 1.25;
 /// Times that partitions are chosen by measurement.
 const CHOICES: u32 = 2;
 
@@ -51,14 +56,14 @@ impl Reviewer {
         plan: Arc<Plan>,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<M>>],
-        (windows, bound): (u64, Time),
+        (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Arc<Plan> {
         let workers = plan.workers();
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
             self.changes = world.lookahead_changes();
             let found = partition(world, &crew.settings, rated);
-            self.restart(windows, bound);
+            self.restart(windows, bound, parts);
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
         }
         if windows < self.due {
@@ -67,30 +72,40 @@ impl Reviewer {
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
         let (executed, span) = (costs.iter().sum::<u64>(), bound.since(self.at).as_secs_f64());
-        let choose = self.choices < CHOICES && workers > 1 && executed > ENOUGH;
-        if choose {
+        let work_done = workers as f64 * stopwatch.take_share();
+        let does_not_pay = executed > LITTLE && work_done < PAYS && plan.placement.partitions() > 1;
+        if crew.settings.retreat && workers > 1 && does_not_pay {
+            let one = Plan::first(&Partitioning::one(world.lps()), workers, world);
+            self.restart(windows, bound, parts);
+            self.choices = CHOICES;
+            return Self::move_to(crew, (&plan, one), parts, bound);
+        }
+        if self.choices < CHOICES && workers > 1 && executed > ENOUGH {
             self.choices += 1;
             let weights: Vec<u64> = weights(&plan, world.lps(), parts);
             let measured = Wish { events_per_second: Some(executed as f64 / span), weights: Some(&weights), ..rated };
-            let found = partition(world, &crew.settings, measured);
+            let mut found = partition(world, &crew.settings, measured);
+            if crew.settings.retreat && found.speedup() < 1.0 {
+                found = Partitioning::one(world.lps());
+            }
             if is_other(&found, &plan) {
                 let next = Plan::by_weights(&found, workers, world, &weights);
-                self.restart(windows, bound);
+                self.restart(windows, bound, parts);
                 return Self::move_to(crew, (&plan, next), parts, bound);
             }
         }
         self.order_events(crew, &plan, parts, &costs, span);
         let mut next = plan.renewed();
         next.assign(&costs, crew.settings.dedicated);
-        self.events = parts.iter().map(|part| part.events).collect();
-        (self.at, self.due) = (bound, 2 * windows);
+        self.restart(windows, bound, parts);
+        self.due = 2 * windows;
         Arc::new(next)
     }
 
-    fn restart(&mut self, windows: u64, bound: Time) {
+    fn restart<M: Model>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<M>>]) {
         self.due = windows + FIRST;
         self.at = bound;
-        self.events.clear();
+        self.events = parts.iter().map(|part| part.events).collect();
     }
 
     /// Lets each partition execute LP by LP if its windows hold enough events, and by time if they do not.
@@ -104,10 +119,11 @@ impl Reviewer {
     ) {
         let (Order::Measured, Some(width)) = (crew.settings.order, plan.width) else { return };
         let windows = span / width.as_secs_f64();
-        for (part, &events) in parts.iter_mut().zip(costs) {
-            let by_lp = events as f64 >= LP_BY_LP * windows;
-            if by_lp != part.is_by_lp() {
-                part.change_to(by_lp.then_some(width));
+        for (number, (part, &events)) in (0..plan.placement.partitions()).zip(parts.iter_mut().zip(costs)) {
+            let is_dense = events as f64 >= LP_BY_LP * windows;
+            let by_lp = plan.width_of::<M>(number, Order::Measured).filter(|_| is_dense);
+            if by_lp.is_some() != part.is_by_lp() {
+                part.change_to(by_lp);
             }
         }
     }
@@ -125,7 +141,9 @@ impl Reviewer {
             events.append(&mut part.take_all());
             lps.push(std::mem::take(&mut part.lps).into_iter());
             part.restart(bound);
-            part.change_to(if crew.settings.order == Order::Time { None } else { new.width });
+        }
+        for number in 0..new.placement.partitions() {
+            parts[number as usize].change_to(new.width_of::<M>(number, crew.settings.order));
         }
         for id in super::ids(crew.lps) {
             let lp = lps[old.placement.partition(id) as usize].next().expect("each LP is in its partition");

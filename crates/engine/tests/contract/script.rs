@@ -1,9 +1,9 @@
 //! A model written out in its test: what its LPs do are closures. Its times are in picoseconds.
 
 use parades_core::error::Error;
+use parades_core::pending::HeapPending;
 use parades_core::prelude::*;
 use parades_core::trace::{TraceFilter, Tracer};
-use parades_core::pending::HeapPending;
 use parades_engine::{rollback_check, sequential};
 use std::sync::Mutex;
 
@@ -107,8 +107,9 @@ impl Model for Script {
     fn fold(&self, state: &u64, digest: &mut Digest) {
         digest.word(*state);
     }
-    fn unfinished(&self, event: &Event<u64>, _: &mut Metrics) {
-        self.unfinished.lock().expect("nobody panicked").push(parades_core::trace::line(event));
+    fn unfinished(&self, messages: Unfinished<u64>, _: &mut Metrics) {
+        let lines = messages.in_order().map(|event| parades_core::trace::line(&event));
+        self.unfinished.lock().expect("nobody panicked").extend(lines);
     }
 }
 

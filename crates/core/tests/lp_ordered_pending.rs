@@ -1,0 +1,98 @@
+//! Windows executed LP by LP hold every event exactly once, give each LP its own in order, and nothing at or after the bound asked for.
+
+use parades_core::event::{Body, Event, EventKey, LpId, Sender};
+use parades_core::pending::{Grid, LpOrderedPending};
+use parades_core::time::{Delay, Instant, Time};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// Deterministic random numbers.
+struct Random(u64);
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Runs a hold model: what is taken sends one event on, to another LP with at least `width`, or to its own LP with any delay.
+fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64) {
+    let mut random = Random(seed | 1);
+    let mut pending = LpOrderedPending::new(Grid::new(Delay::from_ps(width)));
+    let mut expected = BTreeSet::new();
+    let mut sequence = 0;
+    let mut event = |receiver: u32, ps: u64, round: u32| {
+        sequence += 1;
+        let instant = Instant { time: Time::from_ps(ps), round };
+        let key = EventKey { instant, tie: 0, sender: Sender::lp(LpId(receiver / 2)), sequence };
+        Event::new(key, LpId(receiver), Body::Message(Box::new(sequence)))
+    };
+    let below = |random: &mut Random| u32::try_from(random.below(lps.into())).expect("below a u32");
+    for _ in 0..population {
+        let (lp, ps) = (below(&mut random), random.below(reach));
+        let event = event(lp, ps, 0);
+        expected.insert(event.clone());
+        pending.push(event);
+    }
+    let (mut bound, mut taken) = (0, 0);
+    while taken < steps && !expected.is_empty() {
+        bound += 1 + random.below(3 * width);
+        let mut last = vec![None; lps as usize];
+        while let Some(now) = pending.pop_before(Time::from_ps(bound)) {
+            taken += 1;
+            assert!(now.time() < Time::from_ps(bound) && expected.remove(&now), "{now:?} was not due");
+            assert!(last[now.receiver.index()].replace(now.key()).is_none_or(|last| last < now.key()));
+            let (time, round) = (now.time().as_ps(), now.instant().round);
+            let next = match random.below(4) {
+                0 => event(now.receiver.0, time, round + 1),
+                1 => event(now.receiver.0, time + 1 + random.below(width), 0),
+                _ => event(below(&mut random), time.max(bound - 1) + width + random.below(reach), 0),
+            };
+            // What stays at the LP may be due in this very window; what does not is not.
+            expected.insert(next.clone());
+            pending.push(next);
+        }
+        assert!(expected.first().is_none_or(|least| least.time() >= Time::from_ps(bound)), "one was left behind");
+        let least = expected.iter().map(Event::time).min().unwrap_or(Time::MAX);
+        assert!(pending.next_time() <= least, "an event is before the time that none is before");
+        assert_eq!(pending.len(), expected.len());
+    }
+    let mut left = pending.take_all();
+    left.sort_unstable();
+    assert_eq!(left, expected.into_iter().collect::<Vec<_>>());
+    assert!(pending.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn each_lp_gets_its_events_in_order(
+        seed in any::<u64>(),
+        lps in 1..40_u32,
+        population in 0..300_u64,
+        width in 2..1000_u64,
+        reach in 1..100_000_u64,
+    ) {
+        hold(seed, lps, population, width, reach, 3_000);
+    }
+
+    #[test]
+    fn two_times_of_one_window_are_less_than_its_width_apart(width in 2..u64::MAX, a in any::<u64>(), b in any::<u64>()) {
+        let grid = Grid::new(Delay::from_ps(width));
+        let (a, b) = (a.min(b), a.max(b));
+        let window = |ps| grid.window(Time::from_ps(ps));
+        prop_assert!(window(a) <= window(b));
+        prop_assert!(window(a) < window(b) || b - a < width);
+        let start = grid.start(window(b));
+        prop_assert!(start <= Time::from_ps(b) && grid.window(start) == window(b));
+        prop_assert!(start.as_ps() == 0 || window(start.as_ps() - 1) < window(b));
+    }
+}
+
+#[test]
+fn crowded_windows_are_taken_apart() {
+    hold(7, 5_000, 60_000, 50_000, 200_000, 200_000);
+    hold(9, 1, 20_000, 50_000, 200_000, 60_000); // All at one LP.
+    hold(11, 3, 20_000, 1 << 40, 1 << 44, 60_000);
+}
