@@ -92,7 +92,7 @@ impl Wish<'_> {
 /// use parades_core::{channel::Channels, event::LpId, time::Delay};
 /// use parades_engine::partition::{Partitioning, Wish};
 /// let channels = Channels::whole(Delay::from_ms(1));
-/// let found = Partitioning::find(&channels, 1024, &Wish { partitions: Some(4), ..Wish::of_workers(2) });
+/// let found = Partitioning::find(&channels, 1024, &Wish::of_workers(4));
 /// assert_eq!(found.partitions(), 4);
 /// assert_eq!(found.of(LpId(512)), 2);
 /// assert_eq!(found.members()[3][0], LpId(768));
