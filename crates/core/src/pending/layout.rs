@@ -89,8 +89,9 @@ impl<P> WindowedPending<P> {
         let mut skip = 0;
         let mut sample = Vec::with_capacity(2 * SAMPLE);
         for (chunk, fill) in self.slab.chunks(self.far) {
+            let slots = self.slab.slots(chunk);
             while skip < fill {
-                sample.push(self.slab.get(chunk, skip).time().as_ps());
+                sample.extend(slots[skip].as_ref().map(|event| event.time().as_ps()));
                 skip += step;
             }
             skip -= fill;

@@ -51,8 +51,11 @@ impl Ring {
     pub(super) fn append<P>(&mut self, slab: &mut Slab<P>, window: u64, event: Event<P>) {
         debug_assert!(self.next <= window && window < self.horizon, "an event was appended to no window");
         let slot = self.slot(window);
-        slab.append(&mut self.windows[slot], event);
-        self.occupied[slot / 64] |= 1 << (slot % 64);
+        let chain = &mut self.windows[slot];
+        if chain.is_empty() {
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+        }
+        slab.append(chain, event);
     }
 
     /// The first window that holds an event.

@@ -1,11 +1,11 @@
 //! A few hundred events put in order without moving them: what is executed next.
 
-use super::slab::{CHUNK, Chain, Slab};
+use super::slab::{Chain, Slab};
 use crate::event::Event;
 use crate::time::{Instant, Time};
 
-/// Bits of a sort key that name the event; the rest orders it.
-const PLACE_BITS: u32 = 12;
+/// Bits of an entry that say where the event lies; those above put it in order.
+const PLACE_BITS: u32 = 32;
 /// Parts that a crowd of events is split into at most, and the events meant for each.
 const PARTS_MAX: usize = 1 << 13;
 const PART: usize = 128;
@@ -92,17 +92,27 @@ pub(super) fn split_within<P>(
 }
 
 /// The events of one window, or of a part of it, in order.
+///
+/// An event has an *entry*: the leading bits of what it is sorted by, and below them its place.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// The chunks where they lie; the partly filled one, if any, is the last.
+    /// The chunks where they lie.
     chunks: Vec<u32>,
-    /// The place of each in `chunks`, in the order of execution, below the leading bits of what they were sorted by.
+    /// The entries in the order of execution.
     order: Vec<u64>,
     cursor: usize,
-    /// Scratch: what to sort by, in the order of places.
-    keys: Vec<u64>,
+    /// Scratch: the entries in the order of places.
+    entries: Vec<u64>,
     /// Scratch: how many events fall into each bucket, and then where they go.
     counts: Vec<u32>,
+}
+
+/// Where the event of this entry lies.
+#[inline]
+fn place(entry: u64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
+    let place = entry as u32;
+    place
 }
 
 impl Run {
@@ -112,33 +122,35 @@ impl Run {
         self.cursor == self.order.len()
     }
 
+    /// The place of the `ahead`-th event from now.
     #[inline]
-    fn place(&self, entry: u64) -> (u32, usize) {
-        let place = (entry & ((1 << PLACE_BITS) - 1)) as usize;
-        (self.chunks[place / CHUNK], place % CHUNK)
+    pub(super) fn place(&self, ahead: usize) -> Option<u32> {
+        self.order.get(self.cursor + ahead).map(|&entry| place(entry))
     }
 
     /// The `ahead`-th event from now.
     #[inline]
     pub(super) fn peek<'a, P>(&self, slab: &'a Slab<P>, ahead: usize) -> Option<&'a Event<P>> {
-        let &entry = self.order.get(self.cursor + ahead)?;
-        let (chunk, slot) = self.place(entry);
-        Some(slab.get(chunk, slot))
+        self.place(ahead).map(|place| slab.get(place))
     }
 
     /// The instant of the last event.
     pub(super) fn last_instant<P>(&self, slab: &Slab<P>) -> Option<Instant> {
-        let &entry = self.order.last()?;
-        let (chunk, slot) = self.place(entry);
-        Some(slab.get(chunk, slot).instant())
+        self.order.last().map(|&entry| slab.get(place(entry)).instant())
     }
 
     /// Takes the first event; it must have one.
     #[inline]
     pub(super) fn take<P>(&mut self, slab: &mut Slab<P>) -> Event<P> {
-        let (chunk, slot) = self.place(self.order[self.cursor]);
+        let place = place(self.order[self.cursor]);
+        self.advance();
+        slab.take(place)
+    }
+
+    /// Goes on to the next event, the first having been taken.
+    #[inline]
+    pub(super) fn advance(&mut self) {
         self.cursor += 1;
-        slab.take(chunk, slot)
     }
 
     /// Frees the chunks of a run that is done.
@@ -158,10 +170,21 @@ impl Run {
         self.sort_by_level(slab);
     }
 
+    /// As [`Run::sort`], for events whose times in picoseconds are known to lie from `min` to `max`.
+    pub(super) fn sort_within<P>(&mut self, chain: Chain, slab: &Slab<P>, (min, max): (u64, u64)) {
+        self.take_up(chain, slab);
+        // Where they crowd in one part of that time, it pays to look how far they really reach.
+        if self.distribute(slab, (min, max), |event| level_of(event, 0)) >= CROWD {
+            self.sort_by_level(slab);
+        } else {
+            self.insertion_pass(slab);
+        }
+    }
+
     /// Puts the events of `chain`, at most [`RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
     pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
         self.take_up(chain, slab);
-        // Where two keys are equal the receiver is the same, and the order of events is the LP's own.
+        // Where two keys are equal in their leading bits the receiver is the same, and the order of events is the LP's own.
         if !self.sort_by_key(slab, |event| u64::from(event.receiver.0) << 32 | u64::from(time_of(event.time()))) {
             self.sort_by_level(slab);
         }
@@ -169,52 +192,63 @@ impl Run {
 
     fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
         debug_assert!(self.chunks.is_empty() && chain.len() <= RUN_MAX);
-        let mut chunks = slab.chunks(chain);
-        let head = chunks.next();
-        self.chunks.extend(chunks.map(|(chunk, _)| chunk));
-        self.chunks.extend(head.map(|(chunk, _)| chunk));
+        self.chunks.extend(slab.chunks(chain).map(|(chunk, _)| chunk));
+        self.order.resize(chain.len(), 0);
+        self.entries.resize(chain.len(), 0);
     }
 
     fn sort_by_level<P>(&mut self, slab: &Slab<P>) {
         if !LEVELS.into_iter().any(|level| self.sort_by_key(slab, |event| level_of(event, level))) {
             // All are equal, which two events of one run never are; any order of equals is in order.
-            self.order.extend(0..self.keys.len() as u64);
+            self.distribute(slab, (0, 0), |_| 0);
         }
     }
 
-    /// Puts the events in the order of a key, ties in the order of events; false, and nothing done, if all keys are equal.
+    /// Puts the events in the order of a key, ties in the order of events; false if all keys are equal.
     #[inline]
     fn sort_by_key<P>(&mut self, slab: &Slab<P>, key_of: impl Fn(&Event<P>) -> u64) -> bool {
-        self.keys.clear();
         let (mut min, mut max) = (u64::MAX, 0);
         for &chunk in &self.chunks {
-            for event in slab.slots(chunk) {
-                let Some(event) = event else { break };
+            for event in slab.slots(chunk).iter().map_while(Option::as_ref) {
                 let key = key_of(event);
                 (min, max) = (min.min(key), max.max(key));
-                self.keys.push(key);
             }
         }
-        if min == max && self.keys.len() > 1 {
+        if min == max && self.order.len() > 1 {
             return false;
         }
-        self.distribute(min, max, slab);
+        if self.distribute(slab, (min, max), key_of) < CROWD {
+            self.insertion_pass(slab);
+        } else {
+            let mut order = std::mem::take(&mut self.order);
+            let event = |entry| slab.get(place(entry));
+            order.sort_unstable_by(|&a, &b| {
+                (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS)).then_with(|| event(a).cmp(event(b)))
+            });
+            self.order = order;
+        }
         true
     }
 
-    /// Counts the keys into about as many buckets as there are keys, writes the events' places bucket by bucket, and lets one
-    /// insertion pass finish.
-    fn distribute<P>(&mut self, min: u64, max: u64, slab: &Slab<P>) {
-        let buckets_log2 = self.keys.len().next_power_of_two().ilog2();
+    /// Counts keys from `min` to `max` into about as many buckets as there are keys, and writes the events' entries bucket by bucket. The
+    /// most events of a bucket.
+    #[inline]
+    fn distribute<P>(&mut self, slab: &Slab<P>, (min, max): (u64, u64), key_of: impl Fn(&Event<P>) -> u64) -> u32 {
         let bits = u64::BITS - (max - min).leading_zeros();
-        let shift = bits.saturating_sub(buckets_log2);
         // What does not fit beside the place is left to the full order, as a tie.
-        let dropped = (bits + PLACE_BITS).saturating_sub(u64::BITS);
+        let dropped = bits.saturating_sub(u64::BITS - PLACE_BITS);
+        let buckets_log2 = self.order.len().next_power_of_two().ilog2();
+        let shift = bits.saturating_sub(buckets_log2).saturating_sub(dropped) + PLACE_BITS;
+        let shift = shift.min(u64::BITS - 1);
         self.counts.clear();
-        self.counts.resize(bucket(max - min, shift) + 1, 0);
-        for key in &mut self.keys {
-            *key -= min;
-            self.counts[bucket(*key, shift)] += 1;
+        self.counts.resize(bucket((max - min) >> dropped << PLACE_BITS, shift) + 1, 0);
+        let mut entries = self.entries.iter_mut();
+        for &chunk in &self.chunks {
+            let waiting = slab.slots(chunk).iter().map_while(Option::as_ref);
+            for ((place, event), entry) in (Slab::<P>::first_place(chunk)..).zip(waiting).zip(&mut entries) {
+                *entry = (key_of(event) - min) >> dropped << PLACE_BITS | u64::from(place);
+                self.counts[bucket(*entry, shift)] += 1;
+            }
         }
         let mut begin = 0;
         let mut most = 0;
@@ -224,28 +258,20 @@ impl Run {
             *count = begin;
             begin += here;
         }
-        self.order.resize(self.keys.len(), 0);
-        for (place, &key) in self.keys.iter().enumerate() {
-            let to = &mut self.counts[bucket(key, shift)];
-            self.order[*to as usize] = (key >> dropped) << PLACE_BITS | place as u64;
+        for &entry in &self.entries {
+            let to = &mut self.counts[bucket(entry, shift)];
+            self.order[*to as usize] = entry;
             *to += 1;
         }
-        if most >= CROWD {
-            let mut order = std::mem::take(&mut self.order);
-            order.sort_unstable_by(|&a, &b| {
-                (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS)).then_with(|| self.event(slab, a).cmp(self.event(slab, b)))
-            });
-            self.order = order;
-        } else {
-            self.insertion_pass(slab);
-        }
+        most
     }
 
+    /// Puts entries in order that are nearly so.
     fn insertion_pass<P>(&mut self, slab: &Slab<P>) {
         for i in 1..self.order.len() {
             let entry = self.order[i];
             let mut to = i;
-            while to > 0 && self.precedes(slab, entry, self.order[to - 1]) {
+            while to > 0 && precedes(slab, entry, self.order[to - 1]) {
                 self.order[to] = self.order[to - 1];
                 to -= 1;
             }
@@ -253,18 +279,12 @@ impl Run {
         }
     }
 
-    #[inline]
-    fn precedes<P>(&self, slab: &Slab<P>, a: u64, b: u64) -> bool {
-        if (a ^ b) >> PLACE_BITS != 0 { a < b } else { self.event(slab, a) < self.event(slab, b) }
-    }
-
-    #[inline]
-    fn event<'a, P>(&self, slab: &'a Slab<P>, entry: u64) -> &'a Event<P> {
-        let (chunk, slot) = self.place(entry);
-        slab.get(chunk, slot)
-    }
-
     pub(super) fn allocated_bytes(&self) -> usize {
-        (self.chunks.capacity() + self.counts.capacity()) * 4 + (self.order.capacity() + self.keys.capacity()) * 8
+        (self.chunks.capacity() + self.counts.capacity()) * 4 + (self.order.capacity() + self.entries.capacity()) * 8
     }
+}
+
+#[inline]
+fn precedes<P>(slab: &Slab<P>, a: u64, b: u64) -> bool {
+    if (a ^ b) >> PLACE_BITS != 0 { a < b } else { slab.get(place(a)) < slab.get(place(b)) }
 }

@@ -4,6 +4,7 @@
 //! events in little more than the events' own size, and none ever has to be copied because it grew.
 
 use crate::event::Event;
+use crate::time::Time;
 use parades_raw::prefetch::prefetch;
 
 /// Events in a chunk.
@@ -12,7 +13,7 @@ pub(super) const CHUNK: usize = 8;
 /// The end of the list of free chunks.
 const NONE: u32 = u32::MAX;
 
-/// Fewer chunks than this, so that the length of a chain fits its 32 bits.
+/// Fewer chunks than this, so that the length of a chain, and the place of an event, fit 32 bits.
 const CHUNKS_MAX: usize = (u32::MAX as usize) / CHUNK;
 
 /// Events in no particular order. Only the chunk at the head may be partly filled; the rest hold [`CHUNK`] each.
@@ -57,19 +58,18 @@ impl Coming {
     #[inline]
     fn prefetch<P>(&mut self, slab: &Slab<P>) {
         if self.left > 0 {
-            slab.chunks[self.chunk as usize].iter().for_each(prefetch);
+            slab.slots(self.chunk).iter().for_each(prefetch);
             self.chunk = slab.next[self.chunk as usize];
             self.left -= 1;
         }
     }
 }
 
-type Chunk<P> = [Option<Event<P>>; CHUNK];
-
 /// The chunks of every chain of one pending set.
 #[derive(Debug)]
 pub(super) struct Slab<P> {
-    chunks: Vec<Chunk<P>>,
+    /// [`CHUNK`] slots for each chunk. An event's place is its slot here, which fits 32 bits.
+    slots: Vec<Option<Event<P>>>,
     /// For each chunk, the one after it in its chain or in the list of free chunks.
     next: Vec<u32>,
     free: u32,
@@ -79,7 +79,7 @@ pub(super) struct Slab<P> {
 
 impl<P> Slab<P> {
     pub(super) fn new() -> Slab<P> {
-        Slab { chunks: Vec::new(), next: Vec::new(), free: NONE, written: 0 }
+        Slab { slots: Vec::new(), next: Vec::new(), free: NONE, written: 0 }
     }
 
     /// Adds `event` to `chain`. Always inlined, so that an event is written where it waits and nowhere before.
@@ -89,8 +89,9 @@ impl<P> Slab<P> {
         if slot == 0 {
             chain.head = self.take_chunk(chain.head);
         }
-        debug_assert!(self.chunks[chain.head as usize][slot].is_none(), "an event would be overwritten");
-        self.chunks[chain.head as usize][slot] = Some(event);
+        let place = chain.head as usize * CHUNK + slot;
+        debug_assert!(self.slots[place].is_none(), "an event would be overwritten");
+        self.slots[place] = Some(event);
         chain.len += 1;
         if cfg!(debug_assertions) {
             self.written += 1;
@@ -111,10 +112,10 @@ impl<P> Slab<P> {
     /// Makes room for a sixteenth more: doubling would leave up to half of the room unused.
     #[cold]
     fn grow(&mut self) {
-        let old = self.chunks.len();
+        let old = self.next.len();
         let more = (old / 16).max(8);
         assert!(old + more < CHUNKS_MAX, "fewer than 2^32 events can be pending on one worker");
-        self.chunks.reserve_exact(more);
+        self.slots.reserve_exact(more * CHUNK);
         self.next.reserve_exact(more);
         for chunk in (old..old + more).rev() {
             self.next.push(self.free);
@@ -124,13 +125,13 @@ impl<P> Slab<P> {
         }
         // The list was threaded from its last chunk backwards, the links were pushed forwards.
         self.next[old..].reverse();
-        self.chunks.resize_with(old + more, || [const { None }; CHUNK]);
+        self.slots.resize_with((old + more) * CHUNK, || None);
     }
 
     /// Hands back a chunk whose events have all been taken.
     #[inline]
     pub(super) fn free_chunk(&mut self, chunk: u32) {
-        debug_assert!(self.chunks[chunk as usize].iter().all(Option::is_none), "a chunk was freed with events in it");
+        debug_assert!(self.slots(chunk).iter().all(Option::is_none), "a chunk was freed with events in it");
         self.next[chunk as usize] = std::mem::replace(&mut self.free, chunk);
     }
 
@@ -152,38 +153,49 @@ impl<P> Slab<P> {
     pub(super) fn prefetch(&self, chain: Chain) {
         if chain.len() <= PREFETCH_MAX {
             for (chunk, fill) in self.chunks(chain) {
-                self.chunks[chunk as usize][..fill].iter().for_each(prefetch);
+                self.slots(chunk)[..fill].iter().for_each(prefetch);
             }
         }
     }
 
     /// The events of `chain`.
     pub(super) fn events(&self, chain: Chain) -> impl Iterator<Item = &Event<P>> {
-        self.chunks(chain).flat_map(|(chunk, _)| self.chunk(chunk))
-    }
-
-    /// The events that are still in `chunk`.
-    #[inline]
-    pub(super) fn chunk(&self, chunk: u32) -> impl Iterator<Item = &Event<P>> {
-        self.chunks[chunk as usize].iter().flatten()
+        self.chunks(chain).flat_map(|(chunk, _)| self.slots(chunk).iter().flatten())
     }
 
     /// The slots of `chunk`.
     #[inline]
-    pub(super) fn slots(&self, chunk: u32) -> &[Option<Event<P>>; CHUNK] {
-        &self.chunks[chunk as usize]
+    pub(super) fn slots(&self, chunk: u32) -> &[Option<Event<P>>] {
+        let first = chunk as usize * CHUNK;
+        &self.slots[first..first + CHUNK]
     }
 
-    /// The event at `slot` of `chunk`, which must be there.
+    /// The place of the first slot of `chunk`; those of the others follow.
     #[inline]
-    pub(super) fn get(&self, chunk: u32, slot: usize) -> &Event<P> {
-        self.chunks[chunk as usize][slot].as_ref().expect("an event that waits is in its slot")
+    pub(super) fn first_place(chunk: u32) -> u32 {
+        chunk << CHUNK.ilog2()
     }
 
-    /// Takes the event at `slot` of `chunk`, which must be there.
+    /// The event at `place`, which must be there.
     #[inline]
-    pub(super) fn take(&mut self, chunk: u32, slot: usize) -> Event<P> {
-        self.chunks[chunk as usize][slot].take().expect("an event that waits is in its slot")
+    pub(super) fn get(&self, place: u32) -> &Event<P> {
+        self.slots[place as usize].as_ref().expect("an event that waits is in its slot")
+    }
+
+    /// Takes the event at `place`, which must be there.
+    #[inline]
+    pub(super) fn take(&mut self, place: u32) -> Event<P> {
+        self.slots[place as usize].take().expect("an event that waits is in its slot")
+    }
+
+    /// Takes the event at `place`, which must be there, if its time is not after `last`.
+    #[inline]
+    pub(super) fn take_through(&mut self, place: u32, last: Time) -> Option<Event<P>> {
+        let slot = &mut self.slots[place as usize];
+        if slot.as_ref().is_some_and(|event| event.time() > last) {
+            return None;
+        }
+        slot.take()
     }
 
     /// Takes every event of `chain` and hands it to `accept`, which may append it to another; chunks are free as soon as they are
@@ -197,8 +209,8 @@ impl<P> Slab<P> {
         while let Some(last) = left.checked_sub(1) {
             coming.prefetch(self);
             let fill = last % CHUNK + 1;
-            for slot in 0..fill {
-                let event = self.take(chunk, slot);
+            for place in (Slab::<P>::first_place(chunk)..).take(fill) {
+                let event = self.take(place);
                 accept(self, event);
             }
             left -= fill;
@@ -214,6 +226,6 @@ impl<P> Slab<P> {
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
-        self.chunks.capacity() * size_of::<Chunk<P>>() + self.next.capacity() * size_of::<u32>()
+        self.slots.capacity() * size_of::<Option<Event<P>>>() + self.next.capacity() * size_of::<u32>()
     }
 }

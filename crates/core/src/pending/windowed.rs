@@ -205,21 +205,18 @@ impl<P> WindowedPending<P> {
         if !self.refill(last) {
             return None;
         }
-        let run = self.run.peek(&self.slab, 0);
-        let aside = match (run, self.side.peek()) {
-            (Some(run), Some(side)) => side < run,
-            (run, _) => run.is_none(),
-        };
-        let event = if aside {
-            if self.side.peek()?.time() > last {
-                return None;
+        let event = match (self.run.place(0), self.side.peek()) {
+            (Some(place), side) if side.is_none_or(|side| self.slab.get(place) < side) => {
+                let event = self.slab.take_through(place, last)?;
+                self.run.advance();
+                event
             }
-            self.side.pop()?
-        } else {
-            if run?.time() > last {
-                return None;
+            (_, side) => {
+                if side?.time() > last {
+                    return None;
+                }
+                self.side.pop()?
             }
-            self.run.take(&mut self.slab)
         };
         self.len -= 1;
         debug_assert!(event.instant() >= self.last, "W4: an event was popped after a later one");
@@ -252,7 +249,7 @@ impl<P> WindowedPending<P> {
             if !self.late.is_empty() {
                 self.side_mark = CROWDED;
                 let late = std::mem::take(&mut self.late);
-                self.open(late);
+                self.open(late, None);
             } else if self.len == 0 {
                 return false;
             } else if self.far.len() == self.len {
@@ -263,20 +260,25 @@ impl<P> WindowedPending<P> {
                     return false;
                 }
                 let chain = self.take_window(window);
-                self.open(chain);
+                let start = window << self.shift;
+                self.open(chain, Some((start, start + ((1 << self.shift) - 1))));
                 self.prefetch_next();
             }
         }
         true
     }
 
-    /// Makes `chain` what is executed next; everything before it has been.
-    fn open(&mut self, chain: Chain) {
+    /// Makes `chain` what is executed next; everything before it has been. `within` are the least and the greatest time that it may hold,
+    /// where they are known.
+    fn open(&mut self, chain: Chain, within: Option<(u64, u64)>) {
         if chain.len() > RUN_MAX {
             self.boundary = self.slab.events(chain).map(Event::instant).max().unwrap_or_default();
             self.parts.push(chain);
         } else {
-            self.run.sort(chain, &self.slab);
+            match within {
+                Some(within) => self.run.sort_within(chain, &self.slab, within),
+                None => self.run.sort(chain, &self.slab),
+            }
             self.boundary = self.run.last_instant(&self.slab).unwrap_or_default();
         }
     }
