@@ -60,7 +60,7 @@ const NULLS: Parameter = Parameter::choice(
 const RETREAT: Parameter = Parameter::boolean(
     "retreat",
     false,
-    "go on in one partition, with one worker, where windows hold too few events for several",
+    "go on in one partition, with one worker, while that is faster than with several",
 );
 
 /// Chooses one of the others for each model.

@@ -7,8 +7,9 @@
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
-use parades_engine::transport::{ClockId, Clocks, EventCount, Summary, Transport as Between};
+use parades_engine::transport::{ClockId, Clocks, Summary, Transport as Between};
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
+use parades_sync::event_count::EventCount;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;

@@ -29,7 +29,7 @@
 //! lowest. If that is an event, no control promise is in its way, as they lie a control delay above the lowest of all; so it can execute. Else it waits for a
 //! clock, whose sender has nothing lower, has seen whatever was asked of it, and has promised that time, or the start of its window, and the lookahead:
 //! more than the clock, as windows are no wider than lookaheads. Who waits has been notified of all clocks, wishes and changes of the horizon that it has not seen: the
-//! doc of [`EventCount`](crate::transport::EventCount) says why. So the lowest time rises by a lookahead at a time up to the horizon.
+//! doc of [`EventCount`](parades_sync::event_count::EventCount) says why. So the lowest time rises by a lookahead at a time up to the horizon.
 //!
 //! *Failures.* A partition that has failed executes no more, and goes on promising like an idle one. The horizon drops to just after the
 //! failure: what others execute until then may fail at a lesser place. The least is the run's.
@@ -42,7 +42,7 @@
 //! 1979; R. Bryant, *Simulation of packet communication architecture computer systems*, MIT, 1977; W. Su, C. Seitz, *Variants of the
 //! Chandy-Misra-Bryant distributed discrete-event simulation algorithm*, SCS Multiconference on Distributed Simulation, 1989 (lazy and demanded null messages).
 //!
-//! *Read next*: `null_message/visit.rs`, the steps; `transport/event_count.rs`, how workers wait.
+//! *Read next*: `null_message/visit.rs`, the steps; [`parades_sync::event_count`], how workers wait.
 
 mod pace;
 mod routes;

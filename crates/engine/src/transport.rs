@@ -4,14 +4,13 @@
 //! algorithm.
 
 mod clocks;
-mod event_count;
 
 pub use clocks::{ClockId, Clocks};
-pub use event_count::EventCount;
 
 use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
+use parades_sync::event_count::EventCount;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

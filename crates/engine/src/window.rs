@@ -27,6 +27,7 @@ pub(crate) mod hand;
 pub(crate) mod leader;
 pub(crate) mod part;
 pub(crate) mod plan;
+mod retreat;
 mod review;
 mod stopwatch;
 
@@ -61,7 +62,7 @@ pub struct Settings {
     pub order: Order,
     /// The share of the work that is dedicated to workers; the rest is taken by whoever is free. From 0 to 1.
     pub dedicated: f64,
-    /// Whether the run goes on in one partition, with one worker, where windows turn out to hold too few events for several.
+    /// Whether the run goes on in one partition, with one worker, while that turns out to be faster than with several.
     pub retreat: bool,
 }
 
@@ -133,7 +134,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
 ) -> Result<(Crew<'a, M, T>, Leader<'a, M>), Error> {
     // First of all, as it sees to it that the LPs fit the memory.
     let control = options.control;
-    let leader = Leader::new(model, options, &world)?;
+    let leader = Leader::new(model, options, &world, settings.retreat)?;
     let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
     let mut members = partitioning.members().into_iter();
@@ -319,6 +320,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                     let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
                     if let Some(leader) = &mut leader {
                         mine.next = leader.rest(self, &all);
+                        leader.stopwatch.goes_on();
                     }
                     self.transport.exchange(worker, &Summary::NOTHING)?;
                     let plan = Arc::clone(&orders.plan);

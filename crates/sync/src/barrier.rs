@@ -14,6 +14,7 @@ mod posix;
 mod semaphore;
 mod spin;
 
+use crate::patience::Patience;
 use std::fmt;
 use std::ops::Deref;
 
@@ -111,10 +112,7 @@ impl BarrierKind {
             BarrierKind::Semaphore => Box::new(semaphore::SemaphoreBarrier::new(parties)),
             BarrierKind::Spin => Box::new(spin::Spin::new(parties)),
             BarrierKind::Tree { fan_in } => Box::new(spin::Tree::new(parties, fan_in)),
-            BarrierKind::Adaptive => {
-                let cores = std::thread::available_parallelism().map_or(1, usize::from);
-                Box::new(adaptive::Adaptive::new(parties, adaptive::Patience::on(cores, parties)))
-            }
+            BarrierKind::Adaptive => Box::new(adaptive::Adaptive::new(parties, || Patience::of_threads(parties))),
         }
     }
 }
@@ -134,7 +132,7 @@ impl fmt::Display for BarrierKind {
 /// A cache line to itself; two, because processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Line<T>(T);
+pub(crate) struct Line<T>(pub(crate) T);
 
 impl<T> Deref for Line<T> {
     type Target = T;

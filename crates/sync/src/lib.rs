@@ -10,4 +10,6 @@
 #![forbid(unsafe_code)]
 
 pub mod barrier;
+pub mod event_count;
+pub mod patience;
 mod shim;

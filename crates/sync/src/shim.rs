@@ -1,4 +1,4 @@
-//! What the barriers are built of, from std and the operating system; under test from the model checker `loom`.
+//! What this crate is built of, from std and the operating system; under test from the model checker `loom`.
 
 #[cfg(test)]
 pub(crate) use modelled::*;
@@ -11,6 +11,21 @@ mod real {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, fence};
     pub(crate) use std::sync::{Condvar, Mutex};
     pub(crate) use std::thread::yield_now;
+
+    /// Tells whether something takes longer than the project's own threads would make it take.
+    pub(crate) struct Stopwatch(std::time::Instant);
+
+    #[expect(clippy::disallowed_methods, reason = "only how threads wait for each other depends on it")]
+    impl Stopwatch {
+        pub(crate) fn start() -> Stopwatch {
+            Stopwatch(std::time::Instant::now())
+        }
+
+        pub(crate) fn shows_long(self) -> bool {
+            // Between a long window and the time slice of an operating system.
+            self.0.elapsed() > std::time::Duration::from_micros(500)
+        }
+    }
 
     /// A number on whose change threads can sleep.
     #[derive(Debug, Default)]
@@ -62,6 +77,19 @@ mod modelled {
 
     pub(crate) fn yield_now() {
         spin_loop();
+    }
+
+    /// In the model no time passes.
+    pub(crate) struct Stopwatch;
+
+    impl Stopwatch {
+        pub(crate) fn start() -> Stopwatch {
+            Stopwatch
+        }
+
+        pub(crate) fn shows_long(self) -> bool {
+            false
+        }
     }
 
     /// As the real one. The lock is what makes comparing and falling asleep one step, as the operating system does.

@@ -71,7 +71,13 @@ impl<M: Model> AllLps<M> for Resting<'_, '_, M> {
 }
 
 impl<'a, M: Model> Leader<'a, M> {
-    pub(crate) fn new(model: &'a M, options: RunOptions<'a>, world: &World) -> Result<Leader<'a, M>, Error> {
+    /// Of a run that goes on with one worker while that is faster, if it `retreats`.
+    pub(crate) fn new(
+        model: &'a M,
+        options: RunOptions<'a>,
+        world: &World,
+        retreats: bool,
+    ) -> Result<Leader<'a, M>, Error> {
         let lp_bytes = world.lps() as usize * size_of::<Lp<M::State>>();
         let leader = Leader {
             model,
@@ -85,7 +91,7 @@ impl<'a, M: Model> Leader<'a, M> {
             stopped: false,
             windows: 0,
             rests: 0,
-            reviewer: Reviewer::default(),
+            reviewer: Reviewer::new(retreats),
             stopwatch: Stopwatch::new(),
             look: WINDOWS_PER_LOOK,
             lp_bytes,
@@ -110,7 +116,9 @@ impl<'a, M: Model> Leader<'a, M> {
 
     /// Whether there is something to do while all rest.
     pub(crate) fn wants_rest(&self) -> bool {
-        self.stopped && self.until > self.bound || self.reviewer.is_due(self.windows) || self.windows >= self.look
+        self.stopped && self.until > self.bound
+            || self.reviewer.is_due(self.windows, &self.stopwatch)
+            || self.windows >= self.look
     }
 
     /// Does what needs every LP at rest, and gives new orders; when the next event is due.
@@ -222,7 +230,8 @@ impl<'a, M: Model> Leader<'a, M> {
     /// The end of the run.
     pub(crate) fn conclude<T: Transport<M::Message>>(self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
         let end = self.end.expect("the workers have come to the end")?;
-        let Leader { model, options, globals, mut metrics, windows, rests, .. } = self;
+        let Leader { model, options, globals, mut metrics, windows, rests, reviewer, .. } = self;
+        let turns = reviewer.turns();
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let placement = &plan.placement;
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
@@ -241,6 +250,7 @@ impl<'a, M: Model> Leader<'a, M> {
         let engine_stats = vec![
             ("windows", windows as f64),
             ("rests", rests as f64),
+            ("turns", f64::from(turns)),
             ("partitions", f64::from(placement.partitions())),
             ("partitions_by_lp", f64::from(by_lp)),
             ("workers", crew.left.len() as f64),

@@ -2,7 +2,8 @@
 
 use super::part::Part;
 use super::plan::Plan;
-use super::stopwatch::Stopwatch;
+use super::retreat::{Retreat, Spell};
+use super::stopwatch::{Stopwatch, timed};
 use super::{Crew, Order, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use parades_core::model::Model;
@@ -16,10 +17,6 @@ const FIRST: u64 = 32;
 const LP_BY_LP: f64 = 48.0;
 /// Events of the whole model from which they say enough to choose partitions by.
 const ENOUGH: u64 = 20_000;
-/// Events from which they say whether several workers pay.
-const LITTLE: u64 = 2_000;
-/// How many workers' worth of work must be done in a unit of time, or one would do better: each event costs more where events cross.
-const PAYS: f64 = 1.25;
 /// Times that partitions are chosen by measurement.
 const CHOICES: u32 = 2;
 
@@ -35,18 +32,38 @@ pub(super) struct Reviewer {
     /// Changes of lookahead that the plan knows of.
     changes: u64,
     choices: u32,
-}
-
-impl Default for Reviewer {
-    fn default() -> Reviewer {
-        Reviewer { due: FIRST, at: Time::ZERO, events: Vec::new(), changes: 0, choices: 0 }
-    }
+    /// Whether to go on with one worker while that is faster.
+    retreats: bool,
+    retreat: Retreat,
+    /// Windows executed at the last rest.
+    rested: u64,
+    /// Events that all partitions had executed when it was last decided whether several workers pay.
+    decided: u64,
 }
 
 impl Reviewer {
+    pub(super) fn new(retreats: bool) -> Reviewer {
+        Reviewer {
+            due: FIRST,
+            at: Time::ZERO,
+            events: Vec::new(),
+            changes: 0,
+            choices: 0,
+            retreats,
+            retreat: Retreat::default(),
+            rested: 0,
+            decided: 0,
+        }
+    }
+
     /// Whether a review is due before the next window.
-    pub(super) fn is_due(&self, windows: u64) -> bool {
-        windows >= self.due
+    pub(super) fn is_due(&self, windows: u64, stopwatch: &Stopwatch) -> bool {
+        windows >= self.due || self.retreats && windows > self.rested && self.retreat.is_due(stopwatch.time())
+    }
+
+    /// How often the run went from several workers to one, or back.
+    pub(super) fn turns(&self) -> u32 {
+        self.retreat.turns
     }
 
     /// The plan to follow from here on: the old one, unless a lookahead has changed or a review finds better.
@@ -58,13 +75,23 @@ impl Reviewer {
         parts: &mut [MutexGuard<'_, Part<M>>],
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Arc<Plan> {
+        self.rested = windows;
         let workers = plan.workers();
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
             self.changes = world.lookahead_changes();
+            self.retreat.forget();
+            stopwatch.reset();
             let found = partition(world, &crew.settings, rated);
             self.restart(windows, bound, parts);
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
+        }
+        if self.retreats
+            && workers > 1
+            && let Some(other) = self.turn(crew, &plan, world, parts, (bound, stopwatch))
+        {
+            self.restart(windows, bound, parts);
+            return other;
         }
         if windows < self.due {
             return plan;
@@ -72,22 +99,11 @@ impl Reviewer {
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
         let (executed, span) = (costs.iter().sum::<u64>(), bound.since(self.at).as_secs_f64());
-        let work_done = workers as f64 * stopwatch.take_share();
-        let does_not_pay = executed > LITTLE && work_done < PAYS && plan.placement.partitions() > 1;
-        if crew.settings.retreat && workers > 1 && does_not_pay {
-            let one = Plan::first(&Partitioning::one(world.lps()), workers, world);
-            self.restart(windows, bound, parts);
-            self.choices = CHOICES;
-            return Self::move_to(crew, (&plan, one), parts, bound);
-        }
-        if self.choices < CHOICES && workers > 1 && executed > ENOUGH {
+        if self.choices < CHOICES && workers > 1 && executed > ENOUGH && !self.retreat.alone {
             self.choices += 1;
             let weights: Vec<u64> = weights(&plan, world.lps(), parts);
             let measured = Wish { events_per_second: Some(executed as f64 / span), weights: Some(&weights), ..rated };
-            let mut found = partition(world, &crew.settings, measured);
-            if crew.settings.retreat && found.speedup() < 1.0 {
-                found = Partitioning::one(world.lps());
-            }
+            let found = partition(world, &crew.settings, measured);
             if is_other(&found, &plan) {
                 let next = Plan::by_weights(&found, workers, world, &weights);
                 self.restart(windows, bound, parts);
@@ -100,6 +116,46 @@ impl Reviewer {
         self.restart(windows, bound, parts);
         self.due = 2 * windows;
         Arc::new(next)
+    }
+
+    /// Goes from several workers to one or back, if that seems faster.
+    fn turn<M: Model, T>(
+        &mut self,
+        crew: &Crew<'_, M, T>,
+        plan: &Plan,
+        world: &World,
+        parts: &mut [MutexGuard<'_, Part<M>>],
+        (bound, stopwatch): (Time, &mut Stopwatch),
+    ) -> Option<Arc<Plan>> {
+        let (time, workers) = (stopwatch.time(), plan.workers());
+        let events: u64 = parts.iter().map(|part| part.events).sum();
+        let at_work = workers as f64 * stopwatch.share_worked();
+        let spell = Spell { executed: events - self.decided, time, at_work };
+        if !self.retreat.can_decide(spell) {
+            return None;
+        }
+        let turns = self.retreat.turns_after(spell);
+        // One worker's spell goes on until it is time to try several again.
+        if turns || !self.retreat.alone {
+            self.decided = events;
+            stopwatch.reset();
+        }
+        if !turns {
+            return None;
+        }
+        let (next, took) = timed(|| {
+            let weights = weights(plan, world.lps(), parts);
+            let found = if self.retreat.alone {
+                let wish = Wish { weights: Some(&weights), ..Wish::of_workers(workers_at_most(&crew.settings)) };
+                partition(world, &crew.settings, wish)
+            } else {
+                Partitioning::one(world.lps())
+            };
+            let next = Plan::by_weights(&found, workers, world, &weights);
+            Self::move_to(crew, (plan, next), parts, bound)
+        });
+        self.retreat.has_turned(took);
+        Some(next)
     }
 
     fn restart<M: Model>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<M>>]) {

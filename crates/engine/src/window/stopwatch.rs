@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Tells working from waiting.
+/// Tells working from waiting, while windows are executed.
 #[derive(Debug)]
 pub(super) struct Stopwatch {
     /// When the present spell began.
@@ -30,12 +30,32 @@ impl Stopwatch {
         self.since = now;
     }
 
-    /// The share of the time since it was last asked that it worked.
-    pub(super) fn take_share(&mut self) -> f64 {
-        let worked = std::mem::take(&mut self.worked).as_secs_f64();
-        let all = worked + std::mem::take(&mut self.waited).as_secs_f64();
-        if all > 0.0 { worked / all } else { 1.0 }
+    /// It has been at neither, and waits from now on.
+    pub(super) fn goes_on(&mut self) {
+        self.since = now();
     }
+
+    /// How long it has worked and waited.
+    pub(super) fn time(&self) -> Duration {
+        self.worked + self.waited
+    }
+
+    /// The share of that in which it worked.
+    pub(super) fn share_worked(&self) -> f64 {
+        if self.time().is_zero() { 1.0 } else { self.worked.as_secs_f64() / self.time().as_secs_f64() }
+    }
+
+    /// Begins anew.
+    pub(super) fn reset(&mut self) {
+        *self = Stopwatch::new();
+    }
+}
+
+/// How long something takes, and what it gives.
+pub(super) fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
+    let begin = now();
+    let result = what();
+    (result, begin.elapsed())
 }
 
 #[expect(

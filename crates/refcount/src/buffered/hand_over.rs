@@ -118,15 +118,18 @@ impl HandOver for AtBarrier {
     }
 
     fn apply_waiting() {
-        let batches = std::mem::take(&mut *open(&FOR_BARRIER));
-        batches.into_iter().for_each(|batch| AtBarrier::ledger().apply(batch));
+        apply_in_order(open(&FOR_BARRIER));
     }
 
-    /// Who comes while another takes the batches has nothing to do.
+    /// Who comes while another applies the batches has nothing to do.
     fn at_barrier() {
-        let Ok(mut stored) = FOR_BARRIER.try_lock() else { return };
-        let batches = std::mem::take(&mut *stored);
-        drop(stored);
-        batches.into_iter().for_each(|batch| AtBarrier::ledger().apply(batch));
+        if let Ok(stored) = FOR_BARRIER.try_lock() {
+            apply_in_order(stored);
+        }
     }
+}
+
+/// Applies batches under their own lock: a thread's last batch must not be overtaken by one before it that someone else took.
+fn apply_in_order(mut stored: MutexGuard<'_, Vec<Batch>>) {
+    stored.drain(..).for_each(|batch| AtBarrier::ledger().apply(batch));
 }

@@ -1,4 +1,4 @@
-//! A flag line for each party; those who wait spin while that pays, then yield, then sleep.
+//! A flag line for each party; those who wait are patient for a while ([`Patience`]), then sleep.
 //!
 //! *Idea.* A party raises its own flag and watches the flags of the others, so a crossing costs one transfer of a cache line each way and no contended
 //! counter. Who has waited for long sleeps on one word, the gate.
@@ -16,43 +16,16 @@
 //!
 //! *Cost.* Each party reads each other's line, and the reads overlap: made for tens of parties, not for hundreds.
 //!
-//! *References.* J. Mellor-Crummey, M. Scott, *Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors*, ACM TOCS, 1991; A. Karlin, K. Li,
-//! M. Manasse, S. Owicki, *Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor*, SOSP, 1991.
+//! *Reference.* J. Mellor-Crummey, M. Scott, *Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors*, ACM TOCS, 1991.
 
 use super::{Barrier, Broken, Line};
-use crate::shim::{AtomicBool, AtomicU32, AtomicU64, Futex, fence, spin_loop, yield_now};
+use crate::patience::Patience;
+use crate::shim::{AtomicBool, AtomicU32, AtomicU64, Futex, fence};
 use std::sync::atomic::Ordering;
-
-/// How long a party watches before it sleeps.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    /// Looks at the flags with a pause of the processor after each, at most.
-    pub(super) spins_max: u32,
-    /// Looks at the flags with the core offered to others after each.
-    pub(super) yields: u32,
-}
-
-/// What is always tried where spinning is allowed, so that it is found out when it pays again.
-const SPINS_MIN: u32 = 16;
-
-impl Patience {
-    /// With fewer cores than parties, the one that is waited for may need this very core: no spins. The yields take some tens of microseconds where nobody wants
-    /// the core, as falling asleep and being woken does: that is at most twice what the best choice would cost.
-    pub(super) fn on(cores: usize, parties: usize) -> Patience {
-        Patience { spins_max: if cores < parties { 0 } else { 256 }, yields: 256 }
-    }
-
-    /// The next number of spins, when the last wait needed so many looks, or when they were in vain: then the other may have been waiting for this core.
-    fn adapt(self, spins: u32, looks: Option<u32>) -> u32 {
-        let next = looks.map_or(spins / 2, |looks| spins.max(2 * looks));
-        next.max(SPINS_MIN).min(self.spins_max)
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Adaptive {
     parties: Box<[Party]>,
-    patience: Patience,
     broken: Line<AtomicBool>,
     bed: Line<Bed>,
 }
@@ -61,8 +34,7 @@ pub(super) struct Adaptive {
 struct Party {
     /// The crossing that this party has come to: the line that others watch.
     flag: Line<AtomicU64>,
-    /// How often it spins at present. Only its own thread uses it, so the model checker need not know.
-    spins: Line<std::sync::atomic::AtomicU32>,
+    patience: Line<Patience>,
 }
 
 /// What only sleeping and waking touch.
@@ -76,9 +48,10 @@ struct Bed {
 }
 
 impl Adaptive {
-    pub(super) fn new(parties: usize, patience: Patience) -> Adaptive {
-        let party = |_| Party { flag: Line::default(), spins: Line(patience.spins_max.into()) };
-        Adaptive { parties: (0..parties).map(party).collect(), patience, broken: Line::default(), bed: Line::default() }
+    /// For so many parties, each as patient as `patience` says.
+    pub(super) fn new(parties: usize, patience: impl Fn() -> Patience) -> Adaptive {
+        let party = |_| Party { flag: Line::default(), patience: Line(patience()) };
+        Adaptive { parties: (0..parties).map(party).collect(), broken: Line::default(), bed: Line::default() }
     }
 
     fn check(&self) -> Result<(), Broken> {
@@ -88,30 +61,13 @@ impl Adaptive {
 
     /// Watches until all have come, or patience is at an end: then false.
     fn watch(&self, crossing: &mut Crossing<'_>) -> Result<bool, Broken> {
-        let mine = &self.parties[crossing.party].spins;
-        // Ordering: Relaxed, here and below; only this party's thread uses it.
-        let spins = mine.load(Ordering::Relaxed);
-        let mut needed = None;
-        for look in 0..spins {
+        let looked = self.parties[crossing.party].patience.watch(|| {
             if crossing.is_complete() {
-                needed = Some(look);
-                break;
+                return Some(Ok(true));
             }
-            self.check()?;
-            spin_loop();
-        }
-        let next = self.patience.adapt(spins, needed);
-        if next != spins {
-            mine.store(next, Ordering::Relaxed);
-        }
-        for _ in 0..self.patience.yields {
-            if crossing.is_complete() {
-                return Ok(true);
-            }
-            self.check()?;
-            yield_now();
-        }
-        Ok(crossing.is_complete())
+            self.check().err().map(Err)
+        });
+        looked.unwrap_or(Ok(false))
     }
 
     #[cold]
@@ -204,26 +160,5 @@ impl Crossing<'_> {
             self.seen += 1;
         }
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spins_in_vain_become_fewer_and_come_back_when_they_pay() {
-        let patience = Patience::on(4, 2);
-        let mut spins = patience.spins_max;
-        for _ in 0..10 {
-            spins = patience.adapt(spins, None);
-        }
-        assert_eq!(spins, SPINS_MIN);
-        for _ in 0..10 {
-            spins = patience.adapt(spins, Some(spins - 1));
-        }
-        assert_eq!(spins, patience.spins_max);
-        assert_eq!(patience.adapt(spins, Some(1)), spins, "more than is needed costs nothing");
-        assert_eq!(Patience::on(1, 2).adapt(0, None), 0, "with fewer cores than parties, none");
     }
 }

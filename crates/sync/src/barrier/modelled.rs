@@ -1,7 +1,8 @@
 //! Every kind under the model checker: the interleavings of two parties with up to 4 preemptions, those of three with fewer.
 
-use super::adaptive::{Adaptive, Patience};
+use super::adaptive::Adaptive;
 use super::{Barrier, BarrierKind, Broken};
+use crate::patience::Patience;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -73,7 +74,7 @@ fn check_break_up(parties: usize, preemptions: usize, open: impl Fn() -> Box<dyn
 }
 
 fn adaptive(parties: usize, spins_max: u32) -> Box<dyn Barrier> {
-    Box::new(Adaptive::new(parties, Patience { spins_max, yields: 0 }))
+    Box::new(Adaptive::new(parties, || Patience::new(spins_max, 0)))
 }
 
 /// The tests of each kind, with the bound on preemptions for three parties that lets them end within seconds.
