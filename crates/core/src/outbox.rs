@@ -16,7 +16,7 @@ pub struct Outbox<P> {
     pub buffer: Vec<Event<P>>,
     /// What goes to other partitions, by partition; only where there are any.
     pub parcels: Vec<Vec<Event<P>>>,
-    /// Where each LP lives, and the partition whose LPs are sending.
+    /// Where each LP lives, and the partition whose LPs are sending; where there are several.
     home: Option<(Placement, u32)>,
 }
 
@@ -45,7 +45,8 @@ impl<P> Outbox<P> {
     /// One that makes parcels of what is for other partitions. [`Outbox::moves_to`] says for whose LPs it works.
     pub fn sorting(placement: Placement) -> Outbox<P> {
         let parcels = std::iter::repeat_with(Vec::new).take(placement.partitions() as usize).collect();
-        Outbox { parcels, home: Some((placement, 0)), ..Outbox::buffered() }
+        let home = (placement.partitions() > 1).then_some((placement, 0));
+        Outbox { parcels, home, ..Outbox::buffered() }
     }
 
     /// From now on the LPs of `partition` send, whose events wait in `pending`; what it held before is left there instead.

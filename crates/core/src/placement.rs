@@ -19,6 +19,8 @@ pub struct Placement {
     table: Option<Arc<[u32]>>,
     /// How many of the low bits of that number, or of the id, are the index.
     bits: u32,
+    /// Those bits.
+    mask: u32,
     /// How many LPs each partition has.
     sizes: Arc<[u32]>,
 }
@@ -26,7 +28,7 @@ pub struct Placement {
 impl Placement {
     /// All `lps` LPs in one partition.
     pub fn one(lps: u32) -> Placement {
-        Placement { table: None, bits: 32, sizes: Arc::new([lps]) }
+        Placement::new(None, u32::BITS, Arc::new([lps]))
     }
 
     /// Ranges of `size` ids each, rounded up to a power of two.
@@ -41,7 +43,7 @@ impl Placement {
         let all = u64::from(lps);
         #[expect(clippy::cast_possible_truncation, reason = "at most `lps`")]
         let sizes = (0..all.div_ceil(step)).map(|i| step.min(all - i * step) as u32).collect();
-        Placement { table: None, bits, sizes }
+        Placement::new(None, bits, sizes)
     }
 
     /// Each LP, by id, in the partition named, the partitions being numbered from 0. If the partitions are so uneven that place and partition do not fit
@@ -62,7 +64,12 @@ impl Placement {
             // A shift by 32 is of the only partition, 0.
             partition.checked_shl(bits).unwrap_or(0) | index
         });
-        Placement { table: Some(table.collect()), bits, sizes: sizes.into() }
+        Placement::new(Some(table.collect()), bits, sizes.into())
+    }
+
+    fn new(table: Option<Arc<[u32]>>, bits: u32, sizes: Arc<[u32]>) -> Placement {
+        let mask = 1_u32.checked_shl(bits).map_or(u32::MAX, |next| next - 1);
+        Placement { table, bits, mask, sizes }
     }
 
     /// How many partitions there are.
@@ -83,27 +90,24 @@ impl Placement {
     }
 
     #[inline]
-    fn place(&self, lp: LpId) -> u64 {
-        u64::from(match &self.table {
+    fn place(&self, lp: LpId) -> u32 {
+        match &self.table {
             None => lp.0,
             Some(table) => table[lp.index()],
-        })
+        }
     }
 
     /// The partition of `lp`.
     #[inline]
     pub fn partition(&self, lp: LpId) -> u32 {
-        #[expect(clippy::cast_possible_truncation, reason = "shifted to the right")]
-        let partition = (self.place(lp) >> self.bits) as u32;
-        partition
+        // A shift by 32 is of the only partition.
+        self.place(lp).checked_shr(self.bits).unwrap_or(0)
     }
 
     /// The index of `lp` in its partition.
     #[inline]
     pub fn index(&self, lp: LpId) -> usize {
-        #[expect(clippy::cast_possible_truncation, reason = "masked to 32 bits")]
-        let index = (self.place(lp) & ((1 << self.bits) - 1)) as usize;
-        index
+        (self.place(lp) & self.mask) as usize
     }
 
     /// The LPs of each partition, in the order of ids.

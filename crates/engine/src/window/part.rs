@@ -86,8 +86,10 @@ impl<M: Model> Part<M> {
         let Hand { placement, effects, ledger, .. } = hand;
         let mut events = 0;
         let mut failed = None;
-        while let Some(event) = Q::of(&mut effects.outbox.pending).pop_before(bound) {
-            if let Some(id) = Q::of(&mut effects.outbox.pending).upcoming(PREFETCH_DISTANCE) {
+        loop {
+            let pending = Q::of(&mut effects.outbox.pending);
+            let Some(event) = pending.pop_before(bound) else { break };
+            if let Some(id) = pending.upcoming(PREFETCH_DISTANCE) {
                 prefetch(&lps[placement.index(id)]);
             }
             if failed == Some(event.receiver) {
