@@ -50,6 +50,14 @@ const DEDICATED: Parameter = Parameter::fraction(
     1.0,
     "share of the work in partitions dedicated to a worker; the rest is taken by whoever is free",
 );
+const SETS: Parameter =
+    Parameter::integer("sets", 1, 1..=1024, "sets that what is not dedicated is in; a worker takes from its own first");
+const TAKING: Parameter = Parameter::choice(
+    "taking",
+    "atomic-index",
+    &["atomic-index", "locked-index", "locked-queue"],
+    "how a worker takes the next partition of a set",
+);
 const NULLS: Parameter = Parameter::choice(
     "nulls",
     "lazy",
@@ -78,7 +86,7 @@ pub(crate) const ENGINES: &[Engine] = &[
     Engine {
         name: "window",
         about: "conservative: barrier, LBTS, all events below the bound",
-        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, RETREAT]),
+        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, SETS, TAKING, RETREAT]),
     },
     Engine {
         name: "null-message",
@@ -216,6 +224,12 @@ impl Choice {
                 _ => BarrierKind::Adaptive,
             },
             dedicated: settings.float("dedicated"),
+            sets: usize::try_from(settings.integer("sets")).unwrap_or(usize::MAX),
+            taking: match settings.choice("taking") {
+                "locked-index" => window::Taking::LockedIndex,
+                "locked-queue" => window::Taking::LockedQueue,
+                _ => window::Taking::AtomicIndex,
+            },
             retreat: settings.boolean("retreat"),
             ..self.shared_settings()
         }

@@ -29,7 +29,10 @@ pub(crate) mod part;
 pub(crate) mod plan;
 mod retreat;
 mod review;
+mod shared;
 mod stopwatch;
+
+pub use shared::Taking;
 
 use crate::partition::{Partitioning, Wish};
 use crate::transport::{Summary, Threads, Transport};
@@ -62,6 +65,10 @@ pub struct Settings {
     pub order: Order,
     /// The share of the work that is dedicated to workers; the rest is taken by whoever is free. From 0 to 1.
     pub dedicated: f64,
+    /// How many sets the rest is in; a worker takes from its own first. At most as many as workers.
+    pub sets: usize,
+    /// How it is taken from a set.
+    pub taking: Taking,
     /// Whether the run goes on in one partition, with one worker, while that turns out to be faster than with several.
     pub retreat: bool,
 }
@@ -87,6 +94,8 @@ impl Settings {
             least_lookahead: None,
             order: Order::Measured,
             dedicated: 1.0,
+            sets: 1,
+            taking: Taking::default(),
             retreat: false,
         }
     }

@@ -11,6 +11,7 @@ use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_engine::window::Taking;
 use parades_engine::{null_message, rollback_check, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
 use std::fmt::Debug;
@@ -53,9 +54,12 @@ fn run_window<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
     let mut rng = Rng::shared(setting.seed, 4);
     let orders = [window_engine::Order::Measured, window_engine::Order::Time, window_engine::Order::Lp];
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
+    let takings = [Taking::AtomicIndex, Taking::LockedIndex, Taking::LockedQueue];
     let settings = window_engine::Settings {
         order: orders[index_below(&mut rng, orders.len())],
         dedicated: [0.0, 0.5, 1.0][index_below(&mut rng, 3)],
+        sets: 1 + index_below(&mut rng, 3),
+        taking: takings[index_below(&mut rng, takings.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         barrier: barriers[index_below(&mut rng, barriers.len())],
         ..window_engine::Settings::of_threads(setting.workers)

@@ -1,6 +1,7 @@
 //! Which partitions there are, and who executes them.
 
-use super::Order;
+use super::shared::SharedSet;
+use super::{Order, Settings};
 use crate::partition::Partitioning;
 use parades_core::lp::Lp;
 use parades_core::model::Model;
@@ -8,7 +9,6 @@ use parades_core::pending::Grid;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
 use parades_core::world::World;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of LPs' records from which executing LP by LP is faster than in the order of time: those that no cache near the core holds.
 /// By measurement on PHOLD: 1.08 times as fast at 64 MiB, 0.9 times at 16 MiB.
@@ -29,9 +29,7 @@ pub(crate) struct Plan {
     /// The partitions dedicated to each worker, longest first.
     dedicated: Vec<Vec<u32>>,
     /// Those taken by whoever is free, longest first.
-    shared: Vec<u32>,
-    /// How many of the shared ones have been taken, by parity of the window.
-    taken: [AtomicUsize; 2],
+    shared: Vec<SharedSet>,
 }
 
 impl Plan {
@@ -64,9 +62,8 @@ impl Plan {
             grid: width.map(Grid::new),
             dedicated: vec![Vec::new(); workers],
             shared: Vec::new(),
-            taken: Default::default(),
         };
-        plan.assign(costs, 1.0);
+        plan.dedicate(costs, |_| true);
         plan
     }
 
@@ -81,7 +78,6 @@ impl Plan {
             grid: *grid,
             dedicated: vec![Vec::new(); dedicated.len()],
             shared: Vec::new(),
-            taken: Default::default(),
         }
     }
 
@@ -100,23 +96,37 @@ impl Plan {
         self.dedicated.len()
     }
 
-    /// Deals the partitions out: the longest ones, up to a share of the work, each to the worker that has least; the rest to whoever is free.
-    pub(crate) fn assign(&mut self, costs: &[u64], dedicated: f64) {
+    /// Deals the partitions out: the longest ones, up to a share of the work, each to the worker that has least; the rest to sets, likewise, from which
+    /// whoever is free takes them.
+    pub(crate) fn assign(&mut self, costs: &[u64], settings: &Settings) {
+        let share = settings.dedicated * costs.iter().sum::<u64>() as f64;
+        let rest = self.dedicate(costs, |dealt| settings.dedicated >= 1.0 || (dealt as f64) < share);
+        let mut sets = vec![Vec::new(); settings.sets.clamp(1, self.workers())];
+        let mut load = vec![0; sets.len()];
+        for number in rest {
+            let least = least(&load);
+            load[least] += costs[number as usize].max(1);
+            sets[least].push(number);
+        }
+        let sets = sets.into_iter().filter(|set| !set.is_empty());
+        self.shared = sets.map(|set| SharedSet::new(set, settings.taking)).collect();
+    }
+
+    /// Dedicates the longest partitions to workers, as long as `more` of what has been dealt so far says so; the rest.
+    fn dedicate(&mut self, costs: &[u64], more: impl Fn(u64) -> bool) -> Vec<u32> {
         let mut longest: Vec<u32> = (0..self.placement.partitions()).collect();
         longest.sort_by_key(|&number| (std::cmp::Reverse(costs[number as usize]), number));
-        let all: u64 = costs.iter().sum();
         let mut load = vec![0; self.dedicated.len()];
         self.dedicated.iter_mut().for_each(Vec::clear);
-        self.shared.clear();
-        for number in longest {
-            let least = (0..load.len()).min_by_key(|&worker| load[worker]).expect("there is a worker");
-            if dedicated >= 1.0 || (load.iter().sum::<u64>() as f64) < dedicated * all as f64 {
-                load[least] += costs[number as usize].max(1);
-                self.dedicated[least].push(number);
-            } else {
-                self.shared.push(number);
-            }
+        let mut dealt = 0;
+        while dealt < longest.len() && more(load.iter().sum()) {
+            let number = longest[dealt];
+            let least = least(&load);
+            load[least] += costs[number as usize].max(1);
+            self.dedicated[least].push(number);
+            dealt += 1;
         }
+        longest.split_off(dealt)
     }
 
     /// The partitions dedicated to `worker`.
@@ -127,16 +137,22 @@ impl Plan {
     /// Calls `execute` for each partition that `worker` takes of a window.
     pub(crate) fn each_of(&self, worker: usize, window: u64, mut execute: impl FnMut(u32)) {
         self.dedicated[worker].iter().for_each(|&number| execute(number));
-        // Ordering: Relaxed; the counter decides who, and the partition's own lock publishes what.
-        let taken = &self.taken[usize::from(window % 2 == 1)];
-        while let Some(&number) = self.shared.get(taken.fetch_add(1, Ordering::Relaxed)) {
-            execute(number);
+        // Its own set first, then those of others.
+        for step in 0..self.shared.len() {
+            let set = &self.shared[(worker + step) % self.shared.len()];
+            while let Some(number) = set.take(window) {
+                execute(number);
+            }
         }
     }
 
     /// Lets the shared partitions be taken anew in `window`, which nobody has begun.
     pub(crate) fn reset(&self, window: u64) {
-        // Ordering: Relaxed; the exchange before that window publishes it.
-        self.taken[usize::from(window % 2 == 1)].store(0, Ordering::Relaxed);
+        self.shared.iter().for_each(|set| set.reset(window));
     }
+}
+
+/// Who has least.
+fn least(load: &[u64]) -> usize {
+    (0..load.len()).min_by_key(|&who| load[who]).expect("there is somebody")
 }

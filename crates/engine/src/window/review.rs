@@ -112,7 +112,7 @@ impl Reviewer {
         }
         self.order_events(crew, &plan, parts, &costs, span);
         let mut next = plan.renewed();
-        next.assign(&costs, crew.settings.dedicated);
+        next.assign(&costs, &crew.settings);
         self.restart(windows, bound, parts);
         self.due = 2 * windows;
         Arc::new(next)
