@@ -148,11 +148,13 @@ impl<S> Lp<S> {
             self.kernel.digest.event(event);
         }
         let Lp { kernel, state } = self;
-        guarded(effects, |effects| {
-            // Made in here, so that it does not pass through memory in parts.
-            let phase = Phase::Event(event.sender());
-            handle(state, &mut Context::new(event.receiver, event.instant(), phase, kernel, effects, world));
-        });
+        let phase = Phase::Event(event.sender());
+        let mut ctx = Context::new(event.receiver, now, phase, kernel, effects, world);
+        // The closure holds one reference: a context made in there would be made of parts that have just been written one by one, and are then
+        // read two at a time. Such a read waits until the writes have left the core, behind those of earlier events.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| handle(state, &mut ctx))) {
+            effects.panicked(panic.as_ref());
+        }
         Execution::Done
     }
 

@@ -359,7 +359,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     }
 
     fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
-        part.change_to(plan.width_of::<M>(part.number, self.settings.order));
+        part.change_to(plan.width_of::<M>(part.number, self.settings.order, 0));
         hand.effects.outbox.moves_to(part.number, &mut part.pending);
         let members = std::mem::take(&mut part.members);
         part.lps.reserve_exact(members.len());
@@ -376,6 +376,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             effects.notes.clear();
         }
         hand.effects.outbox.moves_to(part.number, &mut part.pending);
+        part.suit(plan.width_of::<M>(part.number, self.settings.order, part.allocated_bytes()));
         part.look();
     }
 

@@ -156,6 +156,13 @@ impl<M: Model> Part<M> {
         self.next = Time::MAX;
     }
 
+    /// From now on executes LP by LP, in windows of `width`, or in the order of time, unless it does so already.
+    pub(crate) fn suit(&mut self, width: Option<Delay>) {
+        if width.is_some() != self.is_by_lp() {
+            self.change_to(width);
+        }
+    }
+
     /// From now on executes LP by LP in windows of `width`, or in the order of time.
     pub(crate) fn change_to(&mut self, width: Option<Delay>) {
         let events = self.take_all();

@@ -177,10 +177,8 @@ impl Reviewer {
         let windows = span / width.as_secs_f64();
         for (number, (part, &events)) in (0..plan.placement.partitions()).zip(parts.iter_mut().zip(costs)) {
             let is_dense = events as f64 >= LP_BY_LP * windows;
-            let by_lp = plan.width_of::<M>(number, Order::Measured).filter(|_| is_dense);
-            if by_lp.is_some() != part.is_by_lp() {
-                part.change_to(by_lp);
-            }
+            let by_lp = plan.width_of::<M>(number, Order::Measured, part.allocated_bytes()).filter(|_| is_dense);
+            part.suit(by_lp);
         }
     }
 
@@ -199,7 +197,7 @@ impl Reviewer {
             part.restart(bound);
         }
         for number in 0..new.placement.partitions() {
-            parts[number as usize].change_to(new.width_of::<M>(number, crew.settings.order));
+            parts[number as usize].change_to(new.width_of::<M>(number, crew.settings.order, 0));
         }
         for id in super::ids(crew.lps) {
             let lp = lps[old.placement.partition(id) as usize].next().expect("each LP is in its partition");
@@ -207,6 +205,11 @@ impl Reviewer {
         }
         for event in events {
             parts[new.placement.partition(event.receiver) as usize].push(event);
+        }
+        for number in 0..new.placement.partitions() {
+            let part = &mut parts[number as usize];
+            let width = new.width_of::<M>(number, crew.settings.order, part.allocated_bytes());
+            part.suit(width);
         }
         // All in the first partition's, from which those of the others' LPs are taken again.
         for from in 1..parts.len() {
