@@ -218,9 +218,14 @@ impl Visitor for Execute<'_> {
 
 /// A note on threads that had nothing to do, if there were any.
 fn idle_threads(choice: &Choice, outcome: &Outcome) -> Option<String> {
-    let &(_, workers) = outcome.engine_stats.iter().find(|(name, _)| *name == "workers")?;
-    (workers < choice.threads as f64)
-        .then(|| format!("{workers} of {} threads used: lookahead leaves no more partitions than that", choice.threads))
+    let stat = |name| outcome.engine_stats.iter().find(|(stat, _)| *stat == name).map(|&(_, value)| value);
+    let (workers, threads) = (stat("workers")?, choice.threads);
+    if workers < threads as f64 {
+        return Some(format!("{workers} of {threads} threads used: lookahead leaves no more partitions than that"));
+    }
+    // It goes to and fro between one worker and all.
+    let ended_on_one = stat("turns").is_some_and(|turns| turns % 2.0 == 1.0);
+    ended_on_one.then(|| format!("1 of {threads} threads used in the end: that was faster than all of them"))
 }
 
 /// The LPs of `3`, `10..=20` and lists of such.
