@@ -68,9 +68,8 @@ impl<S> Lp<S> {
         let rng = Rng::stream(world.seed, id.0);
         let mut kernel =
             Kernel { rng, sequence: 0, digest: Digest::default(), last: Time::ZERO, timers: Timers::default() };
-        let state = guarded(effects, |effects| {
-            model.start(&mut Context::new(id, Instant::START, Phase::Start, &mut kernel, effects, world))
-        });
+        let mut ctx = Context::new(id, Instant::START, Phase::Start, &mut kernel, effects, world);
+        let state = guarded(&mut ctx, |ctx| model.start(ctx));
         state.map(|state| Lp { kernel, state })
     }
 
@@ -150,11 +149,7 @@ impl<S> Lp<S> {
         let Lp { kernel, state } = self;
         let phase = Phase::Event(event.sender());
         let mut ctx = Context::new(event.receiver, now, phase, kernel, effects, world);
-        // The closure holds one reference: a context made in there would be made of parts that have just been written one by one, and are then
-        // read two at a time. Such a read waits until the writes have left the core, behind those of earlier events.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| handle(state, &mut ctx))) {
-            effects.panicked(panic.as_ref());
-        }
+        guarded(&mut ctx, |ctx| handle(state, ctx));
         Execution::Done
     }
 
@@ -196,10 +191,8 @@ impl<S> Lp<S> {
         effects: &mut Effects<M>,
     ) -> Option<<M::Global as Global<M>>::Summary> {
         let Lp { kernel, state } = self;
-        guarded(effects, |effects| {
-            let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, effects, world);
-            global.visit(model, state, &mut ctx)
-        })
+        let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, effects, world);
+        guarded(&mut ctx, |ctx| global.visit(model, state, ctx))
     }
 
     /// Sends, timer settings and requests so far: a measure of how much it has executed.
@@ -243,12 +236,15 @@ impl<S: Clone> Clone for Lp<S> {
 }
 
 /// Runs a part of the model. A panic in it becomes the failure of the execution, and may yet be rolled back like any other.
+///
+/// The context is made before, and passed by one reference. Made in the closure, it would be made of parts that have just been written one by one and are
+/// then read two at a time; such a read waits until the writes have left the core, behind those of earlier events.
 #[inline(always)]
-fn guarded<M: Model, T>(effects: &mut Effects<M>, part: impl FnOnce(&mut Effects<M>) -> T) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(|| part(effects))) {
+fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Context<'a, M>) -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(|| part(ctx))) {
         Ok(result) => Some(result),
         Err(panic) => {
-            effects.panicked(panic.as_ref());
+            ctx.panicked(panic.as_ref());
             None
         }
     }

@@ -19,6 +19,7 @@ use crate::run::{End, Unfinished};
 use crate::time::{Delay, Instant, Time};
 use crate::timer::Setting;
 use crate::world::{Controllers, World};
+use std::any::Any;
 
 /// A model: constants, and how its LPs start and react.
 ///
@@ -334,6 +335,12 @@ impl<'a, M: Model> Context<'a, M> {
     #[cold]
     pub fn fail(&mut self, why: impl Into<String>) {
         self.failed::<()>(ErrorKind::Model(why.into()));
+    }
+
+    /// Takes up a panic of the model's.
+    #[cold]
+    pub(crate) fn panicked(&mut self, panic: &(dyn Any + Send)) {
+        self.effects.panicked(panic);
     }
 
     /// The key of the next thing that this LP sends or sets, and its place in the LP's count; `None` if there can be none. Always inlined, so

@@ -52,7 +52,7 @@ use crate::transport::{Summary, Threads, Transport};
 use crate::window::hand::{Hand, Ledger};
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
-use crate::window::{self, Alarm, Crew, Order, lock};
+use crate::window::{self, Alarm, Crew, Order, lock, on_all_workers};
 use pace::Pace;
 use parades_core::error::Error;
 use parades_core::event::LpId;
@@ -217,20 +217,9 @@ struct Counts {
 }
 
 impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
-    /// Runs all workers, the leader on this thread.
+    /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        std::thread::scope(|scope| {
-            let workers = self.crew.left.len();
-            let others: Vec<_> = (1..workers).map(|worker| scope.spawn(move || self.work(worker, None))).collect();
-            let led = self.work(0, Some(&mut leader));
-            for other in others {
-                if let Err(panic) = other.join() {
-                    std::panic::resume_unwind(panic);
-                }
-            }
-            led
-        })
-        .unwrap_or_else(|Broken| unreachable!("only a panic breaks the transport up, and it has been passed on"));
+        on_all_workers(self.crew.left.len(), &mut leader, |worker, leader| self.work(worker, leader));
         let mut outcome = leader.conclude(&self.crew)?;
         // Ordering: Relaxed; the other workers have been joined.
         let counts = &self.counts;

@@ -268,6 +268,26 @@ impl Pace {
     }
 }
 
+/// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end.
+pub(crate) fn on_all_workers<L>(
+    workers: usize,
+    leader: &mut L,
+    work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
+) {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|worker| scope.spawn(move || work(worker, None))).collect();
+        let led = work(0, Some(leader));
+        for other in others {
+            if let Err(panic) = other.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        led
+    })
+    .unwrap_or_else(|Broken| unreachable!("only a panic breaks the transport up, and it has been passed on"));
+}
+
 /// Breaks up the transport if its worker panics, so that the others do not wait for it.
 pub(crate) struct Alarm<'a, T: Transport<P>, P>(pub(crate) &'a T, pub(crate) std::marker::PhantomData<fn(P)>);
 
@@ -280,20 +300,9 @@ impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
 }
 
 impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
-    /// Runs all workers, the leader on this thread.
+    /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        std::thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..self.left.len()).map(|worker| scope.spawn(move || self.work(worker, None))).collect();
-            let led = self.work(0, Some(&mut leader));
-            for other in others {
-                if let Err(panic) = other.join() {
-                    std::panic::resume_unwind(panic);
-                }
-            }
-            led
-        })
-        .unwrap_or_else(|Broken| unreachable!("only a panic breaks the transport up, and it has been passed on"));
+        on_all_workers(self.left.len(), &mut leader, |worker, leader| self.work(worker, leader));
         leader.conclude(self)
     }
 

@@ -68,7 +68,10 @@ impl Default for Retreat {
 impl Retreat {
     /// Whether to decide now, so long after the last decision.
     pub(super) fn is_due(&self, time: Duration) -> bool {
-        time >= if self.rate.is_none() { self.trial } else { self.pause } && (self.rate.is_none() || self.alone)
+        match self.rate {
+            None => time >= self.trial,
+            Some(_) => self.alone && time >= self.pause,
+        }
     }
 
     /// Whether a spell says enough to decide by.
@@ -103,9 +106,9 @@ impl Retreat {
         self.turns += 1;
     }
 
-    /// Nothing of what was measured holds any longer.
+    /// Nothing of what was measured holds any longer, and all work together again.
     pub(super) fn forget(&mut self) {
-        *self = Retreat { warm: self.warm, turns: self.turns, ..Retreat::default() };
+        *self = Retreat { warm: self.warm, turns: self.turns + u32::from(self.alone), ..Retreat::default() };
     }
 }
 

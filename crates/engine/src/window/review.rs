@@ -77,6 +77,7 @@ impl Reviewer {
     ) -> Arc<Plan> {
         self.rested = windows;
         let workers = plan.workers();
+        self.retreats &= workers > 1;
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
             self.changes = world.lookahead_changes();
@@ -87,7 +88,6 @@ impl Reviewer {
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
         }
         if self.retreats
-            && workers > 1
             && let Some(other) = self.turn(crew, &plan, world, parts, (bound, stopwatch))
         {
             self.restart(windows, bound, parts);
