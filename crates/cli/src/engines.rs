@@ -8,7 +8,7 @@ use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
-use parades_engine::{auto, null_message, rollback_check, sequential, window};
+use parades_engine::{auto, null_message, rollback_check, sequential, time_warp, window};
 use parades_sync::barrier::BarrierKind;
 use std::fmt::Debug;
 
@@ -71,6 +71,16 @@ const RETREAT: Parameter = Parameter::boolean(
     "go on in one partition, with one worker, while that is faster than with several",
 );
 
+const AHEAD: Parameter =
+    Parameter::integer("ahead", 0, 0..=1 << 24, "events that each worker executes ahead of GVT; 0: as many as pay");
+const BOUND: Parameter = Parameter::boolean("bound", true, "whether anything bounds how far ahead workers execute");
+const STALLS: Parameter = Parameter::integer(
+    "stalls",
+    0,
+    0..=i64::MAX as u64,
+    "makes workers fall behind at random, by this seed, so that there is more to roll back; 0: none",
+);
+
 /// Chooses one of the others for each model.
 static AUTO: Engine =
     Engine { name: "auto", about: "the engine that suits the model and the machine", settings: Some(&[]) };
@@ -93,7 +103,11 @@ pub(crate) const ENGINES: &[Engine] = &[
         about: "conservative: a clock for each channel, null messages",
         settings: Some(&[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS]),
     },
-    Engine { name: "time-warp", about: "optimistic: executes ahead, rolls back on a straggler", settings: None },
+    Engine {
+        name: "time-warp",
+        about: "optimistic: executes ahead, rolls back on a straggler",
+        settings: Some(&[AHEAD, BOUND, STALLS]),
+    },
 ];
 
 /// An engine chosen, with its settings and the threads it runs on.
@@ -190,6 +204,7 @@ impl Choice {
             "rollback-check" => rollback_check::run(model, options),
             "window" => window::run(model, options, &self.window_settings()),
             "null-message" => null_message::run(model, options, &self.null_message_settings()),
+            "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
             name => unreachable!("`{name}` is an existing engine and not in this match"),
         }
     }
@@ -243,10 +258,25 @@ impl Choice {
         };
         null_message::Settings { threads, partitions, least_lookahead, order, nulls }
     }
+
+    fn time_warp_settings(&self) -> time_warp::Settings {
+        let Choice { settings, threads, .. } = self;
+        let ahead = match settings.integer("ahead") {
+            _ if !settings.boolean("bound") => time_warp::Ahead::Unbounded,
+            0 => time_warp::Ahead::Adaptive,
+            events => time_warp::Ahead::Events(u32::try_from(events).unwrap_or(u32::MAX)),
+        };
+        let stalls = Some(settings.integer("stalls")).filter(|&seed| seed > 0);
+        time_warp::Settings {
+            ahead,
+            stalls,
+            ..time_warp::Settings::of_threads(usize::try_from(*threads).unwrap_or(usize::MAX))
+        }
+    }
 }
 
 /// The engines that run on several threads.
-const PARALLEL: &[&str] = &["window", "null-message"];
+const PARALLEL: &[&str] = &["window", "null-message", "time-warp"];
 
 /// The names of the engines that exist.
 pub(crate) fn existing() -> Vec<&'static str> {

@@ -7,6 +7,7 @@
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
+use parades_engine::time_warp::{Mark, Marked};
 use parades_engine::transport::{ClockId, Clocks, Summary, Transport as Between};
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
@@ -234,6 +235,9 @@ pub struct HeldBack<P> {
     held: Mutex<Held<P>>,
     /// What each worker has told, and what all told at the last crossing.
     told: Mutex<Vec<Summary>>,
+    /// What each worker has offered, by parity of the offer, and how many offers each has made.
+    offers: Mutex<[Vec<Summary>; 2]>,
+    offered: Mutex<Vec<u64>>,
     barrier: Box<dyn Barrier>,
     news: Vec<EventCount>,
 }
@@ -273,6 +277,13 @@ impl<P> Held<P> {
         to * self.bytes.partitions..(to + 1) * self.bytes.partitions
     }
 
+    /// The least time of what is on its way to a partition of `worker`.
+    fn least_for(&self, worker: usize) -> Time {
+        let own = (0..self.receiving.len()).filter(|to| self.receiving[*to] == worker);
+        let queues = own.flat_map(|to| self.pairs(to)).flat_map(|pair| &self.bytes.queues[pair]);
+        queues.map(|bytes| instant_of(bytes).time).min().unwrap_or(Time::MAX)
+    }
+
     /// Whether something is on its way to a partition of `worker`.
     fn has_for(&self, worker: usize) -> bool {
         let own = (0..self.receiving.len()).filter(|to| self.receiving[*to] == worker);
@@ -295,6 +306,8 @@ impl<P: 'static> HeldBack<P> {
         HeldBack {
             held: Mutex::new(held),
             told: Mutex::new(vec![Summary::NOTHING; workers]),
+            offers: Mutex::new([vec![Summary::NOTHING; workers], vec![Summary::NOTHING; workers]]),
+            offered: Mutex::new(vec![0; workers]),
             barrier: BarrierKind::Posix.open(workers),
             news: (0..workers).map(|_| EventCount::new(workers)).collect(),
         }
@@ -305,18 +318,41 @@ impl<P: 'static> HeldBack<P> {
     }
 }
 
-impl<P: 'static> Between<P> for HeldBack<P>
-where
-    P: Send,
-{
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+/// [`HeldBack`] for an engine that takes things back.
+#[derive(Debug)]
+pub struct Speculative<P>(pub HeldBack<P>);
+
+fn pack<P>(event: Event<Marked<P>>) -> Parcel<P> {
+    let (key, receiver) = (event.key(), event.receiver);
+    let Body::Message(marked) = event.body else { unreachable!("wakes travel as messages") };
+    let mark = marked.mark();
+    match marked.into_body() {
+        Some(body) => Parcel::Event(Event::new(key, receiver, body), mark.into()),
+        None => Parcel::Anti(receiver, key, mark.into()),
+    }
+}
+
+fn unpack<P>(parcel: Parcel<P>) -> Event<Marked<P>> {
+    let (receiver, key, incarnation) = parcel.address();
+    let mark = Mark::try_from(incarnation).expect("it was made of one");
+    let marked = match parcel {
+        Parcel::Event(event, _) => Marked::new(mark, event.body),
+        Parcel::Anti(..) => Marked::Anti(mark),
+    };
+    Event::new(key, receiver, Body::Message(marked))
+}
+
+impl<P: 'static + Send> HeldBack<P> {
+    fn take_parcels(&self, worker: usize, partition: u32, parcels: impl Iterator<Item = Parcel<P>>) {
         let mut held = self.held();
         let pair = held.pairs(partition as usize).start + worker;
-        held.sent[pair] += events.len();
-        events.drain(..).for_each(|event| held.bytes.send(worker, partition as usize, Parcel::Event(event, 0)));
+        for parcel in parcels {
+            held.sent[pair] += 1;
+            held.bytes.send(worker, partition as usize, parcel);
+        }
     }
 
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
+    fn give_parcels(&self, worker: usize, partition: u32, all: bool) -> Vec<Parcel<P>> {
         let to = partition as usize;
         let mut held = self.held();
         held.receiving[to] = worker;
@@ -331,12 +367,22 @@ where
             // At a cut all clocks are set anew.
             held.pairs(to).for_each(|pair| held.promises[pair].clear());
         }
-        for parcel in arrived {
-            let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
-            accept(event);
-        }
         if held.keep_promises(to) {
             self.news[worker].notify();
+        }
+        arrived
+    }
+}
+
+impl<P: 'static + Send> Between<P> for HeldBack<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+        self.take_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
+    }
+
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
+        for parcel in self.give_parcels(worker, partition, all) {
+            let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
+            accept(event);
         }
     }
 
@@ -348,6 +394,26 @@ where
         // Nobody sends or receives before all have looked.
         self.barrier.wait(worker)?;
         Ok(Summary { in_flight, ..told })
+    }
+
+    fn offer(&self, worker: usize, mine: &Summary) {
+        let mut offered = self.offered.lock().expect("no worker panics while it holds this lock");
+        let number = offered[worker];
+        // Under the lock: nobody receives between the look and the offer.
+        let in_flight = self.held().least_for(worker);
+        self.offers.lock().expect("as above")[usize::from(number % 2 == 1)][worker] = Summary { in_flight, ..*mine };
+        offered[worker] += 1;
+        if offered.iter().all(|made| *made == number + 1) {
+            self.news.iter().for_each(EventCount::notify);
+        }
+    }
+
+    fn outcome(&self, worker: usize) -> Option<Summary> {
+        let offered = self.offered.lock().expect("no worker panics while it holds this lock");
+        let made = offered[worker];
+        let offers = self.offers.lock().expect("as above");
+        let all = offers[usize::from(made % 2 == 0)].iter().copied().fold(Summary::NOTHING, Summary::and);
+        (made > 0 && offered.iter().all(|others| *others >= made)).then_some(all)
     }
 
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
@@ -376,6 +442,39 @@ where
     fn break_up(&self) {
         self.barrier.break_up();
         self.news.iter().for_each(EventCount::break_up);
+    }
+}
+
+impl<P: 'static + Send> Between<Marked<P>> for Speculative<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Marked<P>>>) {
+        self.0.take_parcels(worker, partition, events.drain(..).map(pack));
+    }
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<Marked<P>>)) {
+        self.0.give_parcels(worker, partition, all).into_iter().map(unpack).for_each(accept);
+    }
+    fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
+        self.0.exchange(worker, mine)
+    }
+    fn offer(&self, worker: usize, mine: &Summary) {
+        self.0.offer(worker, mine);
+    }
+    fn outcome(&self, worker: usize) -> Option<Summary> {
+        self.0.outcome(worker)
+    }
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        self.0.promise(worker, clocks, clock, time);
+    }
+    fn news(&self, worker: usize) -> u64 {
+        self.0.news(worker)
+    }
+    fn notify(&self, worker: usize) {
+        self.0.notify(worker);
+    }
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        self.0.wait(worker, seen)
+    }
+    fn break_up(&self) {
+        self.0.break_up();
     }
 }
 

@@ -1,12 +1,12 @@
 //! What an execution did, until the engine commits it or takes it back.
 
 use crate::error::ErrorKind;
-use crate::event::{EventKey, TimerId};
+use crate::event::EventKey;
 use crate::global::Scheduled;
 use crate::metrics::Sample;
 use crate::model::Model;
 use crate::outbox::Outbox;
-use crate::timer::Slot;
+use crate::timer::TimerChange;
 use std::any::Any;
 
 /// A global event that a controller asked for.
@@ -33,8 +33,8 @@ pub struct Effects<M: Model> {
     pub requests: Vec<Request<M::Global>>,
     /// Why the run cannot go on from here, if this execution is committed.
     pub failure: Option<ErrorKind>,
-    /// Timer slots as they were before each change, kept only for engines that roll back.
-    pub(crate) timer_undo: Option<Vec<(TimerId, Slot)>>,
+    /// Timers as they were before each change, kept only for engines that roll back.
+    pub timer_changes: Option<Vec<TimerChange>>,
 }
 
 impl<M: Model> Effects<M> {
@@ -52,13 +52,13 @@ impl<M: Model> Effects<M> {
             notes: Vec::new(),
             requests: Vec::new(),
             failure: None,
-            timer_undo: None,
+            timer_changes: None,
         }
     }
 
     /// For an engine that may take back what it executes.
     pub fn undoable() -> Effects<M> {
-        Effects { timer_undo: Some(Vec::new()), ..Effects::new() }
+        Effects { timer_changes: Some(Vec::new()), ..Effects::new() }
     }
 
     /// Takes up a panic of the model's.

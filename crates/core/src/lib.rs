@@ -37,7 +37,7 @@ pub mod restore;
 pub mod run;
 pub mod shared;
 pub mod time;
-mod timer;
+pub mod timer;
 pub mod trace;
 pub mod world;
 

@@ -12,7 +12,7 @@ use crate::model::{Context, Model, Phase};
 use crate::random::Rng;
 use crate::restore::{Restorable, UndoLog};
 use crate::time::{Instant, Time};
-use crate::timer::{Due, Setting, Slot, Timers};
+use crate::timer::{Due, Setting, TimerChange, Timers};
 use crate::world::World;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -47,19 +47,30 @@ pub enum Execution {
     Skipped,
 }
 
-/// The kernel's part of an LP as it was before an event, and what the model left to undo the rest.
-///
-/// The log and the timers' list are on the heap where they are not empty: an allocation an event where the model logs. An engine in a
-/// hurry will want the records of all its executions in one log, and here how many of them there are.
-#[derive(Debug)]
-pub struct Undo<U> {
+/// The kernel's part of an LP as it was before an event, all but its timers, whose changes are listed one by one.
+#[derive(Clone, Debug)]
+pub struct Before {
     rng: Rng,
     sequence: u64,
     digest: Digest,
     last: Time,
-    timers: Vec<(TimerId, Slot)>,
-    /// `None` where the handler did not run.
-    model: Option<UndoLog<U>>,
+}
+
+impl Before {
+    /// Sends, timer settings and requests that there had been.
+    #[inline]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+/// All that is needed to take one execution back, in a piece of its own.
+#[derive(Debug)]
+pub struct Undo<U> {
+    before: Before,
+    execution: Execution,
+    timers: Vec<TimerChange>,
+    log: UndoLog<U>,
 }
 
 impl<S> Lp<S> {
@@ -89,8 +100,52 @@ impl<S> Lp<S> {
         execution
     }
 
-    /// Executes an event so that [`Lp::undo`] can take it back. The effects must be [`Effects::undoable`]. Whoever commits it calls
+    /// Executes an event so that [`Lp::take_back`] can take it back. What that will need is what this returns, the changes of timers, which are added to those
+    /// among the effects, and what the model adds to the log. The effects must be [`Effects::undoable`]. Whoever commits the execution calls
     /// [`World::watch_rounds`] then.
+    #[inline(always)]
+    pub fn execute_ahead<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        event: &Event<M::Message>,
+        effects: &mut Effects<M>,
+        log: &mut UndoLog<M::Undo>,
+    ) -> (Execution, Before) {
+        debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
+        let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
+        let before = Before { rng: rng.clone(), sequence, digest, last };
+        let execution = self.execute_by(world, event, effects, |state, ctx| {
+            model.handle_undoable(state, &event.body, ctx, log);
+        });
+        (execution, before)
+    }
+
+    /// Takes back the last execution that is not yet taken back, given what it left: the kernel's part, the changes of timers in their order, and the
+    /// model's log, which is then empty.
+    pub fn take_back<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        event: &Event<M::Message>,
+        (execution, before): (Execution, Before),
+        timers: &mut Vec<TimerChange>,
+        log: &mut UndoLog<M::Undo>,
+    ) {
+        if execution == Execution::Done {
+            model.undo(&mut self.state, &event.body, log);
+            assert!(log.is_empty(), "the model's undo leaves its log empty");
+        }
+        for TimerChange(id, slot) in timers.drain(..).rev() {
+            self.kernel.timers.put_back(id, slot);
+        }
+        let Before { rng, sequence, digest, last } = before;
+        self.kernel.rng = rng;
+        self.kernel.sequence = sequence;
+        self.kernel.digest = digest;
+        self.kernel.last = last;
+    }
+
+    /// As [`Lp::execute_ahead`], with all that [`Lp::undo`] will need in one piece.
     pub fn execute_undoable<M: Restorable<State = S>>(
         &mut self,
         model: &M,
@@ -98,32 +153,24 @@ impl<S> Lp<S> {
         event: &Event<M::Message>,
         effects: &mut Effects<M>,
     ) -> (Execution, Undo<M::Undo>) {
-        let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
-        let rng = rng.clone();
+        // A start-up or a visit leaves changes too, and is never taken back.
+        effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
-        let timers = effects.timer_undo.as_mut().expect("effects of an engine that rolls back are undoable");
-        timers.clear(); // A start-up or a visit leaves records too, and is never taken back.
-        let execution = self.execute_by(world, event, effects, |state, ctx| {
-            model.handle_undoable(state, &event.body, ctx, &mut log);
-        });
-        let timers = effects.timer_undo.as_mut().map(std::mem::take).unwrap_or_default();
-        (execution, Undo { rng, sequence, digest, last, timers, model: (execution == Execution::Done).then_some(log) })
+        let (execution, before) = self.execute_ahead(model, world, event, effects, &mut log);
+        let timers = effects.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
+        (execution, Undo { before, execution, timers, log })
     }
 
     /// Takes back the last execution that is not yet taken back.
     pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, event: &Event<M::Message>, undo: Undo<M::Undo>) {
-        let Undo { rng, sequence, digest, last, timers, model: log } = undo;
-        if let Some(mut log) = log {
-            model.undo(&mut self.state, &event.body, &mut log);
-            assert!(log.is_empty(), "the model's undo leaves its log empty");
-        }
-        for (id, slot) in timers.into_iter().rev() {
-            self.kernel.timers.put_back(id, slot);
-        }
-        self.kernel.rng = rng;
-        self.kernel.sequence = sequence;
-        self.kernel.digest = digest;
-        self.kernel.last = last;
+        let Undo { before, execution, mut timers, mut log } = undo;
+        self.take_back(model, event, (execution, before), &mut timers, &mut log);
+    }
+
+    /// When it last executed an event that counts.
+    #[inline]
+    pub fn last(&self) -> Time {
+        self.kernel.last
     }
 
     /// The steps around a handler: take the timer's wake, run the handler, fold the digest.
@@ -162,8 +209,8 @@ impl<S> Lp<S> {
         lp: LpId,
         effects: &mut Effects<M>,
     ) -> bool {
-        if let Some(undo) = &mut effects.timer_undo {
-            undo.push((id, self.kernel.timers.peek(id)));
+        if let Some(changes) = &mut effects.timer_changes {
+            changes.push(TimerChange(id, self.kernel.timers.peek(id)));
         }
         match self.kernel.timers.due(id, Setting { instant: key.instant, sequence: key.sequence }) {
             Due::Fire => true,

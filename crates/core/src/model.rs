@@ -17,7 +17,7 @@ use crate::metrics::{MetricId, Metrics, Sample};
 use crate::random::Rng;
 use crate::run::{End, Unfinished};
 use crate::time::{Delay, Instant, Time};
-use crate::timer::Setting;
+use crate::timer::{Setting, TimerChange};
 use crate::world::{Controllers, World};
 use std::any::Any;
 
@@ -375,8 +375,8 @@ impl<'a, M: Model> Context<'a, M> {
 
     #[inline]
     fn remember_timer(&mut self, id: TimerId) {
-        if let Some(undo) = &mut self.effects.timer_undo {
-            undo.push((id, self.kernel.timers.peek(id)));
+        if let Some(changes) = &mut self.effects.timer_changes {
+            changes.push(TimerChange(id, self.kernel.timers.peek(id)));
         }
     }
 

@@ -32,6 +32,12 @@ impl<U> UndoLog<U> {
         self.0.pop()
     }
 
+    /// Moves all records elsewhere, the earliest first.
+    #[inline]
+    pub fn drain(&mut self) -> impl Iterator<Item = U> {
+        self.0.drain(..)
+    }
+
     /// Whether all has been taken back.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

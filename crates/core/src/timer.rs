@@ -26,6 +26,10 @@ pub(crate) struct Slot {
     wake: Option<Setting>,
 }
 
+/// A timer of an LP's as it was before a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerChange(pub(crate) TimerId, pub(crate) Slot);
+
 /// The timers of an LP. Eight bytes where it has none.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::box_collection, reason = "one word in the record of an LP without timers, and most have none")]

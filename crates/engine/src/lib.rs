@@ -7,5 +7,6 @@ pub mod null_message;
 pub mod partition;
 pub mod rollback_check;
 pub mod sequential;
+pub mod time_warp;
 pub mod transport;
 pub mod window;

@@ -23,9 +23,13 @@ pub struct Summary {
     pub in_flight: Time,
     /// When the first execution that failed was.
     pub failed: Time,
+    /// The least time for which a global event has been asked for by an execution that may yet be taken back.
+    pub asked: Time,
     /// Events executed so far.
     pub events: u64,
-    /// Bytes taken by pending events.
+    /// Events executed and taken back so far.
+    pub undone: u64,
+    /// Bytes taken by pending events, and by history where there is one.
     pub bytes: u64,
     /// Whether there is something to do that needs every LP at rest.
     pub rest: bool,
@@ -33,8 +37,16 @@ pub struct Summary {
 
 impl Summary {
     /// What a worker with nothing to tell tells.
-    pub const NOTHING: Summary =
-        Summary { next: Time::MAX, in_flight: Time::MAX, failed: Time::MAX, events: 0, bytes: 0, rest: false };
+    pub const NOTHING: Summary = Summary {
+        next: Time::MAX,
+        in_flight: Time::MAX,
+        failed: Time::MAX,
+        asked: Time::MAX,
+        events: 0,
+        undone: 0,
+        bytes: 0,
+        rest: false,
+    };
 
     /// Both together.
     #[must_use]
@@ -43,7 +55,9 @@ impl Summary {
             next: self.next.min(other.next),
             in_flight: self.in_flight.min(other.in_flight),
             failed: self.failed.min(other.failed),
+            asked: self.asked.min(other.asked),
             events: self.events + other.events,
+            undone: self.undone + other.undone,
             bytes: self.bytes + other.bytes,
             rest: self.rest || other.rest,
         }
@@ -64,6 +78,14 @@ pub trait Transport<P>: Sync {
     ///
     /// [`Broken`] if a worker has failed.
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken>;
+
+    /// Tells the others without waiting for them, and not before the worker has the [`Transport::outcome`] of what it told so the last time. Events that
+    /// are still held back from it count as in flight.
+    fn offer(&self, worker: usize, mine: &Summary);
+
+    /// What all together have offered, once the last has, who notifies the others: the same for all. By then all that each had sent before it made its
+    /// offer before this one has arrived, or counts as in flight.
+    fn outcome(&self, worker: usize) -> Option<Summary>;
 
     /// Sets a clock, once all that `worker` sent before has been received; engines without promises never call it.
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time);
@@ -95,9 +117,46 @@ struct Apart<T>(T);
 struct Slot {
     next: AtomicU64,
     failed: AtomicU64,
+    asked: AtomicU64,
     events: AtomicU64,
+    undone: AtomicU64,
     bytes: AtomicU64,
     rest: AtomicU64,
+}
+
+impl Slot {
+    fn store(&self, mine: &Summary) {
+        // Ordering: Relaxed throughout; what follows publishes it.
+        self.next.store(mine.next.as_ps(), Ordering::Relaxed);
+        self.failed.store(mine.failed.as_ps(), Ordering::Relaxed);
+        self.asked.store(mine.asked.as_ps(), Ordering::Relaxed);
+        self.events.store(mine.events, Ordering::Relaxed);
+        self.undone.store(mine.undone, Ordering::Relaxed);
+        self.bytes.store(mine.bytes, Ordering::Relaxed);
+        self.rest.store(mine.rest.into(), Ordering::Relaxed);
+    }
+
+    fn load(&self) -> Summary {
+        // Ordering: Relaxed throughout; it has been published.
+        Summary {
+            next: Time::from_ps(self.next.load(Ordering::Relaxed)),
+            in_flight: Time::MAX,
+            failed: Time::from_ps(self.failed.load(Ordering::Relaxed)),
+            asked: Time::from_ps(self.asked.load(Ordering::Relaxed)),
+            events: self.events.load(Ordering::Relaxed),
+            undone: self.undone.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            rest: self.rest.load(Ordering::Relaxed) != 0,
+        }
+    }
+}
+
+/// One slot a worker.
+type Slots = Vec<Apart<Slot>>;
+
+/// What all have told together.
+fn together(slots: &[Apart<Slot>]) -> Summary {
+    slots.iter().map(|Apart(slot)| slot.load()).fold(Summary::NOTHING, Summary::and)
 }
 
 /// Lists of events.
@@ -109,9 +168,15 @@ pub struct Threads<P> {
     /// By partition: lists as they were sent.
     inboxes: Vec<Lists<P>>,
     /// By parity of the crossing, then worker: one is read while the other is written.
-    slots: [Vec<Apart<Slot>>; 2],
+    slots: [Slots; 2],
     /// How many crossings each worker has made.
     crossings: Vec<Apart<AtomicU64>>,
+    /// By parity of the offer, then worker.
+    offers: [Slots; 2],
+    /// How many offers each worker has made.
+    offered: Vec<Apart<AtomicU64>>,
+    /// How many offers all have made.
+    all_offered: Apart<AtomicU64>,
     /// Empty lists of each worker, to be filled again.
     spare: Vec<Lists<P>>,
     /// By worker.
@@ -132,6 +197,9 @@ impl<P> Threads<P> {
             inboxes: many(partitions as usize),
             slots: [many(workers), many(workers)],
             crossings: many(workers),
+            offers: [many(workers), many(workers)],
+            offered: many(workers),
+            all_offered: Apart::default(),
             spare: many(workers),
             news: (0..workers).map(|_| EventCount::new(workers)).collect(),
             barrier: barrier.open(workers),
@@ -166,22 +234,31 @@ impl<P: Send> Transport<P> for Threads<P> {
         // other parity's slots, and cannot come back to these before all have passed the next crossing.
         let crossing = self.crossings[worker].0.fetch_add(1, Ordering::Relaxed);
         let slots = &self.slots[usize::from(crossing % 2 == 1)];
-        let slot = &slots[worker].0;
-        slot.next.store(mine.next.as_ps(), Ordering::Relaxed);
-        slot.failed.store(mine.failed.as_ps(), Ordering::Relaxed);
-        slot.events.store(mine.events, Ordering::Relaxed);
-        slot.bytes.store(mine.bytes, Ordering::Relaxed);
-        slot.rest.store(mine.rest.into(), Ordering::Relaxed);
+        slots[worker].0.store(mine);
         self.barrier.wait(worker)?;
-        let all = slots.iter().map(|Apart(slot)| Summary {
-            next: Time::from_ps(slot.next.load(Ordering::Relaxed)),
-            in_flight: Time::MAX,
-            failed: Time::from_ps(slot.failed.load(Ordering::Relaxed)),
-            events: slot.events.load(Ordering::Relaxed),
-            bytes: slot.bytes.load(Ordering::Relaxed),
-            rest: slot.rest.load(Ordering::Relaxed) != 0,
-        });
-        Ok(all.fold(Summary::NOTHING, Summary::and))
+        Ok(together(slots))
+    }
+
+    fn offer(&self, worker: usize, mine: &Summary) {
+        // Ordering: Relaxed; the worker's own.
+        let number = self.offered[worker].0.fetch_add(1, Ordering::Relaxed);
+        // Nobody reads the slot any more: this worker has the outcome of its last offer, so all have made that one, and had the outcome of the one before.
+        self.offers[usize::from(number % 2 == 1)][worker].0.store(mine);
+        // Ordering: AcqRel; publishes the slot, and with it what was sent before, to whoever sees the last offer.
+        let before = self.all_offered.0.fetch_add(1, Ordering::AcqRel);
+        let workers = self.offered.len() as u64;
+        if before + 1 == (number + 1) * workers {
+            let others = (0..self.news.len()).filter(|&other| other != worker);
+            others.for_each(|other| self.news[other].notify());
+        }
+    }
+
+    fn outcome(&self, worker: usize) -> Option<Summary> {
+        // Ordering: Relaxed; the worker's own.
+        let made = self.offered[worker].0.load(Ordering::Relaxed);
+        // Ordering: Acquire; pairs with `offer`.
+        let all_made = self.all_offered.0.load(Ordering::Acquire) >= made * self.offered.len() as u64;
+        (made > 0 && all_made).then(|| together(&self.offers[usize::from(made % 2 == 0)]))
     }
 
     fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {

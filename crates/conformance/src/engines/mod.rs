@@ -5,12 +5,13 @@ pub mod rounds;
 pub mod time_warp;
 pub mod window;
 
-use crate::transport::{Carrier, Codec, HeldBack};
+use crate::transport::{Carrier, Codec, HeldBack, Speculative};
 use parades_core::error::Error;
 use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_engine::time_warp::{self as time_warp_engine, Ahead};
 use parades_engine::window::Taking;
 use parades_engine::{null_message, rollback_check, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
@@ -46,6 +47,7 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
         engine("time-warp-test", true, time_warp::run),
         engine("window", true, run_window),
         engine("null-message", true, run_null_message),
+        engine("time-warp", true, run_time_warp),
     ]
 }
 
@@ -91,6 +93,29 @@ fn run_null_message<M: Subject>(
             HeldBack::new(codec, workers, null_message::partitions_max(&settings), setting.seed)
         }),
         _ => null_message::run(model, options, &settings),
+    }
+}
+
+/// `time-warp`, its choices drawn from the seed, with workers that fall behind, over threads or over bytes that are held back.
+fn run_time_warp<M: Subject>(
+    model: &M,
+    options: RunOptions<'_>,
+    setting: &Setting<M::Message>,
+) -> Result<Outcome, Error> {
+    let mut rng = Rng::shared(setting.seed, 6);
+    let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
+    let settings = time_warp_engine::Settings {
+        ahead: aheads[index_below(&mut rng, aheads.len())],
+        stalls: Some(setting.seed),
+        ..time_warp_engine::Settings::of_threads(setting.workers)
+    };
+    match (setting.carrier, setting.codec) {
+        (Carrier::Bytes, Some(codec)) => {
+            time_warp_engine::run_over(model, options, &settings, &|workers, partitions| {
+                Speculative(HeldBack::new(codec, workers, partitions, setting.seed))
+            })
+        }
+        _ => time_warp_engine::run(model, options, &settings),
     }
 }
 

@@ -30,6 +30,12 @@ impl Transport<u64> for Treacherous {
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         self.threads.exchange(worker, mine)
     }
+    fn offer(&self, worker: usize, mine: &Summary) {
+        Transport::<u64>::offer(&self.threads, worker, mine);
+    }
+    fn outcome(&self, worker: usize) -> Option<Summary> {
+        Transport::<u64>::outcome(&self.threads, worker)
+    }
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
         self.threads.promise(worker, clocks, clock, time);
     }

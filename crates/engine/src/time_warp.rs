@@ -1,0 +1,418 @@
+//! `time-warp`: workers execute ahead of each other, and roll back.
+//!
+//! *Idea.* Nobody waits: a worker executes what it has, in the order of time. If an event turns out to be missing from an LP's past (a *straggler*), the LP
+//! is rolled back to it, and what it sent is chased by anti-messages. What lies below the global virtual time (GVT) is committed, and its history forgotten.
+//!
+//! *Protocol.* A worker goes round: (1) take the outcome of the last offer, and *commit* below the new GVT; (2) *receive*; (3) *offer* the least time of
+//! what waits here, and of what was sent since the last offer; (4) *execute* a batch, at most so far ahead of GVT; (5) *send*. An anti-message is an event
+//! of the same key as its twin, so the two come together when it is their turn: the twin is dropped, or its execution taken back. (6) When GVT has reached
+//! the *horizon*, the next global event or the end, all *rest*: the leader executes global events.
+//!
+//! *GVT without stopping.* It is the least of all that is offered. A worker makes an offer only with the outcome of its last one in hand, and after it has
+//! received. So what another sent before its last offer but one has arrived, and waits here or has been executed; what that one sent since is in
+//! its own offer. What is sent after an offer comes of something that waited then, and is not before it.
+//!
+//! *Invariants.* I2: what is committed is never rolled back. I3: keys increase along an LP's history. I4: an anti-message annihilates exactly one event, of
+//! its key and mark. I5: at a cut all has been committed, nothing from the horizon on has been executed, and nothing before it waits.
+//!
+//! *Requests.* Nothing is executed more than the control delay beyond GVT, nor from the least time on for which an execution, committed or not, has asked
+//! for a global event. So nobody has passed a request when it is committed.
+//!
+//! *Failures.* An execution that failed sends nothing, and its LP waits behind it; it is an error if it comes to be committed. What waits behind it
+//! does not hold back GVT, or that would never be. A committed failure ends the run just after its time; the least is the run's.
+//!
+//! *Timers.* Wakes are sent, and annihilated, like messages. A wake that came too early, or for nothing, changes its LP, and is taken back like an
+//! execution, but does not count as one.
+//!
+//! *Memory.* Close to the limit workers execute less far ahead; beyond it what is ahead is rolled back, so that what it sent is annihilated
+//! (cancelback). Only where the LPs and what has been sent for good do not fit does the run end.
+//!
+//! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985, and *Virtual time II: storage management in conservative and optimistic systems*, PODC,
+//! 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing global virtual time in shared-memory multiprocessors*, ACM TOMACS 7, 1997; C. Carothers,
+//! D. Bauer, S. Pearce, *ROSS: a high-performance, low-memory, modular Time Warp system*, JPDC 62, 2002.
+//!
+//! *Read next*: `time_warp/site.rs`, how one worker executes, takes back and commits.
+
+mod history;
+mod leader;
+mod marked;
+mod optimism;
+mod ring;
+mod site;
+
+pub use marked::{Mark, Marked};
+
+use crate::partition::{Partitioning, Wish};
+use crate::transport::{Summary, Threads, Transport};
+use crate::window::hand::Ledger;
+use crate::window::{Alarm, lock, on_all_workers};
+use leader::Leader;
+use optimism::Optimism;
+use parades_core::error::Error;
+use parades_core::event::{Event, LpId};
+use parades_core::placement::Placement;
+use parades_core::random::Rng;
+use parades_core::restore::Restorable;
+use parades_core::run::{Control, Outcome, RunOptions};
+use parades_core::time::{Delay, Time};
+use parades_core::world::World;
+use parades_sync::barrier::{BarrierKind, Broken};
+use site::Site;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// How a run is executed. Nothing of it changes the answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Worker threads.
+    pub threads: usize,
+    /// How far ahead of GVT they execute.
+    pub ahead: Ahead,
+    /// Makes chosen workers fall behind now and then, by this seed, so that there is more to roll back: for tests.
+    pub stalls: Option<u64>,
+}
+
+/// How far ahead of GVT a worker executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// As far as pays, by what has to be taken back.
+    Adaptive,
+    /// So far that about so many events for each worker lie between.
+    Events(u32),
+    /// As far as there is something to execute.
+    Unbounded,
+}
+
+impl Settings {
+    /// The defaults, on so many threads.
+    pub fn of_threads(threads: usize) -> Settings {
+        Settings { threads, ahead: Ahead::Adaptive, stalls: None }
+    }
+}
+
+/// Runs `model` optimistically.
+///
+/// # Errors
+///
+/// The least error of the run, and what the model finds wrong at its end.
+pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
+    run_over(model, options, settings, &|workers, partitions| Threads::new(workers, partitions, BarrierKind::default()))
+}
+
+/// Runs `model` optimistically over a transport, made for so many workers and as many partitions.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
+    model: &M,
+    options: RunOptions<'_>,
+    settings: &Settings,
+    transport: &dyn Fn(usize, u32) -> T,
+) -> Result<Outcome, Error> {
+    let world = World::new(model, &options)?;
+    let control = options.control;
+    let placement = place(&world, settings.threads);
+    let memory = Memory { limit: options.memory_limit, lps: world.lps() as usize * Leader::<M>::LP_BYTES };
+    let leader = Leader::new(model, options, &memory)?;
+    let traces = leader.traces();
+    let site = |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), traces));
+    let workers = placement.partitions() as usize;
+    let crew = Crew {
+        model,
+        settings: *settings,
+        control,
+        memory,
+        transport: transport(workers, placement.partitions()),
+        world: RwLock::new(world),
+        sites: (0..placement.partitions()).map(site).collect(),
+        left: (0..workers).map(|_| Mutex::default()).collect(),
+        traced: (0..workers).map(|_| Mutex::default()).collect(),
+        orders: Mutex::new(Orders { horizon: Time::ZERO, over: false }),
+        placement,
+    };
+    crew.run(leader)
+}
+
+/// Which worker executes each LP: neighbours together where channels say who they are, else ranges of ids. No channel is too short to be cut.
+fn place(world: &World, threads: usize) -> Placement {
+    let lps = world.lps();
+    let workers = u32::try_from(threads).unwrap_or(u32::MAX).clamp(1, lps);
+    let wish = Wish { partitions: Some(workers), ..Wish::of_workers(workers) };
+    let found = Partitioning::find(world.channels(), lps, &wish);
+    if found.partitions() == workers {
+        return found.placement().clone();
+    }
+    let ranges = Placement::ranges(lps, lps.div_ceil(workers));
+    if ranges.partitions() == workers && ranges.len(workers - 1) == ranges.len(0) {
+        return ranges;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "below `workers`")]
+    let range = |lp: u32| (u64::from(lp) * u64::from(workers) / u64::from(lps)) as u32;
+    Placement::table(&(0..lps).map(range).collect::<Vec<_>>())
+}
+
+/// What all workers follow until they rest again.
+#[derive(Clone, Copy, Debug)]
+struct Orders {
+    /// The next global event, or the end.
+    horizon: Time,
+    /// The run is over.
+    over: bool,
+}
+
+/// How much of it there is.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    limit: Option<u64>,
+    /// Bytes of the LPs' records.
+    lps: usize,
+}
+
+/// Events, each with the notes of its execution.
+type Trace<P> = Vec<(Event<P>, Vec<String>)>;
+
+/// What the workers of a run share.
+struct Crew<'a, M: Restorable, T> {
+    model: &'a M,
+    settings: Settings,
+    /// How the run is stopped while its LPs are set up.
+    control: Option<&'a Control>,
+    memory: Memory,
+    placement: Placement,
+    transport: T,
+    /// Changed only while all rest.
+    world: RwLock<World>,
+    /// By worker, who holds the lock except while all rest.
+    sites: Vec<Mutex<Site<M>>>,
+    /// What each worker left behind when it came to rest.
+    left: Vec<Mutex<Option<Ledger<M>>>>,
+    /// What each worker has committed that is to be traced.
+    traced: Vec<Mutex<Trace<M::Message>>>,
+    orders: Mutex<Orders>,
+}
+
+/// What a worker knows of the others.
+struct View {
+    gvt: Time,
+    horizon: Time,
+    /// Before which time it may execute.
+    limit: Time,
+    /// Whether it has made an offer whose outcome it does not have yet.
+    offered: bool,
+    /// The least time of what it sent since its last offer.
+    sent: Time,
+    optimism: Optimism,
+    /// Outcomes in a row with which memory was short.
+    short: u32,
+    /// Bytes that were needed when there was no more to be done about it.
+    too_much: Option<u64>,
+}
+
+/// Events between two looks at what others have sent, at most.
+const BATCH: u32 = 128;
+/// The share of the limit on memory from which workers execute less far ahead.
+const TIGHT: f64 = 0.9;
+/// Outcomes in a row with too much memory in use after which there is nothing left to be tried.
+const HOPELESS: u32 = 64;
+
+impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
+    /// Runs all workers.
+    fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
+        on_all_workers(self.sites.len(), &mut leader, |worker, leader| self.work(worker, leader));
+        leader.conclude(self)
+    }
+
+    /// A worker's life.
+    fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
+        let _alarm = Alarm(&self.transport, std::marker::PhantomData);
+        self.start(worker);
+        let mut view = View {
+            gvt: Time::ZERO,
+            horizon: Time::ZERO,
+            limit: Time::ZERO,
+            offered: false,
+            sent: Time::MAX,
+            optimism: Optimism::new(self.sites.len(), self.settings.ahead),
+            short: 0,
+            too_much: None,
+        };
+        let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));
+        loop {
+            *lock(&self.left[worker]) = Some(lock(&self.sites[worker]).leave());
+            self.transport.exchange(worker, &Summary::NOTHING)?;
+            if let Some(leader) = &mut leader {
+                leader.rest(self, &view);
+            }
+            self.transport.exchange(worker, &Summary::NOTHING)?;
+            let orders = *lock(&self.orders);
+            if orders.over {
+                return Ok(());
+            }
+            // Global events may have sent to the very time of the cut.
+            view.gvt = view.gvt.min(view.horizon);
+            view.horizon = orders.horizon;
+            view.limit = orders.horizon.min(view.limit);
+            self.go(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?;
+        }
+    }
+
+    /// Sets up the LPs of a worker; its memory is then near it.
+    fn start(&self, worker: usize) {
+        let mut site = lock(&self.sites[worker]);
+        let world = self.read_world();
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        for id in (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == number) {
+            // If it was stopped the leader ends the run; if an LP failed those after it need not start.
+            if self.control.is_some_and(Control::is_stopped) || !site.start((self.model, &world), id) {
+                break;
+            }
+        }
+    }
+
+    fn read_world(&self) -> std::sync::RwLockReadGuard<'_, World> {
+        self.world.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes round until GVT has reached the horizon.
+    fn go(
+        &self,
+        worker: usize,
+        view: &mut View,
+        mut stalls: Option<&mut Stalls>,
+        mut leader: Option<&mut Leader<'_, M>>,
+    ) -> Result<(), Broken> {
+        let mut site = lock(&self.sites[worker]);
+        let site = &mut *site;
+        let world = self.read_world();
+        let of = (self.model, &*world);
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        loop {
+            let seen = self.transport.news(worker);
+            let mut idle = true;
+            if view.offered
+                && let Some(all) = self.transport.outcome(worker)
+            {
+                idle = false;
+                view.offered = false;
+                self.take_in(&all, view, site, &world);
+                if let Some(leader) = &mut leader {
+                    leader.watch((self, &world), &all, view);
+                }
+                site.commit_before(&world, view.gvt.min(view.horizon));
+                if site.ledger.traces {
+                    lock(&self.traced[worker]).append(&mut site.ledger.trace);
+                }
+                if view.gvt >= view.horizon || view.too_much.is_some() {
+                    return Ok(());
+                }
+            }
+            self.transport.receive(worker, number, false, &mut |event| {
+                idle = false;
+                site.push(event);
+            });
+            let stalled = stalls.as_deref_mut().is_some_and(Stalls::stalls);
+            if !view.offered {
+                view.sent = view.sent.min(site.flush(&self.transport));
+                let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_stop());
+                self.transport.offer(worker, &self.summary(site, view, rest));
+                view.sent = Time::MAX;
+                view.offered = true;
+                // It may have been the last.
+                idle = false;
+            }
+            if stalled {
+                std::thread::yield_now();
+                continue;
+            }
+            let mut left = BATCH.min(view.optimism.most_uncommitted().saturating_sub(site.uncommitted()));
+            while left > 0 && site.step(of, view.limit) {
+                left -= 1;
+                idle = false;
+            }
+            if site.next_time() <= view.gvt {
+                // What GVT waits for is executed whatever the bounds.
+                let bound = view.gvt.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX).min(view.horizon);
+                let mut left = BATCH;
+                while left > 0 && site.step(of, bound) {
+                    left -= 1;
+                    idle = false;
+                }
+            }
+            view.sent = view.sent.min(site.flush(&self.transport));
+            if idle {
+                self.transport.wait(worker, seen)?;
+            }
+        }
+    }
+
+    /// Takes in what all workers together know: the same on all of them.
+    fn take_in(&self, all: &Summary, view: &mut View, site: &mut Site<M>, world: &World) {
+        let ps = Delay::from_ps(1);
+        let after = |time: Time| time.checked_add(ps).unwrap_or(Time::MAX);
+        let gvt = all.next.min(all.in_flight);
+        assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
+        view.gvt = gvt;
+        view.horizon = view.horizon.min(all.asked).min(after(all.failed));
+        let of = (self.model, world);
+        if all.rest {
+            // The user wants the run to end: what lies beyond has never been.
+            view.horizon = view.horizon.min(after(view.gvt));
+            site.take_back_from(of, view.horizon);
+        }
+        view.optimism.take_in(all, view.gvt);
+        if let Some(limit) = self.memory.limit {
+            let needed = all.bytes + self.memory.lps as u64;
+            view.optimism.press(needed as f64 > limit as f64 * TIGHT);
+            if needed > limit {
+                view.short += 1;
+                site.take_back_from(of, after(view.gvt));
+                site.commit_before(world, view.gvt.min(view.horizon));
+                site.shrink();
+            } else {
+                view.short = 0;
+            }
+            view.too_much = (view.short > HOPELESS).then_some(needed);
+        }
+        let controllers = world.controllers();
+        let asked = match controllers.lps.is_empty() {
+            true => Time::MAX,
+            false => view.gvt.checked_add(controllers.delay).unwrap_or(Time::MAX),
+        };
+        view.limit = view.optimism.limit(view.gvt).min(asked).min(view.horizon);
+    }
+
+    fn summary(&self, site: &mut Site<M>, view: &View, rest: bool) -> Summary {
+        Summary {
+            next: site.next_time().min(view.sent),
+            failed: site.ledger.failed_at(),
+            asked: site.asked(),
+            events: site.counts.executed,
+            undone: site.counts.undone,
+            bytes: if self.memory.limit.is_some() { site.allocated_bytes() as u64 } else { 0 },
+            rest,
+            ..Summary::NOTHING
+        }
+    }
+}
+
+/// Lets a worker fall behind now and then.
+#[derive(Debug)]
+struct Stalls {
+    rng: Rng,
+    left: u64,
+}
+
+impl Stalls {
+    fn new(seed: u64, worker: usize) -> Stalls {
+        Stalls { rng: Rng::shared(seed, u32::try_from(worker).unwrap_or(u32::MAX)), left: 0 }
+    }
+
+    /// Whether the worker executes nothing this time round.
+    fn stalls(&mut self) -> bool {
+        if self.left == 0 && self.rng.chance(0.1) {
+            self.left = self.rng.below(30);
+        }
+        self.left = self.left.saturating_sub(1);
+        self.left > 0
+    }
+}
