@@ -20,6 +20,7 @@ use parades_core::pending::PendingSet;
 use parades_core::run::{Control, Finished, Outcome, RunOptions, conclude};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
+use parades_raw::huge_pages;
 use parades_raw::prefetch::prefetch;
 
 /// Events between two looks at the outside: progress, the wish to stop, memory.
@@ -237,6 +238,7 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
         };
         run.check_memory()?;
         run.lps.reserve_exact(run.world.lps() as usize);
+        huge_pages::ask_for(&run.lps);
         for id in (0..run.world.lps()).map(LpId) {
             let lp = Lp::start(model, &run.world, id, &mut run.effects);
             run.commit(id, None)?;

@@ -9,6 +9,7 @@ pub use clocks::{ClockId, Clocks};
 
 use parades_core::event::Event;
 use parades_core::time::Time;
+use parades_raw::prefetch::prefetch;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -184,6 +185,9 @@ pub struct Threads<P> {
     barrier: Box<dyn Barrier>,
 }
 
+/// How many events ahead of its turn an event is fetched from the core that sent it.
+const EVENTS_AHEAD: usize = 16;
+
 /// Empty lists that a worker keeps, at most.
 const SPARE_MAX: usize = 1 << 10;
 
@@ -221,7 +225,14 @@ impl<P: Send> Transport<P> for Threads<P> {
     fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Event<P>)) {
         let mut lists = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
         for list in &mut lists {
-            list.drain(..).for_each(&mut *accept);
+            let mut events = list.drain(..);
+            while let Some(event) = events.next() {
+                // It lies in the cache of the core that sent it.
+                if let Some(ahead) = events.as_slice().get(EVENTS_AHEAD) {
+                    prefetch(ahead);
+                }
+                accept(event);
+            }
         }
         let mut spare = lock(&self.spare[worker].0);
         if spare.len() < SPARE_MAX {

@@ -371,7 +371,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         part.change_to(plan.width_of::<M>(part.number, self.settings.order, 0));
         hand.effects.outbox.moves_to(part.number, &mut part.pending);
         let members = std::mem::take(&mut part.members);
-        part.lps.reserve_exact(members.len());
+        part.make_room(members.len());
         for id in members {
             if self.control.is_some_and(Control::is_stopped) {
                 break; // The leader ends the run.

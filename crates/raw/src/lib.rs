@@ -2,4 +2,5 @@
 //!
 //! Everything public here is safe to use: a caller cannot break memory safety, only get a wrong answer.
 
+pub mod huge_pages;
 pub mod prefetch;

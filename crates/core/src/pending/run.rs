@@ -96,8 +96,8 @@ pub(super) fn split_within<P>(
 /// An event has an *entry*: the leading bits of what it is sorted by, and below them its place.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// The chunks where they lie.
-    chunks: Vec<u32>,
+    /// The chunks where they lie, and how many lie in each.
+    chunks: Vec<(u32, usize)>,
     /// The entries in the order of execution.
     order: Vec<u64>,
     cursor: usize,
@@ -156,10 +156,9 @@ impl Run {
     /// Frees the chunks of a run that is done.
     pub(super) fn retire<P>(&mut self, slab: &mut Slab<P>) {
         debug_assert!(self.is_done());
-        for &chunk in &self.chunks {
+        for (chunk, _) in self.chunks.drain(..) {
             slab.free_chunk(chunk);
         }
-        self.chunks.clear();
         self.order.clear();
         self.cursor = 0;
     }
@@ -174,7 +173,8 @@ impl Run {
     pub(super) fn sort_within<P>(&mut self, chain: Chain, slab: &Slab<P>, (min, max): (u64, u64)) {
         self.take_up(chain, slab);
         // Where they crowd in one part of that time, it pays to look how far they really reach.
-        if self.distribute(slab, (min, max), |event| level_of(event, 0)) >= CROWD {
+        self.note_keys(slab, |event| level_of(event, 0));
+        if self.distribute((min, max)) >= CROWD {
             self.sort_by_level(slab);
         } else {
             self.insertion_pass(slab);
@@ -192,7 +192,7 @@ impl Run {
 
     fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
         debug_assert!(self.chunks.is_empty() && chain.len() <= RUN_MAX);
-        self.chunks.extend(slab.chunks(chain).map(|(chunk, _)| chunk));
+        self.chunks.extend(slab.chunks(chain));
         self.order.resize(chain.len(), 0);
         self.entries.resize(chain.len(), 0);
     }
@@ -200,24 +200,19 @@ impl Run {
     fn sort_by_level<P>(&mut self, slab: &Slab<P>) {
         if !LEVELS.into_iter().any(|level| self.sort_by_key(slab, |event| level_of(event, level))) {
             // All are equal, which two events of one run never are; any order of equals is in order.
-            self.distribute(slab, (0, 0), |_| 0);
+            self.note_keys(slab, |_| 0);
+            self.distribute((0, 0));
         }
     }
 
     /// Puts the events in the order of a key, ties in the order of events; false if all keys are equal.
     #[inline]
     fn sort_by_key<P>(&mut self, slab: &Slab<P>, key_of: impl Fn(&Event<P>) -> u64) -> bool {
-        let (mut min, mut max) = (u64::MAX, 0);
-        for &chunk in &self.chunks {
-            for event in slab.slots(chunk).iter().map_while(Option::as_ref) {
-                let key = key_of(event);
-                (min, max) = (min.min(key), max.max(key));
-            }
-        }
+        let (min, max) = self.note_keys(slab, key_of);
         if min == max && self.order.len() > 1 {
             return false;
         }
-        if self.distribute(slab, (min, max), key_of) < CROWD {
+        if self.distribute((min, max)) < CROWD {
             self.insertion_pass(slab);
         } else {
             let mut order = std::mem::take(&mut self.order);
@@ -230,10 +225,24 @@ impl Run {
         true
     }
 
-    /// Counts keys from `min` to `max` into about as many buckets as there are keys, and writes the events' entries bucket by bucket. The
-    /// most events of a bucket.
+    /// Writes the events' keys where their entries will be; the least and the greatest.
     #[inline]
-    fn distribute<P>(&mut self, slab: &Slab<P>, (min, max): (u64, u64), key_of: impl Fn(&Event<P>) -> u64) -> u32 {
+    fn note_keys<P>(&mut self, slab: &Slab<P>, key_of: impl Fn(&Event<P>) -> u64) -> (u64, u64) {
+        let (mut min, mut max) = (u64::MAX, 0);
+        let mut entries = self.entries.iter_mut();
+        for &(chunk, fill) in &self.chunks {
+            for (event, entry) in slab.slots(chunk)[..fill].iter().flatten().zip(&mut entries) {
+                *entry = key_of(event);
+                (min, max) = (min.min(*entry), max.max(*entry));
+            }
+        }
+        (min, max)
+    }
+
+    /// Counts the keys that have been noted, from `min` to `max`, into about as many buckets as there are keys, and writes the events' entries
+    /// bucket by bucket. The most events of a bucket.
+    #[inline]
+    fn distribute(&mut self, (min, max): (u64, u64)) -> u32 {
         let bits = u64::BITS - (max - min).leading_zeros();
         // What does not fit beside the place is left to the full order, as a tie.
         let dropped = bits.saturating_sub(u64::BITS - PLACE_BITS);
@@ -243,10 +252,9 @@ impl Run {
         self.counts.clear();
         self.counts.resize(bucket((max - min) >> dropped << PLACE_BITS, shift) + 1, 0);
         let mut entries = self.entries.iter_mut();
-        for &chunk in &self.chunks {
-            let waiting = slab.slots(chunk).iter().map_while(Option::as_ref);
-            for ((place, event), entry) in (Slab::<P>::first_place(chunk)..).zip(waiting).zip(&mut entries) {
-                *entry = (key_of(event) - min) >> dropped << PLACE_BITS | u64::from(place);
+        for &(chunk, fill) in &self.chunks {
+            for (place, entry) in (Slab::<()>::first_place(chunk)..).take(fill).zip(&mut entries) {
+                *entry = (*entry - min) >> dropped << PLACE_BITS | u64::from(place);
                 self.counts[bucket(*entry, shift)] += 1;
             }
         }
@@ -280,7 +288,9 @@ impl Run {
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
-        (self.chunks.capacity() + self.counts.capacity()) * 4 + (self.order.capacity() + self.entries.capacity()) * 8
+        self.chunks.capacity() * size_of::<(u32, usize)>()
+            + self.counts.capacity() * 4
+            + (self.order.capacity() + self.entries.capacity()) * 8
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::event::Event;
 use crate::time::Time;
+use parades_raw::huge_pages::{self, HUGE_PAGE};
 use parades_raw::prefetch::prefetch;
 
 /// Events in a chunk.
@@ -109,14 +110,15 @@ impl<P> Slab<P> {
         chunk
     }
 
-    /// Makes room for a sixteenth more: doubling would leave up to half of the room unused.
+    /// Takes a sixteenth more into use: doubling would leave up to half of it unused.
     #[cold]
     fn grow(&mut self) {
         let old = self.next.len();
         let more = (old / 16).max(8);
         assert!(old + more < CHUNKS_MAX, "fewer than 2^32 events can be pending on one worker");
-        self.slots.reserve_exact(more * CHUNK);
-        self.next.reserve_exact(more);
+        if self.slots.capacity() < (old + more) * CHUNK {
+            self.reserve(more);
+        }
         for chunk in (old..old + more).rev() {
             self.next.push(self.free);
             #[expect(clippy::cast_possible_truncation, reason = "below CHUNKS_MAX")]
@@ -126,6 +128,18 @@ impl<P> Slab<P> {
         // The list was threaded from its last chunk backwards, the links were pushed forwards.
         self.next[old..].reverse();
         self.slots.resize_with((old + more) * CHUNK, || None);
+    }
+
+    /// Sees to it that there is room for so many more chunks. From some large pages on the room doubles, as it takes memory only where it is in
+    /// use; so it is moved rarely, and stays in large pages.
+    #[cold]
+    fn reserve(&mut self, more: usize) {
+        let is_large = size_of_val(self.slots.as_slice()) >= 2 * HUGE_PAGE;
+        let room = if is_large { self.next.len().max(more) } else { more };
+        self.slots.reserve_exact(room * CHUNK);
+        self.next.reserve_exact(room);
+        huge_pages::ask_for(&self.slots);
+        huge_pages::ask_for(&self.next);
     }
 
     /// Hands back a chunk whose events have all been taken.
@@ -226,6 +240,7 @@ impl<P> Slab<P> {
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Option<Event<P>>>() + self.next.capacity() * size_of::<u32>()
+        // Room beyond what is in use has never been touched.
+        size_of_val(self.slots.as_slice()) + size_of_val(self.next.as_slice())
     }
 }

@@ -9,6 +9,7 @@ use parades_core::outbox::Pending;
 use parades_core::pending::{Grid, LpOrderedPending, PendingSet, WindowedPending};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
+use parades_raw::huge_pages;
 use parades_raw::prefetch::prefetch;
 
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
@@ -48,6 +49,12 @@ impl<M: Model> Part<M> {
             events: 0,
             failed: false,
         }
+    }
+
+    /// Makes room for so many LPs, of which it has none.
+    pub(crate) fn make_room(&mut self, lps: usize) {
+        self.lps.reserve_exact(lps);
+        huge_pages::ask_for(&self.lps);
     }
 
     /// Adds an event that waits here.

@@ -197,7 +197,9 @@ impl Reviewer {
             part.restart(bound);
         }
         for number in 0..new.placement.partitions() {
-            parts[number as usize].change_to(new.width_of::<M>(number, crew.settings.order, 0));
+            let part = &mut parts[number as usize];
+            part.change_to(new.width_of::<M>(number, crew.settings.order, 0));
+            part.make_room(new.placement.len(number) as usize);
         }
         for id in super::ids(crew.lps) {
             let lp = lps[old.placement.partition(id) as usize].next().expect("each LP is in its partition");
