@@ -19,8 +19,8 @@ const LP_BY_LP: f64 = 48.0;
 const ENOUGH: u64 = 20_000;
 /// How many times as many there are at the next choice: what was measured at first may have been a beginning that is unlike the rest.
 const MORE: u64 = 4;
-/// Events from one choice to the next, at least, for each second that a choice takes: a fiftieth of the run at 20 million events a second.
-const EVENTS_PER_CHOICE_S: f64 = 50.0 * 2e7;
+/// Events from one choice to the next, at least, for each microsecond that a choice takes: a fiftieth of the run at 20 million events a second.
+const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
 
 /// When the work was last looked at, and what was found.
 #[derive(Debug)]
@@ -115,7 +115,8 @@ impl Reviewer {
                 })
             });
             let events = total(parts);
-            self.choice = (MORE * events).max(events + (took.as_secs_f64() * EVENTS_PER_CHOICE_S) as u64);
+            let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.choice = (MORE * events).max(events.saturating_add(took_us.saturating_mul(EVENTS_PER_CHOICE_US)));
             if let Some(next) = next {
                 self.restart(windows, bound, parts);
                 return next;
