@@ -169,7 +169,7 @@ mod tests {
         let seconds = |seconds: f64| Time::from_secs_f64(seconds).expect("a few");
         let of = |events_max: u64| {
             move |until: Time| {
-                let events = (until.since(Time::ZERO).as_secs_f64() as u64).min(events_max);
+                let events = (until.as_ps() / 1_000_000_000_000).min(events_max);
                 Ok(Ran { events, seconds: events as f64 * 1e-3, answer: None })
             }
         };
