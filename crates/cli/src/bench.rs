@@ -2,6 +2,7 @@
 //!
 //! A figure is a ratio from one run: both sides are run in turn, several times; the median ratio is printed with its spread.
 
+mod auto;
 mod balance;
 mod bare;
 mod barriers;
@@ -48,6 +49,11 @@ const BENCHES: &[Bench] = &[
         name: "lookahead",
         about: "how much lookahead the engines need: PHOLD of 16,384 LPs from 1 ms to 1 s",
         measure: lookahead::measure,
+    },
+    Bench {
+        name: "auto",
+        about: "what leaving the choice to auto costs, on every scenario: its time beside that of each engine",
+        measure: auto::measure,
     },
     Bench {
         name: "balance",

@@ -186,7 +186,10 @@ impl Choice {
         let engine = named(name).expect("it is in the list above");
         let mut settings = Values::new(name, engine.settings.unwrap_or_default());
         if advice.window.is_some() {
-            settings.set_argument("--tune", "retreat=true").expect("a setting of the engine's");
+            let shared = advice.shared.then_some("dedicated=0");
+            for setting in ["retreat=true"].into_iter().chain(shared) {
+                settings.set_argument("--tune", setting).expect("a setting of the engine's");
+            }
         }
         Choice { engine, threads, settings, why: Some(advice.why) }
     }

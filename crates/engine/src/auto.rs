@@ -12,11 +12,17 @@ use parades_core::world::World;
 /// LPs from which their records are out of the cache, so that executing windows LP by LP pays even on one thread.
 const MANY_LPS: u32 = 1 << 19;
 
+/// The speedup below which several threads are not even tried. It is estimated from a rate of events that is guessed: packets that follow each
+/// other on a long link make the true one many times as high, and the run finds out which it is.
+const HOPELESS: f64 = 0.5;
+
 /// What to run a model on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// `window`, on this many threads; `sequential` where there is none.
     pub window: Option<usize>,
+    /// Whether partitions had better be taken by whoever is free than be dedicated ([`crate::window::Settings::dedicated`]).
+    pub shared: bool,
     /// Why, in a few words.
     pub why: String,
 }
@@ -38,7 +44,7 @@ pub struct Advice {
 /// assert_eq!(parades_engine::auto::advise(&Silent, 2).window, None);
 /// ```
 pub fn advise<M: Model>(model: &M, threads: usize) -> Advice {
-    let sequential = |why: &str| Advice { window: None, why: why.into() };
+    let sequential = |why: &str| Advice { window: None, shared: false, why: why.into() };
     let Ok(world) = World::new(model, &RunOptions::until(Time::ZERO)) else {
         return sequential("its declarations are wrong");
     };
@@ -47,6 +53,7 @@ pub fn advise<M: Model>(model: &M, threads: usize) -> Advice {
         return if world.lps() >= MANY_LPS && least >= Delay::from_ps(2) {
             Advice {
                 window: Some(1),
+                shared: false,
                 why: format!("one thread, {} LPs, which windows take one after another", world.lps()),
             }
         } else {
@@ -58,12 +65,13 @@ pub fn advise<M: Model>(model: &M, threads: usize) -> Advice {
     let Some(lookahead) = found.lookahead().filter(|_| found.partitions() > 1) else {
         return match found.partitions() {
             1 => sequential("no lookahead between LPs to cut at"),
-            _ => Advice { window: Some(threads), why: "its LPs fall into parts that never meet".into() },
+            // Nothing but the end of a window makes one wait for another, so whoever is free goes on.
+            _ => Advice { window: Some(threads), shared: true, why: "its LPs fall into parts that never meet".into() },
         };
     };
-    if found.speedup() < 1.0 {
+    if found.speedup() < HOPELESS {
         return sequential("too few LPs for several threads");
     }
     let why = format!("{threads} threads, {} partitions, lookahead {lookahead} between them", found.partitions());
-    Advice { window: Some(threads), why }
+    Advice { window: Some(threads), shared: false, why }
 }

@@ -3,7 +3,7 @@
 use super::Measured;
 use super::phold::parameters;
 use super::record::Figure;
-use super::sides::{Ran, Side, cores, in_turn};
+use super::sides::{Ran, Side, cores, in_turn, long_enough};
 use crate::engines::{Choice, Wish};
 use crate::failure::Failure;
 use crate::report::table;
@@ -12,8 +12,6 @@ use parades_core::time::{Delay, Time};
 use parades_models::phold::{Parameters, Phold};
 
 const LPS: u32 = 16_384;
-/// Events of a run, about.
-const EVENTS: f64 = 4e6;
 const LOOKAHEADS_MS: [u64; 7] = [1, 3, 10, 30, 100, 300, 1_000];
 /// The mean of what comes on top of the lookahead.
 const BEYOND: Delay = Delay::from_secs(1);
@@ -64,11 +62,13 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     for lookahead in LOOKAHEADS_MS.map(Delay::from_ms) {
         let mean_delay = BEYOND.saturating_add(lookahead);
         let model = &Phold::<()>::new(Parameters { lookahead, mean_delay, ..parameters(LPS, 1) });
-        let seconds = EVENTS / f64::from(LPS) * mean_delay.as_secs_f64();
-        let until = Time::from_secs_f64(seconds).expect("some minutes");
+        let run = |choice: &Choice, until: Time| {
+            Ok(Ran::engine(|| choice.for_model(model).run(model, RunOptions::until(until)))?.0)
+        };
+        let until = long_enough(Time::from_secs_f64(10.0).expect("some seconds"), |until| run(&choices[0], until))?;
         let side = |choice: &'_ Choice| -> Side<'_> {
             let choice = choice.clone();
-            Box::new(move || Ok(Ran::engine(|| choice.for_model(model).run(model, RunOptions::until(until)))?.0))
+            Box::new(move || run(&choice, until))
         };
         let mut sides: Vec<Side<'_>> = choices.iter().map(side).collect();
         let rates = in_turn(&format!("PHOLD, lookahead {lookahead}"), pairs, &mut sides)?;
@@ -87,7 +87,8 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         ratios.add_row(ratio_row);
     }
     let text = format!(
-        "PHOLD of {LPS} LPs, one start event, remote 0.5, delay the lookahead and on average {BEYOND} more; digest on, the same for all\n\
+        "PHOLD of {LPS} LPs, one start event, remote 0.5, delay the lookahead and on average {BEYOND} more; digest on, the same for all;\n\
+         runs are so long that they take sequential about a second\n\
          M events/s\n{drawn}\nover sequential\n{ratios}\n"
     );
     Ok(Measured { text, figures })

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_core::error::Error;
 use parades_core::run::Outcome;
+use parades_core::time::{Delay, Time};
 use std::time::Instant;
 
 /// A figure over several runs.
@@ -53,6 +54,30 @@ impl Ran {
         let (outcome, seconds) = timed(|| run().map_err(|error| Failure::simulation(error.to_string())))?;
         Ok((Ran { events: outcome.events, seconds, answer: outcome.digest }, outcome))
     }
+}
+
+/// About how long a run takes that is made [`long_enough`]: a user's takes seconds, and in a shorter one what is done once, or tried at first,
+/// weighs more than it does there.
+const LONG_S: f64 = 1.0;
+
+/// The end of runs that take about a second: moved as the last one's time suggests, until that says what it should.
+pub(crate) fn long_enough(first: Time, mut run: impl FnMut(Time) -> Result<Ran, Failure>) -> Result<Time, Failure> {
+    let (mut until, mut before) = (first, None);
+    loop {
+        let Ran { events, seconds, .. } = run(until)?;
+        // A run that has no more events than a shorter one gets no longer.
+        if (LONG_S / 1.5..LONG_S * 1.5).contains(&seconds) || before == Some(events) {
+            return Ok(until);
+        }
+        before = Some(events);
+        // One that is far too short says little: set-up, and memory that is touched for the first time.
+        until = times(until, (LONG_S / seconds).min(8.0));
+    }
+}
+
+fn times(until: Time, factor: f64) -> Time {
+    let seconds = until.since(Time::ZERO).as_secs_f64() * factor;
+    Delay::from_secs_f64(seconds).and_then(|delay| Time::ZERO.checked_add(delay)).unwrap_or(until)
 }
 
 /// One of the sides of a comparison: runs once when called.
@@ -137,6 +162,22 @@ mod tests {
             }
             assert_eq!(begins, vec![2; sides]);
         }
+    }
+
+    #[test]
+    fn runs_are_made_long_enough_unless_they_come_to_an_end() {
+        let seconds = |seconds: f64| Time::from_secs_f64(seconds).expect("a few");
+        let of = |events_max: u64| {
+            move |until: Time| {
+                let events = (until.as_ps() / 1_000_000_000_000).min(events_max);
+                Ok(Ran { events, seconds: events as f64 * 1e-3, answer: None })
+            }
+        };
+        for first in [1.0, 100.0, 900.0, 10_000.0] {
+            let until = long_enough(seconds(first), of(u64::MAX)).expect("it runs");
+            assert!((seconds(600.0)..seconds(1_500.0)).contains(&until), "{until}");
+        }
+        assert!(long_enough(seconds(1.0), of(10)).expect("it runs") > seconds(10.0));
     }
 
     #[test]

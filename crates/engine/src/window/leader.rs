@@ -91,7 +91,7 @@ impl<'a, M: Model> Leader<'a, M> {
             stopped: false,
             windows: 0,
             rests: 0,
-            reviewer: Reviewer::new(retreats),
+            reviewer: Reviewer::new(retreats, world.lps()),
             stopwatch: Stopwatch::new(),
             look: WINDOWS_PER_LOOK,
             lp_bytes,

@@ -1,7 +1,7 @@
 //! Whether several workers pay: found out by trying.
 //!
 //! Where the workers wait for much of their time, the run goes on in one partition for a trial, and then in whichever way was faster. What was slower
-//! is tried again, ever more rarely: the model may have come to a busier phase, or a stranger may have left the machine.
+//! is tried again, ever more rarely: the model may have come to a busier phase, or a stranger may have left the machine, or have disturbed the trial.
 
 use std::time::Duration;
 
@@ -9,14 +9,20 @@ use std::time::Duration;
 const LITTLE: u64 = 100;
 /// How many workers' worth of work must be done in a unit of time, or one may do better: each event costs more where events cross.
 const PAYS: f64 = 1.25;
+/// The share of all workers' time from which no single one can do better, and need not be tried.
+const BUSY: f64 = 0.8;
 /// How much faster the other way must have been to be gone back to, as both are measured in short spells.
 const MARGIN: f64 = 1.05;
 /// A trial lasts at least so long,
 const TRIAL: Duration = Duration::from_millis(5);
-/// and so many times as long as it takes to move the LPs.
-const TRIAL_MOVES: u32 = 4;
-/// How many times as long as a trial the slower way is first left alone.
+/// and so many times as long as it takes to move the LPs:
+const TRIAL_MOVES: u32 = 3;
+/// so long for each of them, until that has been measured.
+const MOVE: Duration = Duration::from_nanos(250);
+/// How many times as long as a trial the other way is first left alone,
 const PAUSE_TRIALS: u32 = 16;
+/// and how many times as long as what was lost by trying it: about a fiftieth of a run goes into trials that find nothing better.
+const PAUSE_LOSSES: f64 = 50.0;
 /// The longest that it is.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
@@ -25,13 +31,19 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(super) struct Spell {
     pub(super) executed: u64,
     pub(super) time: Duration,
-    /// How many workers were at work at a time.
-    pub(super) at_work: f64,
+    pub(super) workers: usize,
+    /// The share of their time in which they were at work.
+    pub(super) share_worked: f64,
 }
 
 impl Spell {
     fn rate(self) -> f64 {
         self.executed as f64 / self.time.as_secs_f64()
+    }
+
+    /// How many workers were at work at a time.
+    fn at_work(self) -> f64 {
+        self.workers as f64 * self.share_worked
     }
 }
 
@@ -46,32 +58,36 @@ pub(super) struct Retreat {
     rate: Option<f64>,
     other: Option<f64>,
     trial: Duration,
+    /// How long the last move of the LPs took.
+    took: Duration,
     pause: Duration,
+    /// How long it had gone on in this way when the present spell began.
+    since: Duration,
     /// How often it went from one way to the other.
     pub(super) turns: u32,
 }
 
-impl Default for Retreat {
-    fn default() -> Retreat {
+impl Retreat {
+    /// Nothing has been tried with so many LPs.
+    pub(super) fn of(lps: u32) -> Retreat {
+        let took = MOVE * lps;
+        let trial = TRIAL.max(TRIAL_MOVES * took);
         Retreat {
             warm: false,
             alone: false,
             rate: None,
             other: None,
-            trial: TRIAL,
-            pause: PAUSE_TRIALS * TRIAL,
+            trial,
+            took,
+            pause: PAUSE_TRIALS * trial,
+            since: Duration::ZERO,
             turns: 0,
         }
     }
-}
 
-impl Retreat {
     /// Whether to decide now, so long after the last decision.
     pub(super) fn is_due(&self, time: Duration) -> bool {
-        match self.rate {
-            None => time >= self.trial,
-            Some(_) => self.alone && time >= self.pause,
-        }
+        time >= self.trial && (self.rate.is_none() || self.since + time >= self.pause)
     }
 
     /// Whether a spell says enough to decide by.
@@ -87,12 +103,22 @@ impl Retreat {
         let rate = spell.rate();
         let is_slower = match self.other {
             Some(other) => other > rate * MARGIN,
-            None => spell.at_work < PAYS,
+            None => spell.at_work() < PAYS,
         };
-        let tries_again = self.alone && self.rate.is_some() && spell.time >= self.pause;
+        let is_due = self.rate.is_some() && self.since + spell.time >= self.pause;
+        let tries_again = is_due && (self.alone || spell.share_worked < BUSY);
+        if let (None, Some(other)) = (self.rate, self.other) {
+            let loss = self.trial.mul_f64(1.0 - rate.min(other) / rate.max(other)) + 2 * self.took;
+            self.pause = self.pause.max(loss.mul_f64(PAUSE_LOSSES)).min(PAUSE_MAX.max(self.trial));
+        }
         self.rate = Some(rate);
         if tries_again {
-            self.pause = (2 * self.pause).min(PAUSE_MAX);
+            self.pause = (2 * self.pause).min(PAUSE_MAX.max(self.trial));
+        }
+        if is_due {
+            self.since = Duration::ZERO;
+        } else if !self.alone {
+            self.since += spell.time;
         }
         is_slower || tries_again
     }
@@ -101,14 +127,16 @@ impl Retreat {
     pub(super) fn has_turned(&mut self, took: Duration) {
         self.alone = !self.alone;
         (self.other, self.rate) = (self.rate, None);
-        self.trial = self.trial.max(TRIAL_MOVES * took);
+        self.took = took;
+        self.trial = TRIAL.max(TRIAL_MOVES * took);
         self.pause = self.pause.max(PAUSE_TRIALS * self.trial).min(PAUSE_MAX.max(self.trial));
+        self.since = Duration::ZERO;
         self.turns += 1;
     }
 
     /// Nothing of what was measured holds any longer, and all work together again.
-    pub(super) fn forget(&mut self) {
-        *self = Retreat { warm: self.warm, turns: self.turns + u32::from(self.alone), ..Retreat::default() };
+    pub(super) fn forget(&mut self, lps: u32) {
+        *self = Retreat { warm: self.warm, turns: self.turns + u32::from(self.alone), ..Retreat::of(lps) };
     }
 }
 
@@ -117,16 +145,17 @@ mod tests {
     use super::*;
 
     fn spell(events_per_s: u64, ms: u64, at_work: f64) -> Spell {
-        Spell { executed: events_per_s * ms / 1000, time: Duration::from_millis(ms), at_work }
+        let share_worked = at_work / 2.0;
+        Spell { executed: events_per_s * ms / 1000, time: Duration::from_millis(ms), workers: 2, share_worked }
     }
 
     fn warm() -> Retreat {
-        Retreat { warm: true, ..Retreat::default() }
+        Retreat { warm: true, ..Retreat::of(16) }
     }
 
     #[test]
     fn the_first_spell_decides_nothing() {
-        let mut retreat = Retreat::default();
+        let mut retreat = Retreat::of(16);
         assert!(!retreat.turns_after(spell(1_000_000, 10, 0.5)));
         assert!(retreat.turns_after(spell(1_000_000, 10, 0.5)));
     }
@@ -184,10 +213,38 @@ mod tests {
     }
 
     #[test]
+    fn one_is_tried_in_the_end_where_workers_are_neither_idle_nor_busy() {
+        for (at_work, is_tried) in [(1.3, true), (1.9, false)] {
+            let mut retreat = warm();
+            let tries = (0..100).filter(|_| retreat.turns_after(spell(10_000_000, 10, at_work))).count();
+            assert_eq!(tries > 0, is_tried, "{at_work}");
+        }
+    }
+
+    #[test]
+    fn trials_that_find_nothing_better_cost_a_small_share() {
+        let (mut retreat, mut trials_ms, mut all_ms) = (warm(), 0, 0);
+        while all_ms < 5_000 {
+            let rate = if retreat.alone { 4_000_000 } else { 8_000_000 };
+            let mut ms = 5;
+            while !retreat.is_due(Duration::from_millis(ms)) {
+                ms += 5;
+            }
+            all_ms += ms;
+            trials_ms += if retreat.alone { ms } else { 0 };
+            if retreat.turns_after(spell(rate, ms, 1.3)) {
+                retreat.has_turned(Duration::from_millis(2));
+                (all_ms, trials_ms) = (all_ms + 2, trials_ms + 2);
+            }
+        }
+        assert!(trials_ms > 0 && trials_ms * 40 < all_ms, "{trials_ms} of {all_ms} ms");
+    }
+
+    #[test]
     fn a_move_that_takes_long_makes_trials_long() {
         let mut retreat = warm();
         assert!(retreat.turns_after(spell(1_000_000, 10, 0.5)));
         retreat.has_turned(Duration::from_millis(100));
-        assert!(!retreat.is_due(Duration::from_millis(399)) && retreat.is_due(Duration::from_millis(400)));
+        assert!(!retreat.is_due(Duration::from_millis(299)) && retreat.is_due(Duration::from_millis(300)));
     }
 }

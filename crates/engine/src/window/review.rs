@@ -12,13 +12,15 @@ use parades_core::world::World;
 use std::sync::{Arc, MutexGuard};
 
 /// Windows after which the work is reviewed for the first time; each time after that, twice as many.
-const FIRST: u64 = 32;
+const FIRST: u64 = 8;
 /// Events of a partition in one of its windows from which executing LP by LP pays.
 const LP_BY_LP: f64 = 48.0;
 /// Events of the whole model from which they say enough to choose partitions by.
 const ENOUGH: u64 = 20_000;
-/// Times that partitions are chosen by measurement.
-const CHOICES: u32 = 2;
+/// How many times as many there are at the next choice: what was measured at first may have been a beginning that is unlike the rest.
+const MORE: u64 = 4;
+/// Events from one choice to the next, at least, for each microsecond that a choice takes: a fiftieth of the run at 20 million events a second.
+const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
 
 /// When the work was last looked at, and what was found.
 #[derive(Debug)]
@@ -31,7 +33,8 @@ pub(super) struct Reviewer {
     events: Vec<u64>,
     /// Changes of lookahead that the plan knows of.
     changes: u64,
-    choices: u32,
+    /// Events that all partitions will have executed when they are next chosen by measurement.
+    choice: u64,
     /// Whether to go on with one worker while that is faster.
     retreats: bool,
     retreat: Retreat,
@@ -42,15 +45,16 @@ pub(super) struct Reviewer {
 }
 
 impl Reviewer {
-    pub(super) fn new(retreats: bool) -> Reviewer {
+    /// Of a run of so many LPs.
+    pub(super) fn new(retreats: bool, lps: u32) -> Reviewer {
         Reviewer {
             due: FIRST,
             at: Time::ZERO,
             events: Vec::new(),
             changes: 0,
-            choices: 0,
+            choice: ENOUGH,
             retreats,
-            retreat: Retreat::default(),
+            retreat: Retreat::of(lps),
             rested: 0,
             decided: 0,
         }
@@ -81,7 +85,7 @@ impl Reviewer {
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
             self.changes = world.lookahead_changes();
-            self.retreat.forget();
+            self.retreat.forget(world.lps());
             stopwatch.reset();
             let found = partition(world, &crew.settings, rated);
             self.restart(windows, bound, parts);
@@ -99,15 +103,23 @@ impl Reviewer {
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
         let (executed, span) = (costs.iter().sum::<u64>(), bound.since(self.at).as_secs_f64());
-        if self.choices < CHOICES && workers > 1 && executed > ENOUGH && !self.retreat.alone {
-            self.choices += 1;
-            let weights: Vec<u64> = weights(&plan, world.lps(), parts);
-            let measured = Wish { events_per_second: Some(executed as f64 / span), weights: Some(&weights), ..rated };
-            let found = partition(world, &crew.settings, measured);
-            if is_other(&found, &plan) {
-                let next = Plan::by_weights(&found, workers, world, &weights);
+        if workers > 1 && !self.retreat.alone && executed > ENOUGH && total(parts) >= self.choice {
+            let (next, took) = timed(|| {
+                let weights: Vec<u64> = weights(&plan, world.lps(), parts);
+                let measured =
+                    Wish { events_per_second: Some(executed as f64 / span), weights: Some(&weights), ..rated };
+                let found = partition(world, &crew.settings, measured);
+                is_other(&found, &plan).then(|| {
+                    let next = Plan::by_weights(&found, workers, world, &weights);
+                    Self::move_to(crew, (&plan, next), parts, bound)
+                })
+            });
+            let events = total(parts);
+            let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.choice = (MORE * events).max(events.saturating_add(took_us.saturating_mul(EVENTS_PER_CHOICE_US)));
+            if let Some(next) = next {
                 self.restart(windows, bound, parts);
-                return Self::move_to(crew, (&plan, next), parts, bound);
+                return next;
             }
         }
         self.order_events(crew, &plan, parts, &costs, span);
@@ -128,9 +140,9 @@ impl Reviewer {
         (bound, stopwatch): (Time, &mut Stopwatch),
     ) -> Option<Arc<Plan>> {
         let (time, workers) = (stopwatch.time(), plan.workers());
-        let events: u64 = parts.iter().map(|part| part.events).sum();
-        let at_work = workers as f64 * stopwatch.share_worked();
-        let spell = Spell { executed: events - self.decided, time, at_work };
+        let events = total(parts);
+        let share_worked = stopwatch.share_worked();
+        let spell = Spell { executed: events - self.decided, time, workers, share_worked };
         if !self.retreat.can_decide(spell) {
             return None;
         }
@@ -224,6 +236,11 @@ impl Reviewer {
         }
         Arc::new(new)
     }
+}
+
+/// Events that all partitions have executed.
+fn total<M: Model>(parts: &[MutexGuard<'_, Part<M>>]) -> u64 {
+    parts.iter().map(|part| part.events).sum()
 }
 
 /// How much each LP has executed.

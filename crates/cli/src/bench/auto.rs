@@ -1,0 +1,177 @@
+//! `bench auto`: what the choice of an engine costs those who leave it to `auto`, scenario by scenario.
+
+use super::Measured;
+use super::phold::stat;
+use super::record::Figure;
+use super::sides::{Ran, Rates, Side, cores, in_turn, long_enough};
+use crate::engines::{Choice, Wish};
+use crate::failure::Failure;
+use crate::report::table;
+use comfy_table::CellAlignment;
+use parades_core::restore::Restorable;
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::Time;
+use parades_scenarios::{Prepared, Scenario, Visitor};
+use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
+
+/// The rows: a scenario, and what is set of it. Flows of the campus are so long that they last as long as the run.
+const ROWS: [(&str, &[&str]); 12] = [
+    ("campus", &["flow=1TB"]),
+    ("campus", &["flow=1TB", "networks=10"]),
+    ("campus", &["flow=1TB", "traffic=multicast"]),
+    ("wan", &[]),
+    ("phold", &[]),
+    ("phold", &["lps=16384", "lookahead=10ms"]),
+    ("phold", &["lps=262144"]),
+    ("transfer", &[]),
+    ("transfer", &["pairs=1024"]),
+    ("mm1", &[]),
+    ("jackson", &[]),
+    ("jackson", &["layout=ring"]),
+];
+
+/// A column: an engine and its threads.
+struct Entrant {
+    engine: &'static str,
+    threads: u64,
+}
+
+const ENTRANTS: [Entrant; 5] = [
+    Entrant { engine: "sequential", threads: 1 },
+    Entrant { engine: "window", threads: 1 },
+    Entrant { engine: "window", threads: 2 },
+    Entrant { engine: "null-message", threads: 2 },
+    Entrant { engine: "auto", threads: 2 },
+];
+
+/// The last is the one that chooses.
+const AUTO: usize = ENTRANTS.len() - 1;
+
+impl Entrant {
+    fn name(&self) -> String {
+        let Entrant { engine, threads } = self;
+        match (*engine, threads) {
+            ("sequential" | "auto", _) => (*engine).to_owned(),
+            (_, 1) => format!("{engine}, 1 thread"),
+            (_, threads) => format!("{engine}, {threads} threads"),
+        }
+    }
+
+    fn choice(&self) -> Result<Choice, Failure> {
+        // On one core, `auto` chooses for one thread.
+        let threads = Some(self.threads.min(cores()));
+        Ok(Choice::of(Wish { engine: self.engine, threads, processes: None, tune: &[] })?)
+    }
+}
+
+/// What was found of a scenario.
+struct Found {
+    rates: Rates,
+    /// Events of a run.
+    events: u64,
+    /// What `auto` ran it on.
+    ran_on: String,
+}
+
+/// Runs a scenario's model with each of some choices in turn.
+struct Contest<'a> {
+    what: &'a str,
+    choices: &'a [Choice],
+    pairs: u32,
+}
+
+impl Visitor for Contest<'_> {
+    type Output = Result<Found, Failure>;
+
+    fn visit<M>(self, Prepared { model, until, .. }: Prepared<M>) -> Result<Found, Failure>
+    where
+        M: Restorable<State: Clone + PartialEq + Debug>,
+    {
+        let Contest { what, choices, pairs } = self;
+        let model = &model;
+        // What the scenario is run for by default may be long.
+        let first = Time::from_ps(until.as_ps() / 64);
+        let until = long_enough(first, |until| run(&choices[0], model, until).map(|(ran, _)| ran))?;
+        let (events, ran_on) = (&Cell::new(0), &RefCell::new(String::new()));
+        let side = |choice: &Choice| -> Side<'_> {
+            let choice = choice.clone();
+            Box::new(move || {
+                let (ran, chosen) = run(&choice, model, until)?;
+                events.set(ran.events);
+                if let Some(chosen) = chosen {
+                    ran_on.replace(chosen);
+                }
+                Ok(ran)
+            })
+        };
+        let mut sides: Vec<Side<'_>> = choices.iter().map(side).collect();
+        let rates = in_turn(what, pairs, &mut sides)?;
+        drop(sides);
+        Ok(Found { rates, events: events.get(), ran_on: ran_on.take() })
+    }
+}
+
+/// One run, and what `auto` ran it on, if it was to choose: choosing is part of the run.
+fn run<M>(choice: &Choice, model: &M, until: Time) -> Result<(Ran, Option<String>), Failure>
+where
+    M: Restorable<State: Clone + PartialEq + Debug>,
+{
+    let mut chosen = None;
+    let (ran, outcome) = Ran::engine(|| chosen.insert(choice.for_model(model)).run(model, RunOptions::until(until)))?;
+    let chosen = chosen.filter(|chosen| chosen.why.is_some());
+    Ok((ran, chosen.map(|chosen| describe(&chosen, &outcome))))
+}
+
+fn describe(chosen: &Choice, outcome: &Outcome) -> String {
+    if chosen.engine.name != "window" {
+        return chosen.engine.name.to_owned();
+    }
+    let (partitions, turns) = (stat(outcome, "partitions"), stat(outcome, "turns"));
+    format!("window, {partitions} partitions at the end, {turns} turns")
+}
+
+/// The side that was fastest by the median, of those that one can choose oneself.
+fn best(rates: &Rates) -> usize {
+    (0..AUTO).max_by(|&a, &b| rates.of(a).median.total_cmp(&rates.of(b).median)).expect("there are several")
+}
+
+pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
+    let choices = ENTRANTS.iter().map(Entrant::choice).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<String> = ENTRANTS.iter().map(Entrant::name).collect();
+    let mut headings = vec!["scenario".to_owned()];
+    headings.extend(names.iter().map(|name| name.replace(", ", "\n")));
+    headings.extend(["best over auto's time".to_owned(), "auto ran".into()]);
+    let mut drawn = table(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for column in [0, ENTRANTS.len() + 2] {
+        if let Some(words) = drawn.column_mut(column) {
+            words.set_cell_alignment(CellAlignment::Left);
+        }
+    }
+    let mut figures = Vec::new();
+    for (name, set) in ROWS {
+        let scenario = Scenario::named(name)?;
+        let mut values = scenario.values();
+        set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
+        let what = [&[name], set].concat().join(" ");
+        let Found { rates, events, ran_on } =
+            scenario.accept(&values, 1, Contest { what: &what, choices: &choices, pairs })??;
+        let mut row = vec![what.clone()];
+        for (side, column) in names.iter().enumerate() {
+            row.push(format!("{:.2}", events as f64 / rates.of(side).median));
+            let spread = rates.of(side);
+            figures.push(Figure { name: format!("{what}: {column}, events/s"), spread });
+        }
+        // The same events: the ratio of times is that of speeds, turned over.
+        let share = rates.ratio(AUTO, best(&rates));
+        figures.push(Figure { name: format!("{what}: auto over the best"), spread: share });
+        row.extend([share.show(2), ran_on]);
+        drawn.add_row(row);
+    }
+    let text = format!(
+        "seconds of a run of each scenario, set-up and the choice of an engine included, every digest the same; and the time of the\n\
+         engine that was fastest, by the median, over that of auto\n{drawn}\n\
+         runs are so long that they take sequential about a second; flows of the campus last as long as they do\n"
+    );
+    Ok(Measured { text, figures })
+}
