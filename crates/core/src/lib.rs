@@ -34,6 +34,7 @@ pub mod pending;
 pub mod placement;
 pub mod random;
 pub mod restore;
+pub mod ring;
 pub mod run;
 pub mod shared;
 pub mod time;

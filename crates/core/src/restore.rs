@@ -8,14 +8,15 @@
 
 use crate::event::Body;
 use crate::model::{Context, Model};
+use crate::ring::Ring;
 
 /// What executions leave behind so that they can be undone.
 #[derive(Debug)]
-pub struct UndoLog<U>(Vec<U>);
+pub struct UndoLog<U>(Ring<U>);
 
 impl<U> Default for UndoLog<U> {
     fn default() -> UndoLog<U> {
-        UndoLog(Vec::new())
+        UndoLog(Ring::default())
     }
 }
 
@@ -32,15 +33,21 @@ impl<U> UndoLog<U> {
         self.0.pop()
     }
 
-    /// Moves all records elsewhere, the earliest first.
-    #[inline]
-    pub fn drain(&mut self) -> impl Iterator<Item = U> {
-        self.0.drain(..)
-    }
-
     /// Whether all has been taken back.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The records by position: an engine keeps those of many executions in one log.
+    #[inline]
+    pub fn records(&self) -> &Ring<U> {
+        &self.0
+    }
+
+    /// As [`UndoLog::records`].
+    #[inline]
+    pub fn records_mut(&mut self) -> &mut Ring<U> {
+        &mut self.0
     }
 }
 

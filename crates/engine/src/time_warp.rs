@@ -37,7 +37,6 @@ mod history;
 mod leader;
 mod marked;
 mod optimism;
-mod ring;
 mod site;
 
 pub use marked::{Mark, Marked};

@@ -1,13 +1,13 @@
 //! What executions left that are not committed yet, so that they can be taken back.
 
 use super::marked::Mark;
-use super::ring::Ring;
 use parades_core::effects::Request;
 use parades_core::error::ErrorKind;
 use parades_core::event::{Event, EventKey, LpId, Sender};
 use parades_core::lp::{Before, Execution};
 use parades_core::metrics::Sample;
-use parades_core::restore::Restorable;
+use parades_core::restore::{Restorable, UndoLog};
+use parades_core::ring::Ring;
 use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
 use std::num::NonZeroU32;
@@ -81,7 +81,7 @@ impl Sent {
 pub(super) struct History<M: Restorable> {
     pub(super) records: Ring<Record<M>>,
     pub(super) sends: Ring<Sent>,
-    pub(super) undos: Ring<M::Undo>,
+    pub(super) undos: UndoLog<M::Undo>,
     pub(super) timers: Ring<TimerChange>,
     pub(super) samples: Ring<Sample>,
 }
@@ -91,7 +91,7 @@ impl<M: Restorable> History<M> {
         History {
             records: Ring::default(),
             sends: Ring::default(),
-            undos: Ring::default(),
+            undos: UndoLog::default(),
             timers: Ring::default(),
             samples: Ring::default(),
         }
@@ -102,7 +102,7 @@ impl<M: Restorable> History<M> {
     pub(super) fn ends(&self) -> Begins {
         Begins {
             sends: self.sends.end(),
-            undos: self.undos.end(),
+            undos: self.undos.records().end(),
             timers: self.timers.end(),
             samples: self.samples.end(),
         }
@@ -131,7 +131,7 @@ impl<M: Restorable> History<M> {
     pub(super) fn release_before(&mut self, position: u32, begins: Begins) {
         self.records.release_before(position);
         self.sends.release_before(begins.sends);
-        self.undos.release_before(begins.undos);
+        self.undos.records_mut().release_before(begins.undos);
         self.timers.release_before(begins.timers);
         self.samples.release_before(begins.samples);
     }
@@ -140,7 +140,7 @@ impl<M: Restorable> History<M> {
     pub(super) fn shrink(&mut self) {
         self.records.shrink();
         self.sends.shrink();
-        self.undos.shrink();
+        self.undos.records_mut().shrink();
         self.timers.shrink();
         self.samples.shrink();
     }
@@ -148,7 +148,7 @@ impl<M: Restorable> History<M> {
     pub(super) fn allocated_bytes(&self) -> usize {
         self.records.allocated_bytes()
             + self.sends.allocated_bytes()
-            + self.undos.allocated_bytes()
+            + self.undos.records().allocated_bytes()
             + self.timers.allocated_bytes()
             + self.samples.allocated_bytes()
     }

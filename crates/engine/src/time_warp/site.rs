@@ -2,17 +2,17 @@
 
 use super::history::{Begins, History, NONE, Rare, Record, Sent};
 use super::marked::{Mark, Marked, MarkedEvent, is_anti, mark_of, with_mark, without_mark};
-use super::ring::Ring;
 use crate::transport::Transport;
 use crate::window::hand::Ledger;
 use parades_core::effects::Effects;
 use parades_core::error::Place;
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
 use parades_core::lp::{Execution, Lp};
-use parades_core::metrics::{Metrics, Sample};
+use parades_core::metrics::Metrics;
 use parades_core::pending::{PendingSet, WindowedPending};
 use parades_core::placement::Placement;
 use parades_core::restore::{Restorable, UndoLog};
+use parades_core::ring::positions;
 use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
 use parades_core::world::World;
@@ -46,13 +46,14 @@ pub(super) struct Site<M: Restorable> {
     frontier: Instant,
     /// What waits before that: what came late, and what has been taken back.
     past: BinaryHeap<Reverse<MarkedEvent<M::Message>>>,
-    /// How many anti-messages wait in all three.
-    antis: usize,
+    /// Anti-messages that wait for their twins' turn.
+    antis: BinaryHeap<Reverse<MarkedEvent<M::Message>>>,
     /// What waits at LPs whose last execution failed.
     behind_failures: BTreeMap<LpId, Vec<MarkedEvent<M::Message>>>,
 
     effects: Effects<M>,
-    log: UndoLog<M::Undo>,
+    /// What the execution that is being taken back left: only then is there anything in it.
+    undo_log: UndoLog<M::Undo>,
     timers: Vec<TimerChange>,
     /// What goes to other workers, by their numbers.
     parcels: Vec<Vec<MarkedEvent<M::Message>>>,
@@ -94,10 +95,10 @@ impl<M: Restorable> Site<M> {
             held: None,
             frontier: Instant::START,
             past: BinaryHeap::new(),
-            antis: 0,
+            antis: BinaryHeap::new(),
             behind_failures: BTreeMap::new(),
             effects: Effects::undoable(),
-            log: UndoLog::default(),
+            undo_log: UndoLog::default(),
             timers: Vec::new(),
             parcels,
             metrics,
@@ -128,11 +129,12 @@ impl<M: Restorable> Site<M> {
     /// Adds what waits here, late or not.
     #[inline]
     pub(super) fn push(&mut self, event: MarkedEvent<M::Message>) {
-        self.antis += usize::from(is_anti(&event));
-        if event.instant() < self.frontier {
+        if is_anti(&event) {
+            self.antis.push(Reverse(event));
+        } else if event.instant() < self.frontier {
             self.past.push(Reverse(event));
         } else {
-            // What is held stays the least: an anti-message must not be taken before what has been put before it.
+            // What is held stays the least: an anti-message that finds something later believes that its twin has been executed.
             if let Some(held) = self.held.take_if(|held| event <= *held) {
                 self.pending.push(held);
             }
@@ -142,11 +144,12 @@ impl<M: Restorable> Site<M> {
 
     /// The time of the least event; [`Time::MAX`] where there is none.
     pub(super) fn next_time(&mut self) -> Time {
+        let anti = self.antis.peek().map_or(Time::MAX, |Reverse(anti)| anti.time());
         if let Some(Reverse(event)) = self.past.peek() {
-            return event.time();
+            return event.time().min(anti);
         }
         let held = self.held.as_ref().map_or(Time::MAX, Event::time);
-        held.min(self.pending.next_time().unwrap_or(Time::MAX))
+        held.min(self.pending.next_time().unwrap_or(Time::MAX)).min(anti)
     }
 
     /// Takes the least event before `bound`. All that is late comes before all that is not.
@@ -185,44 +188,71 @@ impl<M: Restorable> Site<M> {
         self.behind_failures.contains_key(&id) && head().is_none_or(|failed| failed < *key)
     }
 
-    /// Where anti-messages wait: lets those annihilate that are for the event of the same key as `first`, which was just taken. What is left of it.
+    /// As [`Site::take_before`] where anti-messages wait, whose turn comes when that of their twins does. `Some(None)` if one was seen to.
     #[cold]
     #[inline(never)]
-    fn annihilate(&mut self, of: Of<'_, M>, first: MarkedEvent<M::Message>) -> Option<MarkedEvent<M::Message>> {
-        let (key, id) = (first.key(), first.receiver);
-        let mut group = vec![first];
+    fn take_or_annihilate(&mut self, of: Of<'_, M>, bound: Time) -> Option<Option<MarkedEvent<M::Message>>> {
+        let event = self.take_before(bound);
+        let Some(Reverse(anti)) = self.antis.peek() else { return event.map(Some) };
+        match event {
+            Some(event) if event < *anti => Some(Some(event)),
+            Some(event) if event == *anti => {
+                self.annihilate(of, event);
+                Some(None)
+            }
+            event => {
+                let is_due = anti.time() < bound;
+                event.into_iter().for_each(|event| self.put_back(event));
+                is_due.then(|| {
+                    self.chase(of);
+                    None
+                })
+            }
+        }
+    }
+
+    /// Lets the first anti-messages annihilate their twins among the events of their key, of which `first` was just taken. An event that was sent again may
+    /// be there while the first one of its key is not.
+    fn annihilate(&mut self, of: Of<'_, M>, first: MarkedEvent<M::Message>) {
+        let mut events = vec![first];
         while let Some(next) = self.take_before(Time::MAX) {
-            if next.key() != key || next.receiver != id {
+            if next != events[0] {
                 self.put_back(next);
                 break;
             }
-            group.push(next);
+            events.push(next);
         }
-        let (mut antis, mut events): (Vec<_>, Vec<_>) = group.into_iter().partition(is_anti);
-        antis.retain(|anti| match events.iter().position(|event| mark_of(event) == mark_of(anti)) {
+        let mut antis = Vec::new();
+        while self.antis.peek().is_some_and(|Reverse(anti)| *anti == events[0]) {
+            antis.extend(self.antis.pop());
+        }
+        antis.retain(|Reverse(anti)| match events.iter().position(|event| mark_of(event) == mark_of(anti)) {
             Some(twin) => {
                 events.swap_remove(twin);
-                self.antis -= 1;
                 false
             }
             None => true,
         });
-        if antis.is_empty() {
-            assert!(events.len() <= 1, "I4: two events of one key");
-            return events.pop();
+        events.into_iter().for_each(|event| self.push(event));
+        if !antis.is_empty() {
+            self.antis.extend(antis);
+            self.chase(of);
         }
+    }
+
+    /// Finds the twin of the first anti-message, which does not wait where events do: it has been executed, or waits behind a failure.
+    fn chase(&mut self, of: Of<'_, M>) {
+        let Some(Reverse(anti)) = self.antis.pop() else { return };
+        let (key, id) = (anti.key(), anti.receiver);
         if self.is_behind_failure(id, &key) {
-            // The twin waits there too.
-            self.antis -= antis.len();
             let waiting = self.behind_failures.entry(id).or_default();
-            waiting.extend(events.into_iter().chain(antis));
-            return None;
+            let twin = waiting.iter().position(|event| identity(event) == identity(&anti));
+            waiting.swap_remove(twin.expect("I4: an anti-message met no event of its mark behind a failure"));
+            return;
         }
         let undone = self.roll_back(of, id, &key);
         assert!(undone > 0, "I4: an anti-message met no event of its mark: {key} for {id}");
-        self.antis -= antis.len();
-        events.into_iter().chain(antis).for_each(|event| self.push(event));
-        None
+        self.antis.push(Reverse(anti));
     }
 
     // Executing.
@@ -230,18 +260,17 @@ impl<M: Restorable> Site<M> {
     /// Executes the least event before `bound`; false where there is none.
     #[inline(always)]
     pub(super) fn step(&mut self, of: Of<'_, M>, bound: Time) -> bool {
-        let Some(mut event) = self.take_before(bound) else { return false };
+        let taken = match self.antis.is_empty() {
+            true => self.take_before(bound).map(Some),
+            false => self.take_or_annihilate(of, bound),
+        };
+        let Some(event) = taken else { return false };
         if let Some(id) = self.pending.upcoming(PREFETCH_DISTANCE) {
             let index = self.placement.index(id);
             prefetch(&self.lps[index]);
             prefetch(&self.heads[index]);
         }
-        if self.antis > 0 {
-            match self.annihilate(of, event) {
-                Some(left) => event = left,
-                None => return true,
-            }
-        }
+        let Some(event) = event else { return true };
         let (key, id) = (event.key(), event.receiver);
         if !self.behind_failures.is_empty() && self.is_behind_failure(id, &key) {
             self.behind_failures.entry(id).or_default().push(event);
@@ -257,14 +286,15 @@ impl<M: Restorable> Site<M> {
 
     #[inline(always)]
     fn execute(&mut self, (model, world): Of<'_, M>, index: usize, event: MarkedEvent<M::Message>) {
-        let Site { lps, history, effects, log, .. } = self;
+        let Site { lps, history, effects, .. } = self;
         let mark = mark_of(&event);
         let event = without_mark(event).expect("anti-messages have been seen to");
         let position = history.records.end();
         let begins = history.ends();
-        let (execution, before) = lps[index].execute_ahead(model, world, &event, effects, log);
-        log.drain().for_each(|record| history.undos.push(record));
-        if let Some(changes) = &mut effects.timer_changes {
+        let (execution, before) = lps[index].execute_ahead(model, world, &event, effects, &mut history.undos);
+        if let Some(changes) = &mut effects.timer_changes
+            && !changes.is_empty()
+        {
             changes.drain(..).for_each(|change| history.timers.push(change));
         }
         self.counts.executed += u64::from(execution == Execution::Done);
@@ -298,18 +328,17 @@ impl<M: Restorable> Site<M> {
     /// Sends what the execution at `position` has sent, and notes it.
     #[inline(always)]
     fn send_all(&mut self, position: u32) {
-        let mut buffer = std::mem::take(&mut self.effects.outbox.buffer);
-        for event in buffer.drain(..) {
+        // In any order: they have keys, and nothing else of this execution's is on its way.
+        while let Some(event) = self.effects.outbox.buffer.pop() {
             self.history.sends.push(Sent::of(&event.key(), event.receiver));
             self.send(with_mark(position, event));
         }
-        self.effects.outbox.buffer = buffer;
     }
 
     /// Sends to wherever the receiver is.
     #[inline(always)]
     fn send(&mut self, event: MarkedEvent<M::Message>) {
-        let to = self.placement.partition(event.receiver);
+        let to = if self.parcels.len() == 1 { 0 } else { self.placement.partition(event.receiver) };
         if to == self.number { self.push(event) } else { self.parcels[to as usize].push(event) }
     }
 
@@ -358,16 +387,16 @@ impl<M: Restorable> Site<M> {
         let Record { mark, begins, execution, .. } = *record;
         let (id, rare) = (event.receiver, record.rare.take());
         self.heads[index] = record.previous;
-        for at in Ring::<M::Undo>::positions(begins.undos, ends.undos) {
-            self.log.push(undos.take(at).expect("it was left there"));
+        for at in positions(begins.undos, ends.undos) {
+            self.undo_log.push(undos.records_mut().take(at).expect("it was left there"));
         }
-        self.timers.extend(Ring::<TimerChange>::positions(begins.timers, ends.timers).filter_map(|at| timers.take(at)));
-        for at in Ring::<Sample>::positions(begins.samples, ends.samples) {
+        self.timers.extend(positions(begins.timers, ends.timers).filter_map(|at| timers.take(at)));
+        for at in positions(begins.samples, ends.samples) {
             samples.take(at);
         }
         let left = (execution, record.before.clone());
-        self.lps[index].take_back(model, &event, left, &mut self.timers, &mut self.log);
-        let sent = Ring::<Sent>::positions(begins.sends, ends.sends).filter_map(|at| sends.take(at));
+        self.lps[index].take_back(model, &event, left, &mut self.timers, &mut self.undo_log);
+        let sent = positions(begins.sends, ends.sends).filter_map(|at| sends.take(at));
         let antis = sent
             .map(|sent| Event::new(sent.key(Sender::lp(id)), sent.receiver(), Body::Message(Marked::Anti(position))));
         let antis: Vec<_> = antis.collect();
@@ -387,7 +416,7 @@ impl<M: Restorable> Site<M> {
     /// Takes back all that was executed from `time` on.
     pub(super) fn take_back_from(&mut self, of: Of<'_, M>, time: Time) {
         let records = &self.history.records;
-        for position in Ring::<Record<M>>::positions(records.first(), records.end()).rev() {
+        for position in positions(records.first(), records.end()).rev() {
             let record = self.history.records.get(position).expect("it is between the ends");
             if let Some(event) = record.event.as_ref().filter(|event| event.time() >= time) {
                 let (key, id) = (event.key(), event.receiver);
@@ -437,7 +466,7 @@ impl<M: Restorable> Site<M> {
             self.counts.committed += 1;
             world.watch_rounds(event.instant(), id);
         }
-        for at in Ring::<Sample>::positions(record.begins.samples, samples) {
+        for at in positions(record.begins.samples, samples) {
             if let Some(sample) = kept.get(at) {
                 self.metrics.apply(id, sample);
             }
@@ -500,11 +529,9 @@ impl<M: Restorable> Site<M> {
         all.extend(self.held.take());
         all.extend(std::mem::take(&mut self.past).into_iter().map(|Reverse(event)| event));
         all.extend(std::mem::take(&mut self.behind_failures).into_values().flatten());
-        if self.antis > 0 {
-            let marks: BTreeSet<_> = all.iter().filter(|event| is_anti(event)).map(identity).collect();
-            all.retain(|event| !marks.contains(&identity(event)));
-            self.antis = 0;
-        }
+        let annihilated: BTreeSet<_> =
+            std::mem::take(&mut self.antis).iter().map(|Reverse(anti)| identity(anti)).collect();
+        all.retain(|event| !annihilated.contains(&identity(event)));
         all.into_iter().filter_map(without_mark).collect()
     }
 
@@ -512,13 +539,14 @@ impl<M: Restorable> Site<M> {
     pub(super) fn shrink(&mut self) {
         self.history.shrink();
         self.past.shrink_to_fit();
+        self.antis.shrink_to_fit();
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
         let of_parcels: usize = self.parcels.iter().map(Vec::capacity).sum();
         self.pending.allocated_bytes()
             + self.history.allocated_bytes()
-            + (self.past.capacity() + of_parcels) * size_of::<MarkedEvent<M::Message>>()
+            + (self.past.capacity() + self.antis.capacity() + of_parcels) * size_of::<MarkedEvent<M::Message>>()
             + self.heads.capacity() * size_of::<u32>()
     }
 }

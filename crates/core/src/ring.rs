@@ -1,11 +1,21 @@
 //! A log that grows at one end and is released at the other: what speculative executions leave, in the order of execution.
 
-/// Entries at least.
-const LEAST: usize = 64;
+/// Entries at least, where there are any.
+const LEAST: usize = 4;
 
 /// A circular log. An entry keeps its position, which is counted modulo 2^32, until it is released.
+///
+/// ```
+/// use parades_core::ring::Ring;
+/// let mut ring = Ring::default();
+/// let first = ring.end();
+/// ring.push('a');
+/// ring.push('b');
+/// ring.release_before(first + 1);
+/// assert_eq!((ring.get(first), ring.get(first + 1)), (None, Some(&'b')));
+/// ```
 #[derive(Debug)]
-pub(super) struct Ring<T> {
+pub struct Ring<T> {
     /// As many as a power of two, or none.
     slots: Vec<Option<T>>,
     first: u32,
@@ -19,20 +29,27 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T> Ring<T> {
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first == self.end
+    }
+
     /// The position of the first entry.
     #[inline]
-    pub(super) fn first(&self) -> u32 {
+    pub fn first(&self) -> u32 {
         self.first
     }
 
     /// The position of the next entry to come.
     #[inline]
-    pub(super) fn end(&self) -> u32 {
+    pub fn end(&self) -> u32 {
         self.end
     }
 
+    /// How many entries there are, those that were taken included.
     #[inline]
-    pub(super) fn len(&self) -> u32 {
+    pub fn len(&self) -> u32 {
         self.end.wrapping_sub(self.first)
     }
 
@@ -43,7 +60,7 @@ impl<T> Ring<T> {
 
     /// Adds an entry.
     #[inline]
-    pub(super) fn push(&mut self, entry: T) {
+    pub fn push(&mut self, entry: T) {
         if self.len() as usize == self.slots.len() {
             self.resize((self.slots.len() * 2).max(LEAST));
         }
@@ -60,20 +77,20 @@ impl<T> Ring<T> {
 
     /// The entry at a position, unless it has been taken or released.
     #[inline]
-    pub(super) fn get(&self, position: u32) -> Option<&T> {
+    pub fn get(&self, position: u32) -> Option<&T> {
         if self.holds(position) { self.slots[self.slot(position)].as_ref() } else { None }
     }
 
     /// The entry at a position, unless it has been taken or released.
     #[inline]
-    pub(super) fn get_mut(&mut self, position: u32) -> Option<&mut T> {
+    pub fn get_mut(&mut self, position: u32) -> Option<&mut T> {
         let slot = self.holds(position).then(|| self.slot(position))?;
         self.slots[slot].as_mut()
     }
 
     /// Takes the entry at a position out; the position stays.
     #[inline]
-    pub(super) fn take(&mut self, position: u32) -> Option<T> {
+    pub fn take(&mut self, position: u32) -> Option<T> {
         if !self.holds(position) {
             return None;
         }
@@ -83,18 +100,24 @@ impl<T> Ring<T> {
 
     /// Forgets what lies before `position`. Entries are dropped only when they are written over.
     #[inline]
-    pub(super) fn release_before(&mut self, position: u32) {
+    pub fn release_before(&mut self, position: u32) {
         debug_assert!(position.wrapping_sub(self.first) <= self.len());
         self.first = position;
     }
 
-    /// The positions from one to another.
-    pub(super) fn positions(from: u32, to: u32) -> impl DoubleEndedIterator<Item = u32> {
-        (0..to.wrapping_sub(from)).map(move |offset| from.wrapping_add(offset))
+    /// Takes the last entry out, and its position with it.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.end = self.end.wrapping_sub(1);
+        let slot = self.slot(self.end);
+        self.slots[slot].take()
     }
 
     /// Gives back memory that it does not need now.
-    pub(super) fn shrink(&mut self) {
+    pub fn shrink(&mut self) {
         let needed = (self.len() as usize).next_power_of_two().max(LEAST);
         if needed < self.slots.len() {
             self.resize(needed);
@@ -106,16 +129,22 @@ impl<T> Ring<T> {
     fn resize(&mut self, len: usize) {
         let mut slots = Vec::with_capacity(len);
         slots.resize_with(len, || None);
-        for position in Self::positions(self.first, self.end) {
+        for position in positions(self.first, self.end) {
             let from = self.slot(position);
             slots[position as usize & (len - 1)] = self.slots[from].take();
         }
         self.slots = slots;
     }
 
-    pub(super) fn allocated_bytes(&self) -> usize {
+    /// Bytes of memory that it holds, beside what the entries own.
+    pub fn allocated_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Option<T>>()
     }
+}
+
+/// The positions from one to another.
+pub fn positions(from: u32, to: u32) -> impl DoubleEndedIterator<Item = u32> {
+    (0..to.wrapping_sub(from)).map(move |offset| from.wrapping_add(offset))
 }
 
 #[cfg(test)]
@@ -135,7 +164,7 @@ mod tests {
         ring.release_before(from.wrapping_add(400));
         ring.shrink();
         ring.push(1000);
-        let found: Vec<_> = Ring::<u32>::positions(from, ring.end()).map(|at| ring.get(at).copied()).collect();
+        let found: Vec<_> = positions(from, ring.end()).map(|at| ring.get(at).copied()).collect();
         let expected = |number: u32| (number >= 400 && number != 500).then_some(number);
         assert_eq!(found, (0..=1000).map(expected).collect::<Vec<_>>());
     }
