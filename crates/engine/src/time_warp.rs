@@ -208,7 +208,7 @@ struct View {
 }
 
 /// Events between two looks at what others have sent, at most.
-const BATCH: u32 = 128;
+const BATCH: u32 = 64;
 /// The share of the limit on memory from which workers execute less far ahead.
 const TIGHT: f64 = 0.9;
 /// Outcomes in a row with too much memory in use after which there is nothing left to be tried.
@@ -337,7 +337,9 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                     idle = false;
                 }
             }
+            site.close_stretch();
             view.sent = view.sent.min(site.flush(&self.transport));
+            view.optimism.went_round(idle);
             if idle {
                 self.transport.wait(worker, seen)?;
             }
@@ -351,12 +353,13 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let gvt = all.next.min(all.in_flight);
         assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
         view.gvt = gvt;
-        view.horizon = view.horizon.min(all.asked).min(after(all.failed));
+        // Nobody has passed what was asked for; but where the run is to end now, what lies beyond has never been.
+        view.horizon = view.horizon.min(all.asked);
         let of = (self.model, world);
-        if all.rest {
-            // The user wants the run to end: what lies beyond has never been.
-            view.horizon = view.horizon.min(after(view.gvt));
-            site.take_back_from(of, view.horizon);
+        let end = after(all.failed).min(if all.rest { after(view.gvt) } else { Time::MAX });
+        if end < view.horizon {
+            view.horizon = end;
+            site.take_back_from(of, end);
         }
         view.optimism.take_in(all, view.gvt);
         if let Some(limit) = self.memory.limit {

@@ -184,9 +184,9 @@ impl<P> WindowedPending<P> {
         self.slab.written()
     }
 
-    /// Adds the event of these parts.
+    /// Adds the event of these parts, which is made where it waits.
     #[inline(always)]
-    pub(crate) fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
+    pub fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         debug_assert!(key.instant >= self.last, "W4: an event was pushed before the one popped last");
         self.len += 1;
         let window = key.instant.time.as_ps() >> self.shift;

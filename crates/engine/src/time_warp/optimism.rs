@@ -1,21 +1,24 @@
 //! How far ahead of GVT a worker executes.
 //!
 //! The bound is a stretch of virtual time in which about so many events for each worker lie, by the rate at which events were committed lately. Each worker
-//! adapts the number: what is taken back grows with it, idle waiting shrinks.
+//! adapts the number: with it grow what is taken back and the history, which must fit the cache; waiting shrinks. So it begins small, and grows only where a
+//! worker waits often and little is taken back.
 
 use crate::transport::Summary;
 use parades_core::time::{Delay, Time};
 
 /// Events ahead for each worker, at first.
-const EVENTS: f64 = 2048.0;
+const EVENTS: f64 = 512.0;
 /// At least, and at most.
 const EVENTS_MIN: f64 = 32.0;
-const EVENTS_MAX: f64 = 16_384.0;
+const EVENTS_MAX: f64 = 8192.0;
 /// Events of a worker between two changes of mind.
 const PERIOD: u64 = 8192;
-/// The share of executions taken back above which the bound shrinks, and below which it grows.
-const MUCH: f64 = 0.2;
-const LITTLE: f64 = 0.05;
+/// The share of executions taken back above which the bound shrinks, and below which it may grow.
+const MUCH: f64 = 0.1;
+const LITTLE: f64 = 0.01;
+/// The share of rounds in which a worker waits above which the bound grows.
+const OFTEN: f64 = 0.25;
 /// How many times the events that are meant to lie ahead may do so, where the rate turns out wrong.
 const SLACK: f64 = 4.0;
 
@@ -30,6 +33,8 @@ pub(super) struct Optimism {
     spacing: Option<f64>,
     /// What was known when the rate and the share taken back were looked at last.
     since: (u64, u64, Time),
+    /// Rounds since then, and those of them in which the worker waited.
+    rounds: (u32, u32),
     /// Whether memory is short.
     pressed: bool,
 }
@@ -42,7 +47,22 @@ impl Optimism {
             super::Ahead::Events(events) => (f64::from(events), false),
             super::Ahead::Unbounded => (f64::INFINITY, false),
         };
-        Optimism { workers: workers as u64, events, adapts, spacing: None, since: (0, 0, Time::ZERO), pressed: false }
+        Optimism {
+            workers: workers as u64,
+            events,
+            adapts,
+            spacing: None,
+            since: (0, 0, Time::ZERO),
+            rounds: (0, 0),
+            pressed: false,
+        }
+    }
+
+    /// The worker has gone round once more, and must wait or need not.
+    #[inline]
+    pub(super) fn went_round(&mut self, waits: bool) {
+        self.rounds.0 += 1;
+        self.rounds.1 += u32::from(waits);
     }
 
     /// Takes in what all workers together know.
@@ -59,10 +79,11 @@ impl Optimism {
         self.since = (all.events, all.undone, gvt);
         if self.adapts {
             let share = taken_back as f64 / executed as f64;
+            let (rounds, waits) = std::mem::take(&mut self.rounds);
             if share > MUCH {
                 self.events = (self.events / 2.0).max(EVENTS_MIN);
-            } else if share < LITTLE {
-                self.events = (self.events * 1.25).min(EVENTS_MAX);
+            } else if share < LITTLE && f64::from(waits) > OFTEN * f64::from(rounds) {
+                self.events = (self.events * 1.5).min(EVENTS_MAX);
             }
         }
     }

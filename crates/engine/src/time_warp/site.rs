@@ -17,8 +17,8 @@ use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
 use parades_core::world::World;
 use parades_raw::prefetch::prefetch;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 8;
@@ -48,8 +48,14 @@ pub(super) struct Site<M: Restorable> {
     past: BinaryHeap<Reverse<MarkedEvent<M::Message>>>,
     /// Anti-messages that wait for their twins' turn.
     antis: BinaryHeap<Reverse<MarkedEvent<M::Message>>>,
+    /// The time of the first of them.
+    antis_from: Time,
     /// What waits at LPs whose last execution failed.
     behind_failures: BTreeMap<LpId, Vec<MarkedEvent<M::Message>>>,
+
+    /// The history in stretches, and the one that is being added to.
+    stretches: VecDeque<Stretch>,
+    stretch: Stretch,
 
     effects: Effects<M>,
     /// What the execution that is being taken back left: only then is there anything in it.
@@ -65,6 +71,34 @@ pub(super) struct Site<M: Restorable> {
     /// The least time for which committed executions have asked for one.
     asked_for_good: Time,
     pub(super) counts: Counts,
+}
+
+/// A stretch of the history, which ends where it is closed.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// The position after it.
+    end: u32,
+    /// The last time at which something was executed in it.
+    last: Time,
+    /// Executions that count.
+    events: u64,
+    /// Whether nothing of it was taken back, nor has anything but its sends to be seen to when it is committed.
+    is_plain: bool,
+}
+
+impl Default for Stretch {
+    fn default() -> Stretch {
+        Stretch { end: 0, last: Time::ZERO, events: 0, is_plain: true }
+    }
+}
+
+impl Stretch {
+    #[inline(always)]
+    fn add<P>(&mut self, event: &Event<P>, execution: Execution) {
+        self.last = self.last.max(event.time());
+        self.events += u64::from(execution == Execution::Done);
+        self.is_plain &= event.instant().round == 0 && !std::mem::needs_drop::<P>();
+    }
 }
 
 /// What a worker has done so far.
@@ -96,7 +130,10 @@ impl<M: Restorable> Site<M> {
             frontier: Instant::START,
             past: BinaryHeap::new(),
             antis: BinaryHeap::new(),
+            antis_from: Time::MAX,
             behind_failures: BTreeMap::new(),
+            stretches: VecDeque::new(),
+            stretch: Stretch::default(),
             effects: Effects::undoable(),
             undo_log: UndoLog::default(),
             timers: Vec::new(),
@@ -130,7 +167,7 @@ impl<M: Restorable> Site<M> {
     #[inline]
     pub(super) fn push(&mut self, event: MarkedEvent<M::Message>) {
         if is_anti(&event) {
-            self.antis.push(Reverse(event));
+            self.put_anti(event);
         } else if event.instant() < self.frontier {
             self.past.push(Reverse(event));
         } else {
@@ -144,7 +181,7 @@ impl<M: Restorable> Site<M> {
 
     /// The time of the least event; [`Time::MAX`] where there is none.
     pub(super) fn next_time(&mut self) -> Time {
-        let anti = self.antis.peek().map_or(Time::MAX, |Reverse(anti)| anti.time());
+        let anti = self.antis_from;
         if let Some(Reverse(event)) = self.past.peek() {
             return event.time().min(anti);
         }
@@ -188,27 +225,20 @@ impl<M: Restorable> Site<M> {
         self.behind_failures.contains_key(&id) && head().is_none_or(|failed| failed < *key)
     }
 
-    /// As [`Site::take_before`] where anti-messages wait, whose turn comes when that of their twins does. `Some(None)` if one was seen to.
+    /// Sees to the anti-messages whose turn it may be before that of `event`, which was just taken. The event, if none was.
     #[cold]
     #[inline(never)]
-    fn take_or_annihilate(&mut self, of: Of<'_, M>, bound: Time) -> Option<Option<MarkedEvent<M::Message>>> {
-        let event = self.take_before(bound);
-        let Some(Reverse(anti)) = self.antis.peek() else { return event.map(Some) };
-        match event {
-            Some(event) if event < *anti => Some(Some(event)),
-            Some(event) if event == *anti => {
-                self.annihilate(of, event);
-                Some(None)
-            }
-            event => {
-                let is_due = anti.time() < bound;
-                event.into_iter().for_each(|event| self.put_back(event));
-                is_due.then(|| {
-                    self.chase(of);
-                    None
-                })
+    fn see_to_antis(&mut self, of: Of<'_, M>, event: MarkedEvent<M::Message>) -> Option<MarkedEvent<M::Message>> {
+        let Some(Reverse(anti)) = self.antis.peek() else { return Some(event) };
+        match event.cmp(anti) {
+            Ordering::Less => return Some(event),
+            Ordering::Equal => self.annihilate(of, event),
+            Ordering::Greater => {
+                self.put_back(event);
+                self.chase(of);
             }
         }
+        None
     }
 
     /// Lets the first anti-messages annihilate their twins among the events of their key, of which `first` was just taken. An event that was sent again may
@@ -224,9 +254,9 @@ impl<M: Restorable> Site<M> {
         }
         let mut antis = Vec::new();
         while self.antis.peek().is_some_and(|Reverse(anti)| *anti == events[0]) {
-            antis.extend(self.antis.pop());
+            antis.extend(self.take_anti());
         }
-        antis.retain(|Reverse(anti)| match events.iter().position(|event| mark_of(event) == mark_of(anti)) {
+        antis.retain(|anti| match events.iter().position(|event| mark_of(event) == mark_of(anti)) {
             Some(twin) => {
                 events.swap_remove(twin);
                 false
@@ -235,14 +265,14 @@ impl<M: Restorable> Site<M> {
         });
         events.into_iter().for_each(|event| self.push(event));
         if !antis.is_empty() {
-            self.antis.extend(antis);
+            antis.into_iter().for_each(|anti| self.put_anti(anti));
             self.chase(of);
         }
     }
 
     /// Finds the twin of the first anti-message, which does not wait where events do: it has been executed, or waits behind a failure.
     fn chase(&mut self, of: Of<'_, M>) {
-        let Some(Reverse(anti)) = self.antis.pop() else { return };
+        let Some(anti) = self.take_anti() else { return };
         let (key, id) = (anti.key(), anti.receiver);
         if self.is_behind_failure(id, &key) {
             let waiting = self.behind_failures.entry(id).or_default();
@@ -252,7 +282,19 @@ impl<M: Restorable> Site<M> {
         }
         let undone = self.roll_back(of, id, &key);
         assert!(undone > 0, "I4: an anti-message met no event of its mark: {key} for {id}");
+        self.put_anti(anti);
+    }
+
+    fn put_anti(&mut self, anti: MarkedEvent<M::Message>) {
+        self.antis_from = self.antis_from.min(anti.time());
         self.antis.push(Reverse(anti));
+    }
+
+    /// Takes the first anti-message.
+    fn take_anti(&mut self) -> Option<MarkedEvent<M::Message>> {
+        let first = self.antis.pop().map(|Reverse(anti)| anti);
+        self.antis_from = self.antis.peek().map_or(Time::MAX, |Reverse(anti)| anti.time());
+        first
     }
 
     // Executing.
@@ -260,17 +302,24 @@ impl<M: Restorable> Site<M> {
     /// Executes the least event before `bound`; false where there is none.
     #[inline(always)]
     pub(super) fn step(&mut self, of: Of<'_, M>, bound: Time) -> bool {
-        let taken = match self.antis.is_empty() {
-            true => self.take_before(bound).map(Some),
-            false => self.take_or_annihilate(of, bound),
+        let Some(mut event) = self.take_before(bound) else {
+            let is_due = self.antis_from < bound;
+            if is_due {
+                self.chase(of);
+            }
+            return is_due;
         };
-        let Some(event) = taken else { return false };
+        if event.time() >= self.antis_from {
+            match self.see_to_antis(of, event) {
+                Some(left) => event = left,
+                None => return true,
+            }
+        }
         if let Some(id) = self.pending.upcoming(PREFETCH_DISTANCE) {
             let index = self.placement.index(id);
             prefetch(&self.lps[index]);
             prefetch(&self.heads[index]);
         }
-        let Some(event) = event else { return true };
         let (key, id) = (event.key(), event.receiver);
         if !self.behind_failures.is_empty() && self.is_behind_failure(id, &key) {
             self.behind_failures.entry(id).or_default().push(event);
@@ -298,6 +347,8 @@ impl<M: Restorable> Site<M> {
             changes.drain(..).for_each(|change| history.timers.push(change));
         }
         self.counts.executed += u64::from(execution == Execution::Done);
+        self.stretch.add(&event, execution);
+        self.stretch.is_plain &= !self.effects.beyond_sends;
         let rare = if self.effects.beyond_sends { self.keep_rare(position, event.receiver) } else { None };
         let previous = std::mem::replace(&mut self.heads[index], position);
         self.send_all(position);
@@ -330,16 +381,34 @@ impl<M: Restorable> Site<M> {
     fn send_all(&mut self, position: u32) {
         // In any order: they have keys, and nothing else of this execution's is on its way.
         while let Some(event) = self.effects.outbox.buffer.pop() {
-            self.history.sends.push(Sent::of(&event.key(), event.receiver));
-            self.send(with_mark(position, event));
+            let (key, receiver) = (event.key(), event.receiver);
+            self.history.sends.push(Sent::of(&key, receiver));
+            let body = Body::Message(Marked::new(position, event.body));
+            let is_ahead = key.instant > self.frontier && self.held.is_none();
+            match self.parcel_of(receiver) {
+                None if is_ahead => self.pending.push_parts(key, receiver, body),
+                None => self.push(Event::new(key, receiver, body)),
+                Some(parcel) => parcel.push(Event::new(key, receiver, body)),
+            }
         }
     }
 
-    /// Sends to wherever the receiver is.
+    /// What goes to the worker of an LP; none for this one.
     #[inline(always)]
+    fn parcel_of(&mut self, receiver: LpId) -> Option<&mut Vec<MarkedEvent<M::Message>>> {
+        if self.parcels.len() == 1 {
+            return None;
+        }
+        let to = self.placement.partition(receiver);
+        if to == self.number { None } else { Some(&mut self.parcels[to as usize]) }
+    }
+
+    /// Sends to wherever the receiver is.
     fn send(&mut self, event: MarkedEvent<M::Message>) {
-        let to = if self.parcels.len() == 1 { 0 } else { self.placement.partition(event.receiver) };
-        if to == self.number { self.push(event) } else { self.parcels[to as usize].push(event) }
+        match self.parcel_of(event.receiver) {
+            None => self.push(event),
+            Some(parcel) => parcel.push(event),
+        }
     }
 
     /// Hands over what is for other workers, and says when the first of it is due.
@@ -408,6 +477,7 @@ impl<M: Restorable> Site<M> {
             }
         }
         self.counts.undone += u64::from(execution == Execution::Done);
+        self.mar(position);
         self.counts.anti_messages += antis.len() as u64;
         self.push(with_mark(mark, event));
         antis.into_iter().for_each(|anti| self.send(anti));
@@ -415,6 +485,7 @@ impl<M: Restorable> Site<M> {
 
     /// Takes back all that was executed from `time` on.
     pub(super) fn take_back_from(&mut self, of: Of<'_, M>, time: Time) {
+        self.close_stretch();
         let records = &self.history.records;
         for position in positions(records.first(), records.end()).rev() {
             let record = self.history.records.get(position).expect("it is between the ends");
@@ -423,44 +494,74 @@ impl<M: Restorable> Site<M> {
                 self.roll_back(of, id, &key);
             }
         }
+        let before = Time::from_ps(time.as_ps().saturating_sub(1));
+        self.stretches.iter_mut().for_each(|stretch| stretch.last = stretch.last.min(before));
     }
 
     // Committing.
 
-    /// Commits what was executed before `gvt`, in the order of execution; where a trace is kept, all of it, else as far as nothing later lies between.
+    /// Ends a stretch of the history: what has been executed since the last was.
+    pub(super) fn close_stretch(&mut self) {
+        let end = self.history.records.end();
+        if self.stretches.back().map_or(self.history.records.first(), |last| last.end) != end {
+            self.stretches.push_back(Stretch { end, ..std::mem::take(&mut self.stretch) });
+        }
+    }
+
+    /// Something was taken back at this position.
+    fn mar(&mut self, position: u32) {
+        let first = self.history.records.first();
+        let of =
+            self.stretches.partition_point(|stretch| stretch.end.wrapping_sub(first) <= position.wrapping_sub(first));
+        self.stretches.get_mut(of).unwrap_or(&mut self.stretch).is_plain = false;
+    }
+
+    /// Commits what was executed before `gvt`: in the order of execution, a stretch at a time; where a trace is kept, all of it.
     pub(super) fn commit_before(&mut self, world: &World, gvt: Time) {
         self.counts.history_max = self.counts.history_max.max(self.history.records.len());
-        let end = self.history.records.end();
-        let mut position = self.history.records.first();
-        let mut is_first = true;
-        let mut first = position;
-        while position != end {
-            let record = self.history.records.get(position).expect("it is between the ends");
-            match &record.event {
-                Some(event) if event.time() >= gvt => {
-                    if !self.ledger.traces {
-                        break;
-                    }
-                    is_first = false;
-                }
-                Some(_) => self.commit(world, position),
-                None => {}
+        if self.ledger.traces {
+            return self.commit_each_before(world, gvt);
+        }
+        let mut first = self.history.records.first();
+        while let Some(stretch) = self.stretches.pop_front_if(|stretch| stretch.last < gvt) {
+            if stretch.is_plain {
+                self.counts.committed += stretch.events;
+            } else {
+                positions(first, stretch.end).for_each(|position| self.commit(world, position));
             }
-            position = position.wrapping_add(1);
-            if is_first {
-                first = position;
+            first = stretch.end;
+        }
+        self.release_before(first);
+    }
+
+    /// Commits what was executed before `gvt`, wherever it lies in the history.
+    fn commit_each_before(&mut self, world: &World, gvt: Time) {
+        self.stretches.clear();
+        let mut first = None;
+        for position in positions(self.history.records.first(), self.history.records.end()) {
+            let event = self.history.records.get(position).and_then(|record| record.event.as_ref());
+            if event.is_some_and(|event| event.time() >= gvt) {
+                first = first.or(Some(position));
+            } else {
+                self.commit(world, position);
             }
         }
+        self.release_before(first.unwrap_or(self.history.records.end()));
+    }
+
+    /// Forgets the history before a position.
+    fn release_before(&mut self, first: u32) {
         let begins = self.history.records.get(first).map_or_else(|| self.history.ends(), |record| record.begins);
         self.history.release_before(first, begins);
     }
 
+    /// Commits the execution at a position, unless it has been committed or taken back.
     #[inline(always)]
     fn commit(&mut self, world: &World, position: u32) {
         let Begins { samples, .. } = self.history.ends_of(position);
         let History { records, samples: kept, .. } = &mut self.history;
         let record = records.get_mut(position).expect("it is between the ends");
-        let event = record.event.as_ref().expect("it has not been taken back");
+        let Some(event) = record.event.as_ref() else { return };
         let (id, is_done) = (event.receiver, record.execution == Execution::Done);
         if is_done {
             self.counts.committed += 1;
