@@ -37,9 +37,9 @@ fn unknown_names_suggest_the_nearest() {
             ),
             ("run phold --engine windo", 2, "there is no engine `windo`; did you mean `window`?"),
             (
-                "run phold --engine time-warp",
+                "run phold --engine rounds",
                 2,
-                "the engine `time-warp` does not exist yet; use one of sequential, rollback-check, window, null-message",
+                "the engine `rounds` does not exist yet; use one of sequential, rollback-check, window, null-message, time-warp",
             ),
             (
                 "run phold --quiet --set lookahead=10msec",

@@ -412,7 +412,7 @@ impl<P: 'static + Send> Between<P> for HeldBack<P> {
         let offered = self.offered.lock().expect("no worker panics while it holds this lock");
         let made = offered[worker];
         let offers = self.offers.lock().expect("as above");
-        let all = offers[usize::from(made % 2 == 0)].iter().copied().fold(Summary::NOTHING, Summary::and);
+        let all = offers[usize::from(made.is_multiple_of(2))].iter().copied().fold(Summary::NOTHING, Summary::and);
         (made > 0 && offered.iter().all(|others| *others >= made)).then_some(all)
     }
 

@@ -7,6 +7,7 @@ pub mod null_message;
 pub mod partition;
 pub mod rollback_check;
 pub mod sequential;
+mod stopwatch;
 pub mod time_warp;
 pub mod transport;
 pub mod window;

@@ -198,6 +198,10 @@ struct View {
     limit: Time,
     /// Whether it has made an offer whose outcome it does not have yet.
     offered: bool,
+    /// What it has executed since then.
+    since: u32,
+    /// Whether it has nothing to do before there is another.
+    is_due: bool,
     /// The least time of what it sent since its last offer.
     sent: Time,
     optimism: Optimism,
@@ -209,8 +213,6 @@ struct View {
 
 /// Events between two looks at what others have sent, at most.
 const BATCH: u32 = 64;
-/// The share of the limit on memory from which workers execute less far ahead.
-const TIGHT: f64 = 0.9;
 /// Outcomes in a row with too much memory in use after which there is nothing left to be tried.
 const HOPELESS: u32 = 64;
 
@@ -230,6 +232,8 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             horizon: Time::ZERO,
             limit: Time::ZERO,
             offered: false,
+            since: 0,
+            is_due: true,
             sent: Time::MAX,
             optimism: Optimism::new(self.sites.len(), self.settings.ahead),
             short: 0,
@@ -237,7 +241,11 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         };
         let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));
         loop {
-            *lock(&self.left[worker]) = Some(lock(&self.sites[worker]).leave());
+            let mut site = lock(&self.sites[worker]);
+            let is_cut = site.uncommitted() == 0 || view.too_much.is_some();
+            assert!(is_cut, "I5: at a cut everything is committed, unless the run ends for want of memory");
+            *lock(&self.left[worker]) = Some(site.leave());
+            drop(site);
             self.transport.exchange(worker, &Summary::NOTHING)?;
             if let Some(leader) = &mut leader {
                 leader.rest(self, &view);
@@ -310,12 +318,13 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 site.push(event);
             });
             let stalled = stalls.as_deref_mut().is_some_and(Stalls::stalls);
-            if !view.offered {
+            // Each reduction costs every worker something, so there is none before some worker waits for it.
+            if !view.offered && (view.is_due || view.since >= view.optimism.events_per_offer()) {
                 view.sent = view.sent.min(site.flush(&self.transport));
                 let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_stop());
                 self.transport.offer(worker, &self.summary(site, view, rest));
-                view.sent = Time::MAX;
-                view.offered = true;
+                (view.offered, view.is_due) = (true, false);
+                (view.since, view.sent) = (0, Time::MAX);
                 // It may have been the last.
                 idle = false;
             }
@@ -323,25 +332,23 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 std::thread::yield_now();
                 continue;
             }
-            let mut left = BATCH.min(view.optimism.most_uncommitted().saturating_sub(site.uncommitted()));
-            while left > 0 && site.step(of, view.limit) {
-                left -= 1;
-                idle = false;
-            }
+            let free = view.optimism.most_uncommitted().saturating_sub(site.uncommitted());
+            let mut executed = site.execute_before(of, view.limit, BATCH.min(free));
             if site.next_time() <= view.gvt {
                 // What GVT waits for is executed whatever the bounds.
                 let bound = view.gvt.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX).min(view.horizon);
-                let mut left = BATCH;
-                while left > 0 && site.step(of, bound) {
-                    left -= 1;
-                    idle = false;
-                }
+                executed += site.execute_before(of, bound, BATCH);
             }
+            idle &= executed == 0;
+            view.since += executed;
             site.close_stretch();
             view.sent = view.sent.min(site.flush(&self.transport));
-            view.optimism.went_round(idle);
-            if idle {
+            if idle && view.offered {
+                view.optimism.waits();
                 self.transport.wait(worker, seen)?;
+                view.optimism.works();
+            } else {
+                view.is_due |= idle;
             }
         }
     }
@@ -364,7 +371,10 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         view.optimism.take_in(all, view.gvt);
         if let Some(limit) = self.memory.limit {
             let needed = all.bytes + self.memory.lps as u64;
-            view.optimism.press(needed as f64 > limit as f64 * TIGHT);
+            // A log doubles when it is full.
+            let room = limit.saturating_sub(needed) / (2 * self.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
+            let room = u32::try_from(room).unwrap_or(u32::MAX).saturating_add(site.uncommitted());
+            view.optimism.press(if needed > limit { 0 } else { room });
             if needed > limit {
                 view.short += 1;
                 site.take_back_from(of, after(view.gvt));

@@ -269,7 +269,7 @@ impl<P: Send> Transport<P> for Threads<P> {
         let made = self.offered[worker].0.load(Ordering::Relaxed);
         // Ordering: Acquire; pairs with `offer`.
         let all_made = self.all_offered.0.load(Ordering::Acquire) >= made * self.offered.len() as u64;
-        (made > 0 && all_made).then(|| together(&self.offers[usize::from(made % 2 == 0)]))
+        (made > 0 && all_made).then(|| together(&self.offers[usize::from(made.is_multiple_of(2))]))
     }
 
     fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {

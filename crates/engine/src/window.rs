@@ -30,7 +30,6 @@ pub(crate) mod plan;
 mod retreat;
 mod review;
 mod shared;
-mod stopwatch;
 
 pub use shared::Taking;
 

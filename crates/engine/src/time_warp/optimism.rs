@@ -1,9 +1,10 @@
 //! How far ahead of GVT a worker executes.
 //!
 //! The bound is a stretch of virtual time in which about so many events for each worker lie, by the rate at which events were committed lately. Each worker
-//! adapts the number: with it grow what is taken back and the history, which must fit the cache; waiting shrinks. So it begins small, and grows only where a
-//! worker waits often and little is taken back.
+//! adapts the number: with it grow what is taken back and the history, which must fit the cache; waiting shrinks. So it begins small, and follows whichever
+//! of waiting and taking back costs much more time than the other.
 
+use crate::stopwatch::Stopwatch;
 use crate::transport::Summary;
 use parades_core::time::{Delay, Time};
 
@@ -14,11 +15,14 @@ const EVENTS_MIN: f64 = 32.0;
 const EVENTS_MAX: f64 = 8192.0;
 /// Events of a worker between two changes of mind.
 const PERIOD: u64 = 8192;
-/// The share of executions taken back above which the bound shrinks, and below which it may grow.
-const MUCH: f64 = 0.1;
-const LITTLE: f64 = 0.01;
-/// The share of rounds in which a worker waits above which the bound grows.
-const OFTEN: f64 = 0.25;
+/// What an execution and taking it back cost, in executions that are kept.
+const COST_UNDONE: f64 = 2.0;
+/// The share of time that may be lost either way before the bound changes, and how many times as much as the other way.
+const LOSS: f64 = 0.05;
+const MORE: f64 = 2.0;
+/// Events between two offers, at least and at most.
+const OFFER_MIN: u32 = 32;
+const OFFER_MAX: u32 = 4096;
 /// How many times the events that are meant to lie ahead may do so, where the rate turns out wrong.
 const SLACK: f64 = 4.0;
 
@@ -33,10 +37,9 @@ pub(super) struct Optimism {
     spacing: Option<f64>,
     /// What was known when the rate and the share taken back were looked at last.
     since: (u64, u64, Time),
-    /// Rounds since then, and those of them in which the worker waited.
-    rounds: (u32, u32),
-    /// Whether memory is short.
-    pressed: bool,
+    stopwatch: Stopwatch,
+    /// Executions that the memory has room for.
+    room: u32,
 }
 
 impl Optimism {
@@ -53,16 +56,19 @@ impl Optimism {
             adapts,
             spacing: None,
             since: (0, 0, Time::ZERO),
-            rounds: (0, 0),
-            pressed: false,
+            stopwatch: Stopwatch::new(),
+            room: u32::MAX,
         }
     }
 
-    /// The worker has gone round once more, and must wait or need not.
-    #[inline]
-    pub(super) fn went_round(&mut self, waits: bool) {
-        self.rounds.0 += 1;
-        self.rounds.1 += u32::from(waits);
+    /// The worker waits for the others.
+    pub(super) fn waits(&mut self) {
+        self.stopwatch.waits();
+    }
+
+    /// And goes on.
+    pub(super) fn works(&mut self) {
+        self.stopwatch.works();
     }
 
     /// Takes in what all workers together know.
@@ -78,26 +84,27 @@ impl Optimism {
         self.spacing = Some(self.spacing.map_or(spacing, |before| (before + spacing) / 2.0));
         self.since = (all.events, all.undone, gvt);
         if self.adapts {
-            let share = taken_back as f64 / executed as f64;
-            let (rounds, waits) = std::mem::take(&mut self.rounds);
-            if share > MUCH {
-                self.events = (self.events / 2.0).max(EVENTS_MIN);
-            } else if share < LITTLE && f64::from(waits) > OFTEN * f64::from(rounds) {
+            let undone = COST_UNDONE * taken_back as f64 / executed as f64;
+            let waited = 1.0 - self.stopwatch.share_worked();
+            self.stopwatch.reset();
+            if undone > LOSS.max(MORE * waited) {
+                self.events = (self.events / 1.5).max(EVENTS_MIN);
+            } else if waited > LOSS.max(MORE * undone) {
                 self.events = (self.events * 1.5).min(EVENTS_MAX);
             }
         }
     }
 
-    /// Whether memory is short: then nothing is executed ahead that need not be.
-    pub(super) fn press(&mut self, pressed: bool) {
-        self.pressed = pressed;
+    /// There is memory for so many executions that are not committed.
+    pub(super) fn press(&mut self, room: u32) {
+        self.room = room;
     }
 
     /// Before which time the worker may execute. It is after GVT, so that the least event may always be executed.
     pub(super) fn limit(&self, gvt: Time) -> Time {
         let least = Delay::from_ps(1);
         let ahead = match self.spacing {
-            _ if self.pressed => least,
+            _ if self.room == 0 => least,
             Some(spacing) if self.events.is_finite() => {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -112,10 +119,17 @@ impl Optimism {
         gvt.checked_add(ahead).unwrap_or(Time::MAX)
     }
 
+    /// After how many events a worker asks for another GVT before it has to wait for it.
+    pub(super) fn events_per_offer(&self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
+        let quarter = (self.events / 4.0) as u32;
+        quarter.min(self.room / 4).clamp(OFFER_MIN, OFFER_MAX)
+    }
+
     /// How many executions may be uncommitted before the worker executes only what GVT waits for.
     pub(super) fn most_uncommitted(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
         let most = (self.events * SLACK) as u32;
-        if self.pressed { 1 } else { most }
+        most.min(self.room)
     }
 }

@@ -3,9 +3,9 @@
 use super::part::Part;
 use super::plan::Plan;
 use super::retreat::{Retreat, Spell};
-use super::stopwatch::{Stopwatch, timed};
 use super::{Crew, Order, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
+use crate::stopwatch::{Stopwatch, timed};
 use parades_core::model::Model;
 use parades_core::time::Time;
 use parades_core::world::World;

@@ -1,10 +1,10 @@
-//! How much of its time the leader works, and how much it waits for the others. No result depends on it.
+//! How much of its time a worker works, and how much it waits for the others. No result depends on it.
 
 use std::time::{Duration, Instant};
 
-/// Tells working from waiting, while windows are executed.
+/// Tells working from waiting.
 #[derive(Debug)]
-pub(super) struct Stopwatch {
+pub(crate) struct Stopwatch {
     /// When the present spell began.
     since: Instant,
     worked: Duration,
@@ -12,47 +12,47 @@ pub(super) struct Stopwatch {
 }
 
 impl Stopwatch {
-    pub(super) fn new() -> Stopwatch {
+    pub(crate) fn new() -> Stopwatch {
         Stopwatch { since: now(), worked: Duration::ZERO, waited: Duration::ZERO }
     }
 
     /// From now on it works.
-    pub(super) fn works(&mut self) {
+    pub(crate) fn works(&mut self) {
         let now = now();
         self.waited += now - self.since;
         self.since = now;
     }
 
     /// From now on it waits.
-    pub(super) fn waits(&mut self) {
+    pub(crate) fn waits(&mut self) {
         let now = now();
         self.worked += now - self.since;
         self.since = now;
     }
 
     /// It has been at neither, and waits from now on.
-    pub(super) fn goes_on(&mut self) {
+    pub(crate) fn goes_on(&mut self) {
         self.since = now();
     }
 
     /// How long it has worked and waited.
-    pub(super) fn time(&self) -> Duration {
+    pub(crate) fn time(&self) -> Duration {
         self.worked + self.waited
     }
 
     /// The share of that in which it worked.
-    pub(super) fn share_worked(&self) -> f64 {
+    pub(crate) fn share_worked(&self) -> f64 {
         if self.time().is_zero() { 1.0 } else { self.worked.as_secs_f64() / self.time().as_secs_f64() }
     }
 
     /// Begins anew.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Stopwatch::new();
     }
 }
 
 /// How long something takes, and what it gives.
-pub(super) fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
+pub(crate) fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
     let begin = now();
     let result = what();
     (result, begin.elapsed())
