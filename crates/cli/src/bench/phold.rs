@@ -11,7 +11,7 @@ use comfy_table::{CellAlignment, Table};
 use parades_core::error::Error;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
-use parades_engine::{sequential, window};
+use parades_engine::{sequential, time_warp, window};
 use parades_models::phold::{Parameters, Phold};
 use std::cell::Cell;
 use std::fmt::Write;
@@ -42,15 +42,16 @@ const BLOCKS: [[Size; 4]; 2] = [
     [size(8, 1_024, 500, 500_000), size(8, 16_384, 30, 20_000), size(8, 262_144, 4, 1_000), size(8, 1_048_576, 2, 400)],
 ];
 
-/// The engines measured, the sides before the bare loops.
-const ENGINES: [(&str, Run); 3] = [
+/// The engines measured, the sides before the bare loops: those on one thread, then those on two, in the same order but for the first.
+const ENGINES: [(&str, Run); 5] = [
     ("sequential", |model, options| sequential::run(model, options)),
     ("window, 1 thread", |model, options| window::run(model, options, &window::Settings::of_threads(1))),
-    (TWO_THREADS, |model, options| window::run(model, options, &window::Settings::of_threads(2))),
+    ("time-warp, 1 thread", |model, options| time_warp::run(model, options, &time_warp::Settings::of_threads(1))),
+    ("window, 2 threads", |model, options| window::run(model, options, &window::Settings::of_threads(2))),
+    ("time-warp, 2 threads", |model, options| time_warp::run(model, options, &time_warp::Settings::of_threads(2))),
 ];
-const TWO_THREADS: &str = "window, 2 threads";
-const ONE: usize = 1;
-const TWO: usize = 2;
+/// How many of them are on one thread.
+const ON_ONE: usize = 3;
 
 type Run = fn(&Phold<()>, RunOptions<'_>) -> Result<Outcome, Error>;
 
@@ -141,7 +142,7 @@ fn find(size: Size, pairs: u32) -> Result<Found, Failure> {
     let Size { lps, start_events, .. } = size;
     let model = &Phold::<()>::new(parameters(lps, start_events));
     let (bare, expected) = bare(size)?;
-    let engines = if cores() >= 2 { &ENGINES[..] } else { &ENGINES[..TWO] };
+    let engines = if cores() >= 2 { &ENGINES[..] } else { &ENGINES[..ON_ONE] };
     let bytes: Vec<Cell<(f64, f64)>> = engines.iter().map(|_| Cell::default()).collect();
     let with_bytes = engines.iter().zip(&bytes);
     let mut sides: Vec<Side<'_>> = with_bytes.map(|((_, run), bytes)| engine(size, model, *run, bytes)).collect();
@@ -176,7 +177,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: Size, found: &Found)
             figure(short, "the bare loop").show(2),
             only_first(format!("{:.2}", rates.of(keyed).median / 1e6)),
             figure(keyed, "the keyed loop").show(2),
-            if side == TWO { figure(ONE, "one thread").show(2) } else { String::new() },
+            if side >= ON_ONE { figure(side - ON_ONE + 1, "one thread").show(2) } else { String::new() },
             format!("{event_bytes:.1}"),
             format!("{lp_bytes:.0}"),
         ]);
