@@ -98,3 +98,57 @@ impl Optimism {
         if self.pressed { 1 } else { most }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ahead;
+    use super::*;
+
+    fn after(events: u64, undone: u64) -> Summary {
+        Summary { events, undone, ..Summary::NOTHING }
+    }
+
+    fn at(ps: u64) -> Time {
+        Time::from_ps(ps)
+    }
+
+    #[test]
+    fn the_bound_is_the_time_of_so_many_events_once_their_rate_is_known() {
+        let mut optimism = Optimism::new(2, Ahead::Events(100));
+        assert_eq!((optimism.limit(at(5)), optimism.most_uncommitted()), (Time::MAX, 400));
+        // Each of two workers has committed 10,000 events in 30,000 ps, 3 ps each, and taken back as many.
+        optimism.take_in(&after(40_000, 20_000), at(30_000));
+        assert_eq!(optimism.limit(at(30_000)), at(30_300));
+        // Where GVT stays nothing is learnt.
+        optimism.take_in(&after(400_000, 20_000), at(30_000));
+        assert_eq!(optimism.limit(at(30_000)), at(30_300));
+    }
+
+    #[test]
+    fn it_shrinks_where_much_is_taken_back_and_grows_where_little_is() {
+        let mut optimism = Optimism::new(1, Ahead::Adaptive);
+        let first = optimism.most_uncommitted();
+        optimism.take_in(&after(10_000, 5_000), at(10_000));
+        assert_eq!(optimism.most_uncommitted(), first / 2);
+        for turn in 2..50 {
+            optimism.take_in(&after(10_000 * turn, 5_000), at(10_000 * turn));
+        }
+        assert!(optimism.most_uncommitted() > first);
+        for turn in 50..100 {
+            optimism.take_in(&after(10_000 * turn, 5_000 * turn), at(10_000 * turn));
+        }
+        assert!(optimism.most_uncommitted() > 0 && optimism.most_uncommitted() < first / 8);
+    }
+
+    #[test]
+    fn the_least_event_may_always_be_executed() {
+        for ahead in [Ahead::Adaptive, Ahead::Events(0), Ahead::Events(1), Ahead::Unbounded] {
+            let mut optimism = Optimism::new(3, ahead);
+            optimism.take_in(&after(100_000, 0), at(1));
+            assert!(optimism.limit(at(1)) > at(1));
+            optimism.press(true);
+            assert_eq!((optimism.limit(at(7)), optimism.most_uncommitted()), (at(8), 1));
+            assert_eq!(optimism.limit(Time::MAX), Time::MAX);
+        }
+    }
+}
