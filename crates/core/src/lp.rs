@@ -167,7 +167,7 @@ impl<S> Lp<S> {
         self.take_back(model, event, (execution, before), &mut timers, &mut log);
     }
 
-    /// When it last executed an event that counts.
+    /// When it last executed an event, be it a wake that does not count.
     #[inline]
     pub fn last(&self) -> Time {
         self.kernel.last
@@ -184,12 +184,12 @@ impl<S> Lp<S> {
     ) -> Execution {
         let now = event.instant();
         assert!(now.time >= self.kernel.last, "I3: an LP executed an event of {now} after one of {}", self.kernel.last);
+        self.kernel.last = now.time;
         if let Body::Timer(id) = event.body
             && !self.take_wake(world, id, &event.key(), event.receiver, effects)
         {
             return Execution::Skipped;
         }
-        self.kernel.last = now.time;
         if world.digest {
             self.kernel.digest.event(event);
         }

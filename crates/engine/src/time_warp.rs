@@ -18,6 +18,9 @@
 //! *Requests.* Nothing is executed more than the control delay beyond GVT, nor from the least time on for which an execution, committed or not, has asked
 //! for a global event. So nobody has passed a request when it is committed.
 //!
+//! *Loops.* What is executed ahead of what it lacks may send without delay in a circle, where anti-messages chase it and restore each LP just before it
+//! comes round again. So where GVT stays at one time for long, nothing is executed beyond its round, and hence nothing taken back.
+//!
 //! *Failures.* An execution that failed sends nothing, and its LP waits behind it; it is an error if it comes to be committed. What waits behind it
 //! does not hold back GVT, or that would never be. A committed failure ends the run just after its time; the least is the run's.
 //!
@@ -28,8 +31,9 @@
 //! (cancelback). Only where the LPs and what has been sent for good do not fit does the run end.
 //!
 //! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985, and *Virtual time II: storage management in conservative and optimistic systems*, PODC,
-//! 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing global virtual time in shared-memory multiprocessors*, ACM TOMACS 7, 1997; C. Carothers,
-//! D. Bauer, S. Pearce, *ROSS: a high-performance, low-memory, modular Time Warp system*, JPDC 62, 2002.
+//! 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing global virtual time in shared-memory multiprocessors*, ACM TOMACS 7, 1997; D. Nicol, X. Liu,
+//! *The dark side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance, low-memory, modular Time Warp system*, JPDC
+//! 62, 2002.
 //!
 //! *Read next*: `time_warp/site.rs`, how one worker executes, takes back and commits.
 
@@ -53,10 +57,10 @@ use parades_core::placement::Placement;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
-use parades_core::time::{Delay, Time};
+use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use site::Site;
+use site::{NEVER, Site};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 /// How a run is executed. Nothing of it changes the answer.
@@ -202,8 +206,11 @@ struct View {
     since: u32,
     /// Whether it has nothing to do before there is another.
     is_due: bool,
-    /// The least time of what it sent since its last offer.
-    sent: Time,
+    /// The round that GVT has reached at its time, and how many outcomes in a row have had that time.
+    round: u32,
+    stays: u32,
+    /// The least instant of what it sent since its last offer.
+    sent: Instant,
     optimism: Optimism,
     /// Outcomes in a row with which memory was short.
     short: u32,
@@ -213,7 +220,13 @@ struct View {
 
 /// Events between two looks at what others have sent, at most.
 const BATCH: u32 = 64;
-/// Outcomes in a row with too much memory in use after which there is nothing left to be tried.
+/// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
+const STAYS: u32 = 256;
+/// Turns between two looks at whether another worker has failed, for one that never waits.
+const TURNS_PER_CHECK: u32 = 256;
+/// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
+const SHORT: u32 = 16;
+/// And after which there is nothing left to be tried.
 const HOPELESS: u32 = 64;
 
 impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
@@ -234,7 +247,9 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             offered: false,
             since: 0,
             is_due: true,
-            sent: Time::MAX,
+            round: 0,
+            stays: 0,
+            sent: NEVER,
             optimism: Optimism::new(self.sites.len(), self.settings.ahead),
             short: 0,
             too_much: None,
@@ -257,6 +272,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             }
             // Global events may have sent to the very time of the cut.
             view.gvt = view.gvt.min(view.horizon);
+            (view.round, view.stays) = (0, 0);
             view.horizon = orders.horizon;
             view.limit = orders.horizon.min(view.limit);
             self.go(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?;
@@ -293,8 +309,14 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let world = self.read_world();
         let of = (self.model, &*world);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        let mut turns = 0_u32;
         loop {
             let seen = self.transport.news(worker);
+            turns = turns.wrapping_add(1);
+            if turns.is_multiple_of(TURNS_PER_CHECK) {
+                // Who never waits hears even so that another has failed: there has been other news than this, so it is told at once.
+                self.transport.wait(worker, seen.wrapping_sub(1))?;
+            }
             let mut idle = true;
             if view.offered
                 && let Some(all) = self.transport.outcome(worker)
@@ -324,7 +346,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_stop());
                 self.transport.offer(worker, &self.summary(site, view, rest));
                 (view.offered, view.is_due) = (true, false);
-                (view.since, view.sent) = (0, Time::MAX);
+                (view.since, view.sent) = (0, NEVER);
                 // It may have been the last.
                 idle = false;
             }
@@ -332,13 +354,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 std::thread::yield_now();
                 continue;
             }
-            let free = view.optimism.most_uncommitted().saturating_sub(site.uncommitted());
-            let mut executed = site.execute_before(of, view.limit, BATCH.min(free));
-            if site.next_time() <= view.gvt {
-                // What GVT waits for is executed whatever the bounds.
-                let bound = view.gvt.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX).min(view.horizon);
-                executed += site.execute_before(of, bound, BATCH);
-            }
+            let executed = execute(site, of, view);
             idle &= executed == 0;
             view.since += executed;
             site.close_stretch();
@@ -355,15 +371,15 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
 
     /// Takes in what all workers together know: the same on all of them.
     fn take_in(&self, all: &Summary, view: &mut View, site: &mut Site<M>, world: &World) {
-        let ps = Delay::from_ps(1);
-        let after = |time: Time| time.checked_add(ps).unwrap_or(Time::MAX);
         let gvt = all.next.min(all.in_flight);
         assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
+        view.stays = if gvt > view.gvt { 0 } else { view.stays.saturating_add(1) };
+        view.round = if all.in_flight > gvt { all.round } else { 0 };
         view.gvt = gvt;
         // Nobody has passed what was asked for; but where the run is to end now, what lies beyond has never been.
         view.horizon = view.horizon.min(all.asked);
         let of = (self.model, world);
-        let end = after(all.failed).min(if all.rest { after(view.gvt) } else { Time::MAX });
+        let end = just_after(all.failed).min(if all.rest { just_after(view.gvt) } else { Time::MAX });
         if end < view.horizon {
             view.horizon = end;
             site.take_back_from(of, end);
@@ -375,15 +391,15 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             let room = limit.saturating_sub(needed) / (2 * self.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
             let room = u32::try_from(room).unwrap_or(u32::MAX).saturating_add(site.uncommitted());
             view.optimism.press(if needed > limit { 0 } else { room });
-            if needed > limit {
-                view.short += 1;
-                site.take_back_from(of, after(view.gvt));
-                site.commit_before(world, view.gvt.min(view.horizon));
-                site.shrink();
-            } else {
-                view.short = 0;
-            }
+            view.short = if needed > limit { view.short + 1 } else { 0 };
             view.too_much = (view.short > HOPELESS).then_some(needed);
+            if needed > limit {
+                let committed = view.gvt.min(view.horizon);
+                // At the end nothing that is not committed may be left.
+                site.take_back_from(of, if view.too_much.is_some() { committed } else { just_after(view.gvt) });
+                site.commit_before(world, committed);
+                if view.short.is_multiple_of(SHORT) { site.compact() } else { site.shrink() }
+            }
         }
         let controllers = world.controllers();
         let asked = match controllers.lps.is_empty() {
@@ -394,9 +410,11 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     }
 
     fn summary(&self, site: &mut Site<M>, view: &View, rest: bool) -> Summary {
+        let least = site.next_instant().min(view.sent);
         Summary {
-            next: site.next_time().min(view.sent),
-            failed: site.ledger.failed_at(),
+            next: least.time,
+            round: least.round,
+            failed: site.failed_before(view.gvt),
             asked: site.asked(),
             events: site.counts.executed,
             undone: site.counts.undone,
@@ -405,6 +423,23 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             ..Summary::NOTHING
         }
     }
+}
+
+/// Executes a batch; how many events.
+fn execute<M: Restorable>(site: &mut Site<M>, of: (&M, &World), view: &View) -> u32 {
+    let bound = just_after(view.gvt).min(view.horizon);
+    if view.stays > STAYS {
+        return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, BATCH);
+    }
+    let free = view.optimism.most_uncommitted().saturating_sub(site.uncommitted());
+    let executed = site.execute_before(of, view.limit, BATCH.min(free));
+    // What GVT waits for is executed whatever the bounds.
+    if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, BATCH) } else { executed }
+}
+
+/// The next time there is.
+fn just_after(time: Time) -> Time {
+    time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX)
 }
 
 /// Lets a worker fall behind now and then.

@@ -12,7 +12,7 @@ use parades_core::time::Time;
 use parades_raw::prefetch::prefetch;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What a worker tells the others at an exchange, and what all of them together have told.
@@ -20,6 +20,8 @@ use std::sync::{Arc, Mutex};
 pub struct Summary {
     /// No event that waits or was sent is before it.
     pub next: Time,
+    /// Nor, at that time, in a lesser round.
+    pub round: u32,
     /// No event that the transport still holds back is before it.
     pub in_flight: Time,
     /// When the first execution that failed was.
@@ -40,6 +42,7 @@ impl Summary {
     /// What a worker with nothing to tell tells.
     pub const NOTHING: Summary = Summary {
         next: Time::MAX,
+        round: u32::MAX,
         in_flight: Time::MAX,
         failed: Time::MAX,
         asked: Time::MAX,
@@ -52,8 +55,10 @@ impl Summary {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Summary) -> Summary {
+        let (next, round) = (self.next, self.round).min((other.next, other.round));
         Summary {
-            next: self.next.min(other.next),
+            next,
+            round,
             in_flight: self.in_flight.min(other.in_flight),
             failed: self.failed.min(other.failed),
             asked: self.asked.min(other.asked),
@@ -117,6 +122,7 @@ struct Apart<T>(T);
 #[derive(Debug, Default)]
 struct Slot {
     next: AtomicU64,
+    round: AtomicU32,
     failed: AtomicU64,
     asked: AtomicU64,
     events: AtomicU64,
@@ -129,6 +135,7 @@ impl Slot {
     fn store(&self, mine: &Summary) {
         // Ordering: Relaxed throughout; what follows publishes it.
         self.next.store(mine.next.as_ps(), Ordering::Relaxed);
+        self.round.store(mine.round, Ordering::Relaxed);
         self.failed.store(mine.failed.as_ps(), Ordering::Relaxed);
         self.asked.store(mine.asked.as_ps(), Ordering::Relaxed);
         self.events.store(mine.events, Ordering::Relaxed);
@@ -141,6 +148,7 @@ impl Slot {
         // Ordering: Relaxed throughout; it has been published.
         Summary {
             next: Time::from_ps(self.next.load(Ordering::Relaxed)),
+            round: self.round.load(Ordering::Relaxed),
             in_flight: Time::MAX,
             failed: Time::from_ps(self.failed.load(Ordering::Relaxed)),
             asked: Time::from_ps(self.asked.load(Ordering::Relaxed)),

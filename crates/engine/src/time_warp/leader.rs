@@ -1,7 +1,7 @@
 //! What one worker, the leader, does for all: global events while they rest, the trace, the end.
 
 use super::site::Site;
-use super::{Crew, Marked, Memory, Orders, Trace, View, marked};
+use super::{Crew, Marked, Memory, Orders, Trace, View, just_after, marked};
 use crate::transport::{Summary, Transport};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
@@ -115,11 +115,13 @@ impl<'a, M: Restorable> Leader<'a, M> {
             self.until = self.until.min(view.horizon);
         }
         let events = all.events - all.undone;
-        if self.options.control.is_some_and(|control| control.poll(view.gvt, events)) && self.stop == Stop::No {
+        if self.options.control.is_some_and(|control| control.poll(view.gvt.min(view.horizon), events))
+            && self.stop == Stop::No
+        {
             self.stop = Stop::Wanted;
         }
         if self.gvts.is_multiple_of(GVTS_PER_LOOK) {
-            world.forget_rounds_before(self.committed);
+            world.forget_rounds_before(self.committed.min(all.failed));
         }
         if self.traces() {
             // All have committed up to the GVT before this, and told what failed on the way.
@@ -212,13 +214,18 @@ impl<'a, M: Restorable> Leader<'a, M> {
         if let Some((place, kind)) = self.failure.take() {
             return Err(world.error_at(kind, place));
         }
-        crew.memory.check(sites.iter().map(|site| site.allocated_bytes() as u64).sum())?;
+        let bytes = |sites: &[MutexGuard<'_, Site<M>>]| sites.iter().map(|site| site.allocated_bytes() as u64).sum();
+        if crew.memory.check(bytes(sites)).is_err() {
+            sites.iter_mut().for_each(|site| site.compact());
+        }
+        crew.memory.check(bytes(sites))?;
         let events = sites.iter().map(|site| site.counts.committed).sum();
-        if self.options.control.is_some_and(|control| control.poll(view.gvt, events)) {
+        let reached = view.gvt.min(view.horizon);
+        if self.options.control.is_some_and(|control| control.poll(reached, events)) {
             if self.rests == 1 {
                 return Err(Error::new(ErrorKind::Stopped));
             }
-            self.until = self.until.min(self.bound.max(view.gvt.min(view.horizon)));
+            self.until = self.until.min(self.bound.max(reached));
         }
         let next = |sites: &mut [MutexGuard<'_, Site<M>>]| {
             sites.iter_mut().map(|site| site.next_time()).min().unwrap_or(Time::MAX)
@@ -235,6 +242,10 @@ impl<'a, M: Restorable> Leader<'a, M> {
             }
             if time >= self.until || self.globals.stopped() {
                 return Ok(Some(time));
+            }
+            // Global events alone may go on for ever.
+            if self.options.control.is_some_and(|control| control.poll(time, events)) {
+                self.until = self.until.min(just_after(time));
             }
         }
         Ok(None)

@@ -20,6 +20,8 @@ const COST_UNDONE: f64 = 2.0;
 /// The share of time that may be lost either way before the bound changes, and how many times as much as the other way.
 const LOSS: f64 = 0.05;
 const MORE: f64 = 2.0;
+/// How many times as large or small it then becomes.
+const STEP: f64 = 1.5;
 /// Events between two offers, at least and at most.
 const OFFER_MIN: u32 = 32;
 const OFFER_MAX: u32 = 4096;
@@ -84,14 +86,18 @@ impl Optimism {
         self.spacing = Some(self.spacing.map_or(spacing, |before| (before + spacing) / 2.0));
         self.since = (all.events, all.undone, gvt);
         if self.adapts {
-            let undone = COST_UNDONE * taken_back as f64 / executed as f64;
             let waited = 1.0 - self.stopwatch.share_worked();
             self.stopwatch.reset();
-            if undone > LOSS.max(MORE * waited) {
-                self.events = (self.events / 1.5).max(EVENTS_MIN);
-            } else if waited > LOSS.max(MORE * undone) {
-                self.events = (self.events * 1.5).min(EVENTS_MAX);
-            }
+            self.adapt(COST_UNDONE * taken_back as f64 / executed as f64, waited);
+        }
+    }
+
+    /// Such shares of the time were lost to what was taken back, and to waiting.
+    fn adapt(&mut self, undone: f64, waited: f64) {
+        if undone > LOSS.max(MORE * waited) {
+            self.events = (self.events / STEP).max(EVENTS_MIN);
+        } else if waited > LOSS.max(MORE * undone) {
+            self.events = (self.events * STEP).min(EVENTS_MAX);
         }
     }
 
@@ -131,5 +137,59 @@ impl Optimism {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
         let most = (self.events * SLACK) as u32;
         most.min(self.room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ahead;
+    use super::*;
+
+    fn after(events: u64, undone: u64) -> Summary {
+        Summary { events, undone, ..Summary::NOTHING }
+    }
+
+    fn at(ps: u64) -> Time {
+        Time::from_ps(ps)
+    }
+
+    #[test]
+    fn the_bound_is_the_time_of_so_many_events_once_their_rate_is_known() {
+        let mut optimism = Optimism::new(2, Ahead::Events(100));
+        assert_eq!((optimism.limit(at(5)), optimism.most_uncommitted()), (Time::MAX, 400));
+        // Each of two workers has committed 10,000 events in 30,000 ps, 3 ps each, and taken back as many.
+        optimism.take_in(&after(40_000, 20_000), at(30_000));
+        assert_eq!(optimism.limit(at(30_000)), at(30_300));
+        // Where GVT stays nothing is learnt.
+        optimism.take_in(&after(400_000, 20_000), at(30_000));
+        assert_eq!(optimism.limit(at(30_000)), at(30_300));
+    }
+
+    #[test]
+    fn it_follows_what_costs_more() {
+        let mut optimism = Optimism::new(1, Ahead::Adaptive);
+        let first = optimism.most_uncommitted();
+        for (undone, waited) in [(0.01, 0.04), (0.3, 0.2), (0.2, 0.3)] {
+            optimism.adapt(undone, waited);
+            assert_eq!(optimism.most_uncommitted(), first, "neither costs much more than the other");
+        }
+        optimism.adapt(0.5, 0.1);
+        assert!(optimism.most_uncommitted() < first);
+        (0..50).for_each(|_| optimism.adapt(0.01, 0.5));
+        assert!(optimism.most_uncommitted() > 4 * first);
+        (0..50).for_each(|_| optimism.adapt(1.0, 0.0));
+        assert!(optimism.most_uncommitted() > 0 && optimism.most_uncommitted() < first / 8);
+    }
+
+    #[test]
+    fn the_least_event_may_always_be_executed() {
+        for ahead in [Ahead::Adaptive, Ahead::Events(0), Ahead::Events(1), Ahead::Unbounded] {
+            let mut optimism = Optimism::new(3, ahead);
+            optimism.take_in(&after(100_000, 0), at(1));
+            assert!(optimism.limit(at(1)) > at(1));
+            optimism.press(0);
+            assert_eq!((optimism.limit(at(7)), optimism.most_uncommitted()), (at(8), 0));
+            assert_eq!(optimism.limit(Time::MAX), Time::MAX);
+        }
     }
 }

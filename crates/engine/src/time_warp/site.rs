@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 8;
 
+/// After every instant at which something happens.
+pub(super) const NEVER: Instant = Instant { time: Time::MAX, round: u32::MAX };
+
 /// What an execution may look at beside its LP.
 pub(super) type Of<'a, M> = (&'a M, &'a World);
 
@@ -183,14 +186,19 @@ impl<M: Restorable> Site<M> {
         }
     }
 
+    /// The instant of the least event; [`NEVER`] where there is none.
+    pub(super) fn next_instant(&mut self) -> Instant {
+        let anti = self.antis.peek().map_or(NEVER, |Reverse(anti)| anti.instant());
+        if let Some(Reverse(event)) = self.past.peek() {
+            return event.instant().min(anti);
+        }
+        let held = self.held.as_ref().map_or(NEVER, Event::instant);
+        held.min(self.pending.next_instant().unwrap_or(NEVER)).min(anti)
+    }
+
     /// The time of the least event; [`Time::MAX`] where there is none.
     pub(super) fn next_time(&mut self) -> Time {
-        let anti = self.antis_from;
-        if let Some(Reverse(event)) = self.past.peek() {
-            return event.time().min(anti);
-        }
-        let held = self.held.as_ref().map_or(Time::MAX, Event::time);
-        held.min(self.pending.next_time().unwrap_or(Time::MAX)).min(anti)
+        self.next_instant().time
     }
 
     /// Takes the least event before `bound`. All that is late comes before all that is not.
@@ -304,9 +312,21 @@ impl<M: Restorable> Site<M> {
     // Executing.
 
     /// Executes what waits before `bound`, at most so many events; how many there were.
+    #[inline(never)]
     pub(super) fn execute_before(&mut self, of: Of<'_, M>, bound: Time, most: u32) -> u32 {
         let mut steps = 0;
         while steps < most && self.step(of, bound) {
+            steps += 1;
+        }
+        steps
+    }
+
+    /// As [`Site::execute_before`], of what waits up to an instant.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn execute_round(&mut self, of: Of<'_, M>, last: Instant, bound: Time, most: u32) -> u32 {
+        let mut steps = 0;
+        while steps < most && self.next_instant() <= last && self.execute_before(of, bound, 1) > 0 {
             steps += 1;
         }
         steps
@@ -425,12 +445,12 @@ impl<M: Restorable> Site<M> {
     }
 
     /// Hands over what is for other workers, and says when the first of it is due.
-    pub(super) fn flush(&mut self, transport: &impl Transport<Marked<M::Message>>) -> Time {
-        let mut next = Time::MAX;
+    pub(super) fn flush(&mut self, transport: &impl Transport<Marked<M::Message>>) -> Instant {
+        let mut next = NEVER;
         let worker = self.number as usize;
         for (to, parcel) in (0..).zip(&mut self.parcels) {
             if !parcel.is_empty() {
-                next = parcel.iter().map(Event::time).fold(next, Time::min);
+                next = parcel.iter().map(Event::instant).fold(next, Instant::min);
                 transport.send(worker, to, parcel);
                 transport.notify(to as usize);
             }
@@ -616,6 +636,13 @@ impl<M: Restorable> Site<M> {
         }
     }
 
+    /// When the first execution failed that can no longer be taken back. It need not be committed yet: what was executed before it may be later than GVT.
+    pub(super) fn failed_before(&self, gvt: Time) -> Time {
+        let last = |id: &LpId| self.lps[self.placement.index(*id)].last();
+        let times = self.behind_failures.keys().map(last).filter(|time| *time < gvt);
+        times.fold(self.ledger.failed_at(), Time::min)
+    }
+
     /// The least time for which a global event is asked for.
     pub(super) fn asked(&self) -> Time {
         self.asked.iter().map(|(_, time)| *time).fold(self.asked_for_good, Time::min)
@@ -653,6 +680,13 @@ impl<M: Restorable> Site<M> {
         self.history.shrink();
         self.past.shrink_to_fit();
         self.antis.shrink_to_fit();
+        self.parcels.iter_mut().for_each(Vec::shrink_to_fit);
+    }
+
+    /// As [`Site::shrink`], and puts what waits into a new set: the old one has the room that it needed when most waited.
+    pub(super) fn compact(&mut self) {
+        self.shrink();
+        self.pending.take_all().into_iter().for_each(|event| self.pending.push(event));
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {

@@ -1,0 +1,101 @@
+//! The ways to run a model, and the comparison with `sequential`.
+
+use crate::mesh::Mesh;
+use parades_core::error::Error;
+use parades_core::prelude::*;
+use parades_core::run::Control;
+use parades_core::trace::{TraceFilter, Tracer};
+use parades_engine::sequential;
+use parades_engine::time_warp::{self, Ahead, Settings};
+
+/// Ways to run, on so many threads: workers fall behind now and then.
+pub(crate) fn ways_on(threads: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Settings> {
+    let ahead = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(50), Ahead::Unbounded];
+    let on = move |threads| ahead.into_iter().zip(7..).map(move |(ahead, seed)| (threads, ahead, seed));
+    threads.into_iter().flat_map(on).map(|(threads, ahead, seed)| Settings { threads, ahead, stalls: Some(seed) })
+}
+
+pub(crate) fn ways() -> impl Iterator<Item = Settings> {
+    ways_on([1, 2, 3, 8])
+}
+
+pub(crate) fn stat(outcome: &Outcome, name: &str) -> u64 {
+    let (_, value) = outcome.engine_stats.iter().find(|(stat, _)| *stat == name).expect("it is counted");
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, written as floats")]
+    let value = *value as u64;
+    value
+}
+
+/// What can be seen of a run: how it ended, its trace, what was still on its way.
+type Answer = (Result<Outcome, Error>, Vec<String>, Vec<String>);
+
+fn ask(
+    model: &Mesh,
+    (until, traced): (Time, bool),
+    run: impl FnOnce(RunOptions<'_>) -> Result<Outcome, Error>,
+) -> Answer {
+    let mut trace = Vec::new();
+    let sink = |line: &str| {
+        trace.push(line.to_string());
+        Ok(())
+    };
+    let tracer = traced.then(|| Tracer::new(TraceFilter::default(), sink));
+    let result = run(RunOptions { notes: traced, tracer, ..RunOptions::until(until) });
+    (result, trace, std::mem::take(&mut model.unfinished.lock().expect("nobody panicked")))
+}
+
+pub(crate) fn in_order(model: &Mesh, until: Time) -> Result<Outcome, Error> {
+    ask(model, (until, false), |options| sequential::run(model, options)).0
+}
+
+/// A run under `control` without a trace.
+pub(crate) fn run_under(
+    control: &Control,
+    model: &Mesh,
+    until: Time,
+    settings: &Settings,
+) -> (Result<Outcome, Error>, Vec<String>) {
+    let (result, _, unfinished) = ask(model, (until, false), |options| {
+        time_warp::run(model, RunOptions { control: Some(control), ..options }, settings)
+    });
+    (result, unfinished)
+}
+
+pub(crate) fn unfinished_in_order(model: &Mesh, until: Time) -> Vec<String> {
+    ask(model, (until, false), |options| sequential::run(model, options)).2
+}
+
+/// What rolling back came to, over several runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rolled {
+    pub(crate) rollbacks: u64,
+    pub(crate) anti_messages: u64,
+}
+
+pub(crate) fn assert_same(expected: &Outcome, found: &Outcome, how: &Settings) {
+    assert_eq!((expected.events, expected.global_events), (found.events, found.global_events), "{how:?}");
+    assert_eq!((expected.digest, &expected.lp_digests), (found.digest, &found.lp_digests), "{how:?}");
+    assert_eq!((expected.end, &expected.metrics), (found.end, &found.metrics), "{how:?}");
+}
+
+/// Runs the model in all ways, with and without a trace, and compares with `sequential`.
+pub(crate) fn assert_alike(model: &Mesh, until: Time) -> Rolled {
+    let (expected, trace, unfinished) = ask(model, (until, true), |options| sequential::run(model, options));
+    let mut rolled = Rolled::default();
+    for (settings, traced) in ways().flat_map(|settings| [(settings, false), (settings, true)]) {
+        let (found, found_trace, left) =
+            ask(model, (until, traced), |options| time_warp::run(model, options, &settings));
+        match (&expected, &found) {
+            (Ok(expected), Ok(found)) => {
+                assert_same(expected, found, &settings);
+                assert_eq!(expected.stopped_at, found.stopped_at);
+                rolled.rollbacks += stat(found, "rollbacks");
+                rolled.anti_messages += stat(found, "anti_messages");
+            }
+            (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err(), "{settings:?}"),
+        }
+        assert_eq!(unfinished, left, "{settings:?}");
+        assert!(!traced || trace == found_trace, "the traces differ with {settings:?}");
+    }
+    rolled
+}

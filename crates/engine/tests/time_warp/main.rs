@@ -1,0 +1,12 @@
+//! `time-warp`: rollbacks happen and leave no trace, and nobody waits for ever.
+
+mod compare;
+mod cuts;
+mod failures;
+mod memory;
+mod mesh;
+mod offers;
+mod releases;
+mod requests;
+mod rollbacks;
+mod timers;

@@ -1,0 +1,79 @@
+//! Runs that may not take much more memory than `sequential` does.
+
+use crate::compare::{assert_same, in_order, stat};
+use crate::mesh::{Mesh, at, lp, ps};
+use parades_core::error::ErrorKind;
+use parades_core::prelude::*;
+use parades_engine::time_warp::{self, Ahead, Settings};
+
+const LPS: u32 = 4096;
+
+/// Eight events for each LP wait all the time.
+fn crowded() -> Mesh {
+    let mut model = Mesh::new(LPS, |_, event, ctx| {
+        let Body::Message(hops) = *event else { return };
+        let (to, delay) = (ctx.rng().below(u64::from(LPS)), ctx.rng().below(1000));
+        ctx.send_to(lp(to), ps(delay), hops + 1);
+    });
+    model.start = Box::new(|ctx| {
+        for _ in 0..8 {
+            let delay = ps(ctx.rng().below(1000));
+            ctx.send_self(delay, 0);
+        }
+    });
+    model
+}
+
+fn run(model: &Mesh, until: Time, limit: u64, settings: &Settings) -> Result<Outcome, parades_core::error::Error> {
+    time_warp::run(model, RunOptions { memory_limit: Some(limit), ..RunOptions::until(until) }, settings)
+}
+
+#[test]
+fn little_more_memory_than_sequential_takes_is_enough() {
+    let (model, until) = (crowded(), at(3_000));
+    let expected = in_order(&model, until).expect("no failure");
+    let needed = stat(&expected, "pending_bytes") + u64::from(LPS) * stat(&expected, "lp_bytes");
+    let mut rollbacks = 0;
+    for threads in [1, 2, 3] {
+        // Memory is tight all the time, or becomes so by what is executed ahead.
+        for percent in [110, 125, 150] {
+            let settings = Settings { ahead: Ahead::Unbounded, stalls: Some(11), ..Settings::of_threads(threads) };
+            let found = run(&model, until, needed * percent / 100, &settings);
+            let found = found.unwrap_or_else(|error| panic!("{percent} % with {settings:?}: {error}"));
+            assert_same(&expected, &found, &settings);
+            rollbacks += stat(&found, "rollbacks");
+        }
+    }
+    assert!(rollbacks > 0);
+}
+
+#[test]
+fn half_the_memory_that_sequential_takes_is_too_little() {
+    let (model, until) = (crowded(), at(3_000));
+    let expected = in_order(&model, until).expect("no failure");
+    let needed = stat(&expected, "pending_bytes") + u64::from(LPS) * stat(&expected, "lp_bytes");
+    for threads in [1, 2, 3] {
+        let settings = Settings { ahead: Ahead::Unbounded, stalls: Some(11), ..Settings::of_threads(threads) };
+        let error = run(&model, until, needed / 2, &settings).expect_err("too little");
+        let ErrorKind::Memory { limit, needed: found } = *error.kind() else { panic!("another error: {error}") };
+        assert!(limit == needed / 2 && found > limit, "{error}");
+    }
+}
+
+#[test]
+fn what_waits_may_grow_beyond_the_limit_during_the_run() {
+    // What is sent for good is ever more.
+    let model = Mesh::new(8, |_, event, ctx| {
+        let Body::Message(hops) = *event else { return };
+        let to = ctx.rng().below(8);
+        ctx.send_to(lp(to), ps(1 + hops % 20), hops + 1);
+        ctx.send_self(ps(1_000_000_000), 0);
+    });
+    for threads in [1, 2, 3] {
+        for ahead in [Ahead::Adaptive, Ahead::Unbounded] {
+            let settings = Settings { ahead, stalls: Some(5), ..Settings::of_threads(threads) };
+            let error = run(&model, at(100_000_000), 1 << 20, &settings).expect_err("too little");
+            assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
+        }
+    }
+}

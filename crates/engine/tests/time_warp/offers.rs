@@ -1,0 +1,144 @@
+//! What the workers of `Threads` tell each other without waiting.
+
+use parades_core::prelude::*;
+use parades_engine::transport::{Summary, Threads, Transport};
+use parades_sync::barrier::BarrierKind;
+
+fn threads(workers: usize) -> Threads<u64> {
+    Threads::new(workers, u32::try_from(workers).expect("few"), BarrierKind::default())
+}
+
+fn offer(threads: &Threads<u64>, worker: usize, mine: &Summary) {
+    Transport::<u64>::offer(threads, worker, mine);
+}
+
+fn outcome(threads: &Threads<u64>, worker: usize) -> Option<Summary> {
+    Transport::<u64>::outcome(threads, worker)
+}
+
+/// What a worker tells in a round, and the others tell something else.
+fn told(worker: usize, round: u64) -> Summary {
+    let worker = worker as u64;
+    Summary {
+        next: Time::from_ps(1000 * round + 7 * ((worker + round) % 3)),
+        round: u32::try_from((worker + 2 * round) % 4).expect("small"),
+        failed: Time::from_ps(2000 * round + (worker + 1) * (round % 5)),
+        asked: if (worker + round).is_multiple_of(2) { Time::MAX } else { Time::from_ps(round + worker) },
+        events: 10 * round + worker,
+        undone: round + worker,
+        bytes: worker << (round % 20),
+        rest: (worker + round).is_multiple_of(7),
+        ..Summary::NOTHING
+    }
+}
+
+fn together(workers: usize, round: u64) -> Summary {
+    (0..workers).map(|worker| told(worker, round)).fold(Summary::NOTHING, Summary::and)
+}
+
+#[test]
+fn nobody_has_an_outcome_before_the_last_has_offered_and_then_all_have_the_same() {
+    for workers in 1..=3 {
+        let threads = threads(workers);
+        assert!((0..workers).all(|worker| outcome(&threads, worker).is_none()));
+        for round in 0..100 {
+            // Another begins each time, and the first goes on as soon as it may.
+            for turn in 0..workers {
+                let worker = (usize::try_from(round).expect("few") + turn) % workers;
+                offer(&threads, worker, &told(worker, round));
+                let all_have = turn + 1 == workers;
+                assert_eq!(outcome(&threads, worker).is_some(), all_have);
+            }
+            for worker in (0..workers).rev() {
+                assert_eq!(outcome(&threads, worker), Some(together(workers, round)));
+                // It stays until the worker makes its next offer.
+                assert_eq!(outcome(&threads, worker), Some(together(workers, round)));
+            }
+        }
+    }
+}
+
+#[test]
+fn who_makes_its_next_offer_leaves_the_others_the_last_outcome() {
+    let threads = threads(2);
+    offer(&threads, 0, &told(0, 0));
+    offer(&threads, 1, &told(1, 0));
+    assert_eq!(outcome(&threads, 1), Some(together(2, 0)));
+    offer(&threads, 1, &told(1, 1));
+    assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(together(2, 0)), None));
+    offer(&threads, 0, &told(0, 1));
+    assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(together(2, 1)), Some(together(2, 1))));
+}
+
+#[test]
+fn the_last_to_offer_notifies_the_others_and_nobody_else_does() {
+    let threads = threads(3);
+    let news = || [0, 1, 2].map(|worker| Transport::<u64>::news(&threads, worker));
+    for round in 0..10 {
+        let before = news();
+        offer(&threads, 2, &told(2, round));
+        offer(&threads, 0, &told(0, round));
+        assert_eq!(news(), before);
+        offer(&threads, 1, &told(1, round));
+        assert_eq!(news(), [before[0] + 1, before[1], before[2] + 1]);
+        assert!((0..3).all(|worker| outcome(&threads, worker).is_some()));
+    }
+}
+
+/// An event for the worker, sent in the round by another.
+fn event(from: usize, to: usize, round: u64) -> Event<u64> {
+    let (from, to) = (u32::try_from(from).expect("few"), u32::try_from(to).expect("few"));
+    let instant = Instant::at(Time::from_ps(round));
+    let key = parades_core::event::EventKey { instant, tie: 0, sender: Sender::lp(LpId(from)), sequence: round };
+    Event::new(key, LpId(to), Body::Message(round))
+}
+
+/// A worker that makes many offers, sends before each, and yields and sleeps as chance has it.
+fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) {
+    let mut rng = Rng::shared(3, u32::try_from(worker).expect("few"));
+    let mut arrived = vec![0; workers];
+    for round in 0..rounds {
+        for to in 0..workers {
+            let mut parcel = vec![event(worker, to, round)];
+            threads.send(worker, u32::try_from(to).expect("few"), &mut parcel);
+            assert!(parcel.is_empty());
+        }
+        offer(threads, worker, &told(worker, round));
+        loop {
+            let seen = Transport::<u64>::news(threads, worker);
+            if let Some(all) = outcome(threads, worker) {
+                assert_eq!(all, together(workers, round), "worker {worker}");
+                break;
+            }
+            match rng.below(3) {
+                0 => Transport::<u64>::wait(threads, worker, seen).expect("nothing breaks"),
+                1 => std::thread::yield_now(),
+                _ => {}
+            }
+        }
+        threads.receive(worker, u32::try_from(worker).expect("few"), false, &mut |event| {
+            let sender = event.sender().as_lp().expect("an LP sent it");
+            let Body::Message(sent) = event.body else { panic!("a message was sent") };
+            assert_eq!(sent, arrived[sender.index()], "what one sends to another stays in order");
+            arrived[sender.index()] += 1;
+        });
+        // At least what was sent before this offer; no more than what may come before the next.
+        assert!(arrived.iter().all(|count| (round + 1..=round + 2).contains(count)), "{arrived:?} in round {round}");
+        if rng.below(16) == 0 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn slots_are_used_again_and_what_was_sent_before_an_offer_has_arrived_with_its_outcome() {
+    for workers in 1..=3 {
+        let threads = threads(workers);
+        std::thread::scope(|scope| {
+            for worker in 0..workers {
+                let threads = &threads;
+                scope.spawn(move || work(threads, (worker, workers), 5_000));
+            }
+        });
+    }
+}

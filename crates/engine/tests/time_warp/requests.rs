@@ -1,0 +1,120 @@
+//! Global events, and what controllers ask for.
+
+use crate::compare::{assert_alike, in_order, run_under, ways};
+use crate::mesh::{FLOAT, Mesh, Numbered, SERIES, at, lp, ps, wander};
+use parades_core::prelude::*;
+use parades_core::run::Control;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[test]
+fn a_global_event_finds_nothing_of_its_time_executed() {
+    let mut model = Mesh::all_to_all(32);
+    model.globals = vec![(0, 1), (100, 2), (100, 3), (101, 4), (1_500, 5), (2_000, 6), (5_000, 7)];
+    model.act = Box::new(|number, sum, ctx| {
+        ctx.point(SERIES, (sum % 1_000_003) as f64);
+        // To the very time, and beyond.
+        ctx.send(lp(number), Delay::ZERO, 0);
+        ctx.send(lp(number), ps(number), 0);
+        if number == 6 {
+            ctx.schedule(ps(300), Numbered(8));
+        }
+    });
+    let rolled = assert_alike(&model, at(2_500));
+    assert!(rolled.rollbacks > 0);
+    // It may end the run.
+    let act = model.act;
+    model.act = Box::new(move |number, sum, ctx| {
+        act(number, sum, ctx);
+        if number == 5 {
+            ctx.stop();
+        }
+    });
+    assert_eq!(in_order(&model, at(2_500)).expect("no failure").stopped_at, Some(at(1_500)));
+    assert_alike(&model, at(2_500));
+}
+
+#[test]
+fn what_a_global_event_sends_at_its_own_time_is_executed_where_nothing_else_waits() {
+    let mut model = Mesh::new(8, |_, event, ctx| {
+        if let Body::Message(hops @ 1..) = *event {
+            ctx.send_to(lp(hops % 8), ps(hops % 3), hops - 1);
+        }
+    });
+    model.start = Box::new(|_| {});
+    model.globals = vec![(0, 0), (500, 20), (1_000_000, 5)];
+    model.act = Box::new(|number, _, ctx| {
+        (0..3).for_each(|to| ctx.send(lp(to), Delay::ZERO, number));
+    });
+    let expected = in_order(&model, Time::MAX).expect("no failure");
+    assert_eq!((expected.events, expected.global_events), (3 + 3 * 21 + 3 * 6, 3));
+    assert_alike(&model, Time::MAX);
+}
+
+#[test]
+fn progress_never_passes_what_has_been_reached() {
+    // Nothing waits for the global event, and nothing after it.
+    let control = Arc::new(Control::default());
+    let greatest = Arc::new(AtomicU64::new(0));
+    let (seen, told) = (Arc::clone(&control), Arc::clone(&greatest));
+    let mut model = Mesh::new(4, |_, _, _| {});
+    model.globals = vec![(500, 1), (700, 2)];
+    model.act = Box::new(move |_, _, ctx| {
+        let beyond = seen.progress().0.as_ps().saturating_sub(ctx.now().as_ps());
+        told.fetch_max(beyond, Ordering::Relaxed);
+    });
+    for settings in ways() {
+        let (found, _) = run_under(&control, &model, at(900), &settings);
+        assert_eq!(found.expect("no failure").global_events, 2);
+        assert_eq!(greatest.load(Ordering::Relaxed), 0, "{settings:?}");
+        assert_eq!(control.progress().0, at(900));
+    }
+}
+
+/// LPs 3 and 20 ask for a global event now and then, LP 20 at last for the end.
+fn controlled(delay: Delay, end: Time) -> Mesh {
+    let mut model = Mesh::new(24, move |state, event, ctx| {
+        let is_controller = ctx.id() == LpId(3) || ctx.id() == LpId(20);
+        // What it asks for depends on what it has executed, so that it may be taken back.
+        if is_controller && *state % 7 == 3 {
+            ctx.request(Numbered(*state % 100));
+            ctx.observe_float(FLOAT, *state as f64);
+        }
+        if ctx.id() == LpId(20) && ctx.now() >= end {
+            ctx.request_stop();
+        }
+        wander(event, ctx);
+    });
+    model.act = Box::new(|number, sum, ctx| {
+        ctx.point(SERIES, (sum % 1_000_003) as f64);
+        ctx.send(lp(number % 24), Delay::ZERO, number);
+    });
+    model.controllers = Controllers { lps: vec![LpId(3), LpId(20)], delay };
+    model
+}
+
+#[test]
+fn what_controllers_ask_for_happens_after_the_control_delay() {
+    for delay in [1, 40, 1_000] {
+        let model = controlled(ps(delay), at(1_500));
+        let expected = in_order(&model, at(50_000)).expect("no failure");
+        assert!(expected.stopped_at.is_some() && expected.global_events > 2, "{expected:?}");
+        let rolled = assert_alike(&model, at(50_000));
+        assert!(rolled.rollbacks > 0 || delay == 1);
+    }
+}
+
+#[test]
+fn a_request_made_at_start_up_counts_from_zero() {
+    let mut model = Mesh::all_to_all(16);
+    model.controllers = Controllers { lps: vec![LpId(15)], delay: ps(70) };
+    model.act = Box::new(|number, sum, ctx| ctx.point(SERIES, (sum % 1_000_003) as f64 + number as f64));
+    model.start = Box::new(|ctx| {
+        ctx.send_self(ps(3), 0);
+        if ctx.id() == LpId(15) {
+            ctx.request(Numbered(8));
+        }
+    });
+    assert_eq!(in_order(&model, at(500)).expect("no failure").global_events, 1);
+    assert_alike(&model, at(500));
+}

@@ -1,0 +1,141 @@
+//! Executions are taken back, and the answer does not show it.
+
+use crate::compare::{Rolled, assert_alike, in_order, stat, ways_on};
+use crate::mesh::{COUNTER, FLOAT, HISTOGRAM, Mesh, at, lp, ps, wander};
+use parades_core::prelude::*;
+use parades_engine::time_warp::{self, Ahead, Settings};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+fn assert_rolled_back(rolled: Rolled) {
+    assert!(rolled.rollbacks > 0 && rolled.anti_messages > 0, "{rolled:?}");
+}
+
+/// Each event goes on to the next LP, sometimes at once, over a channel without lookahead.
+fn ring(lps: u32) -> Mesh {
+    let mut channels = Channels::none();
+    (0..lps).for_each(|lp| channels.connect(LpId(lp), LpId((lp + 1) % lps), Delay::ZERO));
+    let model = Mesh::new(lps, |_, event, ctx| {
+        let Body::Message(hops) = *event else { return };
+        let delay = if ctx.rng().below(4) == 0 { 0 } else { ctx.rng().below(200) };
+        ctx.send(Port(0), ps(delay), hops + 1);
+    });
+    Mesh { channels, ..model }
+}
+
+#[test]
+fn a_ring_without_lookahead_is_rolled_back_to_the_answer_of_sequential() {
+    assert_rolled_back(assert_alike(&ring(48), at(4_000)));
+}
+
+#[test]
+fn a_model_that_declares_nothing_is_rolled_back_to_the_answer_of_sequential() {
+    assert_rolled_back(assert_alike(&Mesh::all_to_all(48), at(4_000)));
+}
+
+#[test]
+fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
+    // Times are few, so that stragglers come at the very times of what was executed, and in the rounds between.
+    let model = Mesh::new(24, |state, event, ctx| {
+        let Body::Message(hops) = *event else { return };
+        *state = state.wrapping_mul(31).wrapping_add(hops);
+        let to = (u64::from(ctx.id().0) + *state) % 24;
+        let delay = if hops % 5 == 4 { 10 } else { 0 };
+        ctx.send_to(lp(to), ps(delay), hops + 1);
+    });
+    assert_rolled_back(assert_alike(&model, at(120)));
+}
+
+#[test]
+fn what_is_sent_again_may_have_the_key_of_what_was_annihilated() {
+    // How much an LP sends, and to whom, depends on what it has executed: taken back, it sends something else by the same numbers.
+    let model = Mesh::new(16, |state, event, ctx| {
+        let Body::Message(hops) = *event else { return };
+        *state = state.wrapping_mul(31).wrapping_add(hops);
+        let (id, turn) = (u64::from(ctx.id().0), *state % 3);
+        if turn == 0 {
+            ctx.send_self(ps(7), hops);
+        }
+        ctx.send_to(lp((id + turn + 1) % 16), ps(40), hops + 1);
+        if turn == 1 {
+            ctx.send_to(lp((id + 5) % 16), ps(1), u64::MAX / 2);
+        }
+        if hops >= u64::MAX / 2 || turn == 2 {
+            ctx.set_timer(TimerId(0), ps(3));
+        }
+    });
+    assert_rolled_back(assert_alike(&model, at(200)));
+}
+
+#[test]
+fn anti_messages_do_not_chase_what_goes_in_circles_for_ever() {
+    // An LP passes the ball on at once, unless it has had one at this time. Taken back before the ball comes round, it has had none.
+    const BALL: u64 = u64::MAX;
+    let greatest = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&greatest);
+    let model = Mesh::new(12, move |state, event, ctx| {
+        let id = u64::from(ctx.id().0);
+        seen.fetch_max(ctx.instant().round, Ordering::Relaxed);
+        if *event == Body::Message(BALL) {
+            // The low bits of the state are the time of the last one.
+            if *state % (1 << 32) != 1 + ctx.now().as_ps() {
+                *state = ctx.now().as_ps();
+                ctx.send_to(lp((id + 7) % 12), Delay::ZERO, BALL);
+            } else {
+                *state -= 1;
+            }
+            return;
+        }
+        *state -= 1;
+        wander(event, ctx);
+        if ctx.rng().below(3) == 0 {
+            ctx.send_to(lp((id + 1) % 12), ps(1), BALL);
+        }
+    });
+    assert_alike(&model, at(200));
+    assert!(greatest.load(Ordering::Relaxed) < 1 << 16, "{greatest:?} rounds, of 12 or so");
+}
+
+#[test]
+fn what_is_recorded_takes_effect_once_and_in_the_order_of_each_lp() {
+    let model = Mesh::new(32, |state, event, ctx| {
+        let drawn = ctx.rng().below(1000);
+        // Sums of these depend on the order.
+        ctx.observe_float(FLOAT, 1e9 / (1 + drawn) as f64);
+        ctx.observe_float(FLOAT, 1e-9 * *state as f64);
+        ctx.observe(HISTOGRAM, drawn);
+        if drawn % 2 == 0 {
+            ctx.count(COUNTER, drawn);
+        }
+        if drawn % 3 == 0 {
+            ctx.note(|| format!("drew {drawn}"));
+        }
+        wander(event, ctx);
+    });
+    assert_rolled_back(assert_alike(&model, at(3_000)));
+}
+
+#[test]
+fn ties_are_shuffled_alike() {
+    let model = Mesh::all_to_all(32);
+    let options = || RunOptions { tie_seed: Some(5), ..RunOptions::until(at(5_000)) };
+    let expected = parades_engine::sequential::run(&model, options()).expect("no failure");
+    assert_ne!(expected.digest, in_order(&model, at(5_000)).expect("no failure").digest);
+    for settings in ways_on([2, 3]) {
+        let found = time_warp::run(&model, options(), &settings).expect("no failure");
+        assert_eq!((expected.digest, expected.events), (found.digest, found.events), "{settings:?}");
+    }
+}
+
+#[test]
+fn one_worker_never_rolls_back_and_there_are_no_more_workers_than_lps() {
+    let model = Mesh::all_to_all(5);
+    let found = time_warp::run(&model, RunOptions::until(at(5_000)), &Settings::of_threads(1)).expect("no failure");
+    assert_eq!((stat(&found, "rollbacks"), stat(&found, "efficiency"), stat(&found, "workers")), (0, 1, 1));
+    for threads in [5, 64] {
+        let settings = Settings { ahead: Ahead::Unbounded, ..Settings::of_threads(threads) };
+        let found = time_warp::run(&model, RunOptions::until(at(5_000)), &settings).expect("no failure");
+        assert_eq!(stat(&found, "workers"), 5);
+        assert_eq!(found.digest, in_order(&model, at(5_000)).expect("no failure").digest);
+    }
+}
