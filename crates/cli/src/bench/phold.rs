@@ -31,7 +31,7 @@ const fn size(start_events: u32, lps: u32, seconds: u64, bare_ms: u64) -> Size {
     Size { lps, start_events, seconds, bare_ms }
 }
 
-/// By start events. 16 million events that wait at once are given less time: five pairs are to take about three minutes in all.
+/// By start events. 16 million events that wait at once are given less time: five pairs are to take some minutes in all.
 const BLOCKS: [[Size; 4]; 2] = [
     [
         size(1, 1_024, 4_000, 4_000_000),

@@ -215,6 +215,10 @@ impl<'a, M: Model> Leader<'a, M> {
             if time >= self.until || self.globals.stopped() {
                 return Ok(Some(time));
             }
+            // Global events alone may go on for ever.
+            if self.options.control.is_some_and(|control| control.poll(time, events)) {
+                self.until = self.until.min(just_after(time));
+            }
         }
         Ok(None)
     }

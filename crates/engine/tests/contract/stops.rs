@@ -1,11 +1,11 @@
 //! Where runs end: at the time asked for, at a stop of the model's, or where they were stopped from outside.
 
 use crate::script::{Numbered, SERIES, Script, ps, run_until};
-use parades_core::error::ErrorKind;
+use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
-use parades_core::run::Control;
-use parades_engine::sequential;
+use parades_core::run::{Control, Outcome};
+use parades_engine::{null_message, sequential, time_warp, window};
 
 /// One event a picosecond, each followed by one of the next round, and a sample at 0, 5 and 10.
 fn ticking() -> Script {
@@ -107,24 +107,33 @@ fn a_request_made_at_start_up_counts_from_zero() {
 
 #[test]
 fn a_run_stopped_by_hand_ends_just_after_an_instant_even_amid_global_events_alone() {
-    // No event at all, and a global event each picosecond for ever.
-    let control = Control::default();
-    let mut model = Script::new(1, |_| {}, |_, _, _| {});
-    model.globals = vec![(0, 0)];
-    model.act = Box::new(|number, _, ctx| ctx.schedule(ps(1), Numbered(number + 1)));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while control.progress().0 < Time::from_ps(1000) {
-                std::thread::yield_now();
-            }
-            control.stop();
+    type Run = fn(&Script, RunOptions<'_>) -> Result<Outcome, Error>;
+    let engines: [Run; 4] = [
+        |model, options| sequential::run(model, options),
+        |model, options| window::run(model, options, &window::Settings::of_threads(2)),
+        |model, options| null_message::run(model, options, &null_message::Settings::of_threads(2)),
+        |model, options| time_warp::run(model, options, &time_warp::Settings::of_threads(2)),
+    ];
+    for run in engines {
+        // No event at all, and a global event each picosecond for ever.
+        let control = Control::default();
+        let mut model = Script::new(2, |_| {}, |_, _, _| {});
+        model.globals = vec![(0, 0)];
+        model.act = Box::new(|number, _, ctx| ctx.schedule(ps(1), Numbered(number + 1)));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while control.progress().0 < Time::from_ps(1000) {
+                    std::thread::yield_now();
+                }
+                control.stop();
+            });
+            let options = RunOptions { control: Some(&control), ..RunOptions::until(Time::MAX) };
+            let stopped = run(&model, options).expect("no failure");
+            let at = stopped.stopped_at.expect("it was stopped");
+            let again = sequential::run(&model, RunOptions::until(at)).expect("no failure");
+            assert_eq!((stopped.digest, stopped.global_events), (again.digest, again.global_events));
         });
-        let options = RunOptions { control: Some(&control), ..RunOptions::until(Time::MAX) };
-        let stopped = sequential::run(&model, options).expect("no failure");
-        let at = stopped.stopped_at.expect("it was stopped");
-        let again = sequential::run(&model, RunOptions::until(at)).expect("no failure");
-        assert_eq!((stopped.digest, stopped.global_events), (again.digest, again.global_events));
-    });
+    }
 }
 
 #[test]
