@@ -118,6 +118,8 @@ impl<S> Lp<S> {
         let execution = self.execute_by(world, event, effects, |state, ctx| {
             model.handle_undoable(state, &event.body, ctx, log);
         });
+        // A wake that does not count is taken back in its turn like the others: nothing earlier may come after it.
+        self.kernel.last = event.time();
         (execution, before)
     }
 
@@ -157,6 +159,10 @@ impl<S> Lp<S> {
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
         let (execution, before) = self.execute_ahead(model, world, event, effects, &mut log);
+        if execution == Execution::Skipped {
+            // Who keeps things in pieces need not keep this one, and may execute something earlier.
+            self.kernel.last = before.last;
+        }
         let timers = effects.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
         (execution, Undo { before, execution, timers, log })
     }
@@ -167,7 +173,7 @@ impl<S> Lp<S> {
         self.take_back(model, event, (execution, before), &mut timers, &mut log);
     }
 
-    /// When it last executed an event, be it a wake that does not count.
+    /// When it last executed an event; ahead of time, be it a wake that does not count.
     #[inline]
     pub fn last(&self) -> Time {
         self.kernel.last
@@ -184,12 +190,12 @@ impl<S> Lp<S> {
     ) -> Execution {
         let now = event.instant();
         assert!(now.time >= self.kernel.last, "I3: an LP executed an event of {now} after one of {}", self.kernel.last);
-        self.kernel.last = now.time;
         if let Body::Timer(id) = event.body
             && !self.take_wake(world, id, &event.key(), event.receiver, effects)
         {
             return Execution::Skipped;
         }
+        self.kernel.last = now.time;
         if world.digest {
             self.kernel.digest.event(event);
         }
