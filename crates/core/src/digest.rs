@@ -63,15 +63,15 @@ impl Digest {
         self.word(bytes.len() as u64);
     }
 
-    /// Folds the key and the payload of an event that its LP has executed. The tie shuffle is not folded: it is a function of the rest.
+    /// Folds the key of an event that its LP has executed, and its payload. The tie shuffle is not folded: it is a function of the rest.
     #[inline]
-    pub fn event<P: Payload>(&mut self, event: &Event<P>) {
+    pub fn event<P: Payload, Q>(&mut self, event: &Event<Q>, body: Body<&P>) {
         let key = event.key();
         // The two 32-bit fields are spread over the word, so that those of no two events differ by as little as sequence numbers do.
         let pair = u64::from(key.sender.rank()) << 32 | u64::from(key.instant.round);
         let who = pair.wrapping_mul(K[3]).wrapping_add(key.sequence);
         self.0 = self.0.rotate_left(23).wrapping_add(multiply_fold(key.instant.time.as_ps() ^ K[0], who ^ K[1]));
-        match &event.body {
+        match body {
             Body::Message(message) => message.fold(self),
             Body::Timer(id) => self.word(u64::from(id.0)),
         }

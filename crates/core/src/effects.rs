@@ -57,8 +57,8 @@ impl<M: Model> Effects<M> {
     }
 
     /// For an engine that may take back what it executes.
-    pub fn undoable() -> Effects<M> {
-        Effects { timer_changes: Some(Vec::new()), ..Effects::new() }
+    pub fn undoable(outbox: Outbox<M::Message>) -> Effects<M> {
+        Effects { timer_changes: Some(Vec::new()), ..Effects::with(outbox) }
     }
 
     /// Takes up a panic of the model's.

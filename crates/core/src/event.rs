@@ -129,12 +129,34 @@ impl TimerId {
 }
 
 /// What an event is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<P> {
     /// A message that an LP, or a global event, sent.
     Message(P),
     /// A timer of the receiver's own is due.
     Timer(TimerId),
+}
+
+impl<P> Body<P> {
+    /// The body, with its message by reference: what a handler is given.
+    #[inline(always)]
+    pub fn as_ref(&self) -> Body<&P> {
+        match self {
+            Body::Message(message) => Body::Message(message),
+            Body::Timer(id) => Body::Timer(*id),
+        }
+    }
+}
+
+impl<P: Copy> Body<&P> {
+    /// The body, with its message by value.
+    #[inline]
+    pub fn copied(self) -> Body<P> {
+        match self {
+            Body::Message(message) => Body::Message(*message),
+            Body::Timer(id) => Body::Timer(id),
+        }
+    }
 }
 
 /// An event on its way to its receiver. 32 bytes beside the body.

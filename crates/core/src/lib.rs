@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ahead;
 pub mod channel;
 pub mod digest;
 pub mod effects;

@@ -93,34 +93,43 @@ impl<S> Lp<S> {
         event: &Event<M::Message>,
         effects: &mut Effects<M>,
     ) -> Execution {
-        let execution = self.execute_by(world, event, effects, |state, ctx| model.handle(state, &event.body, ctx));
+        let execution = self.execute_by(world, (event, event.body.as_ref()), effects, |state, ctx| {
+            model.handle(state, event.body.as_ref(), ctx);
+        });
         if execution == Execution::Done {
             world.watch_rounds(event.instant(), event.receiver);
         }
         execution
     }
 
-    /// Executes an event so that [`Lp::take_back`] can take it back. What that will need is what this returns, the changes of timers, which are added to those
+    /// The kernel's part as it is now.
+    #[inline(always)]
+    pub fn before(&self) -> Before {
+        let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
+        Before { rng: rng.clone(), sequence, digest, last }
+    }
+
+    /// Executes an event so that [`Lp::take_back`] can take it back. What that will need is [`Lp::before`], the changes of timers, which are added to those
     /// among the effects, and what the model adds to the log. The effects must be [`Effects::undoable`]. Whoever commits the execution calls
     /// [`World::watch_rounds`] then.
     #[inline(always)]
-    pub fn execute_ahead<M: Restorable<State = S>>(
+    pub fn execute_ahead<M: Restorable<State = S>, P>(
         &mut self,
         model: &M,
         world: &World,
-        event: &Event<M::Message>,
+        (event, body): (&Event<P>, Body<&M::Message>),
         effects: &mut Effects<M>,
         log: &mut UndoLog<M::Undo>,
-    ) -> (Execution, Before) {
+    ) -> Execution {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
-        let before = Before { rng: rng.clone(), sequence, digest, last };
-        let execution = self.execute_by(world, event, effects, |state, ctx| {
-            model.handle_undoable(state, &event.body, ctx, log);
+        let execution = self.execute_by(world, (event, body), effects, |state, ctx| {
+            model.handle_undoable(state, body, ctx, log);
         });
-        // A wake that does not count is taken back in its turn like the others: nothing earlier may come after it.
-        self.kernel.last = event.time();
-        (execution, before)
+        if execution == Execution::Skipped {
+            // It is taken back in its turn like the others: nothing earlier may come after it.
+            self.kernel.last = event.time();
+        }
+        execution
     }
 
     /// Takes back the last execution that is not yet taken back, given what it left: the kernel's part, the changes of timers in their order, and the
@@ -128,13 +137,13 @@ impl<S> Lp<S> {
     pub fn take_back<M: Restorable<State = S>>(
         &mut self,
         model: &M,
-        event: &Event<M::Message>,
+        body: Body<&M::Message>,
         (execution, before): (Execution, Before),
         timers: &mut Vec<TimerChange>,
         log: &mut UndoLog<M::Undo>,
     ) {
         if execution == Execution::Done {
-            model.undo(&mut self.state, &event.body, log);
+            model.undo(&mut self.state, body, log);
             assert!(log.is_empty(), "the model's undo leaves its log empty");
         }
         for TimerChange(id, slot) in timers.drain(..).rev() {
@@ -158,7 +167,8 @@ impl<S> Lp<S> {
         // A start-up or a visit leaves changes too, and is never taken back.
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
-        let (execution, before) = self.execute_ahead(model, world, event, effects, &mut log);
+        let before = self.before();
+        let execution = self.execute_ahead(model, world, (event, event.body.as_ref()), effects, &mut log);
         if execution == Execution::Skipped {
             // Who keeps things in pieces need not keep this one, and may execute something earlier.
             self.kernel.last = before.last;
@@ -170,7 +180,7 @@ impl<S> Lp<S> {
     /// Takes back the last execution that is not yet taken back.
     pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, event: &Event<M::Message>, undo: Undo<M::Undo>) {
         let Undo { before, execution, mut timers, mut log } = undo;
-        self.take_back(model, event, (execution, before), &mut timers, &mut log);
+        self.take_back(model, event.body.as_ref(), (execution, before), &mut timers, &mut log);
     }
 
     /// When it last executed an event; ahead of time, be it a wake that does not count.
@@ -181,23 +191,23 @@ impl<S> Lp<S> {
 
     /// The steps around a handler: take the timer's wake, run the handler, fold the digest.
     #[inline(always)]
-    fn execute_by<M: Model<State = S>>(
+    fn execute_by<M: Model<State = S>, P>(
         &mut self,
         world: &World,
-        event: &Event<M::Message>,
+        (event, body): (&Event<P>, Body<&M::Message>),
         effects: &mut Effects<M>,
         handle: impl FnOnce(&mut S, &mut Context<'_, M>),
     ) -> Execution {
         let now = event.instant();
         assert!(now.time >= self.kernel.last, "I3: an LP executed an event of {now} after one of {}", self.kernel.last);
-        if let Body::Timer(id) = event.body
+        if let Body::Timer(id) = body
             && !self.take_wake(world, id, &event.key(), event.receiver, effects)
         {
             return Execution::Skipped;
         }
         self.kernel.last = now.time;
         if world.digest {
-            self.kernel.digest.event(event);
+            self.kernel.digest.event(event, body);
         }
         let Lp { kernel, state } = self;
         let phase = Phase::Event(event.sender());
@@ -217,6 +227,7 @@ impl<S> Lp<S> {
     ) -> bool {
         if let Some(changes) = &mut effects.timer_changes {
             changes.push(TimerChange(id, self.kernel.timers.peek(id)));
+            effects.beyond_sends = true;
         }
         match self.kernel.timers.due(id, Setting { instant: key.instant, sequence: key.sequence }) {
             Due::Fire => true,

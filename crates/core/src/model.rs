@@ -43,7 +43,7 @@ use std::any::Any;
 ///         if ctx.id() == LpId(0) { ctx.send_self(Delay::ZERO, ()); }
 ///         0
 ///     }
-///     fn handle(&self, hits: &mut u64, _event: &Body<()>, ctx: &mut Context<'_, Self>) {
+///     fn handle(&self, hits: &mut u64, _event: Body<&()>, ctx: &mut Context<'_, Self>) {
 ///         *hits += 1;
 ///         ctx.send_to(LpId(1 - ctx.id().0), Delay::from_ms(10), ());
 ///     }
@@ -91,7 +91,7 @@ pub trait Model: Sized + Sync {
     fn start(&self, ctx: &mut Context<'_, Self>) -> Self::State;
 
     /// Executes an event.
-    fn handle(&self, state: &mut Self::State, event: &Body<Self::Message>, ctx: &mut Context<'_, Self>);
+    fn handle(&self, state: &mut Self::State, event: Body<&Self::Message>, ctx: &mut Context<'_, Self>);
 
     /// Folds the final state of an LP into the digest; by default events alone count.
     fn fold(&self, state: &Self::State, digest: &mut Digest) {
@@ -377,6 +377,7 @@ impl<'a, M: Model> Context<'a, M> {
     fn remember_timer(&mut self, id: TimerId) {
         if let Some(changes) = &mut self.effects.timer_changes {
             changes.push(TimerChange(id, self.kernel.timers.peek(id)));
+            self.effects.beyond_sends = true;
         }
     }
 

@@ -1,8 +1,9 @@
-//! Where the events go that executions send: straight to where they wait, if the engine executes for good.
+//! Where the events go that executions send: straight to where they wait.
 //!
-//! An event is then written once. Engines that may take an execution back, or that compare what two executions sent, have it buffered
-//! instead.
+//! An event is then written once. So it is where an execution may be taken back, as what it sent is then annihilated. Engines that compare what two
+//! executions sent have it buffered instead.
 
+use crate::ahead::Ahead;
 use crate::event::{Body, Event, EventKey, LpId};
 use crate::pending::{LpOrderedPending, WindowedPending};
 use crate::placement::Placement;
@@ -29,6 +30,8 @@ pub enum Pending<P> {
     ByTime(WindowedPending<P>),
     /// In windows that are executed LP by LP.
     ByLp(LpOrderedPending<P>),
+    /// Where executions may be taken back.
+    Ahead(Box<Ahead<P>>),
 }
 
 impl<P> Outbox<P> {
@@ -40,6 +43,25 @@ impl<P> Outbox<P> {
     /// One that puts all into a pending set.
     pub fn straight() -> Outbox<P> {
         Outbox { pending: Pending::ByTime(WindowedPending::default()), ..Outbox::buffered() }
+    }
+
+    /// One that puts all where it waits to be executed ahead of time, or into a parcel.
+    pub fn ahead(ahead: Ahead<P>) -> Outbox<P> {
+        Outbox { pending: Pending::Ahead(Box::new(ahead)), ..Outbox::buffered() }
+    }
+
+    /// What waits to be executed ahead of time; for an outbox made for it.
+    #[inline(always)]
+    pub fn ahead_mut(&mut self) -> &mut Ahead<P> {
+        let Pending::Ahead(ahead) = &mut self.pending else { unreachable!("this outbox was made for another engine") };
+        ahead
+    }
+
+    /// As [`Outbox::ahead_mut`].
+    #[inline(always)]
+    pub fn ahead_ref(&self) -> &Ahead<P> {
+        let Pending::Ahead(ahead) = &self.pending else { unreachable!("this outbox was made for another engine") };
+        ahead
     }
 
     /// One that makes parcels of what is for other partitions. [`Outbox::moves_to`] says for whose LPs it works.
@@ -68,10 +90,18 @@ impl<P> Outbox<P> {
                 return self.parcels[partition as usize].push(Event::new(key, receiver, body));
             }
         }
+        // One comparison for each engine, most likely first: a jump by a table costs as much as the rest of this.
+        if let Pending::ByTime(pending) = &mut self.pending {
+            return pending.push_parts(key, receiver, body);
+        }
+        if let Pending::Ahead(pending) = &mut self.pending {
+            return pending.send(key, receiver, body);
+        }
         match &mut self.pending {
-            Pending::ByTime(pending) => pending.push_parts(key, receiver, body),
             Pending::ByLp(pending) => pending.push_parts(key, receiver, body),
-            Pending::Elsewhere => self.buffer.push(Event::new(key, receiver, body)),
+            Pending::ByTime(_) | Pending::Ahead(_) | Pending::Elsewhere => {
+                self.buffer.push(Event::new(key, receiver, body));
+            }
         }
     }
 }

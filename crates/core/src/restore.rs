@@ -65,7 +65,7 @@ impl<U> UndoLog<U> {
 /// #     type Global = NoGlobal;
 /// #     fn lps(&self) -> u32 { 1 }
 /// #     fn start(&self, _: &mut Context<'_, Self>) -> u64 { 0 }
-/// #     fn handle(&self, count: &mut u64, _: &Body<()>, _: &mut Context<'_, Self>) { *count += 1; }
+/// #     fn handle(&self, count: &mut u64, _: Body<&()>, _: &mut Context<'_, Self>) { *count += 1; }
 /// # }
 /// fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
 ///     let _ = lp.execute_undoable(&Counter, world, event, effects);
@@ -79,14 +79,14 @@ pub trait Restorable: Model {
     fn handle_undoable(
         &self,
         state: &mut Self::State,
-        event: &Body<Self::Message>,
+        event: Body<&Self::Message>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<Self::Undo>,
     );
 
     /// Puts the state back as it was before the event, and empties the log. The handler may have panicked midway: one that can leaves its
     /// records before it does.
-    fn undo(&self, state: &mut Self::State, event: &Body<Self::Message>, log: &mut UndoLog<Self::Undo>);
+    fn undo(&self, state: &mut Self::State, event: Body<&Self::Message>, log: &mut UndoLog<Self::Undo>);
 }
 
 /// A model restored by copying its state before each event. Fine for small states, and one line:
@@ -101,7 +101,7 @@ pub trait Restorable: Model {
 /// #     type Global = NoGlobal;
 /// #     fn lps(&self) -> u32 { 1 }
 /// #     fn start(&self, _: &mut Context<'_, Self>) -> u64 { 0 }
-/// #     fn handle(&self, count: &mut u64, _: &Body<()>, _: &mut Context<'_, Self>) { *count += 1; }
+/// #     fn handle(&self, count: &mut u64, _: Body<&()>, _: &mut Context<'_, Self>) { *count += 1; }
 /// # }
 /// impl ByCopy for Counter {}
 /// # fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
@@ -117,7 +117,7 @@ impl<M: ByCopy> Restorable for M {
     fn handle_undoable(
         &self,
         state: &mut M::State,
-        event: &Body<M::Message>,
+        event: Body<&M::Message>,
         ctx: &mut Context<'_, M>,
         log: &mut UndoLog<M::State>,
     ) {
@@ -126,7 +126,7 @@ impl<M: ByCopy> Restorable for M {
     }
 
     #[inline]
-    fn undo(&self, state: &mut M::State, _: &Body<M::Message>, log: &mut UndoLog<M::State>) {
+    fn undo(&self, state: &mut M::State, _: Body<&M::Message>, log: &mut UndoLog<M::State>) {
         *state = log.pop().expect("the handler left a copy");
     }
 }

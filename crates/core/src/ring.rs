@@ -60,13 +60,13 @@ impl<T> Ring<T> {
 
     /// Adds an entry.
     #[inline]
-    pub fn push(&mut self, entry: T) {
+    pub fn push(&mut self, entry: T) -> &mut T {
         if self.len() as usize == self.slots.len() {
             self.resize((self.slots.len() * 2).max(LEAST));
         }
         let slot = self.slot(self.end);
-        self.slots[slot] = Some(entry);
         self.end = self.end.wrapping_add(1);
+        self.slots[slot].insert(entry)
     }
 
     /// Whether the position is between the ends.
@@ -79,6 +79,12 @@ impl<T> Ring<T> {
     #[inline]
     pub fn get(&self, position: u32) -> Option<&T> {
         if self.holds(position) { self.slots[self.slot(position)].as_ref() } else { None }
+    }
+
+    /// The last entry.
+    #[inline(always)]
+    pub fn last(&self) -> Option<&T> {
+        if self.slots.is_empty() { None } else { self.slots[self.slot(self.end.wrapping_sub(1))].as_ref() }
     }
 
     /// The entry at a position, unless it has been taken or released.

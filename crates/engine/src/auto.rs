@@ -38,7 +38,7 @@ pub struct Advice {
 /// #     type Global = NoGlobal;
 /// #     fn lps(&self) -> u32 { 8 }
 /// #     fn start(&self, _: &mut Context<'_, Self>) {}
-/// #     fn handle(&self, _: &mut (), _: &Body<()>, _: &mut Context<'_, Self>) {}
+/// #     fn handle(&self, _: &mut (), _: Body<&()>, _: &mut Context<'_, Self>) {}
 /// # }
 /// // A model that declares no lookahead.
 /// assert_eq!(parades_engine::auto::advise(&Silent, 2).window, None);

@@ -128,7 +128,7 @@ impl Settings {
 /// #     fn lps(&self) -> u32 { 4 }
 /// #     fn channels(&self) -> Channels { Channels::whole(Delay::from_ms(1)) }
 /// #     fn start(&self, ctx: &mut Context<'_, Self>) -> u64 { ctx.send_self(Delay::from_ms(3), ()); 0 }
-/// #     fn handle(&self, state: &mut u64, _: &Body<()>, ctx: &mut Context<'_, Self>) {
+/// #     fn handle(&self, state: &mut u64, _: Body<&()>, ctx: &mut Context<'_, Self>) {
 /// #         *state += 1;
 /// #         ctx.send_to(LpId((ctx.id().0 + 1) % 4), Delay::from_ms(2), ());
 /// #     }

@@ -18,6 +18,7 @@ use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event};
 use parades_core::lp::{Execution, Lp};
+use parades_core::outbox::Outbox;
 use parades_core::pending::WindowedPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
@@ -34,7 +35,7 @@ pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
     model: &M,
     options: RunOptions<'_>,
 ) -> Result<Outcome, Error> {
-    run_by::<M, Through<WindowedPending<M::Message>>, _>(model, options, Twice { first: Effects::undoable() })
+    run_by::<M, Through<WindowedPending<M::Message>>, _>(model, options, Twice { first: Effects::undoable(Outbox::buffered()) })
 }
 
 /// Executes each event, takes it back, and executes it again.
@@ -91,7 +92,7 @@ fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Resul
         return Err(format!("{} sends instead of {}", count(second), count(first)));
     }
     for (expected, found) in first.outbox.buffer.iter().zip(&second.outbox.buffer) {
-        let of = |event: &Event<M::Message>| (event.key(), event.receiver, digest(&event.body));
+        let of = |event: &Event<M::Message>| (event.key(), event.receiver, digest(event.body.as_ref()));
         if of(expected) != of(found) {
             return Err(format!("the send {found:?} instead of {expected:?}"));
         }
@@ -117,7 +118,7 @@ fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Resul
 }
 
 /// What a body says, as one number.
-fn digest<P: Payload>(body: &Body<P>) -> (Option<u32>, u64) {
+fn digest<P: Payload>(body: Body<&P>) -> (Option<u32>, u64) {
     let mut digest = Digest::default();
     match body {
         Body::Message(message) => message.fold(&mut digest),

@@ -39,11 +39,10 @@
 
 mod history;
 mod leader;
-mod marked;
 mod optimism;
 mod site;
 
-pub use marked::{Mark, Marked};
+pub use parades_core::ahead::{Mark, Marked};
 
 use crate::partition::{Partitioning, Wish};
 use crate::transport::{Summary, Threads, Transport};
@@ -51,6 +50,7 @@ use crate::window::hand::Ledger;
 use crate::window::{Alarm, lock, on_all_workers};
 use leader::Leader;
 use optimism::Optimism;
+use parades_core::ahead::NEVER;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
 use parades_core::placement::Placement;
@@ -60,7 +60,7 @@ use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use site::{NEVER, Site};
+use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 /// How a run is executed. Nothing of it changes the answer.

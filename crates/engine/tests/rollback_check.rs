@@ -30,7 +30,7 @@ struct State {
 }
 
 impl Ring {
-    fn act(&self, state: &mut State, event: &Body<u64>, ctx: &mut Context<'_, Self>, undoable: bool) {
+    fn act(&self, state: &mut State, event: Body<&u64>, ctx: &mut Context<'_, Self>, undoable: bool) {
         state.events += 1;
         state.drawn = ctx.rng().below(1000);
         ctx.count(MetricId(0), if undoable && self.0 == Wrong::Metrics { 2 } else { 1 });
@@ -62,7 +62,7 @@ impl Model for Ring {
         ctx.send_self(Delay::ZERO, 0);
         State { events: 0, drawn: 0 }
     }
-    fn handle(&self, state: &mut State, event: &Body<u64>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, event: Body<&u64>, ctx: &mut Context<'_, Self>) {
         self.act(state, event, ctx, false);
     }
     fn fold(&self, state: &State, digest: &mut Digest) {
@@ -76,14 +76,14 @@ impl Restorable for Ring {
     fn handle_undoable(
         &self,
         state: &mut State,
-        event: &Body<u64>,
+        event: Body<&u64>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<u64>,
     ) {
         log.push(state.drawn);
         self.act(state, event, ctx, true);
     }
-    fn undo(&self, state: &mut State, _: &Body<u64>, log: &mut UndoLog<u64>) {
+    fn undo(&self, state: &mut State, _: Body<&u64>, log: &mut UndoLog<u64>) {
         let forgets = self.0 == Wrong::State && state.events.is_multiple_of(2);
         state.events -= 1;
         let drawn = log.pop().expect("the handler left what was drawn");

@@ -92,7 +92,7 @@ impl Model for Faulty {
         State::default()
     }
 
-    fn handle(&self, state: &mut State, _: &Body<()>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, _: Body<&()>, ctx: &mut Context<'_, Self>) {
         state.events += 1;
         let sender = ctx.sender().map_or(0, |sender| u64::from(sender.rank()));
         state.order = state.order.wrapping_mul(31).wrapping_add(sender);

@@ -218,7 +218,7 @@ impl<C: Carried> Model for Phold<C> {
     }
 
     #[inline]
-    fn handle(&self, state: &mut State, _: &Body<C>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, _: Body<&C>, ctx: &mut Context<'_, Self>) {
         if self.parameters.work_ns > 0 {
             keep_busy(self.parameters.work_ns);
         }
@@ -276,7 +276,7 @@ impl<C: Carried> Restorable for Phold<C> {
     fn handle_undoable(
         &self,
         state: &mut State,
-        event: &Body<C>,
+        event: Body<&C>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<Undo>,
     ) {
@@ -298,7 +298,7 @@ impl<C: Carried> Restorable for Phold<C> {
     }
 
     #[inline]
-    fn undo(&self, state: &mut State, _: &Body<C>, log: &mut UndoLog<Undo>) {
+    fn undo(&self, state: &mut State, _: Body<&C>, log: &mut UndoLog<Undo>) {
         while let Some(record) = log.pop() {
             match record {
                 Undo::Copy(before) => *state = before,

@@ -293,7 +293,7 @@ impl Queueing {
 
     /// Executes an event; what was taken from the queue, for the undo log.
     #[inline]
-    fn execute(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) -> Change {
+    fn execute(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) -> Change {
         match (state, event) {
             (State::Station(queue), Body::Message(Message::Arrival)) => {
                 Self::send_later(self.constants(ctx.id()).between, Message::Arrival, ctx);
@@ -301,14 +301,14 @@ impl Queueing {
                 self.arrive(queue, ctx.now().as_ps(), ctx);
                 Change::Joined
             }
-            (State::Station(queue), &Body::Message(Message::Customer { entered_ps })) => {
+            (State::Station(queue), Body::Message(&Message::Customer { entered_ps })) => {
                 self.arrive(queue, entered_ps, ctx);
                 Change::Joined
             }
             (State::Station(queue), Body::Message(Message::Completion)) => {
                 self.complete(queue, ctx).map_or(Change::None, Change::Served)
             }
-            (State::Sink(left), &Body::Message(Message::Left { sojourn_ps })) => {
+            (State::Sink(left), Body::Message(&Message::Left { sojourn_ps })) => {
                 *left += 1;
                 ctx.observe_float(Ids::SOJOURN, Delay::from_ps(sojourn_ps).as_secs_f64());
                 ctx.observe(Ids::DISTRIBUTION, sojourn_ps);
@@ -361,7 +361,7 @@ impl Model for Queueing {
     }
 
     #[inline]
-    fn handle(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) {
         self.execute(state, event, ctx);
     }
 
@@ -417,7 +417,7 @@ impl Restorable for Queueing {
     fn handle_undoable(
         &self,
         state: &mut State,
-        event: &Body<Message>,
+        event: Body<&Message>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<Undo>,
     ) {
@@ -430,7 +430,7 @@ impl Restorable for Queueing {
     }
 
     #[inline]
-    fn undo(&self, state: &mut State, _: &Body<Message>, log: &mut UndoLog<Undo>) {
+    fn undo(&self, state: &mut State, _: Body<&Message>, log: &mut UndoLog<Undo>) {
         let Undo { books, change } = log.pop().expect("every execution leaves one record");
         match state {
             State::Sink(left) => *left = books.arrivals,

@@ -151,16 +151,16 @@ impl Transfer {
     }
 
     #[inline]
-    fn execute(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>, log: Log<'_>) {
+    fn execute(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>, log: Log<'_>) {
         match (state, event) {
-            (State::Receiver(receiver), &Body::Message(Message::Segment { number, content })) => {
+            (State::Receiver(receiver), Body::Message(&Message::Segment { number, content })) => {
                 self.receive(receiver, number, content, ctx, log);
             }
-            (State::Sender(sender), &Body::Message(Message::Ack { next, echo })) => {
+            (State::Sender(sender), Body::Message(&Message::Ack { next, echo })) => {
                 self.acknowledged(sender, next, echo, ctx, log);
             }
-            (State::Sender(sender), &Body::Timer(sender::START)) => self.begin(sender, ctx, log),
-            (State::Sender(sender), &Body::Timer(sender::RETRANSMISSION)) => self.timed_out(sender, ctx, log),
+            (State::Sender(sender), Body::Timer(sender::START)) => self.begin(sender, ctx, log),
+            (State::Sender(sender), Body::Timer(sender::RETRANSMISSION)) => self.timed_out(sender, ctx, log),
             (_, event) => ctx.fail(format!("{event:?} is no message for this LP")),
         }
     }
@@ -206,7 +206,7 @@ impl Model for Transfer {
     }
 
     #[inline]
-    fn handle(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) {
         self.execute(state, event, ctx, None);
     }
 
@@ -246,7 +246,7 @@ impl Restorable for Transfer {
     fn handle_undoable(
         &self,
         state: &mut State,
-        event: &Body<Message>,
+        event: Body<&Message>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<Undo>,
     ) {
@@ -260,7 +260,7 @@ impl Restorable for Transfer {
     }
 
     #[inline]
-    fn undo(&self, state: &mut State, _: &Body<Message>, log: &mut UndoLog<Undo>) {
+    fn undo(&self, state: &mut State, _: Body<&Message>, log: &mut UndoLog<Undo>) {
         while let Some(record) = log.pop() {
             match (state as &mut State, record) {
                 (state, Undo::Copy(before)) => *state = *before,

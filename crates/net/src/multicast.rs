@@ -157,13 +157,13 @@ impl<D: SharedData> Multicast<D> {
     fn execute(
         &self,
         node: &mut Node,
-        event: &Body<PacketCopy<D>>,
+        event: Body<&PacketCopy<D>>,
         ctx: &mut Context<'_, Self>,
         mut journal: Journal<'_>,
     ) {
         match event {
             Body::Message(copy) => self.spread(node, copy, ctx, &mut journal),
-            Body::Timer(slot) => self.emit(node, *slot, ctx, &mut journal),
+            Body::Timer(slot) => self.emit(node, slot, ctx, &mut journal),
         }
     }
 
@@ -288,7 +288,7 @@ impl<D: SharedData> Model for Multicast<D> {
     }
 
     #[inline]
-    fn handle(&self, node: &mut Node, event: &Body<PacketCopy<D>>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, node: &mut Node, event: Body<&PacketCopy<D>>, ctx: &mut Context<'_, Self>) {
         self.execute(node, event, ctx, Journal(None));
     }
 
@@ -319,14 +319,14 @@ impl<D: SharedData> Restorable for Multicast<D> {
     fn handle_undoable(
         &self,
         node: &mut Node,
-        event: &Body<PacketCopy<D>>,
+        event: Body<&PacketCopy<D>>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<Undo>,
     ) {
         self.execute(node, event, ctx, Journal(Some(log)));
     }
 
-    fn undo(&self, node: &mut Node, _: &Body<PacketCopy<D>>, log: &mut UndoLog<Undo>) {
+    fn undo(&self, node: &mut Node, _: Body<&PacketCopy<D>>, log: &mut UndoLog<Undo>) {
         node.undo(log);
     }
 }

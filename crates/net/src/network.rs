@@ -185,7 +185,7 @@ impl Network {
 
     /// Does what is to be done about an event, and records what it changed.
     #[inline(always)]
-    fn execute(&self, node: &mut Node, event: &Body<Packet>, ctx: &mut Context<'_, Self>, mut journal: Journal<'_>) {
+    fn execute(&self, node: &mut Node, event: Body<&Packet>, ctx: &mut Context<'_, Self>, mut journal: Journal<'_>) {
         match event {
             Body::Message(packet) => match self.steps.all[packet.step.get() as usize] {
                 Step { interface: ARRIVED, kind_or_slot } => {
@@ -193,7 +193,7 @@ impl Network {
                 }
                 step => self.forward(node, packet, step, ctx, &mut journal),
             },
-            Body::Timer(slot) => self.emit(node, *slot, ctx, &mut journal),
+            Body::Timer(slot) => self.emit(node, slot, ctx, &mut journal),
         }
     }
 
@@ -289,7 +289,7 @@ impl Model for Network {
     }
 
     #[inline]
-    fn handle(&self, node: &mut Node, event: &Body<Packet>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, node: &mut Node, event: Body<&Packet>, ctx: &mut Context<'_, Self>) {
         self.execute(node, event, ctx, Journal(None));
     }
 
@@ -320,14 +320,14 @@ impl Restorable for Network {
     fn handle_undoable(
         &self,
         node: &mut Node,
-        event: &Body<Packet>,
+        event: Body<&Packet>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<Undo>,
     ) {
         self.execute(node, event, ctx, Journal(Some(log)));
     }
 
-    fn undo(&self, node: &mut Node, _: &Body<Packet>, log: &mut UndoLog<Undo>) {
+    fn undo(&self, node: &mut Node, _: Body<&Packet>, log: &mut UndoLog<Undo>) {
         node.undo(log);
     }
 }

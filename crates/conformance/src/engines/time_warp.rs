@@ -30,6 +30,7 @@ use parades_core::effects::Effects;
 use parades_core::error::{Error, Place};
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
 use parades_core::lp::{Execution, Lp, Undo};
+use parades_core::outbox::Outbox;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
@@ -113,7 +114,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
             ledger,
             pending: (0..setting.workers).map(|_| BTreeMap::new()).collect(),
             transport: setting.carrier.open(setting.codec, setting.workers, setting.seed),
-            effects: Effects::undoable(),
+            effects: Effects::undoable(Outbox::buffered()),
             incarnations: 0,
             committed: Instant::START,
             pause: vec![0; setting.workers],

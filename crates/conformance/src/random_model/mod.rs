@@ -237,7 +237,7 @@ impl RandomModel {
     }
 
     /// Changes the state by the event, so that it depends on all of it and on the order.
-    fn absorb(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) {
+    fn absorb(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) {
         let mut digest = Digest::default();
         match event {
             Body::Message(message) => message.fold(&mut digest),
@@ -442,7 +442,7 @@ impl Model for RandomModel {
         State { events: 0, reserve: budget, settings: budget, trail: 0, mean: 0.5, words, lookahead_percent: 100 }
     }
 
-    fn handle(&self, state: &mut State, event: &Body<Message>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) {
         self.absorb(state, event, ctx);
         let budget = match event {
             Body::Message(message) => message.budget,

@@ -202,14 +202,14 @@ impl<P> Slab<P> {
         self.slots[place as usize].take().expect("an event that waits is in its slot")
     }
 
-    /// Takes the event at `place`, which must be there, if its time is not after `last`.
-    #[inline]
-    pub(super) fn take_through(&mut self, place: u32, last: Time) -> Option<Event<P>> {
+    /// The slot of the event at `place`, which must be there, if its time is not after `last`.
+    #[inline(always)]
+    pub(super) fn slot_through(&mut self, place: u32, last: Time) -> Option<&mut Option<Event<P>>> {
         let slot = &mut self.slots[place as usize];
         if slot.as_ref().is_some_and(|event| event.time() > last) {
             return None;
         }
-        slot.take()
+        Some(slot)
     }
 
     /// Takes every event of `chain` and hands it to `accept`, which may append it to another; chunks are free as soon as they are

@@ -69,6 +69,8 @@ pub struct WindowedPending<P> {
     pub(super) run: Run,
     /// What was pushed into the open window, or before it.
     pub(super) side: Side<P>,
+    /// The event that was just popped from it.
+    aside: Option<Event<P>>,
     /// The size of `side` from which a push must look closer.
     pub(super) side_mark: usize,
     /// Parts of the open window that are not in order yet, the next one last.
@@ -98,6 +100,7 @@ impl<P> Default for WindowedPending<P> {
             slab: Slab::new(),
             run: Run::default(),
             side: Side::new(),
+            aside: None,
             side_mark: CROWDED,
             parts: Vec::new(),
             late: Chain::default(),
@@ -202,26 +205,40 @@ impl<P> WindowedPending<P> {
     /// Takes the least event if its time is not after `last`.
     #[inline(always)]
     fn pop_through(&mut self, last: Time) -> Option<Event<P>> {
+        self.slot_through(last)?.take()
+    }
+
+    /// Where the least event lies, if its time is not after `last`. It counts as popped: the caller takes it, and so moves it once.
+    #[inline(always)]
+    pub fn slot_through(&mut self, last: Time) -> Option<&mut Option<Event<P>>> {
         if !self.refill(last) {
             return None;
         }
-        let event = match (self.run.place(0), self.side.peek()) {
+        let slot = match (self.run.place(0), self.side.peek()) {
             (Some(place), side) if side.is_none_or(|side| self.slab.get(place) < side) => {
-                let event = self.slab.take_through(place, last)?;
+                let slot = self.slab.slot_through(place, last)?;
                 self.run.advance();
-                event
+                slot
             }
             (_, side) => {
                 if side?.time() > last {
                     return None;
                 }
-                self.side.pop()?
+                self.aside = self.side.pop();
+                &mut self.aside
             }
         };
+        let instant = slot.as_ref()?.instant();
         self.len -= 1;
-        debug_assert!(event.instant() >= self.last, "W4: an event was popped after a later one");
-        self.last = event.instant();
-        Some(event)
+        debug_assert!(instant >= self.last, "W4: an event was popped after a later one");
+        self.last = instant;
+        Some(slot)
+    }
+
+    /// The instant of the event popped last.
+    #[inline(always)]
+    pub fn reached(&self) -> Instant {
+        self.last
     }
 
     /// Sees to it that the least event is in `run` or `side`; false where none is due by `last`.

@@ -1,16 +1,15 @@
 //! What executions left that are not committed yet, so that they can be taken back.
 
-use super::marked::Mark;
+use parades_core::ahead::MarkedEvent;
 use parades_core::effects::Request;
 use parades_core::error::ErrorKind;
-use parades_core::event::{Event, EventKey, LpId, Sender};
+use parades_core::event::{Event, EventKey, LpId};
 use parades_core::lp::{Before, Execution};
 use parades_core::metrics::Sample;
 use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::Ring;
-use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
-use std::num::NonZeroU32;
+use std::collections::BTreeMap;
 
 /// The position in the history of an execution that there never was.
 pub(super) const NONE: u32 = u32::MAX;
@@ -18,20 +17,18 @@ pub(super) const NONE: u32 = u32::MAX;
 /// An execution. What it left beside this lies in the other logs, up to where the next execution's begins.
 #[derive(Debug)]
 pub(super) struct Record<M: Restorable> {
-    /// `None` once it has been taken back.
-    pub(super) event: Option<Event<M::Message>>,
-    /// Of the event. What this execution sent is marked with its position.
-    pub(super) mark: Mark,
+    /// `None` once it has been taken back. What this execution sent is marked with its position.
+    pub(super) event: Option<MarkedEvent<M::Message>>,
     /// The execution of this LP before this one.
     pub(super) previous: u32,
     pub(super) execution: Execution,
     pub(super) before: Before,
     pub(super) begins: Begins,
-    /// What is rare.
-    pub(super) rare: Option<Box<Rare<M>>>,
+    /// Whether there is a [`Rare`] of it.
+    pub(super) is_rare: bool,
 }
 
-/// Where what an execution left begins in each log.
+/// Where what an execution left begins in each log; that of what it sent is kept where that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begins {
     pub(super) sends: u32,
@@ -48,60 +45,49 @@ pub(super) struct Rare<M: Restorable> {
     pub(super) failure: Option<ErrorKind>,
 }
 
-/// What is kept of an event that was sent: all that an anti-message says, but the sender.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    time: Time,
-    sequence: u64,
-    round: u32,
-    tie: u32,
-    /// The rank of the receiver as a sender, which is not zero: so an empty slot of the log takes no more room than a full one.
-    receiver: NonZeroU32,
-}
-
-impl Sent {
-    #[inline]
-    pub(super) fn of(key: &EventKey, receiver: LpId) -> Sent {
-        let EventKey { instant: Instant { time, round }, tie, sequence, .. } = *key;
-        Sent { time, sequence, round, tie, receiver: NonZeroU32::MIN.saturating_add(receiver.0) }
-    }
-
-    pub(super) fn key(&self, sender: Sender) -> EventKey {
-        let instant = Instant { time: self.time, round: self.round };
-        EventKey { instant, tie: self.tie, sender, sequence: self.sequence }
-    }
-
-    pub(super) fn receiver(&self) -> LpId {
-        LpId(self.receiver.get() - 1)
-    }
-}
-
 /// The executions of a worker's LPs that are not committed, in the order in which they were made.
 #[derive(Debug)]
 pub(super) struct History<M: Restorable> {
     pub(super) records: Ring<Record<M>>,
-    pub(super) sends: Ring<Sent>,
     pub(super) undos: UndoLog<M::Undo>,
     pub(super) timers: Ring<TimerChange>,
     pub(super) samples: Ring<Sample>,
+    /// By position.
+    pub(super) rares: BTreeMap<u32, Rare<M>>,
 }
 
 impl<M: Restorable> History<M> {
     pub(super) fn new() -> History<M> {
         History {
             records: Ring::default(),
-            sends: Ring::default(),
             undos: UndoLog::default(),
             timers: Ring::default(),
             samples: Ring::default(),
+            rares: BTreeMap::new(),
         }
     }
 
-    /// Where what comes next begins.
+    /// Adds the execution of the event in `slot`, by an LP whose last execution is at `head`.
+    #[inline(always)]
+    pub(super) fn add(
+        &mut self,
+        slot: &mut Option<MarkedEvent<M::Message>>,
+        head: &mut u32,
+        before: Before,
+        sends: u32,
+    ) {
+        let position = self.records.end();
+        let begins = self.ends(sends);
+        let previous = std::mem::replace(head, position);
+        let record = Record { event: None, previous, execution: Execution::Done, before, begins, is_rare: false };
+        self.records.push(record).event = slot.take();
+    }
+
+    /// Where what comes next begins, given where it does among the sends.
     #[inline]
-    pub(super) fn ends(&self) -> Begins {
+    pub(super) fn ends(&self, sends: u32) -> Begins {
         Begins {
-            sends: self.sends.end(),
+            sends,
             undos: self.undos.records().end(),
             timers: self.timers.end(),
             samples: self.samples.end(),
@@ -110,8 +96,8 @@ impl<M: Restorable> History<M> {
 
     /// Where what the execution at `position` left ends.
     #[inline]
-    pub(super) fn ends_of(&self, position: u32) -> Begins {
-        self.records.get(position.wrapping_add(1)).map_or_else(|| self.ends(), |next| next.begins)
+    pub(super) fn ends_of(&self, position: u32, sends: u32) -> Begins {
+        self.records.get(position.wrapping_add(1)).map_or_else(|| self.ends(sends), |next| next.begins)
     }
 
     /// The execution at `position` if it is one of `lp`'s that is neither committed nor taken back.
@@ -127,10 +113,16 @@ impl<M: Restorable> History<M> {
         self.live(position, lp).and_then(|record| record.event.as_ref()).map(Event::key)
     }
 
+    /// Takes out what is rare of the execution at a position.
+    pub(super) fn take_rare(&mut self, position: u32) -> Option<Rare<M>> {
+        let record = self.records.get_mut(position).filter(|record| record.is_rare)?;
+        record.is_rare = false;
+        self.rares.remove(&position)
+    }
+
     /// Forgets all before `position`.
     pub(super) fn release_before(&mut self, position: u32, begins: Begins) {
         self.records.release_before(position);
-        self.sends.release_before(begins.sends);
         self.undos.records_mut().release_before(begins.undos);
         self.timers.release_before(begins.timers);
         self.samples.release_before(begins.samples);
@@ -139,7 +131,6 @@ impl<M: Restorable> History<M> {
     /// Gives back memory that is not needed now.
     pub(super) fn shrink(&mut self) {
         self.records.shrink();
-        self.sends.shrink();
         self.undos.records_mut().shrink();
         self.timers.shrink();
         self.samples.shrink();
@@ -147,7 +138,6 @@ impl<M: Restorable> History<M> {
 
     pub(super) fn allocated_bytes(&self) -> usize {
         self.records.allocated_bytes()
-            + self.sends.allocated_bytes()
             + self.undos.records().allocated_bytes()
             + self.timers.allocated_bytes()
             + self.samples.allocated_bytes()

@@ -1,8 +1,9 @@
 //! What one worker, the leader, does for all: global events while they rest, the trace, the end.
 
 use super::site::Site;
-use super::{Crew, Marked, Memory, Orders, Trace, View, just_after, marked};
+use super::{Crew, Memory, Orders, Trace, View, just_after};
 use crate::transport::{Summary, Transport};
+use parades_core::ahead::{Marked, UNMARKED, with_mark};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, LpId};
@@ -238,7 +239,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
             globals.execute_at(time, (*model, world), &mut lps, effects)?;
             for event in effects.outbox.buffer.drain(..) {
                 let site = &mut sites[crew.placement.partition(event.receiver) as usize];
-                site.push(marked::with_mark(super::history::NONE, event));
+                site.push(with_mark(UNMARKED, event));
             }
             if time >= self.until || self.globals.stopped() {
                 return Ok(Some(time));

@@ -64,7 +64,7 @@ impl<M: Model> Part<M> {
         match &mut self.pending {
             Pending::ByTime(pending) => pending.push(event),
             Pending::ByLp(pending) => pending.push(event),
-            Pending::Elsewhere => unreachable!("the pending set is lent out only during an execution"),
+            Pending::Elsewhere | Pending::Ahead(_) => unreachable!("the pending set is lent out only during an execution"),
         }
     }
 
@@ -135,7 +135,7 @@ impl<M: Model> Part<M> {
         match &mut self.pending {
             Pending::ByTime(pending) => pending.next_time().unwrap_or(Time::MAX),
             Pending::ByLp(pending) => pending.next_time(),
-            Pending::Elsewhere => Time::MAX,
+            Pending::Elsewhere | Pending::Ahead(_) => Time::MAX,
         }
     }
 
@@ -143,7 +143,7 @@ impl<M: Model> Part<M> {
         match &self.pending {
             Pending::ByTime(pending) => pending.allocated_bytes(),
             Pending::ByLp(pending) => pending.allocated_bytes(),
-            Pending::Elsewhere => 0,
+            Pending::Elsewhere | Pending::Ahead(_) => 0,
         }
     }
 
@@ -153,7 +153,7 @@ impl<M: Model> Part<M> {
         match &mut self.pending {
             Pending::ByTime(pending) => pending.take_all(),
             Pending::ByLp(pending) => pending.take_all(),
-            Pending::Elsewhere => Vec::new(),
+            Pending::Elsewhere | Pending::Ahead(_) => Vec::new(),
         }
     }
 

@@ -82,7 +82,7 @@ fn a_tie_seed_shuffles_anew_at_each_time_round_and_receiver() {
 fn a_delay_of_zero_is_the_next_round_and_a_later_time_is_round_zero_again() {
     let start = |ctx: &mut Context<'_, Script>| ctx.send_self(ps(3), 3);
     let model = Script::new(1, start, |_, event, ctx| {
-        let Body::Message(left @ 1..) = *event else { return };
+        let Body::Message(left @ 1..) = event.copied() else { return };
         ctx.send_self(Delay::ZERO, left - 1);
         ctx.send_self(ps(1), 0);
     });

@@ -8,7 +8,7 @@ use parades_engine::{rollback_check, sequential};
 use std::sync::Mutex;
 
 type Start = Box<dyn Fn(&mut Context<'_, Script>) + Sync>;
-type Handle = Box<dyn Fn(&mut u64, &Body<u64>, &mut Context<'_, Script>) + Sync>;
+type Handle = Box<dyn Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>) + Sync>;
 type Act = Box<dyn Fn(u64, u64, &mut GlobalContext<'_, Script>) + Sync>;
 
 /// The model. Its state and its messages are numbers; it has one counter, one float and one series.
@@ -37,7 +37,7 @@ impl Script {
     pub(crate) fn new(
         lps: u32,
         start: impl Fn(&mut Context<'_, Script>) + Sync + 'static,
-        handle: impl Fn(&mut u64, &Body<u64>, &mut Context<'_, Script>) + Sync + 'static,
+        handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>) + Sync + 'static,
     ) -> Script {
         Script {
             lps,
@@ -61,7 +61,7 @@ pub(crate) struct Numbered(pub(crate) u64);
 impl Global<Script> for Numbered {
     type Summary = u64;
     fn visit(&self, model: &Script, state: &mut u64, ctx: &mut Context<'_, Script>) -> u64 {
-        (model.visit)(state, &Body::Message(self.0), ctx);
+        (model.visit)(state, Body::Message(&self.0), ctx);
         *state
     }
     fn fold(&self, left: u64, right: u64) -> u64 {
@@ -101,7 +101,7 @@ impl Model for Script {
         (self.start)(ctx);
         0
     }
-    fn handle(&self, state: &mut u64, event: &Body<u64>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Self>) {
         (self.handle)(state, event, ctx);
     }
     fn fold(&self, state: &u64, digest: &mut Digest) {

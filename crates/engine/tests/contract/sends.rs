@@ -11,7 +11,7 @@ fn sending(channels: Channels, send: impl Fn(&mut Context<'_, Script>) + Sync + 
             ctx.send_self(ps(10), 1);
         }
     };
-    let told = move |_: &mut u64, event: &Body<u64>, ctx: &mut Context<'_, Script>| {
+    let told = move |_: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
         if let Body::Message(1) = event {
             send(ctx);
         }

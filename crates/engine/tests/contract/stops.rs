@@ -145,7 +145,7 @@ fn a_run_stopped_by_hand_at_a_time_of_many_rounds_finishes_that_time() {
         1,
         |ctx| ctx.send_self(ps(3), 20_000),
         |_, event, ctx| {
-            let Body::Message(left @ 1..) = *event else { return };
+            let Body::Message(left @ 1..) = event.copied() else { return };
             ctx.send_self(Delay::ZERO, left - 1);
             ctx.send_self(ps(1), 0);
         },

@@ -37,7 +37,7 @@ fn one_worker_passes_a_promise_round_the_ring_at_once() {
 fn events_carry_promises() {
     let model = || {
         Ring::new(8, |_, event, ctx| {
-            if *event == Body::Message(0) {
+            if event.copied() == Body::Message(0) {
                 ctx.send_self(ms(5), 0);
                 ctx.send(Port(0), ms(10), 1);
             }

@@ -9,7 +9,7 @@ use parades_core::prelude::*;
 use parades_engine::null_message::{self, Nulls, Settings};
 use parades_engine::sequential;
 
-type Handle = Box<dyn Fn(&mut u64, &Body<u64>, &mut Context<'_, Ring>) + Sync>;
+type Handle = Box<dyn Fn(&mut u64, Body<&u64>, &mut Context<'_, Ring>) + Sync>;
 
 /// LPs in a ring, each with one channel to the next. Each begins with an event to itself.
 struct Ring {
@@ -24,7 +24,7 @@ struct Ring {
 }
 
 impl Ring {
-    fn new(lps: u32, handle: impl Fn(&mut u64, &Body<u64>, &mut Context<'_, Ring>) + Sync + 'static) -> Ring {
+    fn new(lps: u32, handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Ring>) + Sync + 'static) -> Ring {
         Ring {
             lps,
             lookahead: ms(10),
@@ -42,8 +42,8 @@ impl Ring {
     }
 }
 
-fn tick(event: &Body<u64>, ctx: &mut Context<'_, Ring>) {
-    if *event == Body::Message(0) {
+fn tick(event: Body<&u64>, ctx: &mut Context<'_, Ring>) {
+    if event.copied() == Body::Message(0) {
         ctx.send_self(ms(1), 0);
         if ctx.rng().below(7) == 0 {
             ctx.send(Port(0), ms(10), 1);
@@ -101,7 +101,7 @@ impl Model for Ring {
         ctx.send_self(self.first, 0);
         0
     }
-    fn handle(&self, state: &mut u64, event: &Body<u64>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Self>) {
         *state += 1;
         (self.handle)(state, event, ctx);
     }

@@ -27,7 +27,7 @@ impl Model for Graph {
         self.channels.clone()
     }
     fn start(&self, _: &mut Context<'_, Self>) {}
-    fn handle(&self, (): &mut (), _: &Body<()>, _: &mut Context<'_, Self>) {}
+    fn handle(&self, (): &mut (), _: Body<&()>, _: &mut Context<'_, Self>) {}
 }
 
 fn world(lps: u32, channels: Channels) -> World {

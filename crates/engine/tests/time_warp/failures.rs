@@ -38,7 +38,7 @@ fn relay(how: How, failures: &Arc<AtomicU64>) -> Mesh {
     const TOKEN: u64 = u64::MAX;
     let failures = Arc::clone(failures);
     let model = Mesh::new(12, move |state, event, ctx| {
-        let Body::Message(tick) = *event else { return };
+        let Body::Message(tick) = event.copied() else { return };
         if tick == TOKEN {
             return;
         }
@@ -72,7 +72,7 @@ fn failing(how: How, since: u64) -> Mesh {
         if ctx.id().0 % 5 == 2 && ctx.now() >= at(late) {
             fail(how, ctx);
         }
-        let Body::Message(hops) = *event else { return };
+        let Body::Message(hops) = event.copied() else { return };
         let (to, delay) = (ctx.rng().below(32), ctx.rng().below(200));
         ctx.send_to(lp(to), ps(2 + delay), hops + 1);
     });
@@ -92,7 +92,7 @@ fn the_least_failure_that_is_committed_is_the_error() {
 #[test]
 fn of_failures_at_one_time_the_least_is_the_error() {
     // All at one time, in the second round of it; LP 3 later, though its id is less.
-    let model = Mesh::new(24, |_, event, ctx| match *event {
+    let model = Mesh::new(24, |_, event, ctx| match event.copied() {
         Body::Message(1) if ctx.id().0 > 3 && ctx.id().0 % 3 == 2 => ctx.fail("at last"),
         Body::Message(1) if ctx.id() == LpId(3) => ctx.send_self(Delay::ZERO, 2),
         Body::Message(2) => ctx.fail("too late"),
@@ -137,7 +137,7 @@ fn what_fails_only_after_the_end_is_no_failure() {
 #[test]
 fn a_loop_of_zero_delays_is_an_error_that_names_its_lps() {
     const LOOP: u64 = 1 << 40;
-    let model = Mesh::new(24, |_, event, ctx| match *event {
+    let model = Mesh::new(24, |_, event, ctx| match event.copied() {
         Body::Message(LOOP) => ctx.send_to(LpId((ctx.id().0 + 7) % 21), Delay::ZERO, LOOP),
         Body::Message(_) if ctx.id() == LpId(9) && ctx.now() > at(300) => ctx.send_to(LpId(2), Delay::ZERO, LOOP),
         _ => wander(event, ctx),

@@ -11,7 +11,7 @@ const LPS: u32 = 4096;
 /// Eight events for each LP wait all the time.
 fn crowded() -> Mesh {
     let mut model = Mesh::new(LPS, |_, event, ctx| {
-        let Body::Message(hops) = *event else { return };
+        let Body::Message(hops) = event.copied() else { return };
         let (to, delay) = (ctx.rng().below(u64::from(LPS)), ctx.rng().below(1000));
         ctx.send_to(lp(to), ps(delay), hops + 1);
     });
@@ -64,7 +64,7 @@ fn half_the_memory_that_sequential_takes_is_too_little() {
 fn what_waits_may_grow_beyond_the_limit_during_the_run() {
     // What is sent for good is ever more.
     let model = Mesh::new(8, |_, event, ctx| {
-        let Body::Message(hops) = *event else { return };
+        let Body::Message(hops) = event.copied() else { return };
         let to = ctx.rng().below(8);
         ctx.send_to(lp(to), ps(1 + hops % 20), hops + 1);
         ctx.send_self(ps(1_000_000_000), 0);

@@ -4,7 +4,7 @@ use parades_core::prelude::*;
 use std::sync::Mutex;
 
 type Start = Box<dyn Fn(&mut Context<'_, Mesh>) + Sync>;
-type Handle = Box<dyn Fn(&mut u64, &Body<u64>, &mut Context<'_, Mesh>) + Sync>;
+type Handle = Box<dyn Fn(&mut u64, Body<&u64>, &mut Context<'_, Mesh>) + Sync>;
 type Act = Box<dyn Fn(u64, u64, &mut GlobalContext<'_, Mesh>) + Sync>;
 
 /// LPs whose states and messages are numbers, and which declare nothing unless told to: anyone may send to anyone at once.
@@ -32,7 +32,7 @@ impl Mesh {
     /// Each LP begins with an event to itself.
     pub(crate) fn new(
         lps: u32,
-        handle: impl Fn(&mut u64, &Body<u64>, &mut Context<'_, Mesh>) + Sync + 'static,
+        handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Mesh>) + Sync + 'static,
     ) -> Mesh {
         Mesh {
             lps,
@@ -57,8 +57,8 @@ impl Mesh {
 }
 
 /// Sends one event to an LP drawn from all: one in four at once, the others after less than 200 ps.
-pub(crate) fn wander(event: &Body<u64>, ctx: &mut Context<'_, Mesh>) {
-    let Body::Message(hops) = *event else { return };
+pub(crate) fn wander(event: Body<&u64>, ctx: &mut Context<'_, Mesh>) {
+    let Body::Message(hops) = event.copied() else { return };
     let lps = u64::from(ctx.lps());
     let to = ctx.rng().below(lps);
     let delay = if ctx.rng().below(4) == 0 { 0 } else { ctx.rng().below(200) };
@@ -128,7 +128,7 @@ impl Model for Mesh {
         (self.start)(ctx);
         0
     }
-    fn handle(&self, state: &mut u64, event: &Body<u64>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Self>) {
         *state += 1;
         (self.handle)(state, event, ctx);
     }

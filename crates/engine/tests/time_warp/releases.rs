@@ -97,7 +97,7 @@ fn a_worker_that_panics_releases_the_others() {
 fn a_worker_that_panics_releases_those_who_are_never_idle() {
     // Each LP always has something to execute, whatever becomes of the others.
     const ASIDE: u64 = u64::MAX;
-    let model = Mesh::new(24, |_, event, ctx| match *event {
+    let model = Mesh::new(24, |_, event, ctx| match event.copied() {
         Body::Message(hops) if hops != ASIDE => {
             ctx.send_self(ps(1), hops + 1);
             if hops % 100 == 0 {

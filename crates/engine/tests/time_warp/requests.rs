@@ -37,7 +37,7 @@ fn a_global_event_finds_nothing_of_its_time_executed() {
 #[test]
 fn what_a_global_event_sends_at_its_own_time_is_executed_where_nothing_else_waits() {
     let mut model = Mesh::new(8, |_, event, ctx| {
-        if let Body::Message(hops @ 1..) = *event {
+        if let Body::Message(hops @ 1..) = event.copied() {
             ctx.send_to(lp(hops % 8), ps(hops % 3), hops - 1);
         }
     });

@@ -16,7 +16,7 @@ fn ring(lps: u32) -> Mesh {
     let mut channels = Channels::none();
     (0..lps).for_each(|lp| channels.connect(LpId(lp), LpId((lp + 1) % lps), Delay::ZERO));
     let model = Mesh::new(lps, |_, event, ctx| {
-        let Body::Message(hops) = *event else { return };
+        let Body::Message(hops) = event.copied() else { return };
         let delay = if ctx.rng().below(4) == 0 { 0 } else { ctx.rng().below(200) };
         ctx.send(Port(0), ps(delay), hops + 1);
     });
@@ -37,7 +37,7 @@ fn a_model_that_declares_nothing_is_rolled_back_to_the_answer_of_sequential() {
 fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
     // Times are few, so that stragglers come at the very times of what was executed, and in the rounds between.
     let model = Mesh::new(24, |state, event, ctx| {
-        let Body::Message(hops) = *event else { return };
+        let Body::Message(hops) = event.copied() else { return };
         *state = state.wrapping_mul(31).wrapping_add(hops);
         let to = (u64::from(ctx.id().0) + *state) % 24;
         let delay = if hops % 5 == 4 { 10 } else { 0 };
@@ -50,7 +50,7 @@ fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
 fn what_is_sent_again_may_have_the_key_of_what_was_annihilated() {
     // How much an LP sends, and to whom, depends on what it has executed: taken back, it sends something else by the same numbers.
     let model = Mesh::new(16, |state, event, ctx| {
-        let Body::Message(hops) = *event else { return };
+        let Body::Message(hops) = event.copied() else { return };
         *state = state.wrapping_mul(31).wrapping_add(hops);
         let (id, turn) = (u64::from(ctx.id().0), *state % 3);
         if turn == 0 {
@@ -76,7 +76,7 @@ fn anti_messages_do_not_chase_what_goes_in_circles_for_ever() {
     let model = Mesh::new(12, move |state, event, ctx| {
         let id = u64::from(ctx.id().0);
         seen.fetch_max(ctx.instant().round, Ordering::Relaxed);
-        if *event == Body::Message(BALL) {
+        if event.copied() == Body::Message(BALL) {
             // The low bits of the state are the time of the last one.
             if *state % (1 << 32) != 1 + ctx.now().as_ps() {
                 *state = ctx.now().as_ps();

@@ -27,7 +27,7 @@ fn timed(lps: u32) -> Mesh {
                 _ => {}
             }
         }
-        if let Body::Message(hops) = *event {
+        if let Body::Message(hops) = event.copied() {
             let to = lp(ctx.rng().below(u64::from(lps)));
             let delay = ps(ctx.rng().below(60));
             ctx.send_to(to, delay, hops + 1);
@@ -49,7 +49,7 @@ fn timers_that_are_put_off_and_cancelled_by_messages_fire_when_none_comes() {
     let model = Mesh::new(16, |_, event, ctx| {
         let to = lp(ctx.rng().below(16));
         let delay = ps(ctx.rng().below(80));
-        match *event {
+        match event.copied() {
             Body::Message(CANCEL) => ctx.cancel_timer(TimerId(0)),
             Body::Message(hops) => {
                 ctx.set_timer(TimerId(0), ps(90));

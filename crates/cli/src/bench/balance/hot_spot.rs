@@ -49,7 +49,7 @@ impl Model for HotSpot {
         u64::from(ctx.id().0)
     }
 
-    fn handle(&self, state: &mut u64, _: &Body<()>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut u64, _: Body<&()>, ctx: &mut Context<'_, Self>) {
         let steps = if self.is_hot(ctx.id(), ctx.now()) { HOT * STEPS } else { STEPS };
         for step in 0..steps {
             *state = (*state ^ step).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
