@@ -172,14 +172,13 @@ impl<P> Ahead<P> {
         if self.past.is_empty() && self.held.is_none() { self.pending.pop_before(bound) } else { self.take_seldom(bound) }
     }
 
-    /// As [`Ahead::take_before`], where it lies for the caller to take; `None` also where it must be looked for in a place that is seldom used. `bound` is
-    /// not zero.
+    /// As [`Ahead::take_before`], where it lies for the caller to take; `None` also where it must be looked for in a place that is seldom used.
     #[inline(always)]
     pub fn slot_before(&mut self, bound: Time) -> Option<&mut Option<MarkedEvent<P>>> {
         if !self.past.is_empty() || self.held.is_some() {
             return None;
         }
-        self.pending.slot_through(Time::from_ps(bound.as_ps().wrapping_sub(1)))
+        self.pending.slot_through(Time::from_ps(bound.as_ps().checked_sub(1)?))
     }
 
     #[cold]

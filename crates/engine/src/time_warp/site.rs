@@ -64,9 +64,11 @@ pub(super) struct Site<M: Restorable> {
 struct Stretch {
     /// The position after it.
     end: u32,
-    /// Nothing later was executed in it.
+    /// Nothing later was executed in it; as long as it is not closed, of what was taken out of the order of time.
     last: Time,
-    /// Executions that count; those that do not, as long as it is not closed.
+    /// How many executions were.
+    seldom: u32,
+    /// Executions that count; and those that do not.
     events: u64,
     skipped: u64,
     /// Whether nothing of it was taken back, nor has anything but its sends to be seen to when it is committed.
@@ -75,7 +77,7 @@ struct Stretch {
 
 impl Default for Stretch {
     fn default() -> Stretch {
-        Stretch { end: 0, last: Time::ZERO, events: 0, skipped: 0, is_plain: true }
+        Stretch { end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, is_plain: true }
     }
 }
 
@@ -280,6 +282,8 @@ impl<M: Restorable> Site<M> {
             self.roll_back(of, id, &key);
         }
         let sends = self.ahead().sent.end();
+        self.stretch.last = self.stretch.last.max(event.time());
+        self.stretch.seldom += 1;
         self.history.add(&mut Some(event), &mut self.heads[index], self.lps[index].before(), sends);
         Next::Recorded(index)
     }
@@ -427,12 +431,15 @@ impl<M: Restorable> Site<M> {
         if begin == end {
             return;
         }
-        let stretch = std::mem::take(&mut self.stretch);
-        let events = u64::from(end.wrapping_sub(begin)) - stretch.skipped;
+        let mut stretch = std::mem::take(&mut self.stretch);
+        let executions = end.wrapping_sub(begin);
+        let events = u64::from(executions) - stretch.skipped;
         self.counts.executed += events;
         let is_plain = stretch.is_plain && !std::mem::needs_drop::<M::Message>();
-        let last = self.ahead().frontier().time;
-        self.stretches.push_back(Stretch { end, last, events, is_plain, ..stretch });
+        if stretch.seldom < executions {
+            stretch.last = stretch.last.max(self.ahead().frontier().time);
+        }
+        self.stretches.push_back(Stretch { end, events, is_plain, ..stretch });
     }
 
     /// Something was taken back at this position.
