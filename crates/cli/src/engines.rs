@@ -81,6 +81,9 @@ const STALLS: Parameter = Parameter::integer(
     "makes workers fall behind at random, by this seed, so that there is more to roll back; 0: none",
 );
 
+const PINNED: Parameter =
+    Parameter::boolean("pinned", false, "bind each worker to a core of its own, where there are enough");
+
 /// Chooses one of the others for each model.
 static AUTO: Engine =
     Engine { name: "auto", about: "the engine that suits the model and the machine", settings: Some(&[]) };
@@ -96,17 +99,17 @@ pub(crate) const ENGINES: &[Engine] = &[
     Engine {
         name: "window",
         about: "conservative: barrier, LBTS, all events below the bound",
-        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, SETS, TAKING, RETREAT]),
+        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, SETS, TAKING, RETREAT, PINNED]),
     },
     Engine {
         name: "null-message",
         about: "conservative: a clock for each channel, null messages",
-        settings: Some(&[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS]),
+        settings: Some(&[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS, PINNED]),
     },
     Engine {
         name: "time-warp",
         about: "optimistic: executes ahead, rolls back on a straggler",
-        settings: Some(&[AHEAD, BOUND, STALLS]),
+        settings: Some(&[AHEAD, BOUND, STALLS, PINNED]),
     },
 ];
 
@@ -227,6 +230,7 @@ impl Choice {
                 "lp" => window::Order::Lp,
                 _ => window::Order::Measured,
             },
+            pinned: settings.boolean("pinned"),
             ..window::Settings::of_threads(threads)
         }
     }
@@ -254,12 +258,12 @@ impl Choice {
     }
 
     fn null_message_settings(&self) -> null_message::Settings {
-        let window::Settings { threads, partitions, least_lookahead, order, .. } = self.shared_settings();
+        let window::Settings { threads, partitions, least_lookahead, order, pinned, .. } = self.shared_settings();
         let nulls = match self.settings.choice("nulls") {
             "demand" => null_message::Nulls::Demand,
             _ => null_message::Nulls::Lazy,
         };
-        null_message::Settings { threads, partitions, least_lookahead, order, nulls }
+        null_message::Settings { threads, partitions, least_lookahead, order, nulls, pinned }
     }
 
     fn time_warp_settings(&self) -> time_warp::Settings {
@@ -273,6 +277,7 @@ impl Choice {
         time_warp::Settings {
             ahead,
             stalls,
+            pinned: settings.boolean("pinned"),
             ..time_warp::Settings::of_threads(usize::try_from(*threads).unwrap_or(usize::MAX))
         }
     }

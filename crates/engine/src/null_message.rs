@@ -84,6 +84,8 @@ pub struct Settings {
     pub order: Order,
     /// When promises are made that no event comes with.
     pub nulls: Nulls,
+    /// Whether each worker is bound to a core of its own, where there are enough.
+    pub pinned: bool,
 }
 
 /// When null messages are sent.
@@ -102,13 +104,13 @@ const PARTITIONS_PER_WORKER: u32 = 4;
 impl Settings {
     /// The defaults, on so many threads.
     pub fn of_threads(threads: usize) -> Settings {
-        Settings { threads, partitions: None, least_lookahead: None, order: Order::Measured, nulls: Nulls::default() }
+        Settings { threads, partitions: None, least_lookahead: None, order: Order::Measured, nulls: Nulls::default(), pinned: false }
     }
 
     /// What the parts shared with `window` need.
     fn of_parts(&self, partitions: Option<u32>) -> window::Settings {
-        let Settings { least_lookahead, order, .. } = *self;
-        window::Settings { partitions, least_lookahead, order, ..window::Settings::of_threads(self.threads) }
+        let Settings { least_lookahead, order, pinned, .. } = *self;
+        window::Settings { partitions, least_lookahead, order, pinned, ..window::Settings::of_threads(self.threads) }
     }
 }
 
@@ -219,7 +221,7 @@ struct Counts {
 impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
     /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers(self.crew.left.len(), &mut leader, |worker, leader| self.work(worker, leader));
+        on_all_workers((self.crew.left.len(), self.crew.settings.pinned), &mut leader, |worker, leader| self.work(worker, leader));
         let mut outcome = leader.conclude(&self.crew)?;
         // Ordering: Relaxed; the other workers have been joined.
         let counts = &self.counts;

@@ -72,6 +72,8 @@ pub struct Settings {
     pub ahead: Ahead,
     /// Makes chosen workers fall behind now and then, by this seed, so that there is more to roll back: for tests.
     pub stalls: Option<u64>,
+    /// Whether each worker is bound to a core of its own, where there are enough.
+    pub pinned: bool,
 }
 
 /// How far ahead of GVT a worker executes.
@@ -88,7 +90,7 @@ pub enum Ahead {
 impl Settings {
     /// The defaults, on so many threads.
     pub fn of_threads(threads: usize) -> Settings {
-        Settings { threads, ahead: Ahead::Adaptive, stalls: None }
+        Settings { threads, ahead: Ahead::Adaptive, stalls: None, pinned: false }
     }
 }
 
@@ -232,7 +234,7 @@ const HOPELESS: u32 = 64;
 impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers(self.sites.len(), &mut leader, |worker, leader| self.work(worker, leader));
+        on_all_workers((self.sites.len(), self.settings.pinned), &mut leader, |worker, leader| self.work(worker, leader));
         leader.conclude(self)
     }
 
@@ -257,8 +259,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));
         loop {
             let mut site = lock(&self.sites[worker]);
-            let is_cut = site.uncommitted() == 0 || view.too_much.is_some();
-            assert!(is_cut, "I5: at a cut everything is committed, unless the run ends for want of memory");
+            assert!(site.uncommitted() == 0, "I5: at a cut everything is committed or taken back");
             *lock(&self.left[worker]) = Some(site.leave());
             drop(site);
             self.transport.exchange(worker, &Summary::NOTHING)?;

@@ -44,6 +44,7 @@ use parades_core::model::Model;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
+use parades_raw::affinity;
 use parades_sync::barrier::{BarrierKind, Broken};
 use part::Part;
 use plan::Plan;
@@ -70,6 +71,8 @@ pub struct Settings {
     pub taking: Taking,
     /// Whether the run goes on in one partition, with one worker, while that turns out to be faster than with several.
     pub retreat: bool,
+    /// Whether each worker is bound to a core of its own, where there are enough.
+    pub pinned: bool,
 }
 
 /// In what order a partition executes the events of a window.
@@ -96,6 +99,7 @@ impl Settings {
             sets: 1,
             taking: Taking::default(),
             retreat: false,
+            pinned: false,
         }
     }
 }
@@ -195,7 +199,7 @@ pub(crate) struct Orders {
 pub(crate) struct Crew<'a, M: Model, T> {
     pub(crate) model: &'a M,
     pub(crate) lps: u32,
-    settings: Settings,
+    pub(crate) settings: Settings,
     pub(crate) traces: bool,
     /// How the run is stopped while its LPs are set up.
     pub(crate) control: Option<&'a Control>,
@@ -267,13 +271,18 @@ impl Pace {
     }
 }
 
-/// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end.
+/// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end; `pinned`, each on a core of its own.
 pub(crate) fn on_all_workers<L>(
-    workers: usize,
+    (workers, pinned): (usize, bool),
     leader: &mut L,
     work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
 ) {
-    let work = &work;
+    let cores = if pinned { affinity::cores() } else { Vec::new() };
+    let core = |worker| if workers <= cores.len() { Some(cores[worker]) } else { None };
+    let work = &|worker, leader: Option<&mut L>| {
+        let _bound = core(worker).map(affinity::bind_to);
+        work(worker, leader)
+    };
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..workers).map(|worker| scope.spawn(move || work(worker, None))).collect();
         let led = work(0, Some(leader));
@@ -301,7 +310,7 @@ impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
 impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers(self.left.len(), &mut leader, |worker, leader| self.work(worker, leader));
+        on_all_workers((self.left.len(), self.settings.pinned), &mut leader, |worker, leader| self.work(worker, leader));
         leader.conclude(self)
     }
 

@@ -2,5 +2,6 @@
 //!
 //! Everything public here is safe to use: a caller cannot break memory safety, only get a wrong answer.
 
+pub mod affinity;
 pub mod huge_pages;
 pub mod prefetch;

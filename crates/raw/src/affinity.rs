@@ -1,0 +1,86 @@
+//! Which cores a thread may run on.
+
+/// The cores that this thread may run on, in their order; none where the system does not tell.
+///
+/// ```
+/// let cores = parades_raw::affinity::cores();
+/// assert!(cores.is_sorted());
+/// ```
+pub fn cores() -> Vec<usize> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let set = current();
+        // SAFETY: every number is below the size of the set.
+        (0..libc::CPU_SETSIZE as usize).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect()
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    Vec::new()
+}
+
+/// Binds this thread to one core, until what this returns is dropped. Changes nothing that a program can observe but time: where the system
+/// cannot or will not, the thread stays free.
+///
+/// ```
+/// use parades_raw::affinity::{bind_to, cores};
+/// let before = cores();
+/// if let Some(&core) = before.first() {
+///     let bound = bind_to(core);
+///     assert_eq!(cores(), [core]);
+///     drop(bound);
+/// }
+/// assert_eq!(cores(), before);
+/// ```
+#[must_use = "the thread is free again when this is dropped"]
+pub fn bind_to(core: usize) -> Bound {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let before = current();
+        let mut set = none();
+        if core < libc::CPU_SETSIZE as usize {
+            // SAFETY: the number is below the size of the set.
+            unsafe { libc::CPU_SET(core, &mut set) };
+            apply(&set);
+        }
+        Bound { before }
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    {
+        let _ = core;
+        Bound {}
+    }
+}
+
+/// A thread that is bound to a core.
+#[derive(Debug)]
+pub struct Bound {
+    /// Where it could run before.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    before: libc::cpu_set_t,
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        apply(&self.before);
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn none() -> libc::cpu_set_t {
+    // SAFETY: a set is an array of integers, for which zeros are a value: the empty set.
+    unsafe { std::mem::zeroed() }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn current() -> libc::cpu_set_t {
+    let mut set = none();
+    // SAFETY: the size is that of the set, which the system fills; 0 is the calling thread.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0;
+    if failed { none() } else { set }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn apply(set: &libc::cpu_set_t) {
+    // SAFETY: the size is that of the set, which the system reads; 0 is the calling thread. An empty set is refused, which changes nothing.
+    unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
+}
