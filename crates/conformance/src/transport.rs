@@ -408,12 +408,13 @@ impl<P: 'static + Send> Between<P> for HeldBack<P> {
         }
     }
 
-    fn outcome(&self, worker: usize) -> Option<Summary> {
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
+        self.news[worker].check()?;
         let offered = self.offered.lock().expect("no worker panics while it holds this lock");
         let made = offered[worker];
         let offers = self.offers.lock().expect("as above");
         let all = offers[usize::from(made.is_multiple_of(2))].iter().copied().fold(Summary::NOTHING, Summary::and);
-        (made > 0 && offered.iter().all(|others| *others >= made)).then_some(all)
+        Ok((made > 0 && offered.iter().all(|others| *others >= made)).then_some(all))
     }
 
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
@@ -458,7 +459,7 @@ impl<P: 'static + Send> Between<Marked<P>> for Speculative<P> {
     fn offer(&self, worker: usize, mine: &Summary) {
         self.0.offer(worker, mine);
     }
-    fn outcome(&self, worker: usize) -> Option<Summary> {
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
         self.0.outcome(worker)
     }
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {

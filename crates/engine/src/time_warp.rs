@@ -222,8 +222,6 @@ struct View {
 const BATCH: u32 = 64;
 /// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
 const STAYS: u32 = 256;
-/// Turns between two looks at whether another worker has failed, for one that never waits.
-const TURNS_PER_CHECK: u32 = 256;
 /// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
 const SHORT: u32 = 16;
 /// And after which there is nothing left to be tried.
@@ -309,17 +307,13 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let world = self.read_world();
         let of = (self.model, &*world);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        let mut turns = 0_u32;
         loop {
             let seen = self.transport.news(worker);
-            turns = turns.wrapping_add(1);
-            if turns.is_multiple_of(TURNS_PER_CHECK) {
-                // Who never waits hears even so that another has failed: there has been other news than this, so it is told at once.
-                self.transport.wait(worker, seen.wrapping_sub(1))?;
-            }
             let mut idle = true;
+            // Who never waits hears here that another has failed. Sooner or later it has an offer out: after so many steps; and who takes none is idle, except
+            // while it receives what others send in theirs.
             if view.offered
-                && let Some(all) = self.transport.outcome(worker)
+                && let Some(all) = self.transport.outcome(worker)?
             {
                 idle = false;
                 view.offered = false;

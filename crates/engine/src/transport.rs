@@ -91,7 +91,11 @@ pub trait Transport<P>: Sync {
 
     /// What all together have offered, once the last has, who notifies the others: the same for all. By then all that each had sent before it made its
     /// offer before this one has arrived, or counts as in flight.
-    fn outcome(&self, worker: usize) -> Option<Summary>;
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a worker has failed, since who never waits would not hear of it elsewhere.
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken>;
 
     /// Sets a clock, once all that `worker` sent before has been received; engines without promises never call it.
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time);
@@ -272,12 +276,13 @@ impl<P: Send> Transport<P> for Threads<P> {
         }
     }
 
-    fn outcome(&self, worker: usize) -> Option<Summary> {
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
+        self.news[worker].check()?;
         // Ordering: Relaxed; the worker's own.
         let made = self.offered[worker].0.load(Ordering::Relaxed);
         // Ordering: Acquire; pairs with `offer`.
         let all_made = self.all_offered.0.load(Ordering::Acquire) >= made * self.offered.len() as u64;
-        (made > 0 && all_made).then(|| together(&self.offers[usize::from(made.is_multiple_of(2))]))
+        Ok((made > 0 && all_made).then(|| together(&self.offers[usize::from(made.is_multiple_of(2))])))
     }
 
     fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {

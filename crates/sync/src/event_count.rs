@@ -103,8 +103,13 @@ impl EventCount {
         self.notify();
     }
 
-    fn check(&self) -> Result<(), Broken> {
-        // Ordering: Relaxed; who has seen the notification sees it.
+    /// Whether the worker may still wait, for one that has no need to.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] once [`EventCount::break_up`] was called.
+    pub fn check(&self) -> Result<(), Broken> {
+        // Ordering: Relaxed; who has seen the notification sees it, and who looks again and again comes to see it.
         if self.broken.load(Ordering::Relaxed) { Err(Broken) } else { Ok(()) }
     }
 }

@@ -33,7 +33,7 @@ impl Transport<u64> for Treacherous {
     fn offer(&self, worker: usize, mine: &Summary) {
         Transport::<u64>::offer(&self.threads, worker, mine);
     }
-    fn outcome(&self, worker: usize) -> Option<Summary> {
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
         Transport::<u64>::outcome(&self.threads, worker)
     }
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {

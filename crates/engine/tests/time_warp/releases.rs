@@ -50,7 +50,7 @@ impl Transport<Marked<u64>> for Treacherous {
         self.step(worker, When::Offers);
         Transport::<Marked<u64>>::offer(&self.threads, worker, mine);
     }
-    fn outcome(&self, worker: usize) -> Option<Summary> {
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
         Transport::<Marked<u64>>::outcome(&self.threads, worker)
     }
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
