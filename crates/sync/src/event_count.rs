@@ -44,7 +44,7 @@ impl EventCount {
         EventCount::with(Patience::of_threads(workers))
     }
 
-    fn with(patience: Patience) -> EventCount {
+    pub(crate) fn with(patience: Patience) -> EventCount {
         EventCount {
             count: Line::default(),
             patience,
