@@ -209,7 +209,7 @@ impl Visitor for Execute<'_> {
             }
             (outcome, memory) => {
                 let outcome = outcome?;
-                notes.extend(idle_threads(&choice, &outcome));
+                notes.extend(idle_threads(&outcome.engine_stats, choice.threads, model.lps()));
                 Ok(Executed { choice, outcome, lps: model.lps(), notes, setup, run, memory })
             }
         }
@@ -217,11 +217,14 @@ impl Visitor for Execute<'_> {
 }
 
 /// A note on threads that had nothing to do, if there were any.
-fn idle_threads(choice: &Choice, outcome: &Outcome) -> Option<String> {
-    let stat = |name| outcome.engine_stats.iter().find(|(stat, _)| *stat == name).map(|&(_, value)| value);
-    let (workers, threads) = (stat("workers")?, choice.threads);
+fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String> {
+    let stat = |name| stats.iter().find(|(stat, _)| *stat == name).map(|&(_, value)| value);
+    let workers = stat("workers")?;
     if workers < threads as f64 {
-        return Some(format!("{workers} of {threads} threads used: lookahead leaves no more partitions than that"));
+        // An engine that needs no lookahead has a worker for each LP, if there are threads enough.
+        let why =
+            if workers < f64::from(lps) { "lookahead leaves no more partitions" } else { "there are no more LPs" };
+        return Some(format!("{workers} of {threads} threads used: {why} than that"));
     }
     // It goes to and fro between one worker and all.
     let ended_on_one = stat("turns").is_some_and(|turns| turns % 2.0 > 0.5);
@@ -252,4 +255,24 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let text = error.to_string();
     let reason = text.split(" (os error").next().unwrap_or(&text);
     Failure::usage(format!("{} cannot be written: {reason}", path.display()), "name a place where files can be written")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_on_idle_threads_names_what_there_are_too_few_of() {
+        let note = |workers, threads, lps| idle_threads(&[("workers", workers), ("turns", 0.0)], threads, lps);
+        assert_eq!(note(3.0, 8, 3).as_deref(), Some("3 of 8 threads used: there are no more LPs than that"));
+        assert_eq!(
+            note(3.0, 8, 4).as_deref(),
+            Some("3 of 8 threads used: lookahead leaves no more partitions than that")
+        );
+        assert_eq!(note(8.0, 8, 8), None);
+        assert_eq!(idle_threads(&[], 8, 3), None, "an engine without workers");
+        let turns = |turns| idle_threads(&[("workers", 8.0), ("turns", turns)], 8, 64);
+        assert_eq!(turns(3.0).as_deref(), Some("1 of 8 threads used in the end: that was faster than all of them"));
+        assert_eq!(turns(4.0), None);
+    }
 }

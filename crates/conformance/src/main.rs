@@ -1,4 +1,4 @@
-//! Runs the comparisons from the command line; the exit status is 1 if anything differs.
+//! Runs the comparisons from the command line; the exit status is 1 if anything differs, or was not put to the test.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command line prints")]
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether nothing differs.
+/// Whether nothing differs, and all was put to the test.
 fn run(arguments: &[String]) -> Result<bool, String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match &words[..] {
@@ -95,7 +95,7 @@ fn timed(check: impl FnOnce() -> Report) -> Result<bool, String> {
     if report.runs == 0 {
         return Err("nothing was run".into());
     }
-    Ok(report.differences.is_empty())
+    Ok(report.is_good())
 }
 
 /// Whether all planted faults are caught.
@@ -115,4 +115,16 @@ fn faults() -> bool {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_put_to_the_test_is_a_failure() {
+        let report = |gaps| Report { runs: 1, gaps, ..Report::default() };
+        assert_eq!(timed(|| report(Vec::new())), Ok(true));
+        assert_eq!(timed(|| report(vec!["an engine never rolled back".into()])), Ok(false));
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::compare::Answer;
 use crate::random_model::EXPECTED_PANIC;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic;
 
@@ -23,8 +23,23 @@ pub struct Report {
     pub rollbacks: u64,
     /// Anti-messages.
     pub anti_messages: u64,
+    /// Of each optimistic engine, over each transport: what it took back.
+    pub taken_back: BTreeMap<(&'static str, &'static str), TakenBack>,
     /// What differed, and how to see it again.
     pub differences: Vec<String>,
+    /// What has not been shown although the batch is there to show it.
+    pub gaps: Vec<String>,
+}
+
+/// What runs on several workers took back; runs that ended with an error, and hence without figures, are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakenBack {
+    /// Runs.
+    pub runs: u64,
+    /// Of these, runs with a rollback.
+    pub with_rollbacks: u64,
+    /// Rollbacks in all of them.
+    pub rollbacks: u64,
 }
 
 impl Report {
@@ -46,6 +61,34 @@ impl Report {
         self.anti_messages += answer.stat("anti_messages");
     }
 
+    /// Counts a run of an optimistic engine over a transport, for what it took back.
+    pub fn add_optimistic(&mut self, engine: &'static str, transport: &'static str, workers: usize, answer: &Answer) {
+        if workers > 1 && answer.result.is_ok() {
+            let taken_back = self.taken_back.entry((engine, transport)).or_default();
+            let rollbacks = answer.stat("rollbacks");
+            taken_back.runs += 1;
+            taken_back.with_rollbacks += u64::from(rollbacks > 0);
+            taken_back.rollbacks += rollbacks;
+        }
+    }
+
+    /// Notes each optimistic engine that had to take nothing back over a transport: that it gave the right answers then says little.
+    pub fn demand_rollbacks(&mut self) {
+        for ((engine, transport), taken_back) in &self.taken_back {
+            if taken_back.rollbacks == 0 {
+                let runs = taken_back.runs;
+                self.gaps.push(format!(
+                    "{engine} over {transport} never rolled back, in {runs} runs on several workers, so nothing is shown of how it does"
+                ));
+            }
+        }
+    }
+
+    /// Whether all that was to be shown has been.
+    pub fn is_good(&self) -> bool {
+        self.differences.is_empty() && self.gaps.is_empty()
+    }
+
     /// Notes a difference, and the arguments that replay it.
     pub fn difference(&mut self, what: String, replay: &str) {
         self.differences.push(format!("{what}\n  replay: cargo run --release -p parades-conformance -- {replay}"));
@@ -57,7 +100,16 @@ impl fmt::Display for Report {
         for difference in self.differences.iter().take(10) {
             writeln!(f, "DIFFERENCE {difference}")?;
         }
-        let Report { models, failing_models, failures, runs, events, rollbacks, anti_messages, differences } = self;
+        for ((engine, transport), TakenBack { runs, with_rollbacks, rollbacks }) in &self.taken_back {
+            writeln!(
+                f,
+                "{engine} over {transport}: {rollbacks} rollbacks, in {with_rollbacks} of {runs} runs on several workers"
+            )?;
+        }
+        for gap in &self.gaps {
+            writeln!(f, "GAP {gap}")?;
+        }
+        let Report { models, failing_models, failures, runs, events, rollbacks, anti_messages, differences, .. } = self;
         write!(
             f,
             "{models} models ({failing_models} of them failing, in {} ways), {runs} runs, {events} events, {rollbacks} rollbacks, \

@@ -20,6 +20,10 @@ fn shipped_models() {
     let report = check_part(&Part::default());
     assert_alike(&report);
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
+    let optimistic: Vec<_> = report.taken_back.keys().copied().collect();
+    let expected = ["time-warp", "time-warp-test"].map(|engine| [(engine, "bytes"), (engine, "direct")]);
+    assert_eq!(optimistic, expected.concat());
+    assert!(report.gaps.is_empty(), "each of them has to roll back: {report}");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 //! *Idea.* Nobody waits: a worker executes what it has, in the order of time. If an event turns out to be missing from an LP's past (a *straggler*), the LP
 //! is rolled back to it, and what it sent is chased by anti-messages. What lies below the global virtual time (GVT) is committed, and its history forgotten.
 //!
-//! *Protocol.* A worker goes round: (1) take the outcome of the last offer, and *commit* below the new GVT; (2) *receive*; (3) *offer* the least time of
-//! what waits here, and of what was sent since the last offer; (4) *execute* a batch, at most so far ahead of GVT; (5) *send*. An anti-message is an event
-//! of the same key as its twin, so the two come together when it is their turn: the twin is dropped, or its execution taken back. (6) When GVT has reached
-//! the *horizon*, the next global event or the end, all *rest*: the leader executes global events.
+//! *Protocol.* A worker goes round: (1) if there is an outcome of the last offer, take it and *commit* below the new GVT; (2) *receive*; (3) if no offer is
+//! out, and the worker has found nothing else to do or has executed so many events since the last, *offer* the least time of what waits here, and of what
+//! was sent since the last offer; (4) *execute* a batch, at most so far ahead of GVT; (5) *send*. An anti-message is an event of the same key as its twin,
+//! so the two come together when it is their turn: the twin is dropped, or its execution taken back. (6) When GVT has reached the *horizon*, the next
+//! global event or the end, all *rest*: the leader executes global events.
 //!
 //! *GVT without stopping.* It is the least of all that is offered. A worker makes an offer only with the outcome of its last one in hand, and after it has
 //! received. So what another sent before its last offer but one has arrived, and waits here or has been executed; what that one sent since is in
@@ -224,8 +225,6 @@ struct View {
 const BATCH: u32 = 64;
 /// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
 const STAYS: u32 = 256;
-/// Turns between two looks at whether another worker has failed, for one that never waits.
-const TURNS_PER_CHECK: u32 = 256;
 /// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
 const SHORT: u32 = 16;
 /// And after which there is nothing left to be tried.
@@ -310,17 +309,13 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let world = self.read_world();
         let of = (self.model, &*world);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        let mut turns = 0_u32;
         loop {
             let seen = self.transport.news(worker);
-            turns = turns.wrapping_add(1);
-            if turns.is_multiple_of(TURNS_PER_CHECK) {
-                // Who never waits hears even so that another has failed: there has been other news than this, so it is told at once.
-                self.transport.wait(worker, seen.wrapping_sub(1))?;
-            }
             let mut idle = true;
+            // Who never waits hears here that another has failed. Sooner or later it has an offer out: after so many steps; and who takes none is idle, except
+            // while it receives what others send in theirs.
             if view.offered
-                && let Some(all) = self.transport.outcome(worker)
+                && let Some(all) = self.transport.outcome(worker)?
             {
                 idle = false;
                 view.offered = false;

@@ -12,7 +12,8 @@ use parades_core::time::Time;
 use parades_raw::prefetch::prefetch;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use parades_sync::reduction::{Reduction, Slots};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What a worker tells the others at an exchange, and what all of them together have told.
@@ -91,7 +92,11 @@ pub trait Transport<P>: Sync {
 
     /// What all together have offered, once the last has, who notifies the others: the same for all. By then all that each had sent before it made its
     /// offer before this one has arrived, or counts as in flight.
-    fn outcome(&self, worker: usize) -> Option<Summary>;
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a worker has failed, since who never waits would not hear of it elsewhere.
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken>;
 
     /// Sets a clock, once all that `worker` sent before has been received; engines without promises never call it.
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time);
@@ -118,54 +123,33 @@ pub trait Transport<P>: Sync {
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// What one worker has told.
-#[derive(Debug, Default)]
-struct Slot {
-    next: AtomicU64,
-    round: AtomicU32,
-    failed: AtomicU64,
-    asked: AtomicU64,
-    events: AtomicU64,
-    undone: AtomicU64,
-    bytes: AtomicU64,
-    rest: AtomicU64,
+/// Words that say what a worker tells.
+const WORDS: usize = 8;
+
+/// A summary in words. Nothing is in flight between threads.
+fn to_words(mine: &Summary) -> [u64; WORDS] {
+    let Summary { next, round, in_flight: _, failed, asked, events, undone, bytes, rest } = *mine;
+    [next.as_ps(), round.into(), failed.as_ps(), asked.as_ps(), events, undone, bytes, rest.into()]
 }
 
-impl Slot {
-    fn store(&self, mine: &Summary) {
-        // Ordering: Relaxed throughout; what follows publishes it.
-        self.next.store(mine.next.as_ps(), Ordering::Relaxed);
-        self.round.store(mine.round, Ordering::Relaxed);
-        self.failed.store(mine.failed.as_ps(), Ordering::Relaxed);
-        self.asked.store(mine.asked.as_ps(), Ordering::Relaxed);
-        self.events.store(mine.events, Ordering::Relaxed);
-        self.undone.store(mine.undone, Ordering::Relaxed);
-        self.bytes.store(mine.bytes, Ordering::Relaxed);
-        self.rest.store(mine.rest.into(), Ordering::Relaxed);
-    }
-
-    fn load(&self) -> Summary {
-        // Ordering: Relaxed throughout; it has been published.
-        Summary {
-            next: Time::from_ps(self.next.load(Ordering::Relaxed)),
-            round: self.round.load(Ordering::Relaxed),
-            in_flight: Time::MAX,
-            failed: Time::from_ps(self.failed.load(Ordering::Relaxed)),
-            asked: Time::from_ps(self.asked.load(Ordering::Relaxed)),
-            events: self.events.load(Ordering::Relaxed),
-            undone: self.undone.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-            rest: self.rest.load(Ordering::Relaxed) != 0,
-        }
+fn of_words(words: [u64; WORDS]) -> Summary {
+    let [next, round, failed, asked, events, undone, bytes, rest] = words;
+    Summary {
+        next: Time::from_ps(next),
+        round: u32::try_from(round).expect("it was one"),
+        in_flight: Time::MAX,
+        failed: Time::from_ps(failed),
+        asked: Time::from_ps(asked),
+        events,
+        undone,
+        bytes,
+        rest: rest != 0,
     }
 }
-
-/// One slot a worker.
-type Slots = Vec<Apart<Slot>>;
 
 /// What all have told together.
-fn together(slots: &[Apart<Slot>]) -> Summary {
-    slots.iter().map(|Apart(slot)| slot.load()).fold(Summary::NOTHING, Summary::and)
+fn together(told: impl Iterator<Item = [u64; WORDS]>) -> Summary {
+    told.map(of_words).fold(Summary::NOTHING, Summary::and)
 }
 
 /// Lists of events.
@@ -177,15 +161,10 @@ pub struct Threads<P> {
     /// By partition: lists as they were sent.
     inboxes: Vec<Lists<P>>,
     /// By parity of the crossing, then worker: one is read while the other is written.
-    slots: [Slots; 2],
+    slots: [Slots<WORDS>; 2],
     /// How many crossings each worker has made.
     crossings: Vec<Apart<AtomicU64>>,
-    /// By parity of the offer, then worker.
-    offers: [Slots; 2],
-    /// How many offers each worker has made.
-    offered: Vec<Apart<AtomicU64>>,
-    /// How many offers all have made.
-    all_offered: Apart<AtomicU64>,
+    offers: Reduction<WORDS>,
     /// Empty lists of each worker, to be filled again.
     spare: Vec<Lists<P>>,
     /// By worker.
@@ -207,11 +186,9 @@ impl<P> Threads<P> {
         }
         Threads {
             inboxes: many(partitions as usize),
-            slots: [many(workers), many(workers)],
+            slots: [Slots::new(workers), Slots::new(workers)],
             crossings: many(workers),
-            offers: [many(workers), many(workers)],
-            offered: many(workers),
-            all_offered: Apart::default(),
+            offers: Reduction::new(workers),
             spare: many(workers),
             news: (0..workers).map(|_| EventCount::new(workers)).collect(),
             barrier: barrier.open(workers),
@@ -253,31 +230,21 @@ impl<P: Send> Transport<P> for Threads<P> {
         // other parity's slots, and cannot come back to these before all have passed the next crossing.
         let crossing = self.crossings[worker].0.fetch_add(1, Ordering::Relaxed);
         let slots = &self.slots[usize::from(crossing % 2 == 1)];
-        slots[worker].0.store(mine);
+        slots.tell(worker, to_words(mine));
         self.barrier.wait(worker)?;
-        Ok(together(slots))
+        Ok(together(slots.told()))
     }
 
     fn offer(&self, worker: usize, mine: &Summary) {
-        // Ordering: Relaxed; the worker's own.
-        let number = self.offered[worker].0.fetch_add(1, Ordering::Relaxed);
-        // Nobody reads the slot any more: this worker has the outcome of its last offer, so all have made that one, and had the outcome of the one before.
-        self.offers[usize::from(number % 2 == 1)][worker].0.store(mine);
-        // Ordering: AcqRel; publishes the slot, and with it what was sent before, to whoever sees the last offer.
-        let before = self.all_offered.0.fetch_add(1, Ordering::AcqRel);
-        let workers = self.offered.len() as u64;
-        if before + 1 == (number + 1) * workers {
+        if self.offers.offer(worker, to_words(mine)) {
             let others = (0..self.news.len()).filter(|&other| other != worker);
             others.for_each(|other| self.news[other].notify());
         }
     }
 
-    fn outcome(&self, worker: usize) -> Option<Summary> {
-        // Ordering: Relaxed; the worker's own.
-        let made = self.offered[worker].0.load(Ordering::Relaxed);
-        // Ordering: Acquire; pairs with `offer`.
-        let all_made = self.all_offered.0.load(Ordering::Acquire) >= made * self.offered.len() as u64;
-        (made > 0 && all_made).then(|| together(&self.offers[usize::from(made.is_multiple_of(2))]))
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
+        self.news[worker].check()?;
+        Ok(self.offers.outcome(worker).map(together))
     }
 
     fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {

@@ -44,7 +44,7 @@ impl EventCount {
         EventCount::with(Patience::of_threads(workers))
     }
 
-    fn with(patience: Patience) -> EventCount {
+    pub(crate) fn with(patience: Patience) -> EventCount {
         EventCount {
             count: Line::default(),
             patience,
@@ -103,8 +103,13 @@ impl EventCount {
         self.notify();
     }
 
-    fn check(&self) -> Result<(), Broken> {
-        // Ordering: Relaxed; who has seen the notification sees it.
+    /// Whether the worker may still wait, for one that has no need to.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] once [`EventCount::break_up`] was called.
+    pub fn check(&self) -> Result<(), Broken> {
+        // Ordering: Relaxed; who has seen the notification sees it, and who looks again and again comes to see it.
         if self.broken.load(Ordering::Relaxed) { Err(Broken) } else { Ok(()) }
     }
 }

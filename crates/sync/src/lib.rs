@@ -12,4 +12,5 @@
 pub mod barrier;
 pub mod event_count;
 pub mod patience;
+pub mod reduction;
 mod shim;

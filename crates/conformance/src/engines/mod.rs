@@ -28,6 +28,8 @@ pub struct Engine<M: Subject> {
     pub name: &'static str,
     /// Whether workers and transports make a difference to it.
     pub is_partitioned: bool,
+    /// Whether it takes executions back.
+    pub is_optimistic: bool,
     /// Runs a model on it.
     pub run: Run<M>,
 }
@@ -38,16 +40,17 @@ pub type Run<M> =
 
 /// The engines that are compared with `sequential`. A new engine is one line here.
 pub fn engines<M: Subject>() -> Vec<Engine<M>> {
-    let engine = |name, is_partitioned, run| Engine { name, is_partitioned, run };
+    let engine = |name, is_partitioned, run| Engine { name, is_partitioned, is_optimistic: false, run };
+    let optimistic = |name, run| Engine { is_optimistic: true, ..engine(name, true, run) };
     vec![
         engine("heap", false, |model, options, _| sequential::run_on::<M, HeapPending<M::Message>>(model, options)),
         engine("rollback-check", false, |model, options, _| rollback_check::run(model, options)),
         engine("rounds-test", false, rounds::run),
         engine("window-test", true, window::run),
-        engine("time-warp-test", true, time_warp::run),
+        optimistic("time-warp-test", time_warp::run),
         engine("window", true, run_window),
         engine("null-message", true, run_null_message),
-        engine("time-warp", true, run_time_warp),
+        optimistic("time-warp", run_time_warp),
     ]
 }
 

@@ -12,7 +12,7 @@ use parades_core::time::{Delay, Time};
 const EVENTS: f64 = 512.0;
 /// At least, and at most.
 const EVENTS_MIN: f64 = 32.0;
-const EVENTS_MAX: f64 = 8192.0;
+const EVENTS_MAX: f64 = 1024.0;
 /// Events of a worker between two changes of mind.
 const PERIOD: u64 = 8192;
 /// What an execution and taking it back cost, in executions that are kept.

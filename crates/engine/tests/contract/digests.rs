@@ -1,6 +1,7 @@
 //! Equal digests are equal histories: whatever differs in one event, in a state or in the order of LPs shows.
 
-use crate::script::{Script, ps, run_until};
+use crate::answers::run_until;
+use crate::support::script::{Script, ps};
 use parades_core::prelude::*;
 use parades_engine::sequential;
 use std::collections::BTreeSet;

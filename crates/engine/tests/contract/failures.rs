@@ -1,6 +1,7 @@
 //! Of several failures the one at the least place is the error, and nothing of a failed execution takes effect.
 
-use crate::script::{COUNTER, Script, error_of, ps, run};
+use crate::answers::{error_of, run};
+use crate::support::script::{COUNTER, Script, ps};
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 

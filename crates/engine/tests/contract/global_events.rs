@@ -1,6 +1,7 @@
 //! Global events: when they happen, in what order, what they may do, and who may ask for them.
 
-use crate::script::{Numbered, SERIES, Script, error_of, ps, run_until};
+use crate::answers::{error_of, run_until};
+use crate::support::script::{Numbered, SERIES, Script, ps};
 use parades_core::error::ErrorKind;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
@@ -55,7 +56,7 @@ fn global_events_of_one_time_come_by_sender_whatever_the_tie_seed() {
     assert_eq!(points(&run_until(&model, 100).0), expected);
     for seed in 0..5 {
         let options = || RunOptions { tie_seed: Some(seed), ..RunOptions::until(Time::from_ps(100)) };
-        assert_eq!(points(&crate::script::run(&model, options).0.expect("no failure")), expected);
+        assert_eq!(points(&crate::answers::run(&model, options).0.expect("no failure")), expected);
     }
 }
 
@@ -145,7 +146,7 @@ fn a_visit_goes_to_each_lp_in_the_order_of_ids_and_may_change_its_state_and_draw
         assert_eq!(ctx.sender(), None);
         *state = *state * 10 + u64::from(ctx.id().0) + 1;
         let _ = ctx.rng().next_u64();
-        ctx.count(crate::script::COUNTER, *state);
+        ctx.count(crate::support::script::COUNTER, *state);
     });
     let (outcome, _) = run_until(&model, 100);
     assert_eq!(points(&outcome), [(1, 6), (2, 11 + 22 + 33)]);

@@ -1,6 +1,7 @@
 //! Events of an LP are executed in the order of their keys, whatever the order in which they were sent.
 
-use crate::script::{Script, ps, run, run_until};
+use crate::answers::{run, run_until};
+use crate::support::script::{Script, ps};
 use parades_core::prelude::*;
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Every send is checked against what the model declares, and an error says who, whom, when and what.
 
-use crate::script::{Script, error_of, ps, run_until};
+use crate::answers::{error_of, run_until};
+use crate::support::script::{Script, ps};
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 
@@ -116,7 +117,7 @@ fn what_leads_past_the_end_of_virtual_time_is_an_error_wherever_it_is_said() {
     model.globals = vec![(0, 0)];
     model.act = Box::new(|_, _, ctx| ctx.send(LpId(0), Delay::MAX, 0));
     overflows(&model, 0, Delay::MAX);
-    model.act = Box::new(|_, _, ctx| ctx.schedule(Delay::MAX, crate::script::Numbered(0)));
+    model.act = Box::new(|_, _, ctx| ctx.schedule(Delay::MAX, crate::support::script::Numbered(0)));
     overflows(&model, 0, Delay::MAX);
     // A picosecond less is within virtual time.
     assert_eq!(

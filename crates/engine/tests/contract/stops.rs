@@ -1,6 +1,7 @@
 //! Where runs end: at the time asked for, at a stop of the model's, or where they were stopped from outside.
 
-use crate::script::{Numbered, SERIES, Script, ps, run_until};
+use crate::answers::run_until;
+use crate::support::script::{Numbered, SERIES, Script, ps};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;

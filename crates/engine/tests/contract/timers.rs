@@ -1,6 +1,7 @@
 //! Timers are executed when they are due as last set, and leave no other mark than the numbers that their settings took.
 
-use crate::script::{Script, ps, run, run_until};
+use crate::answers::{run, run_until};
+use crate::support::script::{Script, ps};
 use parades_core::prelude::*;
 
 const TIMER: TimerId = TimerId(0);

@@ -1,6 +1,7 @@
 //! How runs end: by failures, by global events, by controllers, by hand.
 
-use crate::{Ring, assert_alike, at_ms, in_order, ms, tick, ways};
+use crate::support::script::{Numbered, Script};
+use crate::{assert_alike, at_ms, busy, in_order, ms, ring, tick, ways};
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 use parades_core::run::Control;
@@ -8,8 +9,8 @@ use parades_engine::null_message;
 use std::sync::Arc;
 
 /// LPs of several partitions fail, one of them first.
-fn failing(panics: bool) -> Ring {
-    Ring::new(64, move |_, event, ctx| {
+fn failing(panics: bool) -> Script {
+    ring(64, move |_, event, ctx| {
         let (id, now) = (ctx.id().0, ctx.now());
         if id % 16 == 5 && now == at_ms(200 - u64::from(id)) {
             assert!(!panics, "a handler that panics");
@@ -31,25 +32,32 @@ fn the_least_failure_is_the_error_and_nobody_waits_for_those_who_failed() {
 
 #[test]
 fn a_global_event_sees_a_cut_and_can_end_the_run() {
-    let times = vec![Time::ZERO, at_ms(7), at_ms(7), at_ms(123), at_ms(300), at_ms(400)];
-    assert_alike(&Ring { globals: times.clone(), ..Ring::busy(64) }, at_ms(350));
-    let model = Ring { globals: times, stops: Some(at_ms(300)), ..Ring::busy(64) };
+    let at = [0, 7, 7, 123, 300, 400].map(|ms| (at_ms(ms).as_ps(), ms));
+    let mut model = Script { globals: at.to_vec(), ..busy(64) };
+    assert_alike(&model, at_ms(350));
+    let act = model.act;
+    model.act = Box::new(move |number, sum, ctx| {
+        act(number, sum, ctx);
+        if number == 300 {
+            ctx.stop();
+        }
+    });
     assert_eq!(in_order(&model, at_ms(1000)).expect("no failure").end, at_ms(300));
     assert_alike(&model, at_ms(1000));
 }
 
 /// LPs 3 and 40 ask for a global event now and then, LP 40 at last for the end; it takes `delay` to happen.
-fn controlled(delay: Delay) -> Ring {
-    let model = Ring::new(64, |_, event, ctx| {
+fn controlled(delay: Delay) -> Script {
+    let model = ring(64, |_, event, ctx| {
         let (id, now) = (ctx.id(), ctx.now());
         if id == LpId(40) && now == at_ms(331) {
             ctx.request_stop();
         } else if (id == LpId(3) || id == LpId(40)) && ctx.rng().below(20) == 0 {
-            ctx.request(crate::Look);
+            ctx.request(Numbered(0));
         }
         tick(event, ctx);
     });
-    Ring { controllers: Controllers { lps: vec![LpId(3), LpId(40)], delay }, ..model }
+    Script { controllers: Controllers { lps: vec![LpId(3), LpId(40)], delay }, ..model }
 }
 
 #[test]
@@ -67,7 +75,7 @@ fn a_run_stopped_by_hand_is_the_run_until_where_it_stopped() {
     for settings in ways() {
         let control = Arc::new(Control::default());
         let seen = Arc::clone(&control);
-        let model = Ring::new(64, move |_, event, ctx| {
+        let model = ring(64, move |_, event, ctx| {
             if ctx.id() == LpId(17) && ctx.now() == at_ms(2_000) {
                 seen.stop();
             }
@@ -88,7 +96,7 @@ fn a_run_stopped_before_it_begins_says_so() {
     control.stop();
     for settings in ways() {
         let options = RunOptions { control: Some(&control), ..RunOptions::until(at_ms(10)) };
-        let error = null_message::run(&Ring::busy(64), options, &settings).expect_err("it was stopped");
+        let error = null_message::run(&busy(64), options, &settings).expect_err("it was stopped");
         assert_eq!(*error.kind(), ErrorKind::Stopped);
     }
 }

@@ -1,13 +1,15 @@
 //! What idle time costs.
 
-use crate::{Ring, assert_alike, at_ms, in_order, ms, stat, ways};
+use crate::support::script::Script;
+use crate::support::stat;
+use crate::{assert_alike, at_ms, busy, channels, in_order, ms, ring, ways};
 use parades_core::prelude::*;
 use parades_engine::null_message::{self, Settings};
 
 /// A ring in which nothing happens for a second but the last picosecond.
-fn idle() -> Ring {
+fn idle() -> Script {
     let nearly = Delay::from_ps(ms(1000).as_ps() - 1);
-    Ring { first: nearly, ..Ring::new(64, |_, _, _| {}) }
+    Script { start: Box::new(move |ctx| ctx.send_self(nearly, 0)), ..ring(64, |_, _, _| {}) }
 }
 
 #[test]
@@ -36,7 +38,7 @@ fn one_worker_passes_a_promise_round_the_ring_at_once() {
 #[test]
 fn events_carry_promises() {
     let model = || {
-        Ring::new(8, |_, event, ctx| {
+        ring(8, |_, event, ctx| {
             if event.copied() == Body::Message(0) {
                 ctx.send_self(ms(5), 0);
                 ctx.send(Port(0), ms(10), 1);
@@ -52,7 +54,7 @@ fn events_carry_promises() {
 
 #[test]
 fn without_lookahead_one_worker_goes_on() {
-    let model = Ring { lookahead: Delay::ZERO, ..Ring::busy(64) };
+    let model = Script { channels: channels(64, Delay::ZERO), ..busy(64) };
     assert_alike(&model, at_ms(50));
     let found = null_message::run(&model, RunOptions::until(at_ms(50)), &Settings::of_threads(4)).expect("no failure");
     assert_eq!((stat(&found, "workers"), stat(&found, "partitions"), stat(&found, "null_messages")), (1, 1, 0));

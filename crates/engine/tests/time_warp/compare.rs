@@ -1,10 +1,10 @@
 //! The ways to run a model, and the comparison with `sequential`.
 
-use crate::mesh::Mesh;
+use crate::support::script::Script;
+use crate::support::{stat, traced};
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_core::run::Control;
-use parades_core::trace::{TraceFilter, Tracer};
 use parades_engine::sequential;
 use parades_engine::time_warp::{self, Ahead, Settings};
 
@@ -19,39 +19,27 @@ pub(crate) fn ways() -> impl Iterator<Item = Settings> {
     ways_on([1, 2, 3, 8])
 }
 
-pub(crate) fn stat(outcome: &Outcome, name: &str) -> u64 {
-    let (_, value) = outcome.engine_stats.iter().find(|(stat, _)| *stat == name).expect("it is counted");
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, written as floats")]
-    let value = *value as u64;
-    value
-}
-
 /// What can be seen of a run: how it ended, its trace, what was still on its way.
 type Answer = (Result<Outcome, Error>, Vec<String>, Vec<String>);
 
 fn ask(
-    model: &Mesh,
-    (until, traced): (Time, bool),
+    model: &Script,
+    (until, is_traced): (Time, bool),
     run: impl FnOnce(RunOptions<'_>) -> Result<Outcome, Error>,
 ) -> Answer {
-    let mut trace = Vec::new();
-    let sink = |line: &str| {
-        trace.push(line.to_string());
-        Ok(())
-    };
-    let tracer = traced.then(|| Tracer::new(TraceFilter::default(), sink));
-    let result = run(RunOptions { notes: traced, tracer, ..RunOptions::until(until) });
+    let options = RunOptions::until(until);
+    let (result, trace) = if is_traced { traced(options, run) } else { (run(options), Vec::new()) };
     (result, trace, std::mem::take(&mut model.unfinished.lock().expect("nobody panicked")))
 }
 
-pub(crate) fn in_order(model: &Mesh, until: Time) -> Result<Outcome, Error> {
+pub(crate) fn in_order(model: &Script, until: Time) -> Result<Outcome, Error> {
     ask(model, (until, false), |options| sequential::run(model, options)).0
 }
 
 /// A run under `control` without a trace.
 pub(crate) fn run_under(
     control: &Control,
-    model: &Mesh,
+    model: &Script,
     until: Time,
     settings: &Settings,
 ) -> (Result<Outcome, Error>, Vec<String>) {
@@ -61,7 +49,7 @@ pub(crate) fn run_under(
     (result, unfinished)
 }
 
-pub(crate) fn unfinished_in_order(model: &Mesh, until: Time) -> Vec<String> {
+pub(crate) fn unfinished_in_order(model: &Script, until: Time) -> Vec<String> {
     ask(model, (until, false), |options| sequential::run(model, options)).2
 }
 
@@ -79,12 +67,12 @@ pub(crate) fn assert_same(expected: &Outcome, found: &Outcome, how: &Settings) {
 }
 
 /// Runs the model in all ways, with and without a trace, and compares with `sequential`.
-pub(crate) fn assert_alike(model: &Mesh, until: Time) -> Rolled {
+pub(crate) fn assert_alike(model: &Script, until: Time) -> Rolled {
     let (expected, trace, unfinished) = ask(model, (until, true), |options| sequential::run(model, options));
     let mut rolled = Rolled::default();
-    for (settings, traced) in ways().flat_map(|settings| [(settings, false), (settings, true)]) {
+    for (settings, is_traced) in ways().flat_map(|settings| [(settings, false), (settings, true)]) {
         let (found, found_trace, left) =
-            ask(model, (until, traced), |options| time_warp::run(model, options, &settings));
+            ask(model, (until, is_traced), |options| time_warp::run(model, options, &settings));
         match (&expected, &found) {
             (Ok(expected), Ok(found)) => {
                 assert_same(expected, found, &settings);
@@ -95,7 +83,7 @@ pub(crate) fn assert_alike(model: &Mesh, until: Time) -> Rolled {
             (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err(), "{settings:?}"),
         }
         assert_eq!(unfinished, left, "{settings:?}");
-        assert!(!traced || trace == found_trace, "the traces differ with {settings:?}");
+        assert!(!is_traced || trace == found_trace, "the traces differ with {settings:?}");
     }
     rolled
 }

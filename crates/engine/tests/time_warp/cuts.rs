@@ -1,7 +1,8 @@
 //! Runs that are stopped from outside.
 
 use crate::compare::{assert_same, in_order, run_under, unfinished_in_order, ways, ways_on};
-use crate::mesh::{COUNTER, FLOAT, Mesh, Numbered, at, lp, ps, wander};
+use crate::mesh::{at, lp, mesh, wander};
+use crate::support::script::{COUNTER, FLOAT, Numbered, Script, ps};
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 use parades_core::run::Control;
@@ -10,9 +11,9 @@ use std::sync::Arc;
 
 /// A run without end, with all that may have to be taken back at a cut. It is stopped, if at all, when something is executed at `stop` or after,
 /// be it for good or not.
-fn endless(control: &Arc<Control>, stop: Time) -> Mesh {
+fn endless(control: &Arc<Control>, stop: Time) -> Script {
     let control = Arc::clone(control);
-    let mut model = Mesh::new(24, move |state, event, ctx| {
+    let mut model = mesh(24, move |state, event, ctx| {
         if ctx.now() >= stop {
             control.stop();
         }
@@ -31,7 +32,7 @@ fn endless(control: &Arc<Control>, stop: Time) -> Mesh {
     model
 }
 
-fn assert_is_the_run_until_where_it_stopped(model: &Mesh, found: &Outcome, settings: &Settings) -> Time {
+fn assert_is_the_run_until_where_it_stopped(model: &Script, found: &Outcome, settings: &Settings) -> Time {
     let end = found.stopped_at.expect("it was stopped");
     assert_eq!(found.end, end);
     assert_same(&in_order(model, end).expect("no failure"), found, settings);
@@ -50,7 +51,7 @@ fn a_run_stopped_amid_executions_is_the_run_until_where_it_stopped() {
 }
 
 /// Stops the run from a thread that is none of its workers, once it has come so far.
-fn stopped_after(until: Time, model: &Mesh, settings: &Settings) -> Outcome {
+fn stopped_after(until: Time, model: &Script, settings: &Settings) -> Outcome {
     let control = Control::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -75,7 +76,7 @@ fn a_run_stopped_from_another_thread_is_the_run_until_where_it_stopped() {
 
 #[test]
 fn a_run_stopped_amid_global_events_alone_ends_after_one_of_them() {
-    let mut model = Mesh::new(3, |_, _, _| {});
+    let mut model = mesh(3, |_, _, _| {});
     model.start = Box::new(|_| {});
     model.globals = vec![(0, 0)];
     model.act = Box::new(|number, _, ctx| ctx.schedule(ps(1), Numbered(number + 1)));

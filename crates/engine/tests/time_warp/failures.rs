@@ -1,7 +1,8 @@
 //! What fails while it may yet be taken back is an error only if it is committed.
 
 use crate::compare::{assert_alike, in_order};
-use crate::mesh::{Mesh, at, lp, ps, wander};
+use crate::mesh::{all_to_all, at, lp, mesh, wander};
+use crate::support::script::{Script, ps};
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ enum How {
 
 const HOW: [How; 4] = [How::Panics, How::SaysSo, How::SendsTooSoon, How::SendsTooFar];
 
-fn fail(how: How, ctx: &mut Context<'_, Mesh>) {
+fn fail(how: How, ctx: &mut Context<'_, Script>) {
     let next = LpId((ctx.id().0 + 1) % ctx.lps());
     match how {
         // Unlike `panic!`, it does not call the hook, which writes to the terminal.
@@ -34,10 +35,10 @@ const LOOKAHEAD: Delay = Delay::from_ps(2);
 
 /// An LP has a tick every 10 ps, and from each tick of the one before it a token, half way to the next. A tick fails where the tokens of all ticks
 /// before have not come: so none does for good. How many do counts `failures`.
-fn relay(how: How, failures: &Arc<AtomicU64>) -> Mesh {
+fn relay(how: How, failures: &Arc<AtomicU64>) -> Script {
     const TOKEN: u64 = u64::MAX;
     let failures = Arc::clone(failures);
-    let model = Mesh::new(12, move |state, event, ctx| {
+    let model = mesh(12, move |state, event, ctx| {
         let Body::Message(tick) = event.copied() else { return };
         if tick == TOKEN {
             return;
@@ -50,7 +51,7 @@ fn relay(how: How, failures: &Arc<AtomicU64>) -> Mesh {
         }
         ctx.send_to(LpId((ctx.id().0 + 1) % ctx.lps()), ps(5), TOKEN);
     });
-    Mesh { channels: Channels::whole(LOOKAHEAD), start: Box::new(|ctx| ctx.send_self(ps(1), 0)), ..model }
+    Script { channels: Channels::whole(LOOKAHEAD), start: Box::new(|ctx| ctx.send_self(ps(1), 0)), ..model }
 }
 
 #[test]
@@ -66,8 +67,8 @@ fn failures_that_are_taken_back_are_none() {
 }
 
 /// LPs of all workers fail from 1 ns on; the LPs from `since` on, where this is before.
-fn failing(how: How, since: u64) -> Mesh {
-    let model = Mesh::new(32, move |_, event, ctx| {
+fn failing(how: How, since: u64) -> Script {
+    let model = mesh(32, move |_, event, ctx| {
         let late = since + 40 * u64::from(31 - ctx.id().0);
         if ctx.id().0 % 5 == 2 && ctx.now() >= at(late) {
             fail(how, ctx);
@@ -76,7 +77,7 @@ fn failing(how: How, since: u64) -> Mesh {
         let (to, delay) = (ctx.rng().below(32), ctx.rng().below(200));
         ctx.send_to(lp(to), ps(2 + delay), hops + 1);
     });
-    Mesh { channels: Channels::whole(LOOKAHEAD), ..model }
+    Script { channels: Channels::whole(LOOKAHEAD), ..model }
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn the_least_failure_that_is_committed_is_the_error() {
 #[test]
 fn of_failures_at_one_time_the_least_is_the_error() {
     // All at one time, in the second round of it; LP 3 later, though its id is less.
-    let model = Mesh::new(24, |_, event, ctx| match event.copied() {
+    let model = mesh(24, |_, event, ctx| match event.copied() {
         Body::Message(1) if ctx.id().0 > 3 && ctx.id().0 % 3 == 2 => ctx.fail("at last"),
         Body::Message(1) if ctx.id() == LpId(3) => ctx.send_self(Delay::ZERO, 2),
         Body::Message(2) => ctx.fail("too late"),
@@ -100,7 +101,7 @@ fn of_failures_at_one_time_the_least_is_the_error() {
         Body::Message(0) => ctx.send_self(Delay::ZERO, 1),
         _ => {}
     });
-    let model = Mesh { start: Box::new(|ctx| ctx.send_self(Delay::ZERO, 0)), ..model };
+    let model = Script { start: Box::new(|ctx| ctx.send_self(Delay::ZERO, 0)), ..model };
     let error = in_order(&model, Time::MAX).expect_err("it fails");
     assert_eq!(error.place().and_then(|place| place.lp), Some(LpId(5)));
     assert_alike(&model, Time::MAX);
@@ -108,7 +109,7 @@ fn of_failures_at_one_time_the_least_is_the_error() {
 
 #[test]
 fn the_first_lp_that_fails_to_start_is_the_error() {
-    let mut model = Mesh::all_to_all(24);
+    let mut model = all_to_all(24);
     model.start = Box::new(|ctx| {
         if ctx.id().0 % 8 == 7 {
             ctx.fail("it cannot start");
@@ -123,7 +124,7 @@ fn the_first_lp_that_fails_to_start_is_the_error() {
 
 #[test]
 fn what_fails_only_after_the_end_is_no_failure() {
-    let model = Mesh::new(16, |_, event, ctx| {
+    let model = mesh(16, |_, event, ctx| {
         if ctx.now() >= at(1_000) {
             ctx.fail("too late");
         }
@@ -137,12 +138,12 @@ fn what_fails_only_after_the_end_is_no_failure() {
 #[test]
 fn a_loop_of_zero_delays_is_an_error_that_names_its_lps() {
     const LOOP: u64 = 1 << 40;
-    let model = Mesh::new(24, |_, event, ctx| match event.copied() {
+    let model = mesh(24, |_, event, ctx| match event.copied() {
         Body::Message(LOOP) => ctx.send_to(LpId((ctx.id().0 + 7) % 21), Delay::ZERO, LOOP),
         Body::Message(_) if ctx.id() == LpId(9) && ctx.now() > at(300) => ctx.send_to(LpId(2), Delay::ZERO, LOOP),
         _ => wander(event, ctx),
     });
-    let model = Mesh { round_limit: 80, ..model };
+    let model = Script { round_limit: 80, ..model };
     let error = in_order(&model, at(100_000)).expect_err("it never ends");
     let ErrorKind::Rounds { limit: 80, lps } = error.kind() else { panic!("another error: {error}") };
     assert_eq!(*lps, [2, 9, 16].map(LpId), "{error}");

@@ -9,4 +9,6 @@ mod offers;
 mod releases;
 mod requests;
 mod rollbacks;
+#[path = "../support/mod.rs"]
+mod support;
 mod timers;

@@ -1,7 +1,9 @@
 //! Runs that may not take much more memory than `sequential` does.
 
-use crate::compare::{assert_same, in_order, stat};
-use crate::mesh::{Mesh, at, lp, ps};
+use crate::compare::{assert_same, in_order};
+use crate::mesh::{at, lp, mesh};
+use crate::support::script::{Script, ps};
+use crate::support::stat;
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 use parades_engine::time_warp::{self, Ahead, Settings};
@@ -9,8 +11,8 @@ use parades_engine::time_warp::{self, Ahead, Settings};
 const LPS: u32 = 4096;
 
 /// Eight events for each LP wait all the time.
-fn crowded() -> Mesh {
-    let mut model = Mesh::new(LPS, |_, event, ctx| {
+fn crowded() -> Script {
+    let mut model = mesh(LPS, |_, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         let (to, delay) = (ctx.rng().below(u64::from(LPS)), ctx.rng().below(1000));
         ctx.send_to(lp(to), ps(delay), hops + 1);
@@ -24,7 +26,7 @@ fn crowded() -> Mesh {
     model
 }
 
-fn run(model: &Mesh, until: Time, limit: u64, settings: &Settings) -> Result<Outcome, parades_core::error::Error> {
+fn run(model: &Script, until: Time, limit: u64, settings: &Settings) -> Result<Outcome, parades_core::error::Error> {
     time_warp::run(model, RunOptions { memory_limit: Some(limit), ..RunOptions::until(until) }, settings)
 }
 
@@ -63,7 +65,7 @@ fn half_the_memory_that_sequential_takes_is_too_little() {
 #[test]
 fn what_waits_may_grow_beyond_the_limit_during_the_run() {
     // What is sent for good is ever more.
-    let model = Mesh::new(8, |_, event, ctx| {
+    let model = mesh(8, |_, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         let to = ctx.rng().below(8);
         ctx.send_to(lp(to), ps(1 + hops % 20), hops + 1);

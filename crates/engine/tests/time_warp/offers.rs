@@ -2,7 +2,7 @@
 
 use parades_core::prelude::*;
 use parades_engine::transport::{Summary, Threads, Transport};
-use parades_sync::barrier::BarrierKind;
+use parades_sync::barrier::{BarrierKind, Broken};
 
 fn threads(workers: usize) -> Threads<u64> {
     Threads::new(workers, u32::try_from(workers).expect("few"), BarrierKind::default())
@@ -13,7 +13,7 @@ fn offer(threads: &Threads<u64>, worker: usize, mine: &Summary) {
 }
 
 fn outcome(threads: &Threads<u64>, worker: usize) -> Option<Summary> {
-    Transport::<u64>::outcome(threads, worker)
+    Transport::<u64>::outcome(threads, worker).expect("nothing breaks")
 }
 
 /// What a worker tells in a round, and the others tell something else.
@@ -83,6 +83,22 @@ fn the_last_to_offer_notifies_the_others_and_nobody_else_does() {
         assert_eq!(news(), [before[0] + 1, before[1], before[2] + 1]);
         assert!((0..3).all(|worker| outcome(&threads, worker).is_some()));
     }
+}
+
+#[test]
+fn who_never_waits_hears_that_another_has_failed() {
+    let threads = threads(3);
+    (0..3).for_each(|worker| offer(&threads, worker, &told(worker, 0)));
+    assert!(outcome(&threads, 1).is_some());
+    offer(&threads, 1, &told(1, 1));
+    Transport::<u64>::break_up(&threads);
+    // Whether it has an outcome to come, or one in hand, or has made no offer.
+    for worker in 0..3 {
+        assert_eq!(Transport::<u64>::outcome(&threads, worker), Err(Broken));
+    }
+    let threads = self::threads(1);
+    Transport::<u64>::break_up(&threads);
+    assert_eq!(Transport::<u64>::outcome(&threads, 0), Err(Broken));
 }
 
 /// An event for the worker, sent in the round by another.

@@ -1,7 +1,8 @@
 //! Global events, and what controllers ask for.
 
 use crate::compare::{assert_alike, in_order, run_under, ways};
-use crate::mesh::{FLOAT, Mesh, Numbered, SERIES, at, lp, ps, wander};
+use crate::mesh::{all_to_all, at, lp, mesh, wander};
+use crate::support::script::{FLOAT, Numbered, SERIES, Script, ps};
 use parades_core::prelude::*;
 use parades_core::run::Control;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn a_global_event_finds_nothing_of_its_time_executed() {
-    let mut model = Mesh::all_to_all(32);
+    let mut model = all_to_all(32);
     model.globals = vec![(0, 1), (100, 2), (100, 3), (101, 4), (1_500, 5), (2_000, 6), (5_000, 7)];
     model.act = Box::new(|number, sum, ctx| {
         ctx.point(SERIES, (sum % 1_000_003) as f64);
@@ -36,7 +37,7 @@ fn a_global_event_finds_nothing_of_its_time_executed() {
 
 #[test]
 fn what_a_global_event_sends_at_its_own_time_is_executed_where_nothing_else_waits() {
-    let mut model = Mesh::new(8, |_, event, ctx| {
+    let mut model = mesh(8, |_, event, ctx| {
         if let Body::Message(hops @ 1..) = event.copied() {
             ctx.send_to(lp(hops % 8), ps(hops % 3), hops - 1);
         }
@@ -57,7 +58,7 @@ fn progress_never_passes_what_has_been_reached() {
     let control = Arc::new(Control::default());
     let greatest = Arc::new(AtomicU64::new(0));
     let (seen, told) = (Arc::clone(&control), Arc::clone(&greatest));
-    let mut model = Mesh::new(4, |_, _, _| {});
+    let mut model = mesh(4, |_, _, _| {});
     model.globals = vec![(500, 1), (700, 2)];
     model.act = Box::new(move |_, _, ctx| {
         let beyond = seen.progress().0.as_ps().saturating_sub(ctx.now().as_ps());
@@ -72,8 +73,8 @@ fn progress_never_passes_what_has_been_reached() {
 }
 
 /// LPs 3 and 20 ask for a global event now and then, LP 20 at last for the end.
-fn controlled(delay: Delay, end: Time) -> Mesh {
-    let mut model = Mesh::new(24, move |state, event, ctx| {
+fn controlled(delay: Delay, end: Time) -> Script {
+    let mut model = mesh(24, move |state, event, ctx| {
         let is_controller = ctx.id() == LpId(3) || ctx.id() == LpId(20);
         // What it asks for depends on what it has executed, so that it may be taken back.
         if is_controller && *state % 7 == 3 {
@@ -106,7 +107,7 @@ fn what_controllers_ask_for_happens_after_the_control_delay() {
 
 #[test]
 fn a_request_made_at_start_up_counts_from_zero() {
-    let mut model = Mesh::all_to_all(16);
+    let mut model = all_to_all(16);
     model.controllers = Controllers { lps: vec![LpId(15)], delay: ps(70) };
     model.act = Box::new(|number, sum, ctx| ctx.point(SERIES, (sum % 1_000_003) as f64 + number as f64));
     model.start = Box::new(|ctx| {

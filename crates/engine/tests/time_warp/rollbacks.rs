@@ -1,7 +1,9 @@
 //! Executions are taken back, and the answer does not show it.
 
-use crate::compare::{Rolled, assert_alike, in_order, stat, ways_on};
-use crate::mesh::{COUNTER, FLOAT, HISTOGRAM, Mesh, at, lp, ps, wander};
+use crate::compare::{Rolled, assert_alike, in_order, ways_on};
+use crate::mesh::{all_to_all, at, lp, mesh, wander};
+use crate::support::script::{COUNTER, FLOAT, HISTOGRAM, Script, ps};
+use crate::support::stat;
 use parades_core::prelude::*;
 use parades_engine::time_warp::{self, Ahead, Settings};
 use std::sync::Arc;
@@ -12,15 +14,15 @@ fn assert_rolled_back(rolled: Rolled) {
 }
 
 /// Each event goes on to the next LP, sometimes at once, over a channel without lookahead.
-fn ring(lps: u32) -> Mesh {
+fn ring(lps: u32) -> Script {
     let mut channels = Channels::none();
     (0..lps).for_each(|lp| channels.connect(LpId(lp), LpId((lp + 1) % lps), Delay::ZERO));
-    let model = Mesh::new(lps, |_, event, ctx| {
+    let model = mesh(lps, |_, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         let delay = if ctx.rng().below(4) == 0 { 0 } else { ctx.rng().below(200) };
         ctx.send(Port(0), ps(delay), hops + 1);
     });
-    Mesh { channels, ..model }
+    Script { channels, ..model }
 }
 
 #[test]
@@ -30,13 +32,13 @@ fn a_ring_without_lookahead_is_rolled_back_to_the_answer_of_sequential() {
 
 #[test]
 fn a_model_that_declares_nothing_is_rolled_back_to_the_answer_of_sequential() {
-    assert_rolled_back(assert_alike(&Mesh::all_to_all(48), at(4_000)));
+    assert_rolled_back(assert_alike(&all_to_all(48), at(4_000)));
 }
 
 #[test]
 fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
     // Times are few, so that stragglers come at the very times of what was executed, and in the rounds between.
-    let model = Mesh::new(24, |state, event, ctx| {
+    let model = mesh(24, |state, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         *state = state.wrapping_mul(31).wrapping_add(hops);
         let to = (u64::from(ctx.id().0) + *state) % 24;
@@ -49,7 +51,7 @@ fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
 #[test]
 fn what_is_sent_again_may_have_the_key_of_what_was_annihilated() {
     // How much an LP sends, and to whom, depends on what it has executed: taken back, it sends something else by the same numbers.
-    let model = Mesh::new(16, |state, event, ctx| {
+    let model = mesh(16, |state, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         *state = state.wrapping_mul(31).wrapping_add(hops);
         let (id, turn) = (u64::from(ctx.id().0), *state % 3);
@@ -73,7 +75,7 @@ fn anti_messages_do_not_chase_what_goes_in_circles_for_ever() {
     const BALL: u64 = u64::MAX;
     let greatest = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&greatest);
-    let model = Mesh::new(12, move |state, event, ctx| {
+    let model = mesh(12, move |state, event, ctx| {
         let id = u64::from(ctx.id().0);
         seen.fetch_max(ctx.instant().round, Ordering::Relaxed);
         if event.copied() == Body::Message(BALL) {
@@ -98,7 +100,7 @@ fn anti_messages_do_not_chase_what_goes_in_circles_for_ever() {
 
 #[test]
 fn what_is_recorded_takes_effect_once_and_in_the_order_of_each_lp() {
-    let model = Mesh::new(32, |state, event, ctx| {
+    let model = mesh(32, |state, event, ctx| {
         let drawn = ctx.rng().below(1000);
         // Sums of these depend on the order.
         ctx.observe_float(FLOAT, 1e9 / (1 + drawn) as f64);
@@ -117,7 +119,7 @@ fn what_is_recorded_takes_effect_once_and_in_the_order_of_each_lp() {
 
 #[test]
 fn ties_are_shuffled_alike() {
-    let model = Mesh::all_to_all(32);
+    let model = all_to_all(32);
     let options = || RunOptions { tie_seed: Some(5), ..RunOptions::until(at(5_000)) };
     let expected = parades_engine::sequential::run(&model, options()).expect("no failure");
     assert_ne!(expected.digest, in_order(&model, at(5_000)).expect("no failure").digest);
@@ -129,7 +131,7 @@ fn ties_are_shuffled_alike() {
 
 #[test]
 fn one_worker_never_rolls_back_and_there_are_no_more_workers_than_lps() {
-    let model = Mesh::all_to_all(5);
+    let model = all_to_all(5);
     let found = time_warp::run(&model, RunOptions::until(at(5_000)), &Settings::of_threads(1)).expect("no failure");
     assert_eq!((stat(&found, "rollbacks"), stat(&found, "efficiency"), stat(&found, "workers")), (0, 1, 1));
     for threads in [5, 64] {

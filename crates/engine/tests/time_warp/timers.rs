@@ -1,14 +1,15 @@
 //! Timers that are set, reset and cancelled by executions that are taken back.
 
 use crate::compare::assert_alike;
-use crate::mesh::{Mesh, at, lp, ps};
+use crate::mesh::{at, lp, mesh};
+use crate::support::script::{Script, ps};
 use parades_core::prelude::*;
 
 const TIMERS: u64 = 3;
 
 /// Each event draws what becomes of the timers, and what is sent to whom.
-fn timed(lps: u32) -> Mesh {
-    Mesh::new(lps, move |state, event, ctx| {
+fn timed(lps: u32) -> Script {
+    mesh(lps, move |state, event, ctx| {
         *state = state.wrapping_mul(5).wrapping_add(u64::from(matches!(event, Body::Timer(_))));
         for number in 0..TIMERS {
             let timer = TimerId(u32::try_from(number).expect("few"));
@@ -46,7 +47,7 @@ const CANCEL: u64 = 1 << 40;
 
 #[test]
 fn timers_that_are_put_off_and_cancelled_by_messages_fire_when_none_comes() {
-    let model = Mesh::new(16, |_, event, ctx| {
+    let model = mesh(16, |_, event, ctx| {
         let to = lp(ctx.rng().below(16));
         let delay = ps(ctx.rng().below(80));
         match event.copied() {

@@ -1,0 +1,118 @@
+//! What lies between two processes: each parcel becomes bytes, may be held back, and becomes a parcel again.
+
+use super::{Codec, Parcel, Transport};
+use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use parades_core::random::Rng;
+use parades_core::time::{Instant, Time};
+use std::collections::VecDeque;
+
+/// Carries bytes, and holds some back.
+#[derive(Debug)]
+pub struct Bytes<P> {
+    /// Those that send.
+    pub(super) partitions: usize,
+    codec: Codec<P>,
+    /// By receiver, then sender.
+    pub(super) queues: Vec<VecDeque<Vec<u8>>>,
+    pub(super) rng: Rng,
+}
+
+impl<P> Bytes<P> {
+    /// Among so many that send and that receive.
+    pub(super) fn new(codec: Codec<P>, (from, to): (usize, usize), seed: u64) -> Bytes<P> {
+        let queues = (0..from * to).map(|_| VecDeque::new()).collect();
+        Bytes { partitions: from, codec, queues, rng: Rng::shared(seed, 3) }
+    }
+}
+
+/// The header: time, sequence, incarnation (8 bytes each), round, tie, sender, receiver, timer (4 each), kind (1).
+const HEADER: usize = 3 * 8 + 5 * 4 + 1;
+const MESSAGE: u8 = 0;
+const TIMER: u8 = 1;
+const ANTI: u8 = 2;
+
+impl<P> Bytes<P> {
+    fn write(&self, parcel: &Parcel<P>) -> Vec<u8> {
+        let (receiver, key, incarnation) = parcel.address();
+        let (kind, timer, body) = match parcel {
+            Parcel::Anti(..) => (ANTI, 0, Vec::new()),
+            Parcel::Event(event, _) => match &event.body {
+                Body::Message(message) => (MESSAGE, 0, (self.codec.encode)(message)),
+                Body::Timer(id) => (TIMER, id.0, Vec::new()),
+            },
+        };
+        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        for word in [key.instant.time.as_ps(), key.sequence, incarnation] {
+            bytes.extend(word.to_le_bytes());
+        }
+        for word in [key.instant.round, key.tie, key.sender.rank(), receiver.0, timer] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.push(kind);
+        bytes.extend(body);
+        bytes
+    }
+
+    fn read(&self, bytes: &[u8]) -> Parcel<P> {
+        let instant = instant_of(bytes);
+        let (sequence, incarnation) = (long(bytes, 8), long(bytes, 16));
+        let (tie, sender) = (short(bytes, 28), Sender::from_rank(short(bytes, 32)));
+        let (receiver, timer) = (LpId(short(bytes, 36)), TimerId(short(bytes, 40)));
+        let key = EventKey { instant, tie, sender, sequence };
+        let body = match bytes[HEADER - 1] {
+            ANTI => return Parcel::Anti(receiver, key, incarnation),
+            TIMER => Body::Timer(timer),
+            _ => Body::Message((self.codec.decode)(&bytes[HEADER..])),
+        };
+        Parcel::Event(Event::new(key, receiver, body), incarnation)
+    }
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn short(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// A conservative engine reads the time of what is in flight, and nothing else of it.
+pub(super) fn instant_of(bytes: &[u8]) -> Instant {
+    Instant { time: Time::from_ps(long(bytes, 0)), round: short(bytes, 24) }
+}
+
+impl<P> Bytes<P> {
+    /// Whether nothing is on its way to a partition.
+    pub(super) fn is_empty(&self, to: usize) -> bool {
+        self.queues[to * self.partitions..][..self.partitions].iter().all(VecDeque::is_empty)
+    }
+}
+
+impl<P> Transport<P> for Bytes<P> {
+    fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
+        let bytes = self.write(&parcel);
+        self.queues[to * self.partitions + from].push_back(bytes);
+    }
+
+    fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+        let mut arrived = Vec::new();
+        for from in 0..self.partitions {
+            let pair = to * self.partitions + from;
+            // Of each pair a quarter of the steps deliver nothing, a quarter a part, the others all.
+            let waiting = self.queues[pair].len();
+            let delivered = match self.rng.below(4) {
+                0 => 0,
+                1 => waiting.div_ceil(2),
+                _ => waiting,
+            };
+            for bytes in self.queues[pair].drain(..delivered).collect::<Vec<_>>() {
+                arrived.push(self.read(&bytes));
+            }
+        }
+        arrived
+    }
+
+    fn least_in_flight(&self) -> Option<Instant> {
+        self.queues.iter().flatten().map(|bytes| instant_of(bytes)).min()
+    }
+}

@@ -1,0 +1,205 @@
+//! Bytes that are held back, between the threads of a real engine; promises too, but none overtakes what was sent before it.
+
+use super::bytes::{Bytes, instant_of};
+use super::{Codec, Parcel, Transport};
+use parades_core::event::Event;
+use parades_core::time::Time;
+use parades_engine::transport::{ClockId, Clocks, Summary, Transport as Between};
+use parades_sync::barrier::{Barrier, BarrierKind, Broken};
+use parades_sync::event_count::EventCount;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// [`Bytes`] between the threads of a real engine.
+#[derive(Debug)]
+pub struct HeldBack<P> {
+    held: Mutex<Held<P>>,
+    /// What each worker has told, and what all told at the last crossing.
+    told: Mutex<Vec<Summary>>,
+    /// What each worker has offered, by parity of the offer, and how many offers each has made.
+    offers: Mutex<[Vec<Summary>; 2]>,
+    offered: Mutex<Vec<u64>>,
+    barrier: Box<dyn Barrier>,
+    news: Vec<EventCount>,
+}
+
+/// What is on its way, by receiver, then sender.
+#[derive(Debug)]
+struct Held<P> {
+    bytes: Bytes<P>,
+    /// How many events have been sent.
+    sent: Vec<usize>,
+    /// Promises, each with the number of events that had been sent before it.
+    promises: Vec<VecDeque<(usize, Promise)>>,
+    /// By receiver: the worker that received last.
+    receiving: Vec<usize>,
+}
+
+type Promise = (Arc<Clocks>, ClockId, Time);
+
+impl<P> Held<P> {
+    /// Sets the clocks whose promises arrive; whether there were any.
+    fn keep_promises(&mut self, to: usize) -> bool {
+        let mut any = false;
+        for pair in self.pairs(to) {
+            let arrived = self.sent[pair] - self.bytes.queues[pair].len();
+            // None overtakes the events sent before it; some are held back longer.
+            while self.promises[pair].front().is_some_and(|(after, _)| *after <= arrived) && self.bytes.rng.chance(0.7)
+            {
+                let (_, (clocks, clock, time)) = self.promises[pair].pop_front().expect("it was looked at");
+                clocks.set(clock, time);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn pairs(&self, to: usize) -> std::ops::Range<usize> {
+        to * self.bytes.partitions..(to + 1) * self.bytes.partitions
+    }
+
+    /// The least time of what is on its way to a partition of `worker`.
+    fn least_for(&self, worker: usize) -> Time {
+        let own = (0..self.receiving.len()).filter(|to| self.receiving[*to] == worker);
+        let queues = own.flat_map(|to| self.pairs(to)).flat_map(|pair| &self.bytes.queues[pair]);
+        queues.map(|bytes| instant_of(bytes).time).min().unwrap_or(Time::MAX)
+    }
+
+    /// Whether something is on its way to a partition of `worker`.
+    fn has_for(&self, worker: usize) -> bool {
+        let own = (0..self.receiving.len()).filter(|to| self.receiving[*to] == worker);
+        own.flat_map(|to| self.pairs(to))
+            .any(|pair| !self.bytes.queues[pair].is_empty() || !self.promises[pair].is_empty())
+    }
+}
+
+impl<P: 'static> HeldBack<P> {
+    /// Between `workers` threads, for `partitions` partitions.
+    pub fn new(codec: Codec<P>, workers: usize, partitions: u32, seed: u64) -> HeldBack<P> {
+        let pairs = partitions as usize * workers;
+        let held = Held {
+            bytes: Bytes::new(codec, (workers, partitions as usize), seed),
+            sent: vec![0; pairs],
+            promises: (0..pairs).map(|_| VecDeque::new()).collect(),
+            receiving: vec![0; partitions as usize],
+        };
+        HeldBack {
+            held: Mutex::new(held),
+            told: Mutex::new(vec![Summary::NOTHING; workers]),
+            offers: Mutex::new([vec![Summary::NOTHING; workers], vec![Summary::NOTHING; workers]]),
+            offered: Mutex::new(vec![0; workers]),
+            barrier: BarrierKind::Posix.open(workers),
+            news: (0..workers).map(|_| EventCount::new(workers)).collect(),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held<P>> {
+        self.held.lock().expect("no worker panics while it holds this lock")
+    }
+}
+
+impl<P: 'static + Send> HeldBack<P> {
+    /// Takes what the worker sends to the partition.
+    pub(super) fn take_parcels(&self, worker: usize, partition: u32, parcels: impl Iterator<Item = Parcel<P>>) {
+        let mut held = self.held();
+        let pair = held.pairs(partition as usize).start + worker;
+        for parcel in parcels {
+            held.sent[pair] += 1;
+            held.bytes.send(worker, partition as usize, parcel);
+        }
+    }
+
+    /// Gives what has arrived for the partition, or with `all` whatever is on its way to it.
+    pub(super) fn give_parcels(&self, worker: usize, partition: u32, all: bool) -> Vec<Parcel<P>> {
+        let to = partition as usize;
+        let mut held = self.held();
+        held.receiving[to] = worker;
+        let mut arrived = Vec::new();
+        loop {
+            arrived.append(&mut held.bytes.receive(to));
+            if !all || held.bytes.is_empty(to) {
+                break;
+            }
+        }
+        if all {
+            // At a cut all clocks are set anew.
+            held.pairs(to).for_each(|pair| held.promises[pair].clear());
+        }
+        if held.keep_promises(to) {
+            self.news[worker].notify();
+        }
+        arrived
+    }
+}
+
+impl<P: 'static + Send> Between<P> for HeldBack<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+        self.take_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
+    }
+
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
+        for parcel in self.give_parcels(worker, partition, all) {
+            let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
+            accept(event);
+        }
+    }
+
+    fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
+        self.told.lock().expect("no worker panics while it holds this lock")[worker] = *mine;
+        self.barrier.wait(worker)?;
+        let told = self.told.lock().expect("as above").iter().copied().fold(Summary::NOTHING, Summary::and);
+        let in_flight = self.held().bytes.least_in_flight().map_or(Time::MAX, |instant| instant.time);
+        // Nobody sends or receives before all have looked.
+        self.barrier.wait(worker)?;
+        Ok(Summary { in_flight, ..told })
+    }
+
+    fn offer(&self, worker: usize, mine: &Summary) {
+        let mut offered = self.offered.lock().expect("no worker panics while it holds this lock");
+        let number = offered[worker];
+        // Under the lock: nobody receives between the look and the offer.
+        let in_flight = self.held().least_for(worker);
+        self.offers.lock().expect("as above")[usize::from(number % 2 == 1)][worker] = Summary { in_flight, ..*mine };
+        offered[worker] += 1;
+        if offered.iter().all(|made| *made == number + 1) {
+            self.news.iter().for_each(EventCount::notify);
+        }
+    }
+
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
+        self.news[worker].check()?;
+        let offered = self.offered.lock().expect("no worker panics while it holds this lock");
+        let made = offered[worker];
+        let offers = self.offers.lock().expect("as above");
+        let all = offers[usize::from(made.is_multiple_of(2))].iter().copied().fold(Summary::NOTHING, Summary::and);
+        Ok((made > 0 && offered.iter().all(|others| *others >= made)).then_some(all))
+    }
+
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        let mut held = self.held();
+        let pair = held.pairs(clock.to as usize).start + worker;
+        let after = held.sent[pair];
+        held.promises[pair].push_back((after, (Arc::clone(clocks), clock, time)));
+    }
+
+    fn news(&self, worker: usize) -> u64 {
+        self.news[worker].count()
+    }
+
+    fn notify(&self, worker: usize) {
+        self.news[worker].notify();
+    }
+
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        if self.held().has_for(worker) {
+            std::thread::yield_now();
+            self.news[worker].notify();
+        }
+        self.news[worker].wait(seen)
+    }
+
+    fn break_up(&self) {
+        self.barrier.break_up();
+        self.news.iter().for_each(EventCount::break_up);
+    }
+}

@@ -1,0 +1,37 @@
+//! The answer of a run: what it came to, and its trace.
+
+use crate::support::script::Script;
+use crate::support::{Answer, traced};
+use parades_core::error::Error;
+use parades_core::pending::HeapPending;
+use parades_core::prelude::*;
+use parades_engine::{rollback_check, sequential};
+
+/// The answer of `sequential`, which must be that of its other pending set and of `rollback_check`.
+pub(crate) fn run(model: &Script, options: impl Fn() -> RunOptions<'static>) -> Answer {
+    let (result, trace) = traced(options(), |options| sequential::run(model, options));
+    let heap = traced(options(), |options| sequential::run_on::<Script, HeapPending<u64>>(model, options));
+    let check = traced(options(), |options| rollback_check::run(model, options));
+    for (other, other_trace) in [heap, check] {
+        assert_eq!(trace, other_trace);
+        match (&result, &other) {
+            (Ok(a), Ok(b)) => {
+                assert_eq!((a.digest, &a.lp_digests, &a.metrics), (b.digest, &b.lp_digests, &b.metrics));
+                assert_eq!((a.events, a.global_events, a.end), (b.events, b.global_events, b.end));
+            }
+            (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err()),
+        }
+    }
+    (result, trace)
+}
+
+/// The outcome and the trace of a run until `ps`, which must succeed.
+pub(crate) fn run_until(model: &Script, ps: u64) -> (Outcome, Vec<String>) {
+    let (result, trace) = run(model, || RunOptions::until(Time::from_ps(ps)));
+    (result.unwrap_or_else(|error| panic!("{error}")), trace)
+}
+
+/// The error of a run without end.
+pub(crate) fn error_of(model: &Script) -> Error {
+    run(model, || RunOptions::until(Time::MAX)).0.expect_err("the model fails")
+}

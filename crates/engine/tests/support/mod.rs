@@ -1,0 +1,36 @@
+//! What several of the test binaries use.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub(crate) mod script;
+pub(crate) mod treacherous;
+
+use parades_core::error::Error;
+use parades_core::prelude::*;
+use parades_core::trace::{TraceFilter, Tracer};
+
+/// A figure that only the engine knows.
+pub(crate) fn stat(outcome: &Outcome, name: &str) -> u64 {
+    let (_, value) = outcome.engine_stats.iter().find(|(stat, _)| *stat == name).expect("it is counted");
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, written as floats")]
+    let value = *value as u64;
+    value
+}
+
+/// What a run came to, and its trace, with notes.
+pub(crate) type Answer = (Result<Outcome, Error>, Vec<String>);
+
+/// Runs with a trace.
+pub(crate) fn traced(
+    options: RunOptions<'static>,
+    run: impl FnOnce(RunOptions<'_>) -> Result<Outcome, Error>,
+) -> Answer {
+    let mut trace = Vec::new();
+    let sink = |line: &str| {
+        trace.push(line.to_string());
+        Ok(())
+    };
+    let tracer = Some(Tracer::new(TraceFilter::default(), sink));
+    let result = run(RunOptions { notes: true, tracer, ..options });
+    (result, trace)
+}

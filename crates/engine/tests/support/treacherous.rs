@@ -1,0 +1,81 @@
+//! A transport that breaks, to see whether a worker that panics releases the others.
+
+use parades_core::prelude::*;
+use parades_engine::transport::{ClockId, Clocks, Summary, Threads, Transport};
+use parades_sync::barrier::Broken;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const WHAT: &str = "a transport that breaks";
+
+/// Where a worker panics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum When {
+    Sends,
+    Offers,
+    Exchanges,
+}
+
+/// Threads, one of which panics at its twentieth step of a kind, or at its second exchange.
+pub(crate) struct Treacherous<P> {
+    threads: Threads<P>,
+    steps: AtomicU64,
+    traitor: (usize, When),
+}
+
+impl<P> Treacherous<P> {
+    pub(crate) fn new(threads: Threads<P>, traitor: (usize, When)) -> Treacherous<P> {
+        Treacherous { threads, steps: AtomicU64::new(0), traitor }
+    }
+
+    fn step(&self, worker: usize, when: When) {
+        let most = if when == When::Exchanges { 1 } else { 19 };
+        if self.traitor == (worker, when) && self.steps.fetch_add(1, Ordering::Relaxed) >= most {
+            // Unlike `panic!`, it does not call the hook, which writes to the terminal.
+            resume_unwind(Box::new(WHAT));
+        }
+    }
+}
+
+impl<P: Send> Transport<P> for Treacherous<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+        self.step(worker, When::Sends);
+        self.threads.send(worker, partition, events);
+    }
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
+        self.threads.receive(worker, partition, all, accept);
+    }
+    fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
+        self.step(worker, When::Exchanges);
+        self.threads.exchange(worker, mine)
+    }
+    fn offer(&self, worker: usize, mine: &Summary) {
+        self.step(worker, When::Offers);
+        Transport::<P>::offer(&self.threads, worker, mine);
+    }
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
+        Transport::<P>::outcome(&self.threads, worker)
+    }
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        self.threads.promise(worker, clocks, clock, time);
+    }
+    fn news(&self, worker: usize) -> u64 {
+        self.threads.news(worker)
+    }
+    fn notify(&self, worker: usize) {
+        self.threads.notify(worker);
+    }
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        self.threads.wait(worker, seen)
+    }
+    fn break_up(&self) {
+        self.threads.break_up();
+    }
+}
+
+/// That a run over such a transport comes to its end, which is the panic.
+pub(crate) fn assert_panic_is_passed_on<R: std::fmt::Debug>(run: impl FnOnce() -> R, how: &str) {
+    let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the panic is passed on");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&WHAT), "{how}");
+}
