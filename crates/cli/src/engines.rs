@@ -81,6 +81,12 @@ const STALLS: Parameter = Parameter::integer(
     "makes workers fall behind at random, by this seed, so that there is more to roll back; 0: none",
 );
 
+const ONE_WHERE_FASTER: Parameter = Parameter::boolean(
+    "retreat",
+    true,
+    "go on with one worker, which takes nothing back, while that is faster than with several",
+);
+
 const PINNED: Parameter =
     Parameter::boolean("pinned", false, "bind each worker to a core of its own, where there are enough");
 
@@ -109,7 +115,7 @@ pub(crate) const ENGINES: &[Engine] = &[
     Engine {
         name: "time-warp",
         about: "optimistic: executes ahead, rolls back on a straggler",
-        settings: Some(&[AHEAD, BOUND, STALLS, PINNED]),
+        settings: Some(&[AHEAD, BOUND, STALLS, ONE_WHERE_FASTER, PINNED]),
     },
 ];
 
@@ -277,6 +283,10 @@ impl Choice {
         time_warp::Settings {
             ahead,
             stalls,
+            retreats: match settings.boolean("retreat") {
+                true => time_warp::Retreats::WhereFaster,
+                false => time_warp::Retreats::Never,
+            },
             pinned: settings.boolean("pinned"),
             ..time_warp::Settings::of_threads(usize::try_from(*threads).unwrap_or(usize::MAX))
         }

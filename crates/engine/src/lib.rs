@@ -5,6 +5,7 @@
 pub mod auto;
 pub mod null_message;
 pub mod partition;
+mod retreat;
 pub mod rollback_check;
 pub mod sequential;
 mod stopwatch;

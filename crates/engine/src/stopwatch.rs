@@ -62,6 +62,6 @@ pub(crate) fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
     clippy::disallowed_methods,
     reason = "only the choice of how to execute depends on it, never what is executed"
 )]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

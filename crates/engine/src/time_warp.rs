@@ -41,14 +41,17 @@
 mod history;
 mod leader;
 mod optimism;
+mod reviewer;
 mod site;
 
 pub use parades_core::ahead::{Mark, Marked};
+pub use reviewer::Retreats;
 
 use crate::partition::{Partitioning, Wish};
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::hand::Ledger;
 use crate::window::{Alarm, lock, on_all_workers};
+use crate::stopwatch::timed;
 use leader::Leader;
 use optimism::Optimism;
 use parades_core::ahead::NEVER;
@@ -60,6 +63,7 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
+use reviewer::Reviewer;
 use parades_sync::barrier::{BarrierKind, Broken};
 use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -73,6 +77,8 @@ pub struct Settings {
     pub ahead: Ahead,
     /// Makes chosen workers fall behind now and then, by this seed, so that there is more to roll back: for tests.
     pub stalls: Option<u64>,
+    /// Whether the run goes on with one worker while that is faster than with several.
+    pub retreats: Retreats,
     /// Whether each worker is bound to a core of its own, where there are enough.
     pub pinned: bool,
 }
@@ -91,7 +97,7 @@ pub enum Ahead {
 impl Settings {
     /// The defaults, on so many threads.
     pub fn of_threads(threads: usize) -> Settings {
-        Settings { threads, ahead: Ahead::Adaptive, stalls: None, pinned: false }
+        Settings { threads, ahead: Ahead::Adaptive, stalls: None, retreats: Retreats::WhereFaster, pinned: false }
     }
 }
 
@@ -119,7 +125,8 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
     let control = options.control;
     let placement = place(&world, settings.threads);
     let memory = Memory { limit: options.memory_limit, lps: world.lps() as usize * Leader::<M>::LP_BYTES };
-    let leader = Leader::new(model, options, &memory)?;
+    let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
+    let leader = Leader::new(model, options, &memory, (reviewer, placement.clone()))?;
     let traces = leader.traces();
     let site = |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), traces));
     let workers = placement.partitions() as usize;
@@ -133,7 +140,7 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
         sites: (0..placement.partitions()).map(site).collect(),
         left: (0..workers).map(|_| Mutex::default()).collect(),
         traced: (0..workers).map(|_| Mutex::default()).collect(),
-        orders: Mutex::new(Orders { horizon: Time::ZERO, over: false }),
+        orders: Mutex::new(Orders { horizon: Time::ZERO, over: false, alone: false }),
         placement,
     };
     crew.run(leader)
@@ -164,6 +171,8 @@ struct Orders {
     horizon: Time,
     /// The run is over.
     over: bool,
+    /// The first worker executes all, and the others rest.
+    alone: bool,
 }
 
 /// How much of it there is.
@@ -184,6 +193,7 @@ struct Crew<'a, M: Restorable, T> {
     /// How the run is stopped while its LPs are set up.
     control: Option<&'a Control>,
     memory: Memory,
+    /// Where each LP lives while all work.
     placement: Placement,
     transport: T,
     /// Changed only while all rest.
@@ -215,6 +225,10 @@ struct View {
     /// The least instant of what it sent since its last offer.
     sent: Instant,
     optimism: Optimism,
+    /// Whether this worker executes all, and need not ask the others.
+    alone: bool,
+    /// Nanoseconds that an execution costs where nothing disturbs it.
+    cost_ns: f64,
     /// Outcomes in a row with which memory was short.
     short: u32,
     /// Bytes that were needed when there was no more to be done about it.
@@ -225,6 +239,10 @@ struct View {
 const BATCH: u32 = 64;
 /// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
 const STAYS: u32 = 256;
+/// Turns between two measurements of what an execution costs.
+const TURNS_PER_LOOK: u32 = 16;
+/// How many times as much it may cost at each.
+const FORGET: f64 = 1.01;
 /// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
 const SHORT: u32 = 16;
 /// And after which there is nothing left to be tried.
@@ -252,6 +270,8 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             stays: 0,
             sent: NEVER,
             optimism: Optimism::new(self.sites.len(), self.settings.ahead),
+            alone: false,
+            cost_ns: f64::INFINITY,
             short: 0,
             too_much: None,
         };
@@ -273,8 +293,18 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             // Global events may have sent to the very time of the cut.
             view.gvt = view.gvt.min(view.horizon);
             (view.round, view.stays) = (0, 0);
+            // Whatever was on its way has been received.
+            (view.since, view.sent) = (0, NEVER);
+            if view.alone != orders.alone {
+                view.alone = orders.alone;
+                let workers = if view.alone { 1 } else { self.sites.len() };
+                view.optimism = Optimism::new(workers, self.settings.ahead);
+            }
             view.horizon = orders.horizon;
             view.limit = orders.horizon.min(view.limit);
+            if view.alone && worker > 0 {
+                continue;
+            }
             self.go(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?;
         }
     }
@@ -284,6 +314,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let mut site = lock(&self.sites[worker]);
         let world = self.read_world();
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        site.reserve(self.placement.len(number) as usize);
         for id in (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == number) {
             // If it was stopped the leader ends the run; if an LP failed those after it need not start.
             if self.control.is_some_and(Control::is_stopped) || !site.start((self.model, &world), id) {
@@ -309,6 +340,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let world = self.read_world();
         let of = (self.model, &*world);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        let mut turns = 0_u32;
         loop {
             let seen = self.transport.news(worker);
             let mut idle = true;
@@ -319,38 +351,48 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             {
                 idle = false;
                 view.offered = false;
-                self.take_in(&all, view, site, &world);
-                if let Some(leader) = &mut leader {
-                    leader.watch((self, &world), &all, view);
-                }
-                site.commit_before(&world, view.gvt.min(view.horizon));
-                if site.ledger.traces {
-                    lock(&self.traced[worker]).append(&mut site.ledger.trace);
-                }
-                if view.gvt >= view.horizon || view.too_much.is_some() {
+                if self.take_up(worker, &all, view, (site, &world), leader.as_deref_mut()) {
                     return Ok(());
                 }
             }
-            self.transport.receive(worker, number, false, &mut |event| {
-                idle = false;
-                site.push(event);
-            });
+            if !view.alone {
+                self.transport.receive(worker, number, false, &mut |event| {
+                    idle = false;
+                    site.push(event);
+                });
+            }
             let stalled = stalls.as_deref_mut().is_some_and(Stalls::stalls);
             // Each reduction costs every worker something, so there is none before some worker waits for it.
             if !view.offered && (view.is_due || view.since >= view.optimism.events_per_offer()) {
                 view.sent = view.sent.min(site.flush(&self.transport));
-                let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_stop());
-                self.transport.offer(worker, &self.summary(site, view, rest));
-                (view.offered, view.is_due) = (true, false);
+                let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
+                let mine = self.summary(site, view, rest);
+                (view.offered, view.is_due) = (!view.alone, false);
                 (view.since, view.sent) = (0, NEVER);
                 // It may have been the last.
                 idle = false;
+                if !view.alone {
+                    self.transport.offer(worker, &mine);
+                } else if self.take_up(worker, &mine, view, (site, &world), leader.as_deref_mut()) {
+                    return Ok(());
+                }
             }
             if stalled {
                 std::thread::yield_now();
                 continue;
             }
-            let executed = execute(site, of, view);
+            turns = turns.wrapping_add(1);
+            let executed = if turns.is_multiple_of(TURNS_PER_LOOK) {
+                let (executed, took) = timed(|| execute(site, of, view));
+                if executed > BATCH / 2 {
+                    let cost_ns = took.as_nanos() as f64 / f64::from(executed);
+                    // The least, which is forgotten slowly.
+                    view.cost_ns = cost_ns.min(view.cost_ns * FORGET);
+                }
+                executed
+            } else {
+                execute(site, of, view)
+            };
             idle &= executed == 0;
             view.since += executed;
             site.close_stretch();
@@ -363,6 +405,26 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 view.is_due |= idle;
             }
         }
+    }
+
+    /// Takes in what all workers together know, and commits; whether all are to rest now.
+    fn take_up(
+        &self,
+        worker: usize,
+        all: &Summary,
+        view: &mut View,
+        (site, world): (&mut Site<M>, &World),
+        leader: Option<&mut Leader<'_, M>>,
+    ) -> bool {
+        self.take_in(all, view, site, world);
+        if let Some(leader) = leader {
+            leader.watch((self, world), all, view);
+        }
+        site.commit_before(world, view.gvt.min(view.horizon));
+        if site.ledger.traces {
+            lock(&self.traced[worker]).append(&mut site.ledger.trace);
+        }
+        view.gvt >= view.horizon || view.too_much.is_some()
     }
 
     /// Takes in what all workers together know: the same on all of them.

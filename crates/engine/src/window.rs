@@ -27,7 +27,6 @@ pub(crate) mod hand;
 pub(crate) mod leader;
 pub(crate) mod part;
 pub(crate) mod plan;
-mod retreat;
 mod review;
 mod shared;
 

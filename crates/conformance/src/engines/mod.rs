@@ -11,7 +11,7 @@ use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::time_warp::{self as time_warp_engine, Ahead};
+use parades_engine::time_warp::{self as time_warp_engine, Ahead, Retreats};
 use parades_engine::window::Taking;
 use parades_engine::{null_message, rollback_check, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
@@ -107,9 +107,11 @@ fn run_time_warp<M: Subject>(
 ) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 6);
     let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
+    let retreats = [Retreats::Never, Retreats::WhereFaster, Retreats::Every(3), Retreats::Every(40)];
     let settings = time_warp_engine::Settings {
         ahead: aheads[index_below(&mut rng, aheads.len())],
         stalls: Some(setting.seed),
+        retreats: retreats[index_below(&mut rng, retreats.len())],
         ..time_warp_engine::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {

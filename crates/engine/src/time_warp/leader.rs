@@ -1,5 +1,6 @@
 //! What one worker, the leader, does for all: global events while they rest, the trace, the end.
 
+use super::reviewer::Reviewer;
 use super::site::Site;
 use super::{Crew, Memory, Orders, Trace, View, just_after};
 use crate::transport::{Summary, Transport};
@@ -35,6 +36,11 @@ pub(super) struct Leader<'a, M: Restorable> {
     failure: Option<(Place, ErrorKind)>,
     /// The user wants the run to end, and whether all know.
     stop: Stop,
+    /// So many workers do not pay, or do again.
+    turn: Stop,
+    reviewer: Reviewer,
+    /// Where each LP lives now.
+    placement: Placement,
     /// Committed, and not yet written to the trace.
     trace: Trace<M::Message>,
     /// Everything before it has been committed by all, as of the last outcome.
@@ -75,7 +81,12 @@ impl<'a, M: Restorable> Leader<'a, M> {
     /// What an LP takes.
     pub(super) const LP_BYTES: usize = size_of::<Lp<M::State>>();
 
-    pub(super) fn new(model: &'a M, options: RunOptions<'a>, memory: &Memory) -> Result<Leader<'a, M>, Error> {
+    pub(super) fn new(
+        model: &'a M,
+        options: RunOptions<'a>,
+        memory: &Memory,
+        (reviewer, placement): (Reviewer, Placement),
+    ) -> Result<Leader<'a, M>, Error> {
         memory.check(0)?;
         Ok(Leader {
             model,
@@ -87,6 +98,9 @@ impl<'a, M: Restorable> Leader<'a, M> {
             end: None,
             failure: None,
             stop: Stop::No,
+            turn: Stop::No,
+            reviewer,
+            placement,
             trace: Vec::new(),
             committed: Time::ZERO,
             gvts: 0,
@@ -100,11 +114,14 @@ impl<'a, M: Restorable> Leader<'a, M> {
         self.options.tracer.is_some()
     }
 
-    /// Whether the others must be told that the run is to end.
-    pub(super) fn wants_stop(&mut self) -> bool {
-        let wanted = self.stop == Stop::Wanted;
-        if wanted {
-            self.stop = Stop::Told;
+    /// Whether the others must be told that all are to rest.
+    pub(super) fn wants_rest(&mut self) -> bool {
+        let mut wanted = false;
+        for wish in [&mut self.stop, &mut self.turn] {
+            if *wish == Stop::Wanted {
+                *wish = Stop::Told;
+                wanted = true;
+            }
         }
         wanted
     }
@@ -112,7 +129,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
     /// Looks at what all workers together know.
     pub(super) fn watch<T>(&mut self, (crew, world): (&Crew<'_, M, T>, &World), all: &Summary, view: &View) {
         self.gvts += 1;
-        if all.rest {
+        if all.rest && self.stop == Stop::Told {
             self.until = self.until.min(view.horizon);
         }
         let events = all.events - all.undone;
@@ -120,6 +137,9 @@ impl<'a, M: Restorable> Leader<'a, M> {
             && self.stop == Stop::No
         {
             self.stop = Stop::Wanted;
+        }
+        if self.turn == Stop::No && self.reviewer.turns_after(events, view.cost_ns) {
+            self.turn = Stop::Wanted;
         }
         if self.gvts.is_multiple_of(GVTS_PER_LOOK) {
             world.forget_rounds_before(self.committed.min(all.failed));
@@ -182,7 +202,13 @@ impl<'a, M: Restorable> Leader<'a, M> {
             let gone = self.go_on((crew, view), &mut world, &mut sites);
             self.end = gone.map_or_else(|error| Some(Err(error)), |end| end.map(Ok));
         }
-        *super::lock(&crew.orders) = Orders { horizon: self.horizon(), over: self.end.is_some() };
+        if self.turn == Stop::Told {
+            self.turn = Stop::No;
+            let places = (&self.placement, &crew.placement);
+            self.placement = self.reviewer.turn(places, world.lps(), &mut sites, || crew.model.metrics());
+        }
+        let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
+        *super::lock(&crew.orders) = Orders { horizon: self.horizon(), over, alone };
     }
 
     /// Everything before the horizon has been committed; what is to be traced of it comes before the failure, if there is one.
@@ -234,11 +260,11 @@ impl<'a, M: Restorable> Leader<'a, M> {
         while next(sites) >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
-            let Leader { model, globals, effects, metrics, .. } = self;
-            let mut lps = Resting { sites, placement: &crew.placement, lps: world.lps(), metrics };
+            let Leader { model, globals, effects, metrics, placement, .. } = self;
+            let mut lps = Resting { sites, placement, lps: world.lps(), metrics };
             globals.execute_at(time, (*model, world), &mut lps, effects)?;
             for event in effects.outbox.buffer.drain(..) {
-                let site = &mut sites[crew.placement.partition(event.receiver) as usize];
+                let site = &mut sites[placement.partition(event.receiver) as usize];
                 site.push(with_mark(UNMARKED, event));
             }
             if time >= self.until || self.globals.stopped() {
@@ -255,7 +281,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
     /// The end of the run.
     pub(super) fn conclude<T>(self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
         let end = self.end.expect("the workers have come to the end")?;
-        let Leader { model, options, globals, mut metrics, gvts, rests, .. } = self;
+        let Leader { model, options, globals, mut metrics, gvts, rests, placement, reviewer, .. } = self;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         let bytes: usize = sites.iter().map(|site| site.allocated_bytes()).sum();
         let mut pending = Vec::new();
@@ -277,13 +303,13 @@ impl<'a, M: Restorable> Leader<'a, M> {
             ("efficiency", if executed == 0 { 1.0 } else { events as f64 / executed as f64 }),
             ("gvts", gvts as f64),
             ("rests", rests as f64),
+            ("turns", f64::from(reviewer.turns())),
             ("history_max", f64::from(history)),
             ("workers", sites.len() as f64),
             ("pending_bytes", bytes as f64),
             ("lp_bytes", Self::LP_BYTES as f64),
             ("state_bytes", size_of::<M::State>() as f64),
         ];
-        let placement = &crew.placement;
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();
         let lps = (0..lps).map(LpId).map(|id| &sites[placement.partition(id) as usize].lps[placement.index(id)]);
         conclude(model, &options, lps, Finished { events, end, metrics, pending, globals, engine_stats })

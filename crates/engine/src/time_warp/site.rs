@@ -16,6 +16,7 @@ use parades_core::ring::positions;
 use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
 use parades_core::world::World;
+use parades_raw::huge_pages;
 use parades_raw::prefetch::prefetch;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -34,7 +35,7 @@ pub(super) struct Site<M: Restorable> {
     /// In the order of ids.
     pub(super) lps: Vec<Lp<M::State>>,
     /// The last execution of each LP in the history.
-    heads: Vec<u32>,
+    pub(super) heads: Vec<u32>,
     history: History<M>,
 
     /// What waits at LPs whose last execution failed.
@@ -106,6 +107,20 @@ pub(super) struct Counts {
     pub(super) history_max: u32,
 }
 
+impl Counts {
+    /// Both together.
+    pub(super) fn and(self, other: Counts) -> Counts {
+        Counts {
+            executed: self.executed + other.executed,
+            undone: self.undone + other.undone,
+            committed: self.committed + other.committed,
+            rollbacks: self.rollbacks + other.rollbacks,
+            anti_messages: self.anti_messages + other.anti_messages,
+            history_max: self.history_max.max(other.history_max),
+        }
+    }
+}
+
 impl<M: Restorable> Site<M> {
     /// What an execution that is not committed takes in the logs, if it sends and changes little.
     pub(super) const EXECUTION_BYTES: usize =
@@ -131,6 +146,23 @@ impl<M: Restorable> Site<M> {
             asked_for_good: Time::MAX,
             counts: Counts::default(),
         }
+    }
+
+    /// Makes room for so many LPs.
+    pub(super) fn reserve(&mut self, lps: usize) {
+        self.lps.reserve_exact(lps);
+        self.heads.reserve_exact(lps);
+        huge_pages::ask_for(&self.lps);
+    }
+
+    /// Begins anew with other LPs, so many, all that it had having been taken; everything has been committed.
+    pub(super) fn restart(&mut self, placement: &Placement, lps: usize) {
+        assert!(self.uncommitted() == 0, "I5: what moves is committed");
+        self.placement = placement.clone();
+        self.heads = Vec::new();
+        *self.ahead() = Ahead::new(placement.clone(), self.number);
+        self.stretches.clear();
+        self.reserve(lps);
     }
 
     /// Sets up an LP of this worker's; they come in the order of ids. False if it failed.

@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::plan::Plan;
-use super::retreat::{Retreat, Spell};
+use crate::retreat::{Retreat, Spell};
 use super::{Crew, Order, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::stopwatch::{Stopwatch, timed};

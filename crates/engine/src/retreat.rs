@@ -28,12 +28,12 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// What is measured from one decision to the next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spell {
-    pub(super) executed: u64,
-    pub(super) time: Duration,
-    pub(super) workers: usize,
+pub(crate) struct Spell {
+    pub(crate) executed: u64,
+    pub(crate) time: Duration,
+    pub(crate) workers: usize,
     /// The share of their time in which they were at work.
-    pub(super) share_worked: f64,
+    pub(crate) share_worked: f64,
 }
 
 impl Spell {
@@ -49,11 +49,11 @@ impl Spell {
 
 /// What has been tried, and what came of it.
 #[derive(Debug)]
-pub(super) struct Retreat {
+pub(crate) struct Retreat {
     /// The first spell is over, in which the threads found their cores, and memory was touched for the first time.
     warm: bool,
     /// In one partition for now.
-    pub(super) alone: bool,
+    pub(crate) alone: bool,
     /// Events per second in this way and in the other, when last measured.
     rate: Option<f64>,
     other: Option<f64>,
@@ -64,12 +64,12 @@ pub(super) struct Retreat {
     /// How long it had gone on in this way when the present spell began.
     since: Duration,
     /// How often it went from one way to the other.
-    pub(super) turns: u32,
+    pub(crate) turns: u32,
 }
 
 impl Retreat {
     /// Nothing has been tried with so many LPs.
-    pub(super) fn of(lps: u32) -> Retreat {
+    pub(crate) fn of(lps: u32) -> Retreat {
         let took = MOVE * lps;
         let trial = TRIAL.max(TRIAL_MOVES * took);
         Retreat {
@@ -86,17 +86,17 @@ impl Retreat {
     }
 
     /// Whether to decide now, so long after the last decision.
-    pub(super) fn is_due(&self, time: Duration) -> bool {
+    pub(crate) fn is_due(&self, time: Duration) -> bool {
         time >= self.trial && (self.rate.is_none() || self.since + time >= self.pause)
     }
 
     /// Whether a spell says enough to decide by.
-    pub(super) fn can_decide(&self, spell: Spell) -> bool {
+    pub(crate) fn can_decide(&self, spell: Spell) -> bool {
         spell.time >= self.trial && spell.executed >= LITTLE
     }
 
     /// Whether to go on in the other way.
-    pub(super) fn turns_after(&mut self, spell: Spell) -> bool {
+    pub(crate) fn turns_after(&mut self, spell: Spell) -> bool {
         if !std::mem::replace(&mut self.warm, true) {
             return false;
         }
@@ -124,7 +124,7 @@ impl Retreat {
     }
 
     /// It has gone on in the other way, the move having taken so long.
-    pub(super) fn has_turned(&mut self, took: Duration) {
+    pub(crate) fn has_turned(&mut self, took: Duration) {
         self.alone = !self.alone;
         (self.other, self.rate) = (self.rate, None);
         self.took = took;
@@ -135,7 +135,7 @@ impl Retreat {
     }
 
     /// Nothing of what was measured holds any longer, and all work together again.
-    pub(super) fn forget(&mut self, lps: u32) {
+    pub(crate) fn forget(&mut self, lps: u32) {
         *self = Retreat { warm: self.warm, turns: self.turns + u32::from(self.alone), ..Retreat::of(lps) };
     }
 }

@@ -1,0 +1,141 @@
+//! Whether several workers pay, and the way from several to one and back.
+//!
+//! Where workers are kept from their cores, by strangers or by each other, what one executes ahead is often taken back when the other comes to it. So
+//! it is measured how much of what is executed is kept, and what an execution costs that is not disturbed: together they tell how many workers' worth of work is
+//! done. Where that is little, one worker is tried, which takes nothing back. The others rest.
+
+use super::history::NONE;
+use super::site::{Counts, Site};
+use crate::retreat::{Retreat, Spell};
+use crate::stopwatch::{now, timed};
+use parades_core::ahead::{UNMARKED, with_mark};
+use parades_core::event::LpId;
+use parades_core::metrics::Metrics;
+use parades_core::placement::Placement;
+use parades_core::restore::Restorable;
+use parades_raw::huge_pages;
+use std::sync::MutexGuard;
+
+/// Whether a run goes on with one worker while that is faster than with several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retreats {
+    /// It does not.
+    Never,
+    /// It does where that is found to be faster.
+    WhereFaster,
+    /// From several workers to one, or back, each time that GVT has been found so often: for tests.
+    Every(u32),
+}
+
+/// What the leader knows of it.
+#[derive(Debug)]
+pub(super) struct Reviewer {
+    retreats: Retreats,
+    retreat: Retreat,
+    workers: usize,
+    /// When the present spell began, and what had been executed and kept.
+    since: std::time::Instant,
+    executed: u64,
+    /// How often GVT has been found since it turned.
+    gvts: u32,
+}
+
+impl Reviewer {
+    pub(super) fn new(retreats: Retreats, workers: usize, lps: u32) -> Reviewer {
+        let retreats = if workers == 1 { Retreats::Never } else { retreats };
+        Reviewer { retreats, retreat: Retreat::of(lps), workers, since: now(), executed: 0, gvts: 0 }
+    }
+
+    /// Whether one worker executes all.
+    pub(super) fn is_alone(&self) -> bool {
+        self.retreat.alone
+    }
+
+    /// How often the run went from several workers to one, or back.
+    pub(super) fn turns(&self) -> u32 {
+        self.retreat.turns
+    }
+
+    /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds where nothing disturbs it.
+    pub(super) fn turns_after(&mut self, executed: u64, cost_ns: f64) -> bool {
+        self.gvts += 1;
+        match self.retreats {
+            Retreats::Never => false,
+            Retreats::Every(gvts) => self.gvts >= gvts,
+            Retreats::WhereFaster => {
+                let time = self.since.elapsed();
+                if !self.retreat.is_due(time) {
+                    return false;
+                }
+                let workers = if self.is_alone() { 1 } else { self.workers };
+                let executed_now = executed.saturating_sub(self.executed);
+                let share = executed_now as f64 * cost_ns / (time.as_nanos() as f64 * workers as f64);
+                let spell = Spell { executed: executed_now, time, workers, share_worked: share.min(1.0) };
+                if !self.retreat.can_decide(spell) {
+                    return false;
+                }
+                let turns = self.retreat.turns_after(spell);
+                // One worker's spell goes on until it is time to try several again.
+                if turns || !self.is_alone() {
+                    (self.since, self.executed) = (now(), executed);
+                }
+                turns
+            }
+        }
+    }
+
+    /// Goes from several workers to one, or back to where each LP lived at first. All rest; how it is from here on.
+    pub(super) fn turn<M: Restorable>(
+        &mut self,
+        (old, first): (&Placement, &Placement),
+        lps: u32,
+        sites: &mut [MutexGuard<'_, Site<M>>],
+        metrics: impl Fn() -> Metrics,
+    ) -> Placement {
+        let next = if self.is_alone() { first.clone() } else { Placement::ranges(lps, lps) };
+        let ((), took) = timed(|| move_all(sites, (old, &next), lps, metrics));
+        self.retreat.has_turned(took);
+        self.gvts = 0;
+        self.since = now();
+        next
+    }
+}
+
+/// Moves LPs, events and metrics to other sites.
+fn move_all<M: Restorable>(
+    sites: &mut [MutexGuard<'_, Site<M>>],
+    (old, new): (&Placement, &Placement),
+    lps: u32,
+    metrics: impl Fn() -> Metrics,
+) {
+    let mut events = Vec::new();
+    let mut records = Vec::new();
+    let mut counts = Counts::default();
+    for (number, site) in (0..).zip(sites.iter_mut()) {
+        events.append(&mut site.take_all());
+        records.push(std::mem::take(&mut site.lps).into_iter());
+        counts = counts.and(std::mem::take(&mut site.counts));
+        let lps = if number < new.partitions() { new.len(number) } else { 0 };
+        site.restart(new, lps as usize);
+    }
+    for id in (0..lps).map(LpId) {
+        let lp = records[old.partition(id) as usize].next().expect("each LP is at its site");
+        let site = &mut sites[new.partition(id) as usize];
+        site.lps.push(lp);
+        site.heads.push(NONE);
+    }
+    sites.iter().for_each(|site| huge_pages::ask_for(&site.lps));
+    for event in events {
+        sites[new.partition(event.receiver) as usize].push(with_mark(UNMARKED, event));
+    }
+    sites[0].counts = counts;
+    // All at the first site, from which those of the others' LPs are taken again.
+    for from in 1..sites.len() {
+        let moved = std::mem::replace(&mut sites[from].metrics, metrics());
+        sites[0].metrics.merge(moved);
+    }
+    for to in 1..new.partitions() {
+        let moved = sites[0].metrics.split_off(|id| new.partition(id) == to);
+        sites[to as usize].metrics.merge(moved);
+    }
+}
