@@ -96,10 +96,10 @@ fn transfer(restore: transfer::Restore) -> Transfer {
 }
 
 /// One tree, so that workers must share it. Several packets are on each level at a time.
-fn multicast<C: multicast::Carried>(spread: Delay) -> multicast::Multicast<C> {
+fn multicast<C: multicast::Carried>(jitter: Delay) -> multicast::Multicast<C> {
     let (trees, levels, start_events, data) = (1, 5, 3, 16);
-    let few = multicast::Parameters { trees, levels, start_events, data, spread, ..multicast::Parameters::default() };
-    multicast::Multicast::new(few, 1).expect("the parameters are possible")
+    let few = multicast::Parameters { trees, levels, start_events, data, jitter, ..multicast::Parameters::default() };
+    multicast::Multicast::new(few).expect("the parameters are possible")
 }
 
 /// `sample` is the time between two samples, zero for none.

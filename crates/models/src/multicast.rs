@@ -12,12 +12,11 @@
 //! ([`Copied`]). They are folded into the digest once, when they are written, either way: so the digest does not depend on `share`.
 //! Every LP reads one of the integers, a different one each time, and compares it with what the root wrote.
 //!
-//! *Delays.* The source does not give them. Here each link has its own, which never changes: the `delay`, which is the lookahead, and a part
-//! of the `spread` that the seed decides. So no packet overtakes another, LPs do not execute in step, and the way from a root to a leaf takes as long for
-//! each packet.
+//! *Delays.* The source does not give them. Here each hop takes the `delay`, which is the lookahead, and a uniform part of the `jitter`. So packets
+//! overtake each other, and an LP that is executed ahead of its parent is rolled back.
 //!
-//! *Exactly once.* The packets of a tree are numbered, those under way at the start first. An LP must receive them one by one in the order of
-//! their numbers, or the run fails; and at the end each event sent must have been executed or be on its way.
+//! *Exactly once.* The packets of a tree are numbered, those under way at the start first. A node passes on what it receives, once to each child; at the end
+//! each event sent must have been executed or be on its way.
 //!
 //! LPs are numbered tree by tree, and in a tree level by level: below the node `n` are `2n + 1` and `2n + 2`.
 //!
@@ -44,10 +43,10 @@ pub struct Parameters {
     pub start_events: u32,
     /// Integers of 32 bits that a packet carries.
     pub data: u32,
-    /// The least delay of a link: the lookahead.
+    /// The least delay of a hop: the lookahead.
     pub delay: Delay,
-    /// The greatest delay of a link beyond that; each link has its own.
-    pub spread: Delay,
+    /// The greatest delay of a hop beyond that; the actual one is uniform.
+    pub jitter: Delay,
 }
 
 impl Default for Parameters {
@@ -58,7 +57,7 @@ impl Default for Parameters {
             start_events: 8,
             data: 256,
             delay: Delay::from_ms(1),
-            spread: Delay::from_ms(1),
+            jitter: Delay::from_ms(1),
         }
     }
 }
@@ -75,7 +74,7 @@ impl Parameters {
     ///
     /// The first such key.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Parameters { trees, levels, delay, spread, .. } = *self;
+        let Parameters { trees, levels, delay, jitter, .. } = *self;
         if !LEVELS.contains(&levels) {
             let (least, most) = (LEVELS.start(), LEVELS.end());
             return Err(("levels", format!("a tree has {least} to {most} levels, not {levels}")));
@@ -92,7 +91,7 @@ impl Parameters {
         if delay == Delay::ZERO {
             return Err(("delay", "without delay packets would go round for ever at one time".into()));
         }
-        for (key, span) in [("delay", delay), ("spread", spread)] {
+        for (key, span) in [("delay", delay), ("jitter", jitter)] {
             if span > DELAY_MAX {
                 return Err((key, format!("`{key}` must be at most {DELAY_MAX}, not {span}")));
             }
@@ -105,7 +104,7 @@ impl Parameters {
         (1 << self.levels) - 1
     }
 
-    /// The number of the first packet that a node at `level` executes: those of the start are the further on, the older.
+    /// The number of the first packet that is at `level` at the start: the further on, the older.
     fn first(&self, level: u32) -> u64 {
         u64::from(self.levels - 1 - level) * u64::from(self.start_events)
     }
@@ -128,11 +127,11 @@ const DELAY: MetricId = MetricId(5);
 /// use parades_core::prelude::*;
 /// use parades_engine::sequential;
 /// use parades_models::multicast::{Copied, Multicast, Packet, Parameters};
-/// let (trees, levels, start_events, spread) = (1, 3, 1, Delay::ZERO);
-/// let small = Parameters { trees, levels, start_events, spread, ..Parameters::default() };
+/// let (trees, levels, start_events, jitter) = (1, 3, 1, Delay::ZERO);
+/// let small = Parameters { trees, levels, start_events, jitter, ..Parameters::default() };
 /// let until = Time::ZERO.checked_add(Delay::from_ms(3)).unwrap();
-/// let shared = sequential::run(&Multicast::<Shared<Packet>>::new(small, 1)?, RunOptions::until(until)).unwrap();
-/// let copied = sequential::run(&Multicast::<Copied>::new(small, 1)?, RunOptions::until(until)).unwrap();
+/// let shared = sequential::run(&Multicast::<Shared<Packet>>::new(small)?, RunOptions::until(until)).unwrap();
+/// let copied = sequential::run(&Multicast::<Copied>::new(small)?, RunOptions::until(until)).unwrap();
 /// assert_eq!(shared.digest, copied.digest);
 /// let count = |name| shared.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
 /// // Each of three steps of 1 ms moves every packet on, and one from the leaves back to the root.
@@ -142,21 +141,10 @@ const DELAY: MetricId = MetricId(5);
 #[derive(Clone, Debug)]
 pub struct Multicast<C> {
     parameters: Parameters,
-    /// What the delays of links are made of.
-    seed: u64,
     /// Nodes of a tree.
     nodes: u32,
     /// The packets under way at the start: by tree, by level from 1 on, by start event.
     under_way: Vec<C>,
-}
-
-/// What an LP remembers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// The number of the next packet.
-    next: u64,
-    /// How long the last packet that a root sent took until here, in picoseconds; 0 before the first.
-    delay_ps: u64,
 }
 
 /// The ports of a router; a left-most leaf has one, to its root.
@@ -165,21 +153,20 @@ const RIGHT: Port = Port(1);
 const ROOT: Port = Port(0);
 
 impl<C: Carried> Multicast<C> {
-    /// The model of these parameters; the delays of links are those of the seed.
+    /// The model of these parameters.
     ///
     /// # Errors
     ///
     /// What makes no sense, as [`Parameters::check`] has it.
-    pub fn new(parameters: Parameters, seed: u64) -> Result<Multicast<C>, (&'static str, String)> {
+    pub fn new(parameters: Parameters) -> Result<Multicast<C>, (&'static str, String)> {
         parameters.check()?;
         let Parameters { trees, levels, start_events, data, .. } = parameters;
         let packets = |tree: u32| {
             let of_level = move |level| (0..u64::from(start_events)).map(move |event| parameters.first(level) + event);
             (1..levels).flat_map(of_level).map(move |number| C::carry(Packet::write(tree, number, Time::ZERO, data)))
         };
-        let seed = Rng::shared(seed, 0).next_u64();
         let under_way = (0..trees).flat_map(packets).collect();
-        Ok(Multicast { parameters, seed, nodes: parameters.nodes(), under_way })
+        Ok(Multicast { parameters, nodes: parameters.nodes(), under_way })
     }
 
     /// The tree of an LP, and its node there.
@@ -194,64 +181,60 @@ impl<C: Carried> Multicast<C> {
         self.nodes / 2
     }
 
-    /// The delay of the link to this LP: a hash, where a table would be one more thing to fetch.
+    /// Draws the delay of a hop.
     #[inline]
-    fn link_delay(&self, to: LpId) -> Delay {
-        let Parameters { delay, spread, .. } = self.parameters;
-        let product = u128::from(packet::mix(self.seed ^ u64::from(to.0))) * (u128::from(spread.as_ps()) + 1);
-        #[expect(clippy::cast_possible_truncation, reason = "the upper half of the product is at most the spread")]
-        delay.saturating_add(Delay::from_ps((product >> 64) as u64))
+    fn draw_delay(&self, rng: &mut Rng) -> Delay {
+        let Parameters { delay, jitter, .. } = self.parameters;
+        rng.uniform_delay(delay, delay.saturating_add(jitter))
     }
 
     /// Passes a packet on to both children.
     #[inline]
-    fn pass_on(&self, packet: &C, node: u32, ctx: &mut Context<'_, Self>) {
-        let left = LpId(ctx.id().0 + node + 1);
-        for (port, child) in [(LEFT, left), (RIGHT, LpId(left.0 + 1))] {
-            ctx.send(port, self.link_delay(child), Message::Packet(packet.clone()));
+    fn pass_on(&self, packet: &C, ctx: &mut Context<'_, Self>) {
+        for port in [LEFT, RIGHT] {
+            let delay = self.draw_delay(ctx.rng());
+            ctx.send(port, delay, Message::Packet(packet.clone()));
         }
     }
 
     /// A packet has come to a router or a leaf.
     #[inline]
-    fn receive(&self, state: &mut State, packet: &C, ctx: &mut Context<'_, Self>) {
+    fn receive(&self, packet: &C, ctx: &mut Context<'_, Self>) {
         let (tree, node) = self.place(ctx.id());
-        let State { next, .. } = *state;
         if node == 0 {
             return ctx.fail("it received a packet, and is the root");
         }
-        if packet.number() != next {
-            return ctx.fail(format!("it received the packet {} where it waits for {next}", packet.number()));
-        }
         if !packet.is_whole(tree, ctx.id()) {
-            return ctx.fail(format!("the data of the packet {next} are not what the root wrote"));
-        }
-        state.next += 1;
-        if next >= self.parameters.first(0) {
-            state.delay_ps = ctx.now().since(packet.sent()).as_ps();
+            return ctx.fail(format!("the data of the packet {} are not what the root wrote", packet.number()));
         }
         if node < self.first_leaf() {
-            self.pass_on(packet, node, ctx);
-        } else if node == self.first_leaf() {
-            ctx.send(ROOT, self.link_delay(LpId(ctx.id().0 - node)), Message::Next);
+            return self.pass_on(packet, ctx);
+        }
+        if packet.number() >= self.parameters.first(0) {
+            ctx.observe(DELAY, ctx.now().since(packet.sent()).as_ps());
+        }
+        if node == self.first_leaf() {
+            let delay = self.draw_delay(ctx.rng());
+            ctx.send(ROOT, delay, Message::Next);
         }
     }
 
     /// The root sends the next packet.
     #[inline]
-    fn send_next(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
+    fn send_next(&self, sent: u64, ctx: &mut Context<'_, Self>) {
         let (tree, node) = self.place(ctx.id());
         if node != 0 {
             return ctx.fail("it was asked for the next packet, and is not the root");
         }
-        let packet = C::carry(Packet::write(tree, state.next, ctx.now(), self.parameters.data));
-        state.next += 1;
-        self.pass_on(&packet, node, ctx);
+        let number = self.parameters.first(0) + sent;
+        let packet = C::carry(Packet::write(tree, number, ctx.now(), self.parameters.data));
+        self.pass_on(&packet, ctx);
     }
 }
 
 impl<C: Carried> Model for Multicast<C> {
-    type State = State;
+    /// How many packets it has received; a root, how many it has sent.
+    type State = u64;
     type Message = Message<C>;
     type Global = NoGlobal;
 
@@ -282,8 +265,8 @@ impl<C: Carried> Model for Multicast<C> {
         metrics
     }
 
-    /// The events come one after another in the least delay from the start, so before what the parent sends.
-    fn start(&self, ctx: &mut Context<'_, Self>) -> State {
+    /// The events are spread over the least delay.
+    fn start(&self, ctx: &mut Context<'_, Self>) -> u64 {
         let Parameters { levels, start_events, delay, .. } = self.parameters;
         let (tree, node) = self.place(ctx.id());
         let level = (node + 1).ilog2();
@@ -299,38 +282,34 @@ impl<C: Carried> Model for Multicast<C> {
             };
             ctx.send_self(Delay::from_ps(u64::from(event) * step + phase), message);
         }
-        State { next: self.parameters.first(level), delay_ps: 0 }
+        0
     }
 
     #[inline]
-    fn handle(&self, state: &mut State, event: &Body<Message<C>>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, executed: &mut u64, event: &Body<Message<C>>, ctx: &mut Context<'_, Self>) {
         match event {
-            Body::Message(Message::Packet(packet)) => self.receive(state, packet, ctx),
-            Body::Message(Message::Next) => self.send_next(state, ctx),
+            Body::Message(Message::Packet(packet)) => self.receive(packet, ctx),
+            Body::Message(Message::Next) => self.send_next(*executed, ctx),
             Body::Timer(_) => ctx.fail("it sets no timers"),
         }
+        *executed += 1;
     }
 
-    fn fold(&self, state: &State, digest: &mut Digest) {
-        digest.word(state.next);
-        digest.word(state.delay_ps);
+    fn fold(&self, executed: &u64, digest: &mut Digest) {
+        digest.word(*executed);
     }
 
-    fn finish(&self, id: LpId, state: &State, _: &End, metrics: &mut Metrics) {
+    fn finish(&self, id: LpId, executed: &u64, _: &End, metrics: &mut Metrics) {
         let (_, node) = self.place(id);
-        let executed = state.next - self.parameters.first((node + 1).ilog2());
         if node < self.first_leaf() {
             metrics.count(HOPS, 2 * executed);
         } else {
-            metrics.count(DELIVERED, executed);
-            if state.next > self.parameters.first(0) {
-                metrics.observe(DELAY, state.delay_ps);
-            }
+            metrics.count(DELIVERED, *executed);
         }
         if node == 0 {
-            metrics.count(SENT, executed);
+            metrics.count(SENT, *executed);
         } else if node == self.first_leaf() {
-            metrics.count(NOTICES, executed);
+            metrics.count(NOTICES, *executed);
         }
     }
 
@@ -366,7 +345,7 @@ mod tests {
     /// What an LP of a tree of three levels says of what it should never get.
     fn failure(id: u32, message: Message<Copied>) -> Option<String> {
         let parameters = Parameters { trees: 2, levels: 3, start_events: 2, data: 4, ..Parameters::default() };
-        let model = Multicast::<Copied>::new(parameters, 1).expect("the parameters are possible");
+        let model = Multicast::<Copied>::new(parameters).expect("the parameters are possible");
         let options = RunOptions::until(Time::MAX);
         let world = World::new(&model, &options).expect("the channels are possible");
         let mut effects = Effects::new();
@@ -384,14 +363,10 @@ mod tests {
 
     #[test]
     fn what_should_not_come_fails_the_run() {
-        // A leaf's first two packets are 0 and 1, a router's 2 and 3.
         assert_eq!(failure(3, packet(0, 0)), None);
-        assert_eq!(failure(1, packet(0, 2)), None);
         assert_eq!(failure(7 + 1, packet(1, 2)), None);
-        assert_eq!(failure(0, Message::Next), None);
+        assert_eq!(failure(7, Message::Next), None);
         for (id, message, what) in [
-            (3, packet(0, 1), "it received the packet 1 where it waits for 0"),
-            (1, packet(0, 1), "it received the packet 1 where it waits for 2"),
             (0, packet(0, 4), "it received a packet, and is the root"),
             (1, packet(1, 2), "the data of the packet 2 are not what the root wrote"),
             (1, Message::Next, "it was asked for the next packet, and is not the root"),

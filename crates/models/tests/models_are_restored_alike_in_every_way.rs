@@ -87,8 +87,8 @@ fn queues_by_undo_log() {
 #[test]
 fn multicast_by_copy() {
     let parameters = multicast::Parameters { trees: 2, levels: 6, start_events: 3, ..multicast::Parameters::default() };
-    let shared = checked(&Multicast::<Shared<multicast::Packet>>::new(parameters, 1).unwrap(), 30);
-    assert_eq!(checked(&Multicast::<multicast::Copied>::new(parameters, 1).unwrap(), 30), shared);
+    let shared = checked(&Multicast::<Shared<multicast::Packet>>::new(parameters).unwrap(), 30);
+    assert_eq!(checked(&Multicast::<multicast::Copied>::new(parameters).unwrap(), 30), shared);
 }
 
 #[test]

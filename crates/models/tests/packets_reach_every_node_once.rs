@@ -51,35 +51,34 @@ fn trace(model: &Sharing, until: Time) -> (Outcome, BTreeMap<u32, Vec<Line>>) {
 }
 
 #[test]
-fn every_node_receives_every_packet_once_and_in_order() {
+fn every_node_receives_every_packet_once() {
     for (trees, levels, start_events) in [(1, 2, 1), (3, 5, 1), (2, 6, 4), (1, 4, 11)] {
         let parameters = small(trees, levels, start_events);
-        let model = Sharing::new(parameters, 5).unwrap();
+        let model = Sharing::new(parameters).unwrap();
         let (outcome, lines) = trace(&model, until_ms(60));
         let nodes = (1 << levels) - 1;
         let executed = |id: u32| lines.get(&id).map_or(&[][..], Vec::as_slice);
-        let (least, most) = (parameters.delay.as_ps(), parameters.delay.saturating_add(parameters.spread).as_ps());
         for root in (0..trees).map(|tree| tree * nodes) {
             assert!(executed(root).len() > 10, "{parameters:?}: {} packets from LP {root}", executed(root).len());
             assert!(executed(root).iter().all(|line| line.packet.is_none()));
             // What the root sent, by number: those under way at the start come before.
             let first_sent = u64::from((levels - 1) * start_events);
             let sent: BTreeMap<u64, u64> = (first_sent..).zip(executed(root).iter().map(|line| line.at_ps)).collect();
-            for node in 1..nodes {
-                let (own, parent) = (executed(root + node), executed(root + (node - 1) / 2));
-                let first = u64::from((levels - 1 - (node + 1).ilog2()) * start_events);
-                let numbers: Vec<u64> = own.iter().map(|line| line.packet.unwrap().0).collect();
-                assert_eq!(numbers, (first..).take(own.len()).collect::<Vec<_>>(), "{parameters:?}, node {node}");
-                // All that the parent passed on has come, but for what it passed on within the last delay.
-                let from_parent = own.len() - start_events as usize;
-                assert!(parent[from_parent..].iter().all(|line| line.at_ps + most >= outcome.end.as_ps()));
-                let hops = parent.iter().zip(&own[start_events as usize..]);
-                let delays: Vec<u64> = hops.map(|(passed, received)| received.at_ps - passed.at_ps).collect();
-                assert!(delays.iter().all(|delay| (least..=most).contains(delay) && delay.abs_diff(delays[0]) <= 1));
-                for (number, sent_ps) in own.iter().filter_map(|line| line.packet) {
-                    let expected = if number < first_sent { 0 } else { sent[&number] };
-                    assert!(expected.abs_diff(sent_ps) <= 1, "packet {number} at node {node}");
+            let received = |node: u32| -> BTreeMap<u64, u64> {
+                let packets: Vec<_> =
+                    executed(root + node).iter().map(|line| (line.packet.unwrap(), line.at_ps)).collect();
+                for ((number, sent_ps), _) in &packets {
+                    let expected = if *number < first_sent { 0 } else { sent[number] };
+                    assert!(expected.abs_diff(*sent_ps) <= 1, "packet {number} at node {node}");
                 }
+                let by_number: BTreeMap<u64, u64> =
+                    packets.iter().map(|&((number, _), at_ps)| (number, at_ps)).collect();
+                assert_eq!(by_number.len(), packets.len(), "{parameters:?}: node {node} got a packet twice");
+                by_number
+            };
+            for node in 1..nodes {
+                let parent = if node < 3 { sent.clone() } else { received((node - 1) / 2) };
+                check_node(&parameters, (node, &received(node)), &parent, outcome.end);
             }
         }
         let received = |leaves: bool| -> usize {
@@ -91,11 +90,34 @@ fn every_node_receives_every_packet_once_and_in_order() {
     }
 }
 
+/// What a node received, by number, is what it began with and what its parent passed on; and that took as long as it should.
+fn check_node(
+    parameters: &Parameters,
+    (node, own): (u32, &BTreeMap<u64, u64>),
+    parent: &BTreeMap<u64, u64>,
+    end: Time,
+) {
+    let Parameters { levels, start_events, delay, jitter, .. } = *parameters;
+    let (least, most) = (delay.as_ps(), delay.saturating_add(jitter).as_ps());
+    let first = u64::from((levels - 1 - (node + 1).ilog2()) * start_events);
+    let at_start = first..first + u64::from(start_events);
+    assert!(at_start.clone().all(|number| own[&number] < least), "{parameters:?}, node {node}");
+    for (number, at_ps) in own.iter().filter(|(number, _)| !at_start.contains(number)) {
+        // Times in a trace are rounded.
+        let took = at_ps - parent[number];
+        assert!((least - 1..=most + 1).contains(&took), "{parameters:?}, node {node}: packet {number} took {took} ps");
+    }
+    let due = parent.iter().filter(|(_, at_ps)| **at_ps + most + 1 < end.as_ps());
+    for (number, _) in due {
+        assert!(own.contains_key(number), "{parameters:?}: packet {number} did not reach node {node}");
+    }
+}
+
 #[test]
-fn without_spread_every_step_moves_every_packet_on() {
+fn without_jitter_every_step_moves_every_packet_on() {
     for (trees, levels, start_events, steps) in [(1, 2, 1, 1), (2, 5, 3, 7), (3, 10, 8, 12)] {
-        let parameters = Parameters { spread: Delay::ZERO, ..small(trees, levels, start_events) };
-        let model = Sharing::new(parameters, 1).unwrap();
+        let parameters = Parameters { jitter: Delay::ZERO, ..small(trees, levels, start_events) };
+        let model = Sharing::new(parameters).unwrap();
         let outcome = sequential::run(&model, RunOptions::until(until_ms(steps))).unwrap();
         let per_step = u64::from(trees * ((1 << levels) - 1) * start_events);
         assert_eq!(outcome.events, steps * per_step);
@@ -108,14 +130,15 @@ fn without_spread_every_step_moves_every_packet_on() {
         if steps >= u64::from(levels) {
             let way = u64::from(levels - 1) * parameters.delay.as_ps();
             assert_eq!((delay.min(), delay.max()), (Some(way), Some(way)));
-            assert_eq!(delay.count(), u64::from(trees << (levels - 1)), "one for each leaf");
+            let timed = (steps - u64::from(levels - 1)) * u64::from(trees * start_events) << (levels - 1);
+            assert_eq!(delay.count(), timed, "packets that a root sent");
         }
     }
 }
 
 #[test]
-fn with_spread_about_as_many_events_wait_as_at_the_start() {
-    let model = Sharing::new(small(4, 8, 5), 3).unwrap();
+fn with_jitter_about_as_many_events_wait_as_at_the_start() {
+    let model = Sharing::new(small(4, 8, 5)).unwrap();
     let at_start = f64::from(model.lps() * 5);
     for milliseconds in [1, 10, 50, 200] {
         let outcome = sequential::run(&model, RunOptions::until(until_ms(milliseconds))).unwrap();
@@ -127,11 +150,16 @@ fn with_spread_about_as_many_events_wait_as_at_the_start() {
 #[test]
 fn sharing_changes_no_answer_on_any_engine() {
     let parameters = small(1, 7, 3);
-    let (sharing, copying) = (Sharing::new(parameters, 2).unwrap(), Multicast::<Copied>::new(parameters, 2).unwrap());
+    let (sharing, copying) = (Sharing::new(parameters).unwrap(), Multicast::<Copied>::new(parameters).unwrap());
     let options = || RunOptions::until(until_ms(60));
     let expected = sequential::run(&sharing, options()).unwrap();
     assert!(expected.events > 10_000);
+    let stalls = time_warp::Settings { stalls: Some(1), ..time_warp::Settings::of_threads(2) };
+    let rolled_back = time_warp::run(&sharing, options(), &stalls).unwrap();
+    let rollbacks = rolled_back.engine_stats.iter().find(|(name, _)| *name == "rollbacks").unwrap().1;
+    assert!(rollbacks > 10.0, "packets overtake each other: {rollbacks} rollbacks");
     let outcomes = [
+        Ok(rolled_back),
         sequential::run(&copying, options()),
         rollback_check::run(&sharing, options()),
         rollback_check::run(&copying, options()),
@@ -145,9 +173,9 @@ fn sharing_changes_no_answer_on_any_engine() {
         assert_eq!((outcome.events, outcome.digest), (expected.events, expected.digest));
         assert_eq!(outcome.metrics, expected.metrics);
     }
-    let other = sequential::run(&Sharing::new(parameters, 3).unwrap(), options()).unwrap();
-    assert_ne!(other.digest, expected.digest, "the delays of links depend on the seed");
-    let more_data = Sharing::new(Parameters { data: 10, ..parameters }, 2).unwrap();
+    let other = sequential::run(&sharing, RunOptions { seed: 2, ..options() }).unwrap();
+    assert_ne!(other.digest, expected.digest);
+    let more_data = Sharing::new(Parameters { data: 10, ..parameters }).unwrap();
     assert_ne!(sequential::run(&more_data, options()).unwrap().digest, expected.digest, "the digest covers the data");
 }
 
@@ -199,7 +227,7 @@ impl Carried for Counted {
 #[test]
 fn a_shared_packet_is_written_once_and_kept_no_longer_than_it_is_needed() {
     let (trees, levels, start_events) = (2, 8, 3);
-    let model = Multicast::<Counted>::new(small(trees, levels, start_events), 1).unwrap();
+    let model = Multicast::<Counted>::new(small(trees, levels, start_events)).unwrap();
     let under_way = u64::from(trees * (levels - 1) * start_events);
     let outcome = sequential::run(&model, RunOptions::until(until_ms(100))).unwrap();
     let written = WRITTEN.load(Ordering::Relaxed);
@@ -226,9 +254,9 @@ fn parameters_that_make_no_sense_are_refused() {
             "without delay packets would go round for ever at one time",
         ),
         (
-            Parameters { spread: day.saturating_add(day), ..usual },
-            "spread",
-            "`spread` must be at most 86400s, not 172800s",
+            Parameters { jitter: day.saturating_add(day), ..usual },
+            "jitter",
+            "`jitter` must be at most 86400s, not 172800s",
         ),
         (
             Parameters { trees: 3, levels: 31, ..usual },
@@ -237,6 +265,6 @@ fn parameters_that_make_no_sense_are_refused() {
         ),
     ];
     for (parameters, key, what) in cases {
-        assert_eq!(Sharing::new(parameters, 1).unwrap_err(), (key, what.to_owned()));
+        assert_eq!(Sharing::new(parameters).unwrap_err(), (key, what.to_owned()));
     }
 }

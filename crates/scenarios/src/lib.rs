@@ -94,7 +94,7 @@ impl Scenario {
             "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "phold" => phold::accept(values, visitor),
-            "multicast" => multicast::accept(values, seed, visitor),
+            "multicast" => multicast::accept(values, visitor),
             "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),
             "mm1" => queueing::mm1(values).map(|prepared| visitor.visit(prepared)),
             "jackson" => queueing::jackson(values, seed).map(|prepared| visitor.visit(prepared)),

@@ -15,33 +15,29 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         Parameter::integer("start_events", 8, 0..=1_000_000, "events that each LP begins with"),
         Parameter::integer("data", 256, 0..=16_777_216, "32-bit integers of data that a packet carries"),
         Parameter::boolean("share", true, "whether all copies of a packet share its data, or each has its own"),
-        Parameter::duration("delay", Delay::from_ms(1), "least delay of a link: the lookahead").positive(),
-        Parameter::duration(
-            "spread",
-            Delay::from_ms(1),
-            "greatest delay of a link beyond that; each link has its own, which never changes",
-        ),
+        Parameter::duration("delay", Delay::from_ms(1), "least delay of a hop: the lookahead").positive(),
+        Parameter::duration("jitter", Delay::from_ms(1), "greatest delay beyond that; the actual one is uniform"),
     ],
 };
 
 /// How long it runs by default: about 70 hops of its default.
 const UNTIL: Time = Time::from_ps(100_000_000_000);
 
-pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
+pub(crate) fn accept<V: Visitor>(values: &Values, visitor: V) -> Result<V::Output, ConfigError> {
     let parameters = Parameters {
         trees: int32(values, "trees"),
         levels: int32(values, "levels"),
         start_events: int32(values, "start_events"),
         data: int32(values, "data"),
         delay: values.duration("delay"),
-        spread: values.duration("spread"),
+        jitter: values.duration("jitter"),
     };
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
     Ok(if values.boolean("share") {
-        let model = Multicast::<Shared<Packet>>::new(parameters, seed).map_err(refused)?;
+        let model = Multicast::<Shared<Packet>>::new(parameters).map_err(refused)?;
         visitor.visit(Prepared { model, until: UNTIL, notes: Vec::new() })
     } else {
-        let model = Multicast::<Copied>::new(parameters, seed).map_err(refused)?;
+        let model = Multicast::<Copied>::new(parameters).map_err(refused)?;
         visitor.visit(Prepared { model, until: UNTIL, notes: Vec::new() })
     })
 }
