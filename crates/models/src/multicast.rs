@@ -115,7 +115,15 @@ const DELIVERED: MetricId = MetricId(1);
 const HOPS: MetricId = MetricId(2);
 const NOTICES: MetricId = MetricId(3);
 const IN_FLIGHT: MetricId = MetricId(4);
-const DELAY: MetricId = MetricId(5);
+const TIMED: MetricId = MetricId(5);
+const TOTAL_DELAY: MetricId = MetricId(6);
+const MEAN_DELAY: MetricId = MetricId(7);
+const LEAF_DELAY: MetricId = MetricId(8);
+
+/// What a counter has come to.
+fn count(metrics: &Metrics, metric: MetricId) -> u128 {
+    metrics.by_id(metric).and_then(MetricValue::counter).unwrap_or_default()
+}
 
 /// The model. `C` is how an event carries its packet: [`Shared<Packet>`](Shared), or [`Copied`].
 ///
@@ -145,6 +153,17 @@ pub struct Multicast<C> {
     nodes: u32,
     /// The packets under way at the start: by tree, by level from 1 on, by start event.
     under_way: Vec<C>,
+}
+
+/// What an LP remembers. More than 2^32 executions are an error, as are delays that add up to more than 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Packets received; by a root, sent.
+    executed: u32,
+    /// Of those that a leaf received, how many were sent by the root: the others were under way at the start.
+    timed: u32,
+    /// How long these took from the root, together, in picoseconds.
+    delay_ps: u64,
 }
 
 /// The ports of a router; a left-most leaf has one, to its root.
@@ -199,7 +218,7 @@ impl<C: Carried> Multicast<C> {
 
     /// A packet has come to a router or a leaf.
     #[inline]
-    fn receive(&self, packet: &C, ctx: &mut Context<'_, Self>) {
+    fn receive(&self, state: &mut State, packet: &C, ctx: &mut Context<'_, Self>) {
         let (tree, node) = self.place(ctx.id());
         if node == 0 {
             return ctx.fail("it received a packet, and is the root");
@@ -211,7 +230,11 @@ impl<C: Carried> Multicast<C> {
             return self.pass_on(packet, ctx);
         }
         if packet.number() >= self.parameters.first(0) {
-            ctx.observe(DELAY, ctx.now().since(packet.sent()).as_ps());
+            let Some(delay_ps) = state.delay_ps.checked_add(ctx.now().since(packet.sent()).as_ps()) else {
+                return ctx.fail("the delays of its packets add up to more than 213 days, which their sum cannot hold");
+            };
+            state.timed += 1;
+            state.delay_ps = delay_ps;
         }
         if node == self.first_leaf() {
             let delay = self.draw_delay(ctx.rng());
@@ -221,20 +244,19 @@ impl<C: Carried> Multicast<C> {
 
     /// The root sends the next packet.
     #[inline]
-    fn send_next(&self, sent: u64, ctx: &mut Context<'_, Self>) {
+    fn send_next(&self, sent: u32, ctx: &mut Context<'_, Self>) {
         let (tree, node) = self.place(ctx.id());
         if node != 0 {
             return ctx.fail("it was asked for the next packet, and is not the root");
         }
-        let number = self.parameters.first(0) + sent;
+        let number = self.parameters.first(0) + u64::from(sent);
         let packet = C::carry(Packet::write(tree, number, ctx.now(), self.parameters.data));
         self.pass_on(&packet, ctx);
     }
 }
 
 impl<C: Carried> Model for Multicast<C> {
-    /// How many packets it has received; a root, how many it has sent.
-    type State = u64;
+    type State = State;
     type Message = Message<C>;
     type Global = NoGlobal;
 
@@ -261,12 +283,15 @@ impl<C: Carried> Model for Multicast<C> {
         assert_eq!(metrics.counter("hops", Unit::Count), HOPS);
         assert_eq!(metrics.counter("notices", Unit::Count), NOTICES);
         assert_eq!(metrics.counter("in_flight", Unit::Count), IN_FLIGHT);
-        assert_eq!(metrics.histogram("delay", Unit::Picoseconds), DELAY);
+        assert_eq!(metrics.counter("packets_timed", Unit::Count), TIMED);
+        assert_eq!(metrics.counter("total_delay", Unit::Picoseconds), TOTAL_DELAY);
+        assert_eq!(metrics.value("mean_delay", Unit::Seconds), MEAN_DELAY);
+        assert_eq!(metrics.histogram("leaf_delay", Unit::Picoseconds), LEAF_DELAY);
         metrics
     }
 
     /// The events are spread over the least delay.
-    fn start(&self, ctx: &mut Context<'_, Self>) -> u64 {
+    fn start(&self, ctx: &mut Context<'_, Self>) -> State {
         let Parameters { levels, start_events, delay, .. } = self.parameters;
         let (tree, node) = self.place(ctx.id());
         let level = (node + 1).ilog2();
@@ -282,34 +307,45 @@ impl<C: Carried> Model for Multicast<C> {
             };
             ctx.send_self(Delay::from_ps(u64::from(event) * step + phase), message);
         }
-        0
+        State::default()
     }
 
     #[inline]
-    fn handle(&self, executed: &mut u64, event: &Body<Message<C>>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, event: &Body<Message<C>>, ctx: &mut Context<'_, Self>) {
+        let Some(executed) = state.executed.checked_add(1) else {
+            return ctx.fail("it cannot count more than 2^32 - 1 events");
+        };
         match event {
-            Body::Message(Message::Packet(packet)) => self.receive(packet, ctx),
-            Body::Message(Message::Next) => self.send_next(*executed, ctx),
+            Body::Message(Message::Packet(packet)) => self.receive(state, packet, ctx),
+            Body::Message(Message::Next) => self.send_next(state.executed, ctx),
             Body::Timer(_) => ctx.fail("it sets no timers"),
         }
-        *executed += 1;
+        state.executed = executed;
     }
 
-    fn fold(&self, executed: &u64, digest: &mut Digest) {
-        digest.word(*executed);
+    fn fold(&self, state: &State, digest: &mut Digest) {
+        digest.word(u64::from(state.executed));
+        digest.word(state.delay_ps);
     }
 
-    fn finish(&self, id: LpId, executed: &u64, _: &End, metrics: &mut Metrics) {
+    fn finish(&self, id: LpId, state: &State, _: &End, metrics: &mut Metrics) {
         let (_, node) = self.place(id);
+        let State { timed, delay_ps, .. } = *state;
+        let (executed, timed) = (u64::from(state.executed), u64::from(timed));
         if node < self.first_leaf() {
             metrics.count(HOPS, 2 * executed);
         } else {
-            metrics.count(DELIVERED, *executed);
+            metrics.count(DELIVERED, executed);
+            metrics.count(TIMED, timed);
+            metrics.count(TOTAL_DELAY, delay_ps);
+        }
+        if let Some(mean_ps) = delay_ps.checked_div(timed) {
+            metrics.observe(LEAF_DELAY, mean_ps);
         }
         if node == 0 {
-            metrics.count(SENT, *executed);
+            metrics.count(SENT, executed);
         } else if node == self.first_leaf() {
-            metrics.count(NOTICES, *executed);
+            metrics.count(NOTICES, executed);
         }
     }
 
@@ -317,12 +353,14 @@ impl<C: Carried> Model for Multicast<C> {
         metrics.count(IN_FLIGHT, messages.count());
     }
 
-    /// Every event there ever was has been executed or is on its way.
+    /// The mean delay; and every event there ever was has been executed or is on its way.
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        let count = |metric| metrics.by_id(metric).and_then(MetricValue::counter).unwrap_or_default();
-        let sent = count(HOPS) + count(NOTICES);
+        if count(metrics, TIMED) > 0 {
+            metrics.set(MEAN_DELAY, count(metrics, TOTAL_DELAY) as f64 / count(metrics, TIMED) as f64 / 1e12);
+        }
+        let sent = count(metrics, HOPS) + count(metrics, NOTICES);
         let started = u128::from(self.lps()) * u128::from(self.parameters.start_events);
-        let (executed, in_flight) = (u128::from(end.events), count(IN_FLIGHT));
+        let (executed, in_flight) = (u128::from(end.events), count(metrics, IN_FLIGHT));
         if started + sent == executed + in_flight {
             return Ok(());
         }

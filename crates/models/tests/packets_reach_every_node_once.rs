@@ -126,12 +126,14 @@ fn without_jitter_every_step_moves_every_packet_on() {
         assert_eq!(count(&outcome, "packets_delivered"), each << (levels - 1));
         assert_eq!(count(&outcome, "hops"), each * 2 * ((1 << (levels - 1)) - 1));
         assert_eq!(count(&outcome, "in_flight"), u128::from(per_step), "as many as at the start");
-        let delay = outcome.metrics.get("delay").and_then(|metric| metric.histogram()).unwrap().tally();
+        let delay = outcome.metrics.get("leaf_delay").and_then(|metric| metric.histogram()).unwrap().tally();
         if steps >= u64::from(levels) {
             let way = u64::from(levels - 1) * parameters.delay.as_ps();
             assert_eq!((delay.min(), delay.max()), (Some(way), Some(way)));
-            let timed = (steps - u64::from(levels - 1)) * u64::from(trees * start_events) << (levels - 1);
-            assert_eq!(delay.count(), timed, "packets that a root sent");
+            assert_eq!(delay.count(), u64::from(trees << (levels - 1)), "one for each leaf");
+            let timed = ((steps - u64::from(levels - 1)) * u64::from(trees * start_events)) << (levels - 1);
+            assert_eq!(count(&outcome, "packets_timed"), u128::from(timed), "packets that a root sent");
+            assert_eq!(count(&outcome, "total_delay"), u128::from(timed * way));
         }
     }
 }

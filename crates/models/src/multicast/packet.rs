@@ -60,9 +60,7 @@ impl Packet {
     pub(super) fn is_whole(&self, tree: u32, reader: LpId) -> bool {
         let first = first_integer(tree, self.number);
         let draw = first ^ reader.0.wrapping_mul(STEP);
-        let place = u64::from(draw) * self.data.len() as u64 >> 32;
-        #[expect(clippy::cast_possible_truncation, reason = "a place among fewer than 2^32")]
-        let place = place as u32;
+        let place = ((u64::from(draw) * self.data.len() as u64) >> 32) as u32;
         self.data.get(place as usize).is_none_or(|found| *found == first.wrapping_add(place.wrapping_mul(STEP)))
     }
 }
