@@ -6,8 +6,11 @@ mod auto;
 mod balance;
 mod bare;
 mod barriers;
+mod child;
+mod counters;
 mod digest;
 mod lookahead;
+mod multicast;
 mod phold;
 mod probe;
 mod record;
@@ -64,6 +67,11 @@ const BENCHES: &[Bench] = &[
         name: "transfer",
         about: "sequential on pairs that move data by a sliding window",
         measure: transfer::measure,
+    },
+    Bench {
+        name: "multicast",
+        about: "data shared by events or copied for each: memory, events per second and speed-up, beside the figures published for ROSS",
+        measure: multicast::measure,
     },
     Bench {
         name: "barriers",

@@ -33,6 +33,11 @@ pub(crate) fn rss_bytes() -> u64 {
     kibibytes("/proc/self/status", "VmRSS:").map_or(0, |kib| kib << 10)
 }
 
+/// The memory that this machine can still give away, in bytes; 0 where the system does not tell.
+pub(crate) fn available_bytes() -> u64 {
+    kibibytes("/proc/meminfo", "MemAvailable:").map_or(0, |kib| kib << 10)
+}
+
 /// The number after `label` in a file of `/proc`.
 fn kibibytes(file: &str, label: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;

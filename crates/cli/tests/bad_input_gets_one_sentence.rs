@@ -62,6 +62,12 @@ fn values_that_make_no_sense_are_refused() {
     check(
         &folder,
         &[
+            (
+                "run multicast --quiet --set trees=5 --set levels=31",
+                2,
+                "--set trees=5: 5 trees of 31 levels have 10737418235 nodes: a model has fewer than 2^32 - 1 LPs; choose another value",
+            ),
+            ("run multicast --quiet --set levels=32", 2, "--set levels=32: `levels` must be between 2 and 31, not 32"),
             ("run phold --quiet --set lps=0", 2, "--set lps=0: `lps` must be between 1 and 4000000000, not 0"),
             ("run phold --quiet --set remote=1.5", 2, "--set remote=1.5: `remote` must be between 0 and 1, not 1.5"),
             (

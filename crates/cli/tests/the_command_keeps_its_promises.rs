@@ -52,15 +52,36 @@ fn the_json_object_has_every_promised_field() {
 #[test]
 fn equal_seeds_give_equal_answers_and_others_do_not() {
     let folder = Folder::new("seeds");
-    for scenario in
-        ["phold", "transfer --until 2s", "mm1 --set customers=20000", "campus --until 1s", "wan --until 100ms"]
-    {
+    for scenario in [
+        "phold",
+        "multicast --until 10ms",
+        "transfer --until 2s",
+        "mm1 --set customers=20000",
+        "campus --until 1s",
+        "wan --until 100ms",
+    ] {
         let answer = |seed: u32| {
             let run = json(&folder, &format!("run {scenario} --json --quiet --seed {seed}"));
             (run["digest"].clone(), run["events"].clone(), run["metrics"].clone())
         };
         assert_eq!(answer(1), answer(1), "{scenario}");
         assert_ne!(answer(1).0, answer(2).0, "{scenario}");
+    }
+}
+
+#[test]
+fn sharing_a_packets_data_changes_no_answer() {
+    let folder = Folder::new("share");
+    let answer = |how: &str| {
+        let run = json(&folder, &format!("run multicast --set levels=7 --until 20ms --json --quiet {how}"));
+        assert_eq!(run["lps"], 8 * 127);
+        (run["digest"].clone(), run["events"].clone(), run["metrics"].clone())
+    };
+    let shared = answer("");
+    for how in
+        ["--set share=false", "--engine time-warp --threads 2", "--engine null-message --threads 2 --set share=false"]
+    {
+        assert_eq!(answer(how), shared, "{how}");
     }
 }
 
@@ -95,7 +116,7 @@ fn both_pending_sets_give_the_same_run() {
 #[test]
 fn what_show_prints_runs_to_the_same_digest() {
     let folder = Folder::new("show");
-    for scenario in ["phold", "transfer", "mm1", "jackson", "campus", "wan"] {
+    for scenario in ["phold", "multicast", "transfer", "mm1", "jackson", "campus", "wan"] {
         let shown = parades(&folder.0, &format!("show {scenario} --seed 5 --until 200ms"));
         assert!(shown.status.success());
         folder.write("shown.toml", &shown.stdout);
@@ -197,7 +218,7 @@ fn lists_and_completions_are_complete() {
         String::from_utf8(output.stdout).unwrap()
     };
     let scenarios = text("list");
-    for name in ["phold", "transfer", "mm1", "jackson", "campus", "wan"] {
+    for name in ["phold", "multicast", "transfer", "mm1", "jackson", "campus", "wan"] {
         assert!(scenarios.lines().any(|line| line.starts_with(name)), "{name}");
     }
     assert!(text("list --engines").contains("sequential"));

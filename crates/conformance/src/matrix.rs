@@ -5,11 +5,12 @@ use crate::engines::{Fault, Setting, Subject, engines};
 use crate::random::WORKERS;
 use crate::report::Report;
 use crate::transport::{Carrier, Codec};
+use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
-use parades_models::faulty;
 use parades_models::phold::{Carried, DelayKind, Parameters, Phold, Restore};
 use parades_models::queueing::{self, Queueing};
 use parades_models::transfer::{self, Transfer};
+use parades_models::{faulty, multicast};
 use std::fmt;
 
 /// The seeds that each model is run with, and whether ties are shuffled.
@@ -94,6 +95,13 @@ fn transfer(restore: transfer::Restore) -> Transfer {
     Transfer::new(few).expect("the parameters are possible")
 }
 
+/// One tree, so that workers must share it. Several packets are on each level at a time.
+fn multicast<C: multicast::Carried>(jitter: Delay) -> multicast::Multicast<C> {
+    let (trees, levels, start_events, data) = (1, 5, 3, 16);
+    let few = multicast::Parameters { trees, levels, start_events, data, jitter, ..multicast::Parameters::default() };
+    multicast::Multicast::new(few).expect("the parameters are possible")
+}
+
 /// `sample` is the time between two samples, zero for none.
 fn campus(sample: Delay) -> parades_net::network::Network {
     use parades_net::campus::Parameters;
@@ -103,11 +111,11 @@ fn campus(sample: Delay) -> parades_net::network::Network {
 
 /// Two trees to the hosts of each of two campuses, from a server of each. Large packets, and nothing may wait: copies are dropped where the
 /// trees meet.
-fn campus_multicast() -> parades_net::multicast::Multicast<parades_core::shared::Shared<Box<[u8]>>> {
+fn campus_multicast() -> parades_net::multicast::Multicast<Shared<Box<[u8]>>> {
     use parades_net::{campus::Parameters, interface::QueueLimit, multicast::Multicast, network::Settings};
     let (packet_size, flow_rate_bps, start_span) = (40_000, 60_000_000, Delay::from_ms(50));
     let small = Parameters { lan_clients: 1, packet_size, flow_rate_bps, start_span, ..Parameters::default() };
-    let own = small.multicast::<parades_core::shared::Shared<Box<[u8]>>>(1).expect("the parameters are possible");
+    let own = small.multicast::<Shared<Box<[u8]>>>(1).expect("the parameters are possible");
     let mut groups = own.groups().to_vec();
     for (group, other) in own.groups().iter().zip(own.groups().iter().rev()) {
         let start = group.start.checked_add(Delay::from_ms(1)).expect("soon");
@@ -152,6 +160,9 @@ pub fn models() -> Vec<Case> {
         case("jackson", 500, Some(Codec::postcard()), queueing(queueing::Network::central_server(0.8, 1000.0))),
         case("transfer", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Log)),
         case("transfer-copy", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Copy)),
+        case("multicast", 40, Some(Codec::postcard()), multicast::<Shared<multicast::Packet>>(Delay::from_ms(1))),
+        case("multicast-copied", 40, Some(Codec::postcard()), multicast::<multicast::Copied>(Delay::from_ms(1))),
+        case("multicast-in-step", 40, Some(Codec::postcard()), multicast::<Shared<multicast::Packet>>(Delay::ZERO)),
         case("campus", 800, Some(Codec::postcard()), campus(Delay::ZERO)),
         case("campus-sampled", 800, Some(Codec::postcard()), campus(Delay::from_ms(50))),
         case("campus-multicast", 350, Some(Codec::postcard()), campus_multicast()),

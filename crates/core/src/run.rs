@@ -123,11 +123,16 @@ pub struct Outcome {
     pub engine_stats: Vec<(&'static str, f64)>,
 }
 
-/// The messages that were still on their way when a run ended. They are put in order only for a model that looks at them.
+/// The messages that were still on their way when a run ended. They are put in order only for a model that looks at them one by one.
 #[derive(Debug)]
 pub struct Unfinished<P>(Vec<Event<P>>);
 
 impl<P> Unfinished<P> {
+    /// How many there are. Nothing is put in order for that.
+    pub fn count(&self) -> u64 {
+        self.0.iter().filter(|event| matches!(event.body, Body::Message(_))).count() as u64
+    }
+
     /// The messages in the order of events.
     pub fn in_order(self) -> impl Iterator<Item = Event<P>> {
         let Unfinished(mut events) = self;

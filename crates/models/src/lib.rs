@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod faulty;
+pub mod multicast;
 pub mod phold;
 pub mod queueing;
 pub mod transfer;

@@ -5,6 +5,7 @@
 use parades_core::digest::Payload;
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential};
+use parades_models::multicast::{self, Multicast};
 use parades_models::phold::{self, Carried, DelayKind, Phold};
 use parades_models::queueing::{Generated, Layout, Network, Queueing};
 use parades_models::transfer::{self, Transfer};
@@ -81,6 +82,13 @@ fn queues_by_undo_log() {
     // A station that feeds itself.
     let network = Network::jackson(&[300.0], &[1000.0], &[vec![0.5]]).unwrap();
     checked(&Queueing::new(network, Delay::from_ms(1), None).unwrap(), 2_000);
+}
+
+#[test]
+fn multicast_by_copy() {
+    let parameters = multicast::Parameters { trees: 2, levels: 6, start_events: 3, ..multicast::Parameters::default() };
+    let shared = checked(&Multicast::<Shared<multicast::Packet>>::new(parameters).unwrap(), 30);
+    assert_eq!(checked(&Multicast::<multicast::Copied>::new(parameters).unwrap(), 30), shared);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod campus;
 mod faulty;
+mod multicast;
 mod phold;
 mod queueing;
 mod transfer;
@@ -54,6 +55,7 @@ pub const SCENARIOS: &[Scenario] = &[
     campus::SCENARIO,
     wan::SCENARIO,
     phold::SCENARIO,
+    multicast::SCENARIO,
     transfer::SCENARIO,
     queueing::MM1,
     queueing::JACKSON,
@@ -92,6 +94,7 @@ impl Scenario {
             "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "phold" => phold::accept(values, visitor),
+            "multicast" => multicast::accept(values, visitor),
             "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),
             "mm1" => queueing::mm1(values).map(|prepared| visitor.visit(prepared)),
             "jackson" => queueing::jackson(values, seed).map(|prepared| visitor.visit(prepared)),

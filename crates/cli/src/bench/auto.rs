@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 
 /// The rows: a scenario, and what is set of it. Flows of the campus are so long that they last as long as the run.
-const ROWS: [(&str, &[&str]); 12] = [
+const ROWS: [(&str, &[&str]); 14] = [
     ("campus", &["flow=1TB"]),
     ("campus", &["flow=1TB", "networks=10"]),
     ("campus", &["flow=1TB", "traffic=multicast"]),
@@ -24,6 +24,8 @@ const ROWS: [(&str, &[&str]); 12] = [
     ("phold", &[]),
     ("phold", &["lps=16384", "lookahead=10ms"]),
     ("phold", &["lps=262144"]),
+    ("multicast", &[]),
+    ("multicast", &["trees=1", "levels=14"]),
     ("transfer", &[]),
     ("transfer", &["pairs=1024"]),
     ("mm1", &[]),

@@ -1,4 +1,4 @@
-//! What the machine itself can do, measured beside the benchmark: latency of memory, streaming, and what a second thread gains.
+//! What the machine itself can do, measured beside the benchmark: latency of memory, streaming, copying, and what a second thread gains.
 
 use super::sides::{Ran, Side, Spread, timed};
 use crate::failure::Failure;
@@ -76,5 +76,33 @@ pub(super) fn arithmetic<const CHAINS: usize>(threads: u64) -> Side<'static> {
             Ok(())
         })?;
         Ok(Ran { events: threads * u64::from(ARITHMETIC_STEPS), seconds, answer: None })
+    })
+}
+
+/// A side that copies blocks of so many bytes, rounded up to words, from and to random places in memory of `blocks` of them, or as many as fit
+/// the memory of a probe. Its events are copies.
+pub(super) fn copying(block: usize, blocks: u64) -> Side<'static> {
+    /// Bytes copied at least, and copies at most.
+    const COPIED: usize = 512 << 20;
+    const COPIES_MAX: u64 = 1 << 22;
+    Box::new(move || {
+        let words = block.div_ceil(size_of::<u64>()).max(1);
+        let fit = (BYTES / size_of::<u64>() / words) as u64;
+        let blocks = blocks.clamp(2, fit.max(2));
+        let length = usize::try_from(blocks).expect("they fit the memory") * words;
+        // Written, or it would not be there yet.
+        let mut memory = vec![1_u64; length];
+        let copies = ((COPIED / words / size_of::<u64>()) as u64).clamp(1, COPIES_MAX);
+        let mut rng = parades_core::random::Rng::shared(1, 1);
+        let ((), seconds) = timed(|| {
+            for _ in 0..copies {
+                let mut place = || usize::try_from(rng.below(blocks)).expect("below a usize") * words;
+                let (from, to) = (place(), place());
+                memory.copy_within(from..from + words, to);
+            }
+            black_box(&memory);
+            Ok(())
+        })?;
+        Ok(Ran { events: copies, seconds, answer: None })
     })
 }

@@ -1,0 +1,416 @@
+//! Packets that are multicast down binary trees: the benchmark of shared event data.
+//!
+//! `trees` disjoint complete binary trees of `levels` levels; every node is an LP. A router passes each packet that it receives on to both of
+//! its children; the leaves are the subscribers. When the left-most subscriber of a tree has received a packet, it tells the root, which
+//! sends the next one.
+//!
+//! *At the start* every LP has `start_events` events: packets are under way, so many at each level, as they are ever after. So from start to end
+//! about `trees * (2^levels - 1) * start_events` events wait, each with a packet's data: that is where the memory goes, if each has a copy.
+//!
+//! *The data*, `data` integers of 32 bits, are written once, by the root. With `share` all copies of a packet refer to them
+//! ([`Shared`]), and each tree has about `levels * start_events` of them in memory; without, a router copies them for each child
+//! ([`Copied`]). They are folded into the digest once, when they are written, either way: so the digest does not depend on `share`.
+//! Every LP reads one of the integers, a different one each time, and compares it with what the root wrote.
+//!
+//! *Delays.* The source does not give them. Here each hop takes the `delay`, which is the lookahead, and a uniform part of the `jitter`. So packets
+//! overtake each other, and an LP that is executed ahead of its parent is rolled back.
+//!
+//! *Exactly once.* The packets of a tree are numbered, those under way at the start first. A node passes on what it receives, once to each child; at the end
+//! each event sent must have been executed or be on its way.
+//!
+//! LPs are numbered tree by tree, and in a tree level by level: below the node `n` are `2n + 1` and `2n + 2`.
+//!
+//! *Source*: G. Yaun, D. Bauer, C. Carothers, *Sharing event data in optimistically scheduled multicast applications*, Rensselaer Polytechnic
+//! Institute.
+//!
+//! *Read next*: `packet`, what is shared or copied.
+
+mod packet;
+
+pub use packet::{Carried, Copied, Message, Packet};
+
+use parades_core::metrics::MetricValue;
+use parades_core::prelude::*;
+
+/// The parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Trees, which have no link between them.
+    pub trees: u32,
+    /// Levels of each tree, the root's and the leaves' included.
+    pub levels: u32,
+    /// Events that each LP begins with.
+    pub start_events: u32,
+    /// Integers of 32 bits that a packet carries.
+    pub data: u32,
+    /// The least delay of a hop: the lookahead.
+    pub delay: Delay,
+    /// The greatest delay of a hop beyond that; the actual one is uniform.
+    pub jitter: Delay,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            trees: 8,
+            levels: 10,
+            start_events: 8,
+            data: 256,
+            delay: Delay::from_ms(1),
+            jitter: Delay::from_ms(1),
+        }
+    }
+}
+
+/// The levels that a tree may have.
+const LEVELS: std::ops::RangeInclusive<u32> = 2..=31;
+/// The longest delay: a day.
+const DELAY_MAX: Delay = Delay::from_secs(86_400);
+
+impl Parameters {
+    /// What makes no sense: the key and a sentence.
+    ///
+    /// # Errors
+    ///
+    /// The first such key.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let Parameters { trees, levels, delay, jitter, .. } = *self;
+        if !LEVELS.contains(&levels) {
+            let (least, most) = (LEVELS.start(), LEVELS.end());
+            return Err(("levels", format!("a tree has {least} to {most} levels, not {levels}")));
+        }
+        if trees == 0 {
+            return Err(("trees", "there must be a tree".into()));
+        }
+        let lps = u64::from(trees) * u64::from(self.nodes());
+        if lps >= u64::from(u32::MAX) {
+            let what =
+                format!("{trees} trees of {levels} levels have {lps} nodes: a model has fewer than 2^32 - 1 LPs");
+            return Err(("trees", what));
+        }
+        if delay == Delay::ZERO {
+            return Err(("delay", "without delay packets would go round for ever at one time".into()));
+        }
+        for (key, span) in [("delay", delay), ("jitter", jitter)] {
+            if span > DELAY_MAX {
+                return Err((key, format!("`{key}` must be at most {DELAY_MAX}, not {span}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nodes of a tree.
+    fn nodes(&self) -> u32 {
+        (1 << self.levels) - 1
+    }
+
+    /// The number of the first packet that is at `level` at the start: the further on, the older.
+    fn first(&self, level: u32) -> u64 {
+        u64::from(self.levels - 1 - level) * u64::from(self.start_events)
+    }
+}
+
+const SENT: MetricId = MetricId(0);
+const DELIVERED: MetricId = MetricId(1);
+const HOPS: MetricId = MetricId(2);
+const NOTICES: MetricId = MetricId(3);
+const IN_FLIGHT: MetricId = MetricId(4);
+const TIMED: MetricId = MetricId(5);
+const TOTAL_DELAY: MetricId = MetricId(6);
+const MEAN_DELAY: MetricId = MetricId(7);
+const LEAF_DELAY: MetricId = MetricId(8);
+
+/// What a counter has come to.
+fn count(metrics: &Metrics, metric: MetricId) -> u128 {
+    metrics.by_id(metric).and_then(MetricValue::counter).unwrap_or_default()
+}
+
+/// The model. `C` is how an event carries its packet: [`Shared<Packet>`](Shared), or [`Copied`].
+///
+/// # Examples
+///
+/// One tree of a root, two routers and four leaves. At the start one packet is on each of the three levels.
+///
+/// ```
+/// use parades_core::prelude::*;
+/// use parades_engine::sequential;
+/// use parades_models::multicast::{Copied, Multicast, Packet, Parameters};
+/// let (trees, levels, start_events, jitter) = (1, 3, 1, Delay::ZERO);
+/// let small = Parameters { trees, levels, start_events, jitter, ..Parameters::default() };
+/// let until = Time::ZERO.checked_add(Delay::from_ms(3)).unwrap();
+/// let shared = sequential::run(&Multicast::<Shared<Packet>>::new(small)?, RunOptions::until(until)).unwrap();
+/// let copied = sequential::run(&Multicast::<Copied>::new(small)?, RunOptions::until(until)).unwrap();
+/// assert_eq!(shared.digest, copied.digest);
+/// let count = |name| shared.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
+/// // Each of three steps of 1 ms moves every packet on, and one from the leaves back to the root.
+/// assert_eq!((shared.events, count("packets_sent"), count("packets_delivered")), (3 * 7, 3, 3 * 4));
+/// # Ok::<(), (&'static str, String)>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Multicast<C> {
+    parameters: Parameters,
+    /// Nodes of a tree.
+    nodes: u32,
+    /// The packets under way at the start: by tree, by level from 1 on, by start event.
+    under_way: Vec<C>,
+}
+
+/// What an LP remembers. More than 2^32 executions are an error, as are delays that add up to more than 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Packets received; by a root, sent.
+    executed: u32,
+    /// Of those that a leaf received, how many were sent by the root: the others were under way at the start.
+    timed: u32,
+    /// How long these took from the root, together, in picoseconds.
+    delay_ps: u64,
+}
+
+/// The ports of a router; a left-most leaf has one, to its root.
+const LEFT: Port = Port(0);
+const RIGHT: Port = Port(1);
+const ROOT: Port = Port(0);
+
+impl<C: Carried> Multicast<C> {
+    /// The model of these parameters.
+    ///
+    /// # Errors
+    ///
+    /// What makes no sense, as [`Parameters::check`] has it.
+    pub fn new(parameters: Parameters) -> Result<Multicast<C>, (&'static str, String)> {
+        parameters.check()?;
+        let Parameters { trees, levels, start_events, data, .. } = parameters;
+        let packets = |tree: u32| {
+            let of_level = move |level| (0..u64::from(start_events)).map(move |event| parameters.first(level) + event);
+            (1..levels).flat_map(of_level).map(move |number| C::carry(Packet::write(tree, number, Time::ZERO, data)))
+        };
+        let under_way = (0..trees).flat_map(packets).collect();
+        Ok(Multicast { parameters, nodes: parameters.nodes(), under_way })
+    }
+
+    /// The tree of an LP, and its node there.
+    #[inline]
+    fn place(&self, id: LpId) -> (u32, u32) {
+        (id.0 / self.nodes, id.0 % self.nodes)
+    }
+
+    /// The first leaf of a tree: the left-most.
+    #[inline]
+    fn first_leaf(&self) -> u32 {
+        self.nodes / 2
+    }
+
+    /// Draws the delay of a hop.
+    #[inline]
+    fn draw_delay(&self, rng: &mut Rng) -> Delay {
+        let Parameters { delay, jitter, .. } = self.parameters;
+        rng.uniform_delay(delay, delay.saturating_add(jitter))
+    }
+
+    /// Passes a packet on to both children.
+    #[inline]
+    fn pass_on(&self, packet: &C, ctx: &mut Context<'_, Self>) {
+        for port in [LEFT, RIGHT] {
+            let delay = self.draw_delay(ctx.rng());
+            ctx.send(port, delay, Message::Packet(packet.clone()));
+        }
+    }
+
+    /// A packet has come to a router or a leaf.
+    #[inline]
+    fn receive(&self, state: &mut State, packet: &C, ctx: &mut Context<'_, Self>) {
+        let (tree, node) = self.place(ctx.id());
+        if node == 0 {
+            return ctx.fail("it received a packet, and is the root");
+        }
+        if !packet.is_whole(tree, ctx.id()) {
+            return ctx.fail(format!("the data of the packet {} are not what the root wrote", packet.number()));
+        }
+        if node < self.first_leaf() {
+            return self.pass_on(packet, ctx);
+        }
+        if packet.number() >= self.parameters.first(0) {
+            let Some(delay_ps) = state.delay_ps.checked_add(ctx.now().since(packet.sent()).as_ps()) else {
+                return ctx.fail("the delays of its packets add up to more than 213 days, which their sum cannot hold");
+            };
+            state.timed += 1;
+            state.delay_ps = delay_ps;
+        }
+        if node == self.first_leaf() {
+            let delay = self.draw_delay(ctx.rng());
+            ctx.send(ROOT, delay, Message::Next);
+        }
+    }
+
+    /// The root sends the next packet.
+    #[inline]
+    fn send_next(&self, sent: u32, ctx: &mut Context<'_, Self>) {
+        let (tree, node) = self.place(ctx.id());
+        if node != 0 {
+            return ctx.fail("it was asked for the next packet, and is not the root");
+        }
+        let number = self.parameters.first(0) + u64::from(sent);
+        let packet = C::carry(Packet::write(tree, number, ctx.now(), self.parameters.data));
+        self.pass_on(&packet, ctx);
+    }
+}
+
+impl<C: Carried> Model for Multicast<C> {
+    type State = State;
+    type Message = Message<C>;
+    type Global = NoGlobal;
+
+    fn lps(&self) -> u32 {
+        self.parameters.trees * self.nodes
+    }
+
+    fn channels(&self) -> Channels {
+        let (mut channels, lookahead) = (Channels::none(), self.parameters.delay);
+        for root in (0..self.parameters.trees).map(|tree| tree * self.nodes) {
+            for node in 0..self.first_leaf() {
+                channels.connect(LpId(root + node), LpId(root + 2 * node + 1), lookahead);
+                channels.connect(LpId(root + node), LpId(root + 2 * node + 2), lookahead);
+            }
+            channels.connect(LpId(root + self.first_leaf()), LpId(root), lookahead);
+        }
+        channels
+    }
+
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        assert_eq!(metrics.counter("packets_sent", Unit::Count), SENT);
+        assert_eq!(metrics.counter("packets_delivered", Unit::Count), DELIVERED);
+        assert_eq!(metrics.counter("hops", Unit::Count), HOPS);
+        assert_eq!(metrics.counter("notices", Unit::Count), NOTICES);
+        assert_eq!(metrics.counter("in_flight", Unit::Count), IN_FLIGHT);
+        assert_eq!(metrics.counter("packets_timed", Unit::Count), TIMED);
+        assert_eq!(metrics.counter("total_delay", Unit::Picoseconds), TOTAL_DELAY);
+        assert_eq!(metrics.value("mean_delay", Unit::Seconds), MEAN_DELAY);
+        assert_eq!(metrics.histogram("leaf_delay", Unit::Picoseconds), LEAF_DELAY);
+        metrics
+    }
+
+    /// The events are spread over the least delay.
+    fn start(&self, ctx: &mut Context<'_, Self>) -> State {
+        let Parameters { levels, start_events, delay, .. } = self.parameters;
+        let (tree, node) = self.place(ctx.id());
+        let level = (node + 1).ilog2();
+        let step = delay.as_ps() / u64::from(start_events.max(1));
+        let phase = ctx.rng().below(step.max(1));
+        for event in 0..start_events {
+            let message = match level.checked_sub(1) {
+                None => Message::Next,
+                Some(row) => {
+                    let place = (tree as usize * (levels as usize - 1) + row as usize) * start_events as usize;
+                    Message::Packet(self.under_way[place + event as usize].clone())
+                }
+            };
+            ctx.send_self(Delay::from_ps(u64::from(event) * step + phase), message);
+        }
+        State::default()
+    }
+
+    #[inline]
+    fn handle(&self, state: &mut State, event: &Body<Message<C>>, ctx: &mut Context<'_, Self>) {
+        let Some(executed) = state.executed.checked_add(1) else {
+            return ctx.fail("it cannot count more than 2^32 - 1 events");
+        };
+        match event {
+            Body::Message(Message::Packet(packet)) => self.receive(state, packet, ctx),
+            Body::Message(Message::Next) => self.send_next(state.executed, ctx),
+            Body::Timer(_) => ctx.fail("it sets no timers"),
+        }
+        state.executed = executed;
+    }
+
+    fn fold(&self, state: &State, digest: &mut Digest) {
+        digest.word(u64::from(state.executed));
+        digest.word(state.delay_ps);
+    }
+
+    fn finish(&self, id: LpId, state: &State, _: &End, metrics: &mut Metrics) {
+        let (_, node) = self.place(id);
+        let State { timed, delay_ps, .. } = *state;
+        let (executed, timed) = (u64::from(state.executed), u64::from(timed));
+        if node < self.first_leaf() {
+            metrics.count(HOPS, 2 * executed);
+        } else {
+            metrics.count(DELIVERED, executed);
+            metrics.count(TIMED, timed);
+            metrics.count(TOTAL_DELAY, delay_ps);
+        }
+        if let Some(mean_ps) = delay_ps.checked_div(timed) {
+            metrics.observe(LEAF_DELAY, mean_ps);
+        }
+        if node == 0 {
+            metrics.count(SENT, executed);
+        } else if node == self.first_leaf() {
+            metrics.count(NOTICES, executed);
+        }
+    }
+
+    fn unfinished(&self, messages: Unfinished<Message<C>>, metrics: &mut Metrics) {
+        metrics.count(IN_FLIGHT, messages.count());
+    }
+
+    /// The mean delay; and every event there ever was has been executed or is on its way.
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        if count(metrics, TIMED) > 0 {
+            metrics.set(MEAN_DELAY, count(metrics, TOTAL_DELAY) as f64 / count(metrics, TIMED) as f64 / 1e12);
+        }
+        let sent = count(metrics, HOPS) + count(metrics, NOTICES);
+        let started = u128::from(self.lps()) * u128::from(self.parameters.start_events);
+        let (executed, in_flight) = (u128::from(end.events), count(metrics, IN_FLIGHT));
+        if started + sent == executed + in_flight {
+            return Ok(());
+        }
+        Err(format!(
+            "{started} events at the start and {sent} sent are not {executed} executed and {in_flight} in flight"
+        ))
+    }
+}
+
+impl<C: Carried> ByCopy for Multicast<C> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parades_core::effects::Effects;
+    use parades_core::event::EventKey;
+    use parades_core::lp::{Execution, Lp};
+    use parades_core::world::World;
+
+    /// What an LP of a tree of three levels says of what it should never get.
+    fn failure(id: u32, message: Message<Copied>) -> Option<String> {
+        let parameters = Parameters { trees: 2, levels: 3, start_events: 2, data: 4, ..Parameters::default() };
+        let model = Multicast::<Copied>::new(parameters).expect("the parameters are possible");
+        let options = RunOptions::until(Time::MAX);
+        let world = World::new(&model, &options).expect("the channels are possible");
+        let mut effects = Effects::new();
+        let mut lp = Lp::start(&model, &world, LpId(id), &mut effects).expect("it starts");
+        let instant = Instant::at(Time::ZERO);
+        let key = EventKey { instant, tie: 0, sender: Sender::lp(LpId(0)), sequence: 9 };
+        let event = Event::new(key, LpId(id), Body::Message(message));
+        assert_eq!(lp.execute(&model, &world, &event, &mut effects), Execution::Done);
+        effects.failure.map(|kind| format!("{kind:?}"))
+    }
+
+    fn packet(tree: u32, number: u64) -> Message<Copied> {
+        Message::Packet(Copied::carry(Packet::write(tree, number, Time::ZERO, 4)))
+    }
+
+    #[test]
+    fn what_should_not_come_fails_the_run() {
+        assert_eq!(failure(3, packet(0, 0)), None);
+        assert_eq!(failure(7 + 1, packet(1, 2)), None);
+        assert_eq!(failure(7, Message::Next), None);
+        for (id, message, what) in [
+            (0, packet(0, 4), "it received a packet, and is the root"),
+            (1, packet(1, 2), "the data of the packet 2 are not what the root wrote"),
+            (1, Message::Next, "it was asked for the next packet, and is not the root"),
+        ] {
+            let said = failure(id, message).expect("that is a failure");
+            assert!(said.contains(what), "{said}");
+        }
+    }
+}

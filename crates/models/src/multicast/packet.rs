@@ -1,0 +1,211 @@
+//! A packet, and the two ways in which events carry it.
+
+use parades_core::prelude::*;
+use serde::de::Deserializer;
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a root writes, once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packet {
+    /// Its place among those of its tree.
+    number: u64,
+    /// When the root sent it, in picoseconds.
+    sent_ps: u64,
+    data: Box<[u32]>,
+}
+
+/// The finaliser of splitmix64: each bit of the word stirs every bit of the result.
+#[inline]
+pub(super) const fn mix(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// An odd constant with about as many ones as zeros.
+const STEP: u32 = 0x9e37_79b9;
+
+/// The first integer of a packet's data; each further one is [`STEP`] more.
+#[inline]
+fn first_integer(tree: u32, number: u64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "32 of 64 random bits")]
+    let first = mix(number ^ u64::from(tree) << 32) as u32;
+    first
+}
+
+impl Packet {
+    /// The packet of this number.
+    pub(super) fn write(tree: u32, number: u64, sent: Time, integers: u32) -> Packet {
+        let first = first_integer(tree, number);
+        let data = (0..integers).map(|place| first.wrapping_add(place.wrapping_mul(STEP))).collect();
+        Packet { number, sent_ps: sent.as_ps(), data }
+    }
+
+    /// Its place among those of its tree.
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// When the root sent it.
+    #[inline]
+    pub(super) fn sent(&self) -> Time {
+        Time::from_ps(self.sent_ps)
+    }
+
+    /// Whether the data are those that the root wrote, as far as the integer tells that this reader looks at.
+    #[inline]
+    pub(super) fn is_whole(&self, tree: u32, reader: LpId) -> bool {
+        let first = first_integer(tree, self.number);
+        let draw = first ^ reader.0.wrapping_mul(STEP);
+        let place = ((u64::from(draw) * self.data.len() as u64) >> 32) as u32;
+        self.data.get(place as usize).is_none_or(|found| *found == first.wrapping_add(place.wrapping_mul(STEP)))
+    }
+}
+
+/// Without the data, which would fill a trace; the digest tells them apart.
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packet").field("number", &self.number).field("sent_ps", &self.sent_ps).finish_non_exhaustive()
+    }
+}
+
+impl Payload for Packet {
+    fn fold(&self, digest: &mut Digest) {
+        digest.word(self.number);
+        digest.word(self.sent_ps);
+        for pair in self.data.chunks(2) {
+            digest.word(pair.iter().fold(0, |word, &integer| word << 32 | u64::from(integer)));
+        }
+        digest.word(self.data.len() as u64);
+    }
+}
+
+/// A way in which events carry a packet; a clone is what goes to another LP.
+pub trait Carried: Payload + Clone + Sync + std::ops::Deref<Target = Packet> {
+    /// Takes up a packet that has just been written.
+    fn carry(packet: Packet) -> Self;
+}
+
+impl Carried for Shared<Packet> {
+    fn carry(packet: Packet) -> Shared<Packet> {
+        Shared::new(packet)
+    }
+}
+
+/// A packet that is copied for each LP. As a shared one, it is folded into the digest once, when it is written.
+#[derive(Clone)]
+pub struct Copied {
+    packet: Packet,
+    folded: u64,
+}
+
+impl std::ops::Deref for Copied {
+    type Target = Packet;
+    #[inline]
+    fn deref(&self) -> &Packet {
+        &self.packet
+    }
+}
+
+impl Payload for Copied {
+    #[inline]
+    fn fold(&self, digest: &mut Digest) {
+        digest.word(self.folded);
+    }
+}
+
+impl Carried for Copied {
+    fn carry(packet: Packet) -> Copied {
+        let mut digest = Digest::default();
+        packet.fold(&mut digest);
+        Copied { packet, folded: digest.value() }
+    }
+}
+
+/// As it would be if it were shared, so that traces are the same.
+impl fmt::Debug for Copied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.packet.fmt(f)
+    }
+}
+
+/// What LPs send each other.
+#[derive(Clone, Debug)]
+pub enum Message<C> {
+    /// To a router or a leaf: a packet.
+    Packet(C),
+    /// To a root: send the next packet.
+    Next,
+}
+
+const _: () = assert!(size_of::<Body<Message<Shared<Packet>>>>() == 16);
+
+impl<C: Carried> Payload for Message<C> {
+    #[inline]
+    fn fold(&self, digest: &mut Digest) {
+        match self {
+            Message::Packet(packet) => packet.fold(digest),
+            // The two never go to the same LP.
+            Message::Next => digest.word(0),
+        }
+    }
+}
+
+/// Between processes a packet takes its data along.
+impl<C: Carried> Serialize for Message<C> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let packet: Option<&Packet> = match self {
+            Message::Packet(packet) => Some(packet),
+            Message::Next => None,
+        };
+        packet.serialize(serializer)
+    }
+}
+
+impl<'de, C: Carried> Deserialize<'de> for Message<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message<C>, D::Error> {
+        let packet = Option::<Packet>::deserialize(deserializer)?;
+        Ok(packet.map_or(Message::Next, |packet| Message::Packet(C::carry(packet))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_of_another_packet_are_noticed() {
+        let packet = Packet::write(3, 20, Time::ZERO, 100);
+        assert!((0..1_000).all(|reader| packet.is_whole(3, LpId(reader))));
+        assert!((0..1_000).all(|reader| !packet.is_whole(4, LpId(reader))));
+        assert!(!Packet { number: 21, ..packet }.is_whole(3, LpId(7)));
+        assert!(Packet::write(3, 20, Time::ZERO, 0).is_whole(4, LpId(7)), "where there are no data, none are wrong");
+    }
+
+    #[test]
+    fn every_integer_is_read_by_some_lp() {
+        for integers in [1, 2, 64] {
+            let packet = Packet::write(0, 5, Time::ZERO, integers);
+            for wrong in 0..integers as usize {
+                let mut packet = packet.clone();
+                packet.data[wrong] ^= 1;
+                assert!((0..1_000).any(|reader| !packet.is_whole(0, LpId(reader))), "{wrong} of {integers}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_folds_alike_shared_and_copied() {
+        fn folded<C: Carried>(number: u64, integers: u32) -> u64 {
+            let mut digest = Digest::default();
+            Message::Packet(C::carry(Packet::write(1, number, Time::from_ps(7), integers))).fold(&mut digest);
+            digest.value()
+        }
+        assert_eq!(folded::<Copied>(9, 5), folded::<Shared<Packet>>(9, 5));
+        assert_ne!(folded::<Copied>(9, 5), folded::<Copied>(8, 5));
+        assert_ne!(folded::<Copied>(9, 5), folded::<Copied>(9, 6));
+    }
+}
