@@ -8,9 +8,9 @@ use std::time::Duration;
 /// Events from which a rate says something.
 const LITTLE: u64 = 100;
 /// How many workers' worth of work must be done in a unit of time, or one may do better: each event costs more where events cross.
-const PAYS: f64 = 1.25;
+pub(crate) const PAYS: f64 = 1.25;
 /// The share of all workers' time from which no single one can do better, and need not be tried.
-const BUSY: f64 = 0.8;
+pub(crate) const BUSY: f64 = 0.8;
 /// How much faster the other way must have been to be gone back to, as both are measured in short spells.
 const MARGIN: f64 = 1.05;
 /// A trial lasts at least so long,
@@ -65,11 +65,15 @@ pub(crate) struct Retreat {
     since: Duration,
     /// How often it went from one way to the other.
     pub(crate) turns: u32,
+    /// As [`PAYS`] and [`BUSY`], for what is measured here.
+    pays: f64,
+    busy: f64,
 }
 
 impl Retreat {
-    /// Nothing has been tried with so many LPs.
-    pub(crate) fn of(lps: u32) -> Retreat {
+    /// Nothing has been tried with so many LPs. One may do better where less than so many workers' worth of work is done, and is tried again where less than
+    /// such a share of their time is.
+    pub(crate) fn of(lps: u32, (pays, busy): (f64, f64)) -> Retreat {
         let took = MOVE * lps;
         let trial = TRIAL.max(TRIAL_MOVES * took);
         Retreat {
@@ -82,6 +86,8 @@ impl Retreat {
             pause: PAUSE_TRIALS * trial,
             since: Duration::ZERO,
             turns: 0,
+            pays,
+            busy,
         }
     }
 
@@ -103,10 +109,10 @@ impl Retreat {
         let rate = spell.rate();
         let is_slower = match self.other {
             Some(other) => other > rate * MARGIN,
-            None => spell.at_work() < PAYS,
+            None => spell.at_work() < self.pays,
         };
         let is_due = self.rate.is_some() && self.since + spell.time >= self.pause;
-        let tries_again = is_due && (self.alone || spell.share_worked < BUSY);
+        let tries_again = is_due && (self.alone || spell.share_worked < self.busy);
         if let (None, Some(other)) = (self.rate, self.other) {
             let loss = self.trial.mul_f64(1.0 - rate.min(other) / rate.max(other)) + 2 * self.took;
             self.pause = self.pause.max(loss.mul_f64(PAUSE_LOSSES)).min(PAUSE_MAX.max(self.trial));
@@ -136,7 +142,8 @@ impl Retreat {
 
     /// Nothing of what was measured holds any longer, and all work together again.
     pub(crate) fn forget(&mut self, lps: u32) {
-        *self = Retreat { warm: self.warm, turns: self.turns + u32::from(self.alone), ..Retreat::of(lps) };
+        let turns = self.turns + u32::from(self.alone);
+        *self = Retreat { warm: self.warm, turns, ..Retreat::of(lps, (self.pays, self.busy)) };
     }
 }
 
@@ -150,12 +157,12 @@ mod tests {
     }
 
     fn warm() -> Retreat {
-        Retreat { warm: true, ..Retreat::of(16) }
+        Retreat { warm: true, ..Retreat::of(16, (PAYS, BUSY)) }
     }
 
     #[test]
     fn the_first_spell_decides_nothing() {
-        let mut retreat = Retreat::of(16);
+        let mut retreat = Retreat::of(16, (PAYS, BUSY));
         assert!(!retreat.turns_after(spell(1_000_000, 10, 0.5)));
         assert!(retreat.turns_after(spell(1_000_000, 10, 0.5)));
     }

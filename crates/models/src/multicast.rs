@@ -311,7 +311,7 @@ impl<C: Carried> Model for Multicast<C> {
     }
 
     #[inline]
-    fn handle(&self, state: &mut State, event: &Body<Message<C>>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, event: Body<&Message<C>>, ctx: &mut Context<'_, Self>) {
         let Some(executed) = state.executed.checked_add(1) else {
             return ctx.fail("it cannot count more than 2^32 - 1 events");
         };

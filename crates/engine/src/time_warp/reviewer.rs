@@ -27,6 +27,11 @@ pub enum Retreats {
     Every(u32),
 }
 
+/// How many workers' worth of work is less than one alone may do: its executions cost no more than what they cost here where nothing disturbs them.
+const LITTLE: f64 = 1.05;
+/// How many are so little that one is tried now and then.
+const SOME: f64 = 1.25;
+
 /// What the leader knows of it.
 #[derive(Debug)]
 pub(super) struct Reviewer {
@@ -43,7 +48,8 @@ pub(super) struct Reviewer {
 impl Reviewer {
     pub(super) fn new(retreats: Retreats, workers: usize, lps: u32) -> Reviewer {
         let retreats = if workers == 1 { Retreats::Never } else { retreats };
-        Reviewer { retreats, retreat: Retreat::of(lps), workers, since: now(), executed: 0, gvts: 0 }
+        let retreat = Retreat::of(lps, (LITTLE, SOME / workers as f64));
+        Reviewer { retreats, retreat, workers, since: now(), executed: 0, gvts: 0 }
     }
 
     /// Whether one worker executes all.

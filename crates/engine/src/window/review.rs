@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::plan::Plan;
-use crate::retreat::{Retreat, Spell};
+use crate::retreat::{BUSY, PAYS, Retreat, Spell};
 use super::{Crew, Order, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::stopwatch::{Stopwatch, timed};
@@ -54,7 +54,7 @@ impl Reviewer {
             changes: 0,
             choice: ENOUGH,
             retreats,
-            retreat: Retreat::of(lps),
+            retreat: Retreat::of(lps, (PAYS, BUSY)),
             rested: 0,
             decided: 0,
         }
