@@ -105,7 +105,18 @@ pub(crate) const ENGINES: &[Engine] = &[
     Engine {
         name: "window",
         about: "conservative: barrier, LBTS, all events below the bound",
-        settings: Some(&[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, SETS, TAKING, RETREAT, PINNED]),
+        settings: Some(&[
+            BARRIER,
+            FAN_IN,
+            PARTITIONS,
+            LEAST_LOOKAHEAD,
+            ORDER,
+            DEDICATED,
+            SETS,
+            TAKING,
+            RETREAT,
+            PINNED,
+        ]),
     },
     Engine {
         name: "null-message",

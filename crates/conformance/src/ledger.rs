@@ -160,6 +160,7 @@ impl<'a, M: Model> Ledger<'a, M> {
         engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error> {
         let Ledger { model, options, globals, metrics, events, .. } = self;
+        let pending = Box::new(pending.into_iter());
         conclude(model, &options, lps.iter(), Finished { events, end, metrics, pending, globals, engine_stats })
     }
 }

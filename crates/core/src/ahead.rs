@@ -17,7 +17,7 @@ pub use marked::{Mark, Marked, MarkedEvent, body_of, identity, is_anti, mark_of,
 pub use sent::Sent;
 
 use crate::event::{Body, Event, EventKey, LpId, Sender};
-use crate::pending::{PendingSet, WindowedPending};
+use crate::pending::{Leftover, PendingSet, WindowedPending};
 use crate::placement::Placement;
 use crate::ring::{Ring, positions};
 use crate::time::{Delay, Instant, Time};
@@ -169,7 +169,11 @@ impl<P> Ahead<P> {
     /// Takes the least message or wake before `bound`. All that is late comes before all that is not.
     #[inline(always)]
     pub fn take_before(&mut self, bound: Time) -> Option<MarkedEvent<P>> {
-        if self.past.is_empty() && self.held.is_none() { self.pending.pop_before(bound) } else { self.take_seldom(bound) }
+        if self.past.is_empty() && self.held.is_none() {
+            self.pending.pop_before(bound)
+        } else {
+            self.take_seldom(bound)
+        }
     }
 
     /// As [`Ahead::take_before`], where it lies for the caller to take; `None` also where it must be looked for in a place that is seldom used.
@@ -277,14 +281,16 @@ impl<P> Ahead<P> {
     // While all rest.
 
     /// Takes all messages and wakes that wait here, in no order. No anti-message is on its way any more.
-    pub fn take_all(&mut self) -> Vec<Event<P>> {
-        let mut all = self.pending.take_all();
-        all.extend(self.held.take());
-        all.extend(std::mem::take(&mut self.past).into_iter().map(|Reverse(event)| event));
+    pub fn take_all(&mut self) -> Leftover<P>
+    where
+        P: 'static,
+    {
+        let past = std::mem::take(&mut self.past).into_iter().map(|Reverse(event)| event);
+        let all = self.pending.take_all().chain(self.held.take()).chain(past);
         let annihilated: BTreeSet<_> =
             std::mem::take(&mut self.antis).iter().map(|Reverse(anti)| identity(anti)).collect();
-        all.retain(|event| !annihilated.contains(&identity(event)));
-        all.into_iter().filter_map(without_mark).collect()
+        self.antis_from = Time::MAX;
+        Box::new(all.filter(move |event| !annihilated.contains(&identity(event))).filter_map(without_mark))
     }
 
     /// Gives back memory that is not needed now.
@@ -296,9 +302,12 @@ impl<P> Ahead<P> {
     }
 
     /// As [`Ahead::shrink`], and puts what waits into a new set: the old one has the room that it needed when most waited.
-    pub fn compact(&mut self) {
+    pub fn compact(&mut self)
+    where
+        P: 'static,
+    {
         self.shrink();
-        self.pending.take_all().into_iter().for_each(|event| self.pending.push(event));
+        self.pending.take_all().for_each(|event| self.pending.push(event));
     }
 
     /// Bytes of memory that it holds, beside what the events own.

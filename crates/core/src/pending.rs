@@ -38,6 +38,9 @@ pub use windowed::WindowedPending;
 use crate::event::{Event, LpId};
 use crate::time::{Instant, Time};
 
+/// Events that were left, in no order. They are not copied out of where they waited.
+pub type Leftover<P> = Box<dyn Iterator<Item = Event<P>>>;
+
 /// Events that wait to be executed, and the least of them first.
 ///
 /// A push must never be earlier than the instant of the event popped last: cause comes before effect.
@@ -76,8 +79,10 @@ pub trait PendingSet<P>: Default {
         std::iter::from_fn(|| self.pop())
     }
 
-    /// Takes all that is left, in no order.
-    fn take_all(&mut self) -> Vec<Event<P>>;
+    /// Takes all that is left, in no order; what it held them in is given back when they have been gone through.
+    fn take_all(&mut self) -> Leftover<P>
+    where
+        P: 'static;
 
     /// Bytes of memory that it holds, beside what the payloads own.
     fn allocated_bytes(&self) -> usize;

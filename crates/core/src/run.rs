@@ -7,6 +7,7 @@ use crate::global::GlobalQueue;
 use crate::lp::Lp;
 use crate::metrics::Metrics;
 use crate::model::Model;
+use crate::pending::Leftover;
 use crate::time::Time;
 use crate::trace::Tracer;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -124,27 +125,34 @@ pub struct Outcome {
 }
 
 /// The messages that were still on their way when a run ended. They are put in order only for a model that looks at them one by one.
-#[derive(Debug)]
-pub struct Unfinished<P>(Vec<Event<P>>);
+pub struct Unfinished<P>(Leftover<P>);
+
+impl<P> std::fmt::Debug for Unfinished<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unfinished").finish_non_exhaustive()
+    }
+}
 
 impl<P> Unfinished<P> {
     /// How many there are. Nothing is put in order for that.
-    pub fn count(&self) -> u64 {
-        self.0.iter().filter(|event| matches!(event.body, Body::Message(_))).count() as u64
+    pub fn count(self) -> u64 {
+        self.messages().count() as u64
+    }
+
+    /// A wake is not a timer: what timers are set is the state of their LPs.
+    fn messages(self) -> impl Iterator<Item = Event<P>> {
+        self.0.filter(|event| matches!(event.body, Body::Message(_)))
     }
 
     /// The messages in the order of events.
     pub fn in_order(self) -> impl Iterator<Item = Event<P>> {
-        let Unfinished(mut events) = self;
-        // A wake is not a timer: what timers are set is the state of their LPs.
-        events.retain(|event| matches!(event.body, Body::Message(_)));
+        let mut events: Vec<_> = self.messages().collect();
         events.sort_unstable();
         events.into_iter()
     }
 }
 
 /// What an engine hands over when it has come to the end.
-#[derive(Debug)]
 pub struct Finished<M: Model> {
     /// Messages and timers executed for good.
     pub events: u64,
@@ -153,11 +161,17 @@ pub struct Finished<M: Model> {
     /// The metrics committed so far.
     pub metrics: Metrics,
     /// The events still on their way, in any order, wakes of timers included.
-    pub pending: Vec<Event<M::Message>>,
+    pub pending: Leftover<M::Message>,
     /// The global events to come and gone.
     pub globals: GlobalQueue<M>,
     /// What only this engine can tell.
     pub engine_stats: Vec<(&'static str, f64)>,
+}
+
+impl<M: Model> std::fmt::Debug for Finished<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Finished").field("events", &self.events).field("end", &self.end).finish_non_exhaustive()
+    }
 }
 
 /// The end of every run, whatever the engine: final digests, final metrics, what must hold of them. The LPs come in id order.

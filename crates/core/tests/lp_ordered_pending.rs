@@ -59,7 +59,7 @@ fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64
         assert!(pending.next_time() <= least, "an event is before the time that none is before");
         assert_eq!(pending.len(), expected.len());
     }
-    let mut left = pending.take_all();
+    let mut left: Vec<_> = pending.take_all().collect();
     left.sort_unstable();
     assert_eq!(left, expected.into_iter().collect::<Vec<_>>());
     assert!(pending.is_empty());

@@ -104,7 +104,14 @@ const PARTITIONS_PER_WORKER: u32 = 4;
 impl Settings {
     /// The defaults, on so many threads.
     pub fn of_threads(threads: usize) -> Settings {
-        Settings { threads, partitions: None, least_lookahead: None, order: Order::Measured, nulls: Nulls::default(), pinned: false }
+        Settings {
+            threads,
+            partitions: None,
+            least_lookahead: None,
+            order: Order::Measured,
+            nulls: Nulls::default(),
+            pinned: false,
+        }
     }
 
     /// What the parts shared with `window` need.
@@ -221,7 +228,9 @@ struct Counts {
 impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
     /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers((self.crew.left.len(), self.crew.settings.pinned), &mut leader, |worker, leader| self.work(worker, leader));
+        on_all_workers((self.crew.left.len(), self.crew.settings.pinned), &mut leader, |worker, leader| {
+            self.work(worker, leader)
+        });
         let mut outcome = leader.conclude(&self.crew)?;
         // Ordering: Relaxed; the other workers have been joined.
         let counts = &self.counts;

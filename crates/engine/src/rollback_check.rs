@@ -35,7 +35,11 @@ pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
     model: &M,
     options: RunOptions<'_>,
 ) -> Result<Outcome, Error> {
-    run_by::<M, Through<WindowedPending<M::Message>>, _>(model, options, Twice { first: Effects::undoable(Outbox::buffered()) })
+    run_by::<M, Through<WindowedPending<M::Message>>, _>(
+        model,
+        options,
+        Twice { first: Effects::undoable(Outbox::buffered()) },
+    )
 }
 
 /// Executes each event, takes it back, and executes it again.

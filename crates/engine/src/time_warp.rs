@@ -48,10 +48,10 @@ pub use parades_core::ahead::{Mark, Marked};
 pub use reviewer::Retreats;
 
 use crate::partition::{Partitioning, Wish};
+use crate::stopwatch::timed;
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::hand::Ledger;
 use crate::window::{Alarm, lock, on_all_workers};
-use crate::stopwatch::timed;
 use leader::Leader;
 use optimism::Optimism;
 use parades_core::ahead::NEVER;
@@ -63,8 +63,8 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
-use reviewer::Reviewer;
 use parades_sync::barrier::{BarrierKind, Broken};
+use reviewer::Reviewer;
 use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -251,7 +251,9 @@ const HOPELESS: u32 = 64;
 impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers((self.sites.len(), self.settings.pinned), &mut leader, |worker, leader| self.work(worker, leader));
+        on_all_workers((self.sites.len(), self.settings.pinned), &mut leader, |worker, leader| {
+            self.work(worker, leader)
+        });
         leader.conclude(self)
     }
 

@@ -309,7 +309,9 @@ impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
 impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers((self.left.len(), self.settings.pinned), &mut leader, |worker, leader| self.work(worker, leader));
+        on_all_workers((self.left.len(), self.settings.pinned), &mut leader, |worker, leader| {
+            self.work(worker, leader)
+        });
         leader.conclude(self)
     }
 

@@ -46,7 +46,11 @@ impl<P> Marked<P> {
     #[inline(always)]
     pub fn body(&self) -> Option<Body<&P>> {
         // One comparison for a message; a `match` would become a jump by a table.
-        if let Marked::Message(_, message) = self { Some(Body::Message(message)) } else { self.timer().map(Body::Timer) }
+        if let Marked::Message(_, message) = self {
+            Some(Body::Message(message))
+        } else {
+            self.timer().map(Body::Timer)
+        }
     }
 
     /// The timer of a wake.

@@ -18,6 +18,7 @@
 //! - L2: the side list holds events of one LP at a time, the one that executed last.
 //! - L3: no event of the ring or the far chain is before `until`, and none of the far chain before the horizon of the ring.
 
+use super::Leftover;
 use super::grid::Grid;
 use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split, split_by, split_within};
@@ -169,17 +170,19 @@ impl<P> LpOrderedPending<P> {
     }
 
     /// Takes all that is left, in no order; asked for when nothing is left before the last bound.
-    pub fn take_all(&mut self) -> Vec<Event<P>> {
+    pub fn take_all(&mut self) -> Leftover<P>
+    where
+        P: 'static,
+    {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
-        let mut all = Vec::with_capacity(self.len);
         let next = self.ring.next;
-        for chain in self.ring.take_all().chain([std::mem::take(&mut self.far)]) {
-            self.slab.consume(chain, |_, event| all.push(event));
-        }
+        drop(self.ring.take_all());
+        self.far = Chain::default();
+        let slab = std::mem::replace(&mut self.slab, Slab::new());
         self.ring.lay(RING_MIN, next);
         self.far_min = Time::MAX;
         self.len = 0;
-        all
+        Box::new(slab.into_events())
     }
 
     /// Puts the next part of the open window in order, or opens the next window; false where nothing is due before `bound`.

@@ -1,6 +1,6 @@
 //! The reference: one binary heap.
 
-use super::PendingSet;
+use super::{Leftover, PendingSet};
 use crate::event::{Event, LpId};
 use crate::time::{Instant, Time};
 use std::cmp::Reverse;
@@ -50,8 +50,11 @@ impl<P> PendingSet<P> for HeapPending<P> {
         self.heap.as_slice().get(ahead).map(|Reverse(event)| event.receiver)
     }
 
-    fn take_all(&mut self) -> Vec<Event<P>> {
-        self.heap.drain().map(|Reverse(event)| event).collect()
+    fn take_all(&mut self) -> Leftover<P>
+    where
+        P: 'static,
+    {
+        Box::new(std::mem::take(&mut self.heap).into_iter().map(|Reverse(event)| event))
     }
 
     fn allocated_bytes(&self) -> usize {

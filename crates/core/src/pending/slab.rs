@@ -234,6 +234,11 @@ impl<P> Slab<P> {
         }
     }
 
+    /// All events that it holds, in whatever chains, in no order.
+    pub(super) fn into_events(self) -> impl Iterator<Item = Event<P>> + use<P> {
+        self.slots.into_iter().flatten()
+    }
+
     /// How many events have been written into chains; counted where assertions are on.
     pub(super) fn written(&self) -> u64 {
         self.written

@@ -47,12 +47,12 @@
 //!
 //! R. Brown, *Calendar queues*, CACM 1988; W. T. Tang, R. S. M. Goh, I. L.-J. Thng, *Ladder queue*, ACM TOMACS 2005.
 
-use super::PendingSet;
 use super::layout::Laid;
 use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split};
 use super::side::Side;
 use super::slab::{Chain, Slab};
+use super::{Leftover, PendingSet};
 use crate::event::{Body, Event, EventKey, LpId};
 use crate::time::{Instant, Time};
 
@@ -160,14 +160,13 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         self.run.peek(&self.slab, ahead).map(|event| event.receiver)
     }
 
-    fn take_all(&mut self) -> Vec<Event<P>> {
-        self.gather();
-        let mut all = Vec::with_capacity(self.len);
-        let far = std::mem::take(&mut self.far);
-        self.slab.consume(far, |_, event| all.push(event));
+    fn take_all(&mut self) -> Leftover<P>
+    where
+        P: 'static,
+    {
         let last = self.last;
-        *self = WindowedPending { last, ..WindowedPending::default() };
-        all
+        let mut old = std::mem::replace(self, WindowedPending { last, ..WindowedPending::default() });
+        Box::new(old.side.take_all().chain(old.slab.into_events()))
     }
 
     fn allocated_bytes(&self) -> usize {

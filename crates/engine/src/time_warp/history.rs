@@ -86,12 +86,7 @@ impl<M: Restorable> History<M> {
     /// Where what comes next begins, given where it does among the sends.
     #[inline]
     pub(super) fn ends(&self, sends: u32) -> Begins {
-        Begins {
-            sends,
-            undos: self.undos.records().end(),
-            timers: self.timers.end(),
-            samples: self.samples.end(),
-        }
+        Begins { sends, undos: self.undos.records().end(), timers: self.timers.end(), samples: self.samples.end() }
     }
 
     /// Where what the execution at `position` left ends.

@@ -287,7 +287,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         let mut pending = Vec::new();
         for site in &mut sites {
             metrics.merge(std::mem::take(&mut site.metrics));
-            pending.append(&mut site.take_all());
+            pending.push(site.take_all());
         }
         let sum = |of: &dyn Fn(&super::site::Counts) -> u64| sites.iter().map(|site| of(&site.counts)).sum::<u64>();
         let events = sum(&|counts| counts.committed);
@@ -312,6 +312,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         ];
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();
         let lps = (0..lps).map(LpId).map(|id| &sites[placement.partition(id) as usize].lps[placement.index(id)]);
+        let pending = Box::new(pending.into_iter().flatten());
         conclude(model, &options, lps, Finished { events, end, metrics, pending, globals, engine_stats })
     }
 }

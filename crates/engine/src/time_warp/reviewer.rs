@@ -118,7 +118,7 @@ fn move_all<M: Restorable>(
     let mut records = Vec::new();
     let mut counts = Counts::default();
     for (number, site) in (0..).zip(sites.iter_mut()) {
-        events.append(&mut site.take_all());
+        events.extend(site.take_all());
         records.push(std::mem::take(&mut site.lps).into_iter());
         counts = counts.and(std::mem::take(&mut site.counts));
         let lps = if number < new.partitions() { new.len(number) } else { 0 };

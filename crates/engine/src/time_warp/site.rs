@@ -10,6 +10,7 @@ use parades_core::event::{Event, EventKey, LpId, Sender};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::outbox::Outbox;
+use parades_core::pending::Leftover;
 use parades_core::placement::Placement;
 use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::positions;
@@ -599,7 +600,7 @@ impl<M: Restorable> Site<M> {
     }
 
     /// Takes all messages and wakes that wait here, in no order. No anti-message is on its way any more.
-    pub(super) fn take_all(&mut self) -> Vec<Event<M::Message>> {
+    pub(super) fn take_all(&mut self) -> Leftover<M::Message> {
         let behind = std::mem::take(&mut self.behind_failures).into_values().flatten();
         behind.for_each(|event| self.push(event));
         self.ahead().take_all()

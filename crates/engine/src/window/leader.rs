@@ -246,7 +246,7 @@ impl<'a, M: Model> Leader<'a, M> {
             bytes += part.allocated_bytes();
             by_lp += u32::from(part.is_by_lp());
             metrics.merge(std::mem::take(&mut part.metrics));
-            pending.append(&mut part.take_all());
+            pending.push(part.take_all());
         }
         if let Some(control) = options.control {
             control.poll(end, events);
@@ -264,6 +264,7 @@ impl<'a, M: Model> Leader<'a, M> {
             ("state_bytes", size_of::<M::State>() as f64),
         ];
         let lps = super::ids(crew.lps).map(|id| &parts[placement.partition(id) as usize].lps[placement.index(id)]);
+        let pending = Box::new(pending.into_iter().flatten());
         conclude(model, &options, lps, Finished { events, end, metrics, pending, globals, engine_stats })
     }
 }

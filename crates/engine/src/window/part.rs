@@ -6,7 +6,7 @@ use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::outbox::Pending;
-use parades_core::pending::{Grid, LpOrderedPending, PendingSet, WindowedPending};
+use parades_core::pending::{Grid, Leftover, LpOrderedPending, PendingSet, WindowedPending};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_raw::huge_pages;
@@ -64,7 +64,9 @@ impl<M: Model> Part<M> {
         match &mut self.pending {
             Pending::ByTime(pending) => pending.push(event),
             Pending::ByLp(pending) => pending.push(event),
-            Pending::Elsewhere | Pending::Ahead(_) => unreachable!("the pending set is lent out only during an execution"),
+            Pending::Elsewhere | Pending::Ahead(_) => {
+                unreachable!("the pending set is lent out only during an execution")
+            }
         }
     }
 
@@ -148,12 +150,12 @@ impl<M: Model> Part<M> {
     }
 
     /// Takes all that waits here, in no order.
-    pub(crate) fn take_all(&mut self) -> Vec<Event<M::Message>> {
+    pub(crate) fn take_all(&mut self) -> Leftover<M::Message> {
         self.next = Time::MAX;
         match &mut self.pending {
             Pending::ByTime(pending) => pending.take_all(),
             Pending::ByLp(pending) => pending.take_all(),
-            Pending::Elsewhere | Pending::Ahead(_) => Vec::new(),
+            Pending::Elsewhere | Pending::Ahead(_) => Box::new(std::iter::empty()),
         }
     }
 
@@ -177,7 +179,7 @@ impl<M: Model> Part<M> {
             Some(width) => Pending::ByLp(LpOrderedPending::new(Grid::new(width))),
             None => Pending::ByTime(WindowedPending::default()),
         };
-        events.into_iter().for_each(|event| self.push(event));
+        events.for_each(|event| self.push(event));
     }
 }
 

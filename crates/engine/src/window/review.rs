@@ -2,9 +2,9 @@
 
 use super::part::Part;
 use super::plan::Plan;
-use crate::retreat::{BUSY, PAYS, Retreat, Spell};
 use super::{Crew, Order, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
+use crate::retreat::{BUSY, PAYS, Retreat, Spell};
 use crate::stopwatch::{Stopwatch, timed};
 use parades_core::model::Model;
 use parades_core::time::Time;
@@ -204,7 +204,7 @@ impl Reviewer {
         let mut events = Vec::new();
         let mut lps = Vec::new();
         for part in parts.iter_mut() {
-            events.append(&mut part.take_all());
+            events.extend(part.take_all());
             lps.push(std::mem::take(&mut part.lps).into_iter());
             part.restart(bound);
         }

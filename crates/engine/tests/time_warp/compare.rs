@@ -12,7 +12,11 @@ use parades_engine::time_warp::{self, Ahead, Settings};
 pub(crate) fn ways_on(threads: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Settings> {
     let ahead = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(50), Ahead::Unbounded];
     let on = move |threads| ahead.into_iter().zip(7..).map(move |(ahead, seed)| (threads, ahead, seed));
-    threads.into_iter().flat_map(on).map(|(threads, ahead, seed)| Settings { ahead, stalls: Some(seed), ..Settings::of_threads(threads) })
+    threads.into_iter().flat_map(on).map(|(threads, ahead, seed)| Settings {
+        ahead,
+        stalls: Some(seed),
+        ..Settings::of_threads(threads)
+    })
 }
 
 pub(crate) fn ways() -> impl Iterator<Item = Settings> {
