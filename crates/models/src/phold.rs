@@ -118,7 +118,7 @@ impl<C> Phold<C> {
         Phold { parameters, mean_beyond, carried: std::marker::PhantomData }
     }
 
-    #[inline]
+    #[inline(always)]
     fn draw_delay(&self, rng: &mut Rng) -> Delay {
         let Parameters { lookahead, delay, mean_delay, .. } = self.parameters;
         match delay {
@@ -133,7 +133,7 @@ impl<C> Phold<C> {
     }
 
     /// Draws whom the next event goes to, and when, and sends it.
-    #[inline]
+    #[inline(always)]
     fn send_on(&self, state: &mut State, ctx: &mut Context<'_, Self>) -> Delay
     where
         C: Carried,
