@@ -66,7 +66,7 @@ use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use reviewer::Reviewer;
+use reviewer::{Cost, Reviewer};
 use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -229,8 +229,7 @@ struct View {
     optimism: Optimism,
     /// Whether this worker executes all, and need not ask the others.
     alone: bool,
-    /// Nanoseconds that an execution costs where nothing disturbs it.
-    cost_ns: f64,
+    cost: Cost,
     /// Outcomes in a row with which memory was short.
     short: u32,
     /// Bytes that were needed when there was no more to be done about it.
@@ -243,8 +242,6 @@ const BATCH: u32 = 64;
 const STAYS: u32 = 256;
 /// Turns between two measurements of what an execution costs.
 const TURNS_PER_LOOK: u32 = 16;
-/// How many times as much it may cost at each.
-const FORGET: f64 = 1.01;
 /// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
 const SHORT: u32 = 16;
 /// And after which there is nothing left to be tried.
@@ -275,7 +272,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             sent: NEVER,
             optimism: Optimism::new(self.sites.len(), self.settings.ahead),
             alone: false,
-            cost_ns: f64::INFINITY,
+            cost: Cost::default(),
             short: 0,
             too_much: None,
         };
@@ -389,9 +386,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             let executed = if turns.is_multiple_of(TURNS_PER_LOOK) {
                 let (executed, took) = timed(|| execute(site, of, view));
                 if executed > BATCH / 2 {
-                    let cost_ns = took.as_nanos() as f64 / f64::from(executed);
-                    // The least, which is forgotten slowly.
-                    view.cost_ns = cost_ns.min(view.cost_ns * FORGET);
+                    view.cost.note(took.as_nanos() as f64 / f64::from(executed));
                 }
                 executed
             } else {

@@ -270,16 +270,29 @@ impl Pace {
     }
 }
 
+/// A core for each of so many workers, the first being that of this thread; none where there are too few.
+fn cores_of(workers: usize) -> Vec<usize> {
+    let mut cores = affinity::cores();
+    if workers == 1 || cores.len() < workers {
+        return Vec::new();
+    }
+    let here = affinity::here().and_then(|here| cores.iter().position(|&core| core == here));
+    cores.rotate_left(here.unwrap_or(0));
+    cores.truncate(workers);
+    cores
+}
+
 /// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end; `pinned`, each on a core of its own.
 pub(crate) fn on_all_workers<L>(
     (workers, pinned): (usize, bool),
     leader: &mut L,
     work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
 ) {
-    let cores = if pinned { affinity::cores() } else { Vec::new() };
-    let core = |worker| if workers <= cores.len() { Some(cores[worker]) } else { None };
+    let cores = cores_of(workers);
     let work = &|worker, leader: Option<&mut L>| {
-        let _bound = core(worker).map(affinity::bind_to);
+        let bound = cores.get(worker).copied().map(affinity::bind_to);
+        // A system may begin several threads on one core, and take some milliseconds to notice.
+        let _bound = bound.filter(|_| pinned);
         work(worker, leader)
     };
     std::thread::scope(|scope| {

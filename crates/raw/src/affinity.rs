@@ -17,6 +17,22 @@ pub fn cores() -> Vec<usize> {
     Vec::new()
 }
 
+/// The core that this thread is on; `None` where the system does not tell. It may be on another by the time this returns.
+///
+/// ```
+/// use parades_raw::affinity::{cores, here};
+/// assert!(here().is_none_or(|core| cores().contains(&core)));
+/// ```
+pub fn here() -> Option<usize> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        // SAFETY: it takes nothing, and returns a number, or -1.
+        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    None
+}
+
 /// Binds this thread to one core, until what this returns is dropped. Changes nothing that a program can observe but time: where the system
 /// cannot or will not, the thread stays free.
 ///

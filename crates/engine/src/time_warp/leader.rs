@@ -138,7 +138,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         {
             self.stop = Stop::Wanted;
         }
-        if self.turn == Stop::No && self.reviewer.turns_after(events, view.cost_ns) {
+        if self.turn == Stop::No && self.reviewer.turns_after(events, view.cost.ns()) {
             self.turn = Stop::Wanted;
         }
         if self.gvts.is_multiple_of(GVTS_PER_LOOK) {

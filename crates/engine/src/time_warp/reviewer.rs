@@ -32,6 +32,26 @@ const LITTLE: f64 = 1.05;
 /// How many are so little that one is tried now and then.
 const SOME: f64 = 1.25;
 
+/// What an execution costs where nothing disturbs it, in nanoseconds.
+///
+/// It follows the cheaper of the measurements: the others were disturbed, or took something back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost(Option<f64>);
+
+impl Cost {
+    /// Takes up a measurement.
+    pub(super) fn note(&mut self, ns: f64) {
+        let before = self.0.unwrap_or(ns);
+        let share = if ns < before { 1.0 / 4.0 } else { 1.0 / 64.0 };
+        self.0 = Some(before + share * (ns - before));
+    }
+
+    /// Infinite as long as it is not known.
+    pub(super) fn ns(self) -> f64 {
+        self.0.unwrap_or(f64::INFINITY)
+    }
+}
+
 /// What the leader knows of it.
 #[derive(Debug)]
 pub(super) struct Reviewer {
@@ -143,5 +163,39 @@ fn move_all<M: Restorable>(
     for to in 1..new.partitions() {
         let moved = sites[0].metrics.split_off(|id| new.partition(id) == to);
         sites[to as usize].metrics.merge(moved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_follows_the_cheaper_measurements() {
+        let mut cost = Cost::default();
+        assert_eq!(cost.ns(), f64::INFINITY);
+        for round in 0..1000 {
+            cost.note(if round % 10 == 3 { 5_000.0 } else { 100.0 });
+        }
+        assert!((100.0..150.0).contains(&cost.ns()), "{cost:?}");
+        (0..1000).for_each(|_| cost.note(300.0));
+        assert!((290.0..=300.0).contains(&cost.ns()), "it is found out when all become dearer: {cost:?}");
+    }
+
+    #[test]
+    fn one_goes_on_where_several_do_less_than_one_would() {
+        let long = std::time::Duration::from_millis(20);
+        for (kept_ns, turns) in [(200.0, true), (60.0, false)] {
+            let mut reviewer = Reviewer::new(Retreats::WhereFaster, 2, 16);
+            let mut executed = 0.0;
+            let turned = (0..3).any(|_| {
+                std::thread::sleep(long);
+                executed += reviewer.since.elapsed().as_nanos() as f64 / kept_ns;
+                reviewer.turns_after(executed as u64, 100.0)
+            });
+            assert_eq!(turned, turns, "{kept_ns} ns for each that is kept, 100 where nothing disturbs it");
+        }
+        let mut reviewer = Reviewer::new(Retreats::WhereFaster, 1, 16);
+        assert!((0..100).all(|executed| !reviewer.turns_after(executed, 1.0)), "one stays alone");
     }
 }
