@@ -5,14 +5,16 @@
 
 use parades_conformance::engines::Fault;
 use parades_conformance::matrix::{Part, check_part};
-use parades_conformance::random::{ALL, catch, check_genes, check_seeds};
+use parades_conformance::random::{ALL, SOAK, catch, check_genes, check_seeds};
 use parades_conformance::report::{Report, silence_panics};
 use parades_conformance::{golden, random_model::Genes};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant as WallInstant;
 
 const USAGE: &str = "usage: parades-conformance COMMAND
   random COUNT [--from SEED]   random models on all engines
+  soak MINUTES                 random models on time-warp, on 2 to 8 workers that fall behind now and then
   genes LIST                   the random model of these genes, on all engines
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
   faults                       how soon planted faults are caught
@@ -36,13 +38,18 @@ fn run(arguments: &[String]) -> Result<bool, String> {
     match &words[..] {
         ["random", count, options @ ..] => {
             silence_panics(true);
-            let from = match options {
+            let from: u64 = match options {
                 [] => 0,
                 ["--from", seed] => number(seed)?,
                 _ => return Err(format!("what is `{}`?", options.join(" "))),
             };
-            let count = number(count)?;
-            timed(|| check_seeds(from, count))
+            let count: u64 = number(count)?;
+            timed(|| check_seeds(from..from.saturating_add(count), ALL))
+        }
+        ["soak", minutes] => {
+            silence_panics(true);
+            let minutes = number(minutes)?;
+            timed(|| check_seeds(seeds_for(minutes), SOAK))
         }
         ["genes", list] => {
             silence_panics(true);
@@ -65,6 +72,21 @@ fn run(arguments: &[String]) -> Result<bool, String> {
         }
         _ => Err("one command is needed".into()),
     }
+}
+
+/// Seeds, until so many minutes have gone; how far it is, for people at a terminal.
+#[expect(clippy::disallowed_methods, reason = "how many models are run depends on it, and no answer")]
+#[expect(clippy::print_stderr, reason = "progress")]
+fn seeds_for(minutes: u64) -> impl Iterator<Item = u64> {
+    let begin = WallInstant::now();
+    let shows = std::io::stderr().is_terminal();
+    (0..).take_while(move |seed| {
+        let gone = begin.elapsed().as_secs();
+        if shows && seed % 64 == 0 {
+            eprint!("\r{seed} models, {} of {} s ", gone, 60 * minutes);
+        }
+        gone < 60 * minutes
+    })
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {

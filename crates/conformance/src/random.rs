@@ -19,10 +19,16 @@ pub struct Choice<'a> {
     pub fault: Fault,
     /// Only the engine of this name.
     pub engine: Option<&'a str>,
+    /// On one of these numbers of workers.
+    pub workers: &'a [usize],
 }
 
 /// All engines, as they are.
-pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None };
+pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None, workers: &WORKERS };
+
+/// `time-warp` alone, on several workers, which fall behind now and then.
+pub const SOAK: Choice<'static> =
+    Choice { fault: Fault::None, engine: Some("time-warp"), workers: &[2, 3, 4, 5, 6, 7, 8] };
 
 /// Runs the model of these genes on the engines, and compares each with `sequential`.
 pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
@@ -36,7 +42,7 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     let mut rng = Rng::shared(digest.value(), 14);
     for engine in &engines() {
         for carrier in if engine.is_partitioned { &Carrier::ALL[..] } else { &Carrier::ALL[..1] } {
-            let workers = WORKERS[index_below(&mut rng, WORKERS.len())];
+            let workers = choice.workers[index_below(&mut rng, choice.workers.len())];
             let codec = Some(Codec::postcard());
             let setting = Setting { workers, seed: rng.next_u64(), carrier: *carrier, codec, fault: choice.fault };
             if choice.engine.is_some_and(|name| name != engine.name) {
@@ -53,17 +59,17 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     }
 }
 
-/// Runs the models of `count` seeds from `from` on; the first difference of a model is shrunk.
-pub fn check_seeds(from: u64, count: u64) -> Report {
+/// Runs the models of these seeds; the first difference of a model is shrunk.
+pub fn check_seeds(seeds: impl IntoIterator<Item = u64>, choice: Choice<'_>) -> Report {
     let mut report = Report::default();
-    for seed in from..from.saturating_add(count) {
+    for seed in seeds {
         let genes = Genes::from_seed(seed);
         let before = report.differences.len();
-        check_genes(genes, ALL, &mut report);
+        check_genes(genes, choice, &mut report);
         if report.differences.len() > before {
-            let simplest = genes.shrunk(|genes| differs(genes, ALL));
+            let simplest = genes.shrunk(|genes| differs(genes, choice));
             let mut of_simplest = Report::default();
-            check_genes(simplest, ALL, &mut of_simplest);
+            check_genes(simplest, choice, &mut of_simplest);
             report.differences.truncate(before);
             report.differences.push(format!("seed {seed}, shrunk to {simplest:?}"));
             report.differences.append(&mut of_simplest.differences);
@@ -99,7 +105,7 @@ pub struct Caught {
 pub fn catch(fault: Fault, engine: &str, limit: u64) -> Option<Caught> {
     let begin = WallInstant::now();
     let mut report = Report::default();
-    let choice = Choice { fault, engine: Some(engine) };
+    let choice = Choice { fault, engine: Some(engine), ..ALL };
     for seed in 0..limit {
         let genes = Genes::from_seed(seed);
         check_genes(genes, choice, &mut report);

@@ -1,7 +1,7 @@
 //! Every model on every engine over every transport gives the answer of `sequential`.
 
 use parades_conformance::matrix::{Part, check_part};
-use parades_conformance::random::{check_genes, check_seeds};
+use parades_conformance::random::{ALL, check_genes, check_seeds};
 use parades_conformance::random_model::{COUNT, Genes, MAX};
 use parades_conformance::report::{Report, silence_panics};
 use parades_core::run::{Control, RunOptions};
@@ -29,7 +29,7 @@ fn shipped_models() {
 #[test]
 fn random_models() {
     silence_panics(false);
-    let report = check_seeds(0, 600);
+    let report = check_seeds(0..600, ALL);
     assert_alike(&report);
     assert!(report.failing_models > 100, "many models fail, and alike: {report}");
     let kinds: Vec<&str> = report.failures.iter().map(String::as_str).collect();
