@@ -15,6 +15,7 @@ mod phold;
 mod probe;
 mod record;
 mod refcounts;
+mod restore;
 mod sides;
 mod transfer;
 
@@ -82,6 +83,11 @@ const BENCHES: &[Bench] = &[
         name: "refcounts",
         about: "schemes of counting references to shared data, in a loop and in the multicast campus, beside the figures published for ns-3",
         measure: refcounts::measure,
+    },
+    Bench {
+        name: "restore",
+        about: "state restored by copy, by undo log and by reverse handler, from 16 B to 4 KiB: time-warp beside sequential",
+        measure: restore::measure,
     },
     Bench { name: "digest", about: "what the digest costs: PHOLD with and without", measure: digest::measure },
 ];
