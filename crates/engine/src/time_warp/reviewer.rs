@@ -15,6 +15,7 @@ use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_raw::huge_pages;
 use std::sync::MutexGuard;
+use std::time::Duration;
 
 /// Whether a run goes on with one worker while that is faster than with several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,26 +89,28 @@ impl Reviewer {
         match self.retreats {
             Retreats::Never => false,
             Retreats::Every(gvts) => self.gvts >= gvts,
-            Retreats::WhereFaster => {
-                let time = self.since.elapsed();
-                if !self.retreat.is_due(time) {
-                    return false;
-                }
-                let workers = if self.is_alone() { 1 } else { self.workers };
-                let executed_now = executed.saturating_sub(self.executed);
-                let share = executed_now as f64 * cost_ns / (time.as_nanos() as f64 * workers as f64);
-                let spell = Spell { executed: executed_now, time, workers, share_worked: share.min(1.0) };
-                if !self.retreat.can_decide(spell) {
-                    return false;
-                }
-                let turns = self.retreat.turns_after(spell);
-                // One worker's spell goes on until it is time to try several again.
-                if turns || !self.is_alone() {
-                    (self.since, self.executed) = (now(), executed);
-                }
-                turns
-            }
+            Retreats::WhereFaster => self.turns_after_spell(executed, cost_ns, self.since.elapsed()),
         }
+    }
+
+    /// As [`Reviewer::turns_after`], where the present spell has lasted so long.
+    fn turns_after_spell(&mut self, executed: u64, cost_ns: f64, time: Duration) -> bool {
+        if !self.retreat.is_due(time) {
+            return false;
+        }
+        let workers = if self.is_alone() { 1 } else { self.workers };
+        let executed_now = executed.saturating_sub(self.executed);
+        let share = executed_now as f64 * cost_ns / (time.as_nanos() as f64 * workers as f64);
+        let spell = Spell { executed: executed_now, time, workers, share_worked: share.min(1.0) };
+        if !self.retreat.can_decide(spell) {
+            return false;
+        }
+        let turns = self.retreat.turns_after(spell);
+        // One worker's spell goes on until it is time to try several again.
+        if turns || !self.is_alone() {
+            (self.since, self.executed) = (now(), executed);
+        }
+        turns
     }
 
     /// Goes from several workers to one, or back to where each LP lived at first. All rest; how it is from here on.
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn the_cost_follows_the_cheaper_measurements() {
         let mut cost = Cost::default();
-        assert_eq!(cost.ns(), f64::INFINITY);
+        assert!(cost.ns().is_infinite());
         for round in 0..1000 {
             cost.note(if round % 10 == 3 { 5_000.0 } else { 100.0 });
         }
@@ -184,18 +187,15 @@ mod tests {
 
     #[test]
     fn one_goes_on_where_several_do_less_than_one_would() {
-        let long = std::time::Duration::from_millis(20);
-        for (kept_ns, turns) in [(200.0, true), (60.0, false)] {
+        let long = Duration::from_millis(20);
+        // Executions cost 100 ns where nothing disturbs them.
+        for (kept_ns, turns) in [(200, true), (60, false)] {
             let mut reviewer = Reviewer::new(Retreats::WhereFaster, 2, 16);
-            let mut executed = 0.0;
-            let turned = (0..3).any(|_| {
-                std::thread::sleep(long);
-                executed += reviewer.since.elapsed().as_nanos() as f64 / kept_ns;
-                reviewer.turns_after(executed as u64, 100.0)
-            });
-            assert_eq!(turned, turns, "{kept_ns} ns for each that is kept, 100 where nothing disturbs it");
+            let kept = 20_000_000 / kept_ns;
+            let turned = (1..4).any(|spell| reviewer.turns_after_spell(spell * kept, 100.0, long));
+            assert_eq!(turned, turns, "{kept_ns} ns for each that is kept");
         }
-        let mut reviewer = Reviewer::new(Retreats::WhereFaster, 1, 16);
-        assert!((0..100).all(|executed| !reviewer.turns_after(executed, 1.0)), "one stays alone");
+        let mut alone = Reviewer::new(Retreats::WhereFaster, 1, 16);
+        assert!((0..100).all(|executed| !alone.turns_after(executed, 1.0)), "one stays alone");
     }
 }

@@ -6,14 +6,20 @@ use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_core::run::Control;
 use parades_engine::sequential;
-use parades_engine::time_warp::{self, Ahead, Settings};
+use parades_engine::time_warp::{self, Ahead, Retreats, Settings};
 
 /// Ways to run, on so many threads: workers fall behind now and then.
 pub(crate) fn ways_on(threads: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Settings> {
-    let ahead = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(50), Ahead::Unbounded];
-    let on = move |threads| ahead.into_iter().zip(7..).map(move |(ahead, seed)| (threads, ahead, seed));
-    threads.into_iter().flat_map(on).map(|(threads, ahead, seed)| Settings {
+    let ways = [
+        (Ahead::Adaptive, Retreats::WhereFaster),
+        (Ahead::Events(1), Retreats::Every(40)),
+        (Ahead::Events(50), Retreats::Every(5)),
+        (Ahead::Unbounded, Retreats::Never),
+    ];
+    let on = move |threads| ways.into_iter().zip(7..).map(move |(way, seed)| (threads, way, seed));
+    threads.into_iter().flat_map(on).map(|(threads, (ahead, retreats), seed)| Settings {
         ahead,
+        retreats,
         stalls: Some(seed),
         ..Settings::of_threads(threads)
     })

@@ -12,3 +12,4 @@ mod rollbacks;
 #[path = "../support/mod.rs"]
 mod support;
 mod timers;
+mod turns;
