@@ -13,6 +13,7 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::trace::{TraceFilter, Tracer};
+use parades_core::world::World;
 use parades_scenarios::{Prepared, Visitor};
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
@@ -174,6 +175,10 @@ impl Visitor for Execute<'_> {
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
         let Execute { plan, choice, how, watch, machine, begin } = self;
+        // Where the machine does not tell its memory, there is no bound but the user's.
+        let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
+        let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
+        World::check_room(&model, Some(memory_limit))?;
         let choice = choice.for_model(&model);
         if !how.quiet {
             if let Some(why) = &choice.why {
@@ -183,9 +188,6 @@ impl Visitor for Execute<'_> {
         }
         let control = Arc::new(Control::default());
         let until = plan.until.unwrap_or(until);
-        // Where the machine does not tell its memory, there is no bound but the user's.
-        let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
-        let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
         let options = RunOptions {
             seed: plan.seed,
             tie_seed: plan.tie_seed,

@@ -236,7 +236,6 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
             until,
             options,
         };
-        run.check_memory()?;
         run.lps.reserve_exact(run.world.lps() as usize);
         huge_pages::ask_for(&run.lps);
         for id in (0..run.world.lps()).map(LpId) {

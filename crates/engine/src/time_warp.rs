@@ -128,7 +128,7 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
     let placement = place(&world, settings.threads);
     let memory = Memory { limit: options.memory_limit, lps: world.lps() as usize * Leader::<M>::LP_BYTES };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
-    let leader = Leader::new(model, options, &memory, (reviewer, placement.clone()))?;
+    let leader = Leader::new(model, options, (reviewer, placement.clone()));
     let traces = leader.traces();
     let site = |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), traces));
     let workers = placement.partitions() as usize;

@@ -145,7 +145,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
 ) -> Result<(Crew<'a, M, T>, Leader<'a, M>), Error> {
     // First of all, as it sees to it that the LPs fit the memory.
     let control = options.control;
-    let leader = Leader::new(model, options, &world, settings.retreat)?;
+    let leader = Leader::new(model, options, &world, settings.retreat);
     let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
     let mut members = partitioning.members().into_iter();

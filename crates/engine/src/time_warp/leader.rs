@@ -84,11 +84,9 @@ impl<'a, M: Restorable> Leader<'a, M> {
     pub(super) fn new(
         model: &'a M,
         options: RunOptions<'a>,
-        memory: &Memory,
         (reviewer, placement): (Reviewer, Placement),
-    ) -> Result<Leader<'a, M>, Error> {
-        memory.check(0)?;
-        Ok(Leader {
+    ) -> Leader<'a, M> {
+        Leader {
             model,
             globals: GlobalQueue::new(model),
             effects: Effects::new(),
@@ -106,7 +104,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
             gvts: 0,
             rests: 0,
             options,
-        })
+        }
     }
 
     /// Whether executions are to be traced.
@@ -205,7 +203,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         if self.turn == Stop::Told {
             self.turn = Stop::No;
             let places = (&self.placement, &crew.placement);
-            self.placement = self.reviewer.turn(places, world.lps(), &mut sites, || crew.model.metrics());
+            self.placement = self.reviewer.turn(places, world.lps(), &mut sites);
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
         *super::lock(&crew.orders) = Orders { horizon: self.horizon(), over, alone };

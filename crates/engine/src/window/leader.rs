@@ -72,14 +72,8 @@ impl<M: Model> AllLps<M> for Resting<'_, '_, M> {
 
 impl<'a, M: Model> Leader<'a, M> {
     /// Of a run that goes on with one worker while that is faster, if it `retreats`.
-    pub(crate) fn new(
-        model: &'a M,
-        options: RunOptions<'a>,
-        world: &World,
-        retreats: bool,
-    ) -> Result<Leader<'a, M>, Error> {
-        let lp_bytes = world.lps() as usize * size_of::<Lp<M::State>>();
-        let leader = Leader {
+    pub(crate) fn new(model: &'a M, options: RunOptions<'a>, world: &World, retreats: bool) -> Leader<'a, M> {
+        Leader {
             model,
             globals: GlobalQueue::new(model),
             effects: Effects::new(),
@@ -94,11 +88,9 @@ impl<'a, M: Model> Leader<'a, M> {
             reviewer: Reviewer::new(retreats, world.lps()),
             stopwatch: Stopwatch::new(),
             look: WINDOWS_PER_LOOK,
-            lp_bytes,
+            lp_bytes: world.lps() as usize * size_of::<Lp<M::State>>(),
             options,
-        };
-        leader.check_memory(0)?;
-        Ok(leader)
+        }
     }
 
     /// Whether executions are to be traced.
