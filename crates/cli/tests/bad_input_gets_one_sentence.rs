@@ -37,9 +37,9 @@ fn unknown_names_suggest_the_nearest() {
             ),
             ("run phold --engine windo", 2, "there is no engine `windo`; did you mean `window`?"),
             (
-                "run phold --engine rounds",
+                "run phold --engine fast",
                 2,
-                "the engine `rounds` does not exist yet; use one of sequential, rollback-check, window, null-message, time-warp",
+                "there is no engine `fast`; use one of auto, sequential, rollback-check, rounds, window, null-message, time-warp",
             ),
             (
                 "run phold --quiet --set lookahead=10msec",

@@ -175,7 +175,7 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     let world = World::new(model, &options)?;
     let partitions = settings.partitions.unwrap_or_else(|| usual_partitions(&world, settings));
     let shared = settings.of_parts(Some(partitions));
-    let (crew, leader) = window::assemble(model, options, world, &shared, transport)?;
+    let (crew, leader) = window::assemble(model, options, world, &shared, transport);
     let plan = Arc::clone(&lock(&crew.orders).plan);
     let routes = Arc::new(Routes::new(&plan, &crew.read_world()));
     let run = Run {

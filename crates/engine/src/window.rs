@@ -131,7 +131,7 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     transport: &dyn Fn(usize) -> T,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
-    let (crew, leader) = assemble(model, options, world, settings, transport)?;
+    let (crew, leader) = assemble(model, options, world, settings, transport);
     crew.run(leader)
 }
 
@@ -142,8 +142,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
     world: World,
     settings: &Settings,
     transport: &dyn Fn(usize) -> T,
-) -> Result<(Crew<'a, M, T>, Leader<'a, M>), Error> {
-    // First of all, as it sees to it that the LPs fit the memory.
+) -> (Crew<'a, M, T>, Leader<'a, M>) {
     let control = options.control;
     let leader = Leader::new(model, options, &world, settings.retreat);
     let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
@@ -165,7 +164,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
         left: (0..workers).map(|_| Mutex::default()).collect(),
         orders: Mutex::new(orders),
     };
-    Ok((crew, leader))
+    (crew, leader)
 }
 
 fn workers_at_most(settings: &Settings) -> u32 {
