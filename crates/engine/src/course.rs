@@ -1,9 +1,10 @@
-//! The course of a run that one thread directs, event by event: how far it is, what happens beside the events, how it ends.
+//! The course of a run: how far it is, what happens beside the events, how it ends. One thread directs it: the only one, or the leader of several.
 
-use parades_core::effects::{Effects, Request};
+use crate::ledger::{Least, Ledger, Trace};
+use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, LpId};
-use parades_core::global::GlobalQueue;
+use parades_core::global::{AllLps, GlobalQueue};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
@@ -24,10 +25,27 @@ pub(crate) struct Course<'a, M: Model> {
     pub(crate) metrics: Metrics,
     /// Executed for good.
     pub(crate) events: u64,
-    /// Events before this time may be executed: the next global event, or the end.
+    /// Events before this time may be executed, or, where there are several workers, have been once they rest.
     pub(crate) bound: Time,
     /// The end; earlier than the options say once the run is stopped by hand.
-    until: Time,
+    pub(crate) until: Time,
+    /// The least failure that workers have left.
+    pub(crate) failure: Least,
+}
+
+/// All LPs of a run, at rest, and what waits at them.
+pub(crate) trait Rest<M: Model> {
+    /// When the next event is due.
+    fn next_time(&mut self) -> Time;
+    /// The LPs, for global events that record in `metrics`.
+    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b;
+    /// Adds an event.
+    fn push(&mut self, event: Event<M::Message>);
+}
+
+/// The next time that can be told from `time`.
+pub(crate) fn just_after(time: Time) -> Time {
+    time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX)
 }
 
 impl<'a, M: Model> Course<'a, M> {
@@ -39,18 +57,28 @@ impl<'a, M: Model> Course<'a, M> {
             events: 0,
             bound: Time::ZERO,
             until: options.until,
+            failure: Least::default(),
             options,
         }
     }
 
+    /// The next global event, or the end.
+    pub(crate) fn horizon(&self) -> Time {
+        self.globals.next_time().unwrap_or(Time::MAX).min(self.until)
+    }
+
     /// From now on events before the next global event, or the end, may be executed.
     pub(crate) fn go_on(&mut self) {
-        self.bound = self.globals.next_time().unwrap_or(Time::MAX).min(self.until);
+        self.bound = self.horizon();
     }
 
     /// Whether everything before the bound, and the global events there, were the last.
     pub(crate) fn is_over(&self) -> bool {
-        self.bound >= self.until || self.globals.stopped()
+        self.is_over_at(self.bound)
+    }
+
+    fn is_over_at(&self, time: Time) -> bool {
+        time >= self.until || self.globals.stopped()
     }
 
     /// Whether executions are to be traced.
@@ -78,12 +106,6 @@ impl<'a, M: Model> Course<'a, M> {
         self.is_stopped() || self.events / EVENTS_PER_POLL != before
     }
 
-    /// Takes up what a controller asked for.
-    pub(crate) fn add(&mut self, request: Request<M::Global>) {
-        self.bound = self.bound.min(request.key.instant.time);
-        self.globals.add(request);
-    }
-
     /// Takes up what an execution did besides its sends, and a failure above all; the metrics go to `metrics`, or to the course's own.
     #[cold]
     #[inline(never)]
@@ -100,7 +122,10 @@ impl<'a, M: Model> Course<'a, M> {
         }
         let metrics = metrics.unwrap_or(&mut self.metrics);
         effects.samples.drain(..).for_each(|sample| metrics.apply(lp, &sample));
-        effects.requests.drain(..).for_each(|request| self.add(request));
+        for request in effects.requests.drain(..) {
+            self.bound = self.bound.min(request.key.instant.time);
+            self.globals.add(request);
+        }
         effects.beyond_sends = false;
         // Only an event that is traced takes its notes along.
         if event.is_none() || !self.traces() {
@@ -115,20 +140,50 @@ impl<'a, M: Model> Course<'a, M> {
         tracer.record(event, notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }
 
-    /// Writes events that were executed at once into the trace, as far as they come before a failure.
-    pub(crate) fn trace_all(
-        &mut self,
-        mut trace: Vec<(Event<M::Message>, Vec<String>)>,
-        failed: Option<Place>,
-    ) -> Result<(), Error> {
+    /// Takes up what workers left: requests, the least failure, and, as far as it comes before that, the trace.
+    pub(crate) fn take_up(&mut self, left: impl IntoIterator<Item = Ledger<M>>) -> Result<(), Error> {
+        let mut trace = Vec::new();
+        for ledger in left {
+            ledger.requests.into_iter().for_each(|request| self.globals.add(request));
+            trace.extend(ledger.trace);
+            self.failure.merge(ledger.failure);
+        }
+        self.trace_all(trace)
+    }
+
+    /// Writes events into the trace, in order, as far as they come before the least failure.
+    pub(crate) fn trace_all(&mut self, mut trace: Trace<M::Message>) -> Result<(), Error> {
         let place = |event: &Event<M::Message>| Place {
             instant: event.instant(),
             lp: Some(event.receiver),
             event: Some(event.key()),
         };
-        trace.retain(|(event, _)| failed.is_none_or(|failed| place(event) < failed));
+        trace.retain(|(event, _)| self.failure.place().is_none_or(|failed| place(event) < *failed));
         trace.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         trace.iter().try_for_each(|(event, notes)| self.trace(event, notes))
+    }
+
+    /// Executes the global events that come before any event that waits; the end of the run, if that is reached.
+    pub(crate) fn execute_globals_first(
+        &mut self,
+        world: &mut World,
+        rest: &mut impl Rest<M>,
+        effects: &mut Effects<M>,
+    ) -> Result<Option<Time>, Error> {
+        while rest.next_time() >= self.horizon() {
+            let time = self.horizon();
+            self.bound = self.bound.max(time);
+            self.globals.execute_at(time, (self.model, world), &mut rest.lps(&mut self.metrics), effects)?;
+            effects.outbox.buffer.drain(..).for_each(|event| rest.push(event));
+            if self.is_over_at(time) {
+                return Ok(Some(time));
+            }
+            // Global events alone may go on for ever.
+            if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
+                self.until = self.until.min(just_after(time));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether the run is to end before it has begun.
@@ -144,7 +199,7 @@ impl<'a, M: Model> Course<'a, M> {
     pub(crate) fn poll(&mut self, world: &World, time: Time, pending: usize) -> Result<(), Error> {
         world.forget_rounds_before(time);
         if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
-            self.until = self.until.min(time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX));
+            self.until = self.until.min(just_after(time));
             self.bound = self.bound.min(self.until);
         }
         self.check_memory(world, pending)
@@ -161,9 +216,10 @@ impl<'a, M: Model> Course<'a, M> {
         }
     }
 
-    /// The end of the run: the LPs come in id order.
+    /// The end of the run, at `end`: the LPs come in id order.
     pub(crate) fn conclude<'l>(
         self,
+        end: Time,
         lps: impl Iterator<Item = &'l Lp<M::State>>,
         pending: Leftover<M::Message>,
         mut engine_stats: Vec<(&'static str, f64)>,
@@ -171,7 +227,7 @@ impl<'a, M: Model> Course<'a, M> {
     where
         M::State: 'l,
     {
-        let Course { model, options, globals, metrics, events, bound: end, .. } = self;
+        let Course { model, options, globals, metrics, events, .. } = self;
         if let Some(control) = options.control {
             control.poll(end, events);
         }

@@ -29,7 +29,7 @@ use crate::course::Course;
 use crate::stopwatch::now;
 use crate::window::{lock, on_all_workers};
 use parades_core::effects::Effects;
-use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::model::Model;
@@ -395,22 +395,17 @@ impl<M: Model> Leader<'_, '_, M> {
     /// Takes up what a parallel round did.
     fn take_up(&mut self, instant: Instant) -> Result<(), Error> {
         let mut executed = 0;
-        let mut trace = Vec::new();
-        let mut failure: Option<(Place, ErrorKind)> = None;
+        let mut ledgers = Vec::new();
         for left in self.shards.left() {
             let mut left = lock(left);
             executed += std::mem::take(&mut left.events);
             let Pending::ByTime(pending) = &mut self.effects.outbox.pending else { unreachable!("it was made so") };
             left.effects.outbox.buffer.drain(..).for_each(|event| pending.push(event));
-            left.ledger.requests.drain(..).for_each(|request| self.course.add(request));
-            trace.append(&mut left.ledger.trace);
-            failure = match (failure, left.ledger.failure.take()) {
-                (Some(one), Some(two)) => Some(if two.0 < one.0 { two } else { one }),
-                (one, two) => one.or(two),
-            };
+            ledgers.push(left.ledger.leave());
         }
-        self.course.trace_all(trace, failure.as_ref().map(|(place, _)| *place))?;
-        if let Some((place, kind)) = failure {
+        self.course.take_up(ledgers)?;
+        self.course.bound = self.course.bound.min(self.course.horizon());
+        if let Some((place, kind)) = self.course.failure.take() {
             return Err(self.world.error_at(kind, place));
         }
         let looks = self.course.count_all(executed);
@@ -468,6 +463,7 @@ impl<M: Model> Leader<'_, '_, M> {
             ("pending_events_max", pending_max as f64),
         ];
         held.each_shard(|shard| course.metrics.merge(std::mem::take(&mut shard.metrics)));
-        course.conclude(held.lps(), pending.take_all(), engine_stats)
+        let end = course.bound;
+        course.conclude(end, held.lps(), pending.take_all(), engine_stats)
     }
 }

@@ -248,6 +248,7 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
         let engine_stats =
             vec![("pending_bytes", pending.allocated_bytes() as f64), ("pending_events_max", pending_max as f64)];
         let pending = pending.take_all();
-        course.conclude(lps.iter(), pending, engine_stats)
+        let end = course.bound;
+        course.conclude(end, lps.iter(), pending, engine_stats)
     }
 }

@@ -32,9 +32,10 @@ mod shared;
 
 pub use shared::Taking;
 
+use crate::ledger::Ledger;
 use crate::partition::{Partitioning, Wish};
 use crate::transport::{Summary, Threads, Transport};
-use hand::{Hand, Ledger};
+use hand::Hand;
 use leader::Leader;
 use parades_core::error::{Error, Place};
 use parades_core::event::LpId;
@@ -156,7 +157,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
         model,
         lps: world.lps(),
         settings: *settings,
-        traces: leader.traces(),
+        traces: leader.course.traces(),
         control,
         transport: transport(workers),
         world: RwLock::new(world),
@@ -354,7 +355,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                     mine
                 }
                 Step::Rest => {
-                    *lock(&self.left[worker]) = Some(std::mem::replace(&mut hand.ledger, Ledger::new(self.traces)));
+                    *lock(&self.left[worker]) = Some(hand.ledger.leave());
                     self.transport.exchange(worker, &Summary::NOTHING)?;
                     let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
                     if let Some(leader) = &mut leader {
@@ -433,7 +434,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
         Summary {
             next,
-            failed: hand.ledger.failed_at(),
+            failed: hand.ledger.failure.time(),
             events: hand.events,
             rest: !hand.ledger.trace.is_empty() || !hand.ledger.requests.is_empty(),
             ..Summary::NOTHING

@@ -1,6 +1,6 @@
 //! The LPs in ranges, each behind a lock: held by the leader, but for those that a parallel round is about.
 
-use crate::window::hand::Ledger;
+use crate::ledger::Ledger;
 use crate::window::lock;
 use parades_core::effects::Effects;
 use parades_core::event::{Event, LpId};
