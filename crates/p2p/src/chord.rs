@@ -97,10 +97,12 @@ pub struct Parameters {
     pub look_up: Delay,
     /// How long a node sleeps that has nothing to do.
     pub idle: Delay,
-    /// How long a node waits for an answer.
+    /// How long a node waits for an answer; without churn, when no message is ever lost, anew after each other message that it serves meanwhile.
     pub timeout: Delay,
     /// What is looked up.
     pub keys: Keys,
+    /// Whether a node that has joined looks all its fingers up at once, as in the paper on Chord, and not only one each period. It costs messages, and saves hops.
+    pub fingers_at_once: bool,
     /// How nodes come and go, if they do.
     pub churn: Option<Churn>,
     /// How long after the last change the ring must be right. From then on look-ups are checked, and a wrong ring at the end is an error.
@@ -122,6 +124,7 @@ impl Default for Parameters {
             idle: Delay::from_secs(5),
             timeout: Delay::from_secs(50),
             keys: Keys::OwnFingers,
+            fingers_at_once: false,
             churn: None,
             settle: Delay::from_secs(300),
         }

@@ -1,9 +1,10 @@
 //! What a process may do.
 
-use crate::desk::{Outgoing, Record, with_desk, with_parts};
+use crate::desk::{Desk, Outgoing, Record, Worker, with_desk, with_parts};
 use crate::model::{Inner, Program, Received};
 use crate::network::Network;
 use crate::receive::{Pick, Receive};
+use crate::serve::Serve;
 use crate::sleep::{Sleep, TIMEOUT, WAIT};
 use crate::spawn::{Handle, code};
 use crate::sync::{Barrier, Condition, Mutex, Semaphore};
@@ -13,8 +14,10 @@ use parades_core::event::LpId;
 use parades_core::metrics::MetricId;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Instant, Time};
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 /// The node to which a process belongs, as the process sees it. Copy it wherever it is needed.
 ///
@@ -72,12 +75,7 @@ impl<P: Program> Node<P> {
     /// Sends a message to a node, itself perhaps. It is on its way at once; who awaits what is returned goes on when the message has arrived.
     #[inline]
     pub fn send(self, to: LpId, message: P::Message) -> Sending {
-        let arrives = with_desk::<P, _>(|desk| {
-            let delay = desk.program.network().delay(self.id, to, &message, &mut desk.worker.rng);
-            desk.outgoing.push(Outgoing { to, delay, message });
-            desk.worker.now.time.checked_add(delay)
-        });
-        Sending(Sleep::until(arrives, WAIT))
+        Sending(Sleep::until(self.with(|here| here.send(to, message)), WAIT))
     }
 
     /// Sends a message so that it arrives after `delay`, whatever the network. That must not be less than the channel's lookahead.
@@ -155,22 +153,31 @@ impl<P: Program> Node<P> {
         })
     }
 
-    /// Reads or changes what the processes of the node share. Nothing else of the node can be used inside the closure.
+    /// Reads or changes what the processes of the node share. Nothing else of the node can be used inside the closure; [`Node::with`] offers more.
     #[inline]
     pub fn with_state<T>(self, act: impl FnOnce(&mut P::State) -> T) -> T {
-        with_desk::<P, _>(|desk| act(&mut inner(desk.node.as_deref_mut()).state))
+        self.with(|here| act(here.state))
     }
 
-    /// Reads the program's constants. Nothing else of the node can be used inside the closure.
+    /// Reads the program's constants. Nothing else of the node can be used inside the closure; [`Node::with`] offers more.
     #[inline]
     pub fn with_program<T>(self, read: impl FnOnce(&P) -> T) -> T {
-        with_desk::<P, _>(|desk| read(&desk.program))
+        self.with(|here| read(here.program))
     }
 
-    /// Reads the program's constants and reads or changes what the processes of the node share, at once.
+    /// Does several things to the node at once, for which it must be found only once.
+    #[inline(always)]
+    pub fn with<T>(self, act: impl FnOnce(&mut Here<'_, P>) -> T) -> T {
+        with_desk::<P, _>(|desk| act(&mut Here::on(desk).0))
+    }
+
+    /// Waits for messages and has `serve` deal with each that comes, until that breaks with a value.
     #[inline]
-    pub fn with<T>(self, act: impl FnOnce(&P, &mut P::State) -> T) -> T {
-        with_desk::<P, _>(|desk| act(&desk.program, &mut inner(desk.node.as_deref_mut()).state))
+    pub fn serve<T, F>(self, serve: F) -> Serve<P, F>
+    where
+        F: FnMut(&mut Here<'_, P>, Received<P::Message>) -> ControlFlow<T>,
+    {
+        Serve::new(serve)
     }
 
     /// Lets no message reach the node from now on, and forgets those that wait: it has crashed, or is switched off.
@@ -243,6 +250,99 @@ impl<P: Program> Node<P> {
 #[inline]
 pub(crate) fn inner<P: Program>(node: Option<&mut Inner<P>>) -> &mut Inner<P> {
     node.expect("a process runs only while its node is on the desk")
+}
+
+/// A node, found: what needs no waiting is done here.
+pub struct Here<'a, P: Program> {
+    /// The program's constants.
+    pub program: &'a P,
+    /// What the processes of the node share.
+    pub state: &'a mut P::State,
+    worker: &'a mut Worker,
+    inbox: &'a mut VecDeque<Received<P::Message>>,
+    outgoing: &'a mut Vec<Outgoing<P::Message>>,
+}
+
+impl<P: Program> fmt::Debug for Here<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Here").field(&self.worker.id.0).finish()
+    }
+}
+
+impl<'a, P: Program> Here<'a, P> {
+    /// What lies on the desk, and the node's waits.
+    #[inline(always)]
+    pub(crate) fn on(desk: &'a mut Desk<P>) -> (Here<'a, P>, &'a mut Table) {
+        let Desk { program, worker, node, outgoing } = desk;
+        let Inner { table, inbox, state, .. } = inner(node.as_deref_mut());
+        (Here { program, state, worker, inbox, outgoing }, table)
+    }
+
+    /// Which node it is.
+    #[inline]
+    pub fn id(&self) -> LpId {
+        self.worker.id
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> u32 {
+        self.worker.nodes
+    }
+
+    /// The virtual time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.worker.now.time
+    }
+
+    /// The node's random stream.
+    #[inline]
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.worker.rng
+    }
+
+    /// Sends a message to a node, as [`Node::send`]; when it arrives.
+    #[inline]
+    pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
+        let delay = self.program.network().delay(self.worker.id, to, &message, &mut self.worker.rng);
+        self.outgoing.push(Outgoing { to, delay, message });
+        self.worker.now.time.checked_add(delay)
+    }
+
+    /// Takes the first message that has come, if there is one.
+    #[inline]
+    pub fn try_receive(&mut self) -> Option<Received<P::Message>> {
+        self.inbox.pop_front()
+    }
+
+    /// As [`Node::timer`].
+    #[inline]
+    pub fn timer(&self, delay: Delay) -> Sleep {
+        Sleep::until(self.now().checked_add(delay), TIMEOUT)
+    }
+
+    /// Adds to a counter.
+    #[inline]
+    pub fn count(&mut self, metric: MetricId, amount: u64) {
+        self.observe(metric, amount);
+    }
+
+    /// Records one observation of an integer metric.
+    #[inline]
+    pub fn observe(&mut self, metric: MetricId, value: u64) {
+        self.worker.records.push(Record::Integer(metric, value));
+    }
+
+    /// Records one observation of a floating-point metric.
+    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
+        self.worker.records.push(Record::Float(metric, value));
+    }
+
+    /// The worker, for what waits.
+    #[inline]
+    pub(crate) fn worker(&mut self) -> &mut Worker {
+        self.worker
+    }
 }
 
 /// A message on its way. Awaiting it is to wait until it has arrived; it arrives all the same if it is not awaited.

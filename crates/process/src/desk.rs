@@ -26,8 +26,6 @@ thread_local! {
 pub(crate) trait AnyDesk: Any {
     /// The node on it, if there is one, and what belongs to the thread.
     fn parts(&mut self) -> Option<(&mut Worker, &mut Table)>;
-    fn as_any_mut(&mut self) -> &mut dyn Any;
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 /// The desk of a thread that runs the program `P`.
@@ -114,6 +112,12 @@ impl Worker {
         }
     }
 
+    /// Whether other crates' wakers are to be called, or killed processes dropped.
+    #[inline]
+    pub(crate) fn owes(&self) -> bool {
+        !(self.foreign.is_empty() && self.dropped.is_empty())
+    }
+
     /// A wait of the current process that begins, with the reason that a report would give.
     #[inline]
     pub(crate) fn waits(&self, table: &mut Table, wait: Wait) {
@@ -128,12 +132,6 @@ impl<P: Program> AnyDesk for Desk<P> {
     fn parts(&mut self) -> Option<(&mut Worker, &mut Table)> {
         let node = self.node.as_deref_mut()?;
         Some((&mut self.worker, &mut node.table))
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }
 
@@ -161,8 +159,8 @@ pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) 
 pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T {
     DESK.with(|desk| {
         let mut desk = desk.try_borrow_mut().unwrap_or_else(|_| panic!("{OUTSIDE}"));
-        let desk = desk.as_mut().and_then(|desk| desk.as_any_mut().downcast_mut::<Desk<P>>());
-        act(desk.filter(|desk| desk.node.is_some()).unwrap_or_else(|| panic!("{OUTSIDE}")))
+        let desk: Option<&mut dyn Any> = desk.as_deref_mut().map(|desk| desk as &mut dyn Any);
+        act(desk.and_then(<dyn Any>::downcast_mut).unwrap_or_else(|| panic!("{OUTSIDE}")))
     })
 }
 
@@ -181,19 +179,54 @@ impl<P: Program> Taken<P> {
         if old.as_mut().is_some_and(|desk| desk.parts().is_some()) {
             return Taken { desk: Desk::new(program), outer: old };
         }
-        let own = old.and_then(|desk| desk.into_any().downcast::<Desk<P>>().ok());
+        let own = old.and_then(own_desk::<P>);
         let desk = own.filter(|desk| Arc::ptr_eq(&desk.program, program)).unwrap_or_else(|| Desk::new(program));
         Taken { desk, outer: None }
     }
 
     /// Has the processes polled that are ready, and those that become ready by that, until none is. The panic of one, with its name.
     #[inline]
-    pub(crate) fn run(self) -> (Taken<P>, Result<(), String>) {
-        let Taken { desk, outer } = self;
-        DESK.set(Some(desk));
-        let result = poll_all();
-        let desk = DESK.take().and_then(|desk| desk.into_any().downcast::<Desk<P>>().ok());
-        (Taken { desk: desk.expect("nobody else takes it while it is in use"), outer }, result)
+    pub(crate) fn run(mut self) -> (Taken<P>, Result<(), String>) {
+        while let Some(mut polled) = self.next() {
+            let Taken { desk, outer } = self;
+            DESK.set(Some(desk));
+            let result = poll(&mut polled);
+            let desk = DESK.take().and_then(own_desk);
+            let mut desk = desk.expect("nobody else takes it while it is in use");
+            if let (Some((worker, table)), true) = (desk.parts(), result.is_ok()) {
+                put_back(worker, table, polled);
+            }
+            self = Taken { desk, outer };
+            if result.is_err() {
+                return (self, result);
+            }
+            if self.desk.worker.owes() {
+                self = self.call_others();
+            }
+        }
+        (self, Ok(()))
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Polled> {
+        let (worker, table) = self.desk.parts()?;
+        next(worker, table)
+    }
+
+    /// Calls other crates' wakers, and drops what killed processes remembered, where both may use the desk.
+    #[cold]
+    pub(crate) fn call_others(mut self) -> Taken<P> {
+        while self.desk.worker.owes() {
+            let foreign = std::mem::take(&mut self.desk.worker.foreign);
+            let dropped = std::mem::take(&mut self.desk.worker.dropped);
+            let Taken { desk, outer } = self;
+            DESK.set(Some(desk));
+            foreign.into_iter().for_each(Waker::wake);
+            drop(dropped);
+            let desk = DESK.take().and_then(own_desk);
+            self = Taken { desk: desk.expect("nobody else takes it while it is in use"), outer };
+        }
+        self
     }
 
     /// Leaves the desk for the next event.
@@ -204,6 +237,13 @@ impl<P: Program> Taken<P> {
             None => self.desk,
         }));
     }
+}
+
+/// The desk, if it is that of the program `P`.
+#[inline]
+fn own_desk<P: Program>(desk: Box<dyn AnyDesk>) -> Option<Box<Desk<P>>> {
+    let desk: Box<dyn Any> = desk;
+    desk.downcast().ok()
 }
 
 impl<P: Program> Desk<P> {
@@ -219,37 +259,22 @@ struct Polled {
     waker: Waker,
 }
 
-/// Polls what is ready.
-fn poll_all() -> Result<(), String> {
-    let mut polled = None;
-    loop {
-        polled = with_parts(|worker, table| {
-            if let Some(polled) = polled.take() {
-                put_back(worker, table, polled);
-            }
-            next(worker, table)
-        });
-        call_others();
-        let Some(process) = &mut polled else {
-            // What was called may have made another ready.
-            if with_parts(|worker, _| worker.ready.is_empty()) {
-                return Ok(());
-            }
-            continue;
-        };
-        let code = process.code.as_mut().expect("it was taken to be polled");
-        let waker = &process.waker;
-        let poll = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            code.as_mut().poll(&mut std::task::Context::from_waker(waker))
-        }));
-        match poll {
-            Ok(std::task::Poll::Pending) => {}
-            // Dropped here, where it may use the desk.
-            Ok(std::task::Poll::Ready(())) => process.code = None,
-            Err(panic) => {
-                return Err(with_parts(|worker, table| panicked(worker, table, process.place, panic.as_ref())));
-            }
+/// Polls a process.
+#[inline]
+fn poll(polled: &mut Polled) -> Result<(), String> {
+    let Polled { place, code, waker } = polled;
+    let Some(running) = code else { return Ok(()) };
+    let poll = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        running.as_mut().poll(&mut std::task::Context::from_waker(waker))
+    }));
+    match poll {
+        Ok(std::task::Poll::Pending) => Ok(()),
+        // Dropped here, where it may use the desk.
+        Ok(std::task::Poll::Ready(())) => {
+            *code = None;
+            Ok(())
         }
+        Err(panic) => Err(with_parts(|worker, table| panicked(worker, table, *place, panic.as_ref()))),
     }
 }
 
@@ -305,23 +330,6 @@ pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome
     process.wait = Wait::Unknown;
     for joiner in table.take_joiners(place, None) {
         worker.wake(table, joiner);
-    }
-}
-
-/// Calls other crates' wakers, and drops what killed processes remembered, where both may use the desk.
-#[inline]
-fn call_others() {
-    loop {
-        let (foreign, dropped) = with_parts(|worker, _| {
-            if worker.foreign.is_empty() && worker.dropped.is_empty() {
-                return (Vec::new(), Vec::new());
-            }
-            (std::mem::take(&mut worker.foreign), std::mem::take(&mut worker.dropped))
-        });
-        if foreign.is_empty() && dropped.is_empty() {
-            return;
-        }
-        foreign.into_iter().for_each(Waker::wake);
     }
 }
 

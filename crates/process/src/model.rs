@@ -156,7 +156,7 @@ impl<P: Program> Drop for NodeState<P> {
         let mut taken = Taken::for_program(&self.1);
         taken.desk.worker.dropped = code;
         taken.desk.node = Some(inner);
-        let (mut taken, _) = taken.run();
+        let mut taken = taken.call_others();
         // Nothing that they did counts: the run is over.
         taken.desk.outgoing.clear();
         taken.desk.worker.records.clear();

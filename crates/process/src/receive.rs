@@ -1,7 +1,7 @@
 //! Waiting for a message.
 
 use crate::context::inner;
-use crate::desk::{try_with_parts, with_desk};
+use crate::desk::{Desk, try_with_parts, with_desk};
 use crate::model::{Program, Received, offer};
 use crate::sleep::Sleep;
 use crate::table::Receiver;
@@ -37,9 +37,9 @@ impl<P: Program> Receive<P> {
 
     /// The message, if it has come; else waits on.
     #[inline]
-    fn poll_message(&mut self, context: &Context<'_>) -> Poll<Received<P::Message>> {
+    fn poll_on(&mut self, desk: &mut Desk<P>, context: &Context<'_>) -> Poll<Received<P::Message>> {
         let Receive { pick, ticket } = self;
-        with_desk::<P, _>(|desk| {
+        {
             let node = inner(desk.node.as_deref_mut());
             let message = match pick {
                 Pick::Any => node.inbox.pop_front(),
@@ -63,7 +63,7 @@ impl<P: Program> Receive<P> {
                 node.table.receive(Receiver { waiter, picky: matches!(pick, Pick::Some(_)) });
             }
             Poll::Pending
-        })
+        }
     }
 }
 
@@ -71,7 +71,7 @@ impl<P: Program> Future for Receive<P> {
     type Output = Received<P::Message>;
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Received<P::Message>> {
-        self.poll_message(context)
+        with_desk::<P, _>(|desk| self.poll_on(desk, context))
     }
 }
 
@@ -103,14 +103,16 @@ pub struct ReceiveBefore<'a, P: Program> {
 impl<P: Program> Future for ReceiveBefore<'_, P> {
     type Output = Option<Received<P::Message>>;
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Received<P::Message>>> {
-        if let Poll::Ready(message) = self.receive.poll_message(context) {
-            return Poll::Ready(Some(message));
-        }
-        let over = Pin::new(&mut *self.timer).poll(context).map(|()| None);
-        if over.is_pending() {
-            crate::desk::with_parts(|worker, table| worker.waits(table, Wait::Message));
-        }
-        over
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Received<P::Message>>> {
+        let ReceiveBefore { receive, timer } = self.get_mut();
+        with_desk::<P, _>(|desk| {
+            if let Poll::Ready(message) = receive.poll_on(desk, context) {
+                return Poll::Ready(Some(message));
+            }
+            let table = &mut inner(desk.node.as_deref_mut()).table;
+            let over = timer.poll_on(&mut desk.worker, table, context).map(|()| None);
+            desk.worker.waits(table, Wait::Message);
+            over
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! Waiting for a time.
 
-use crate::desk::{try_with_parts, with_parts};
+use crate::desk::{Worker, try_with_parts, with_parts};
+use crate::table::Table;
 use crate::wait::{Ticket, Wait, Waiter};
 use parades_core::time::Time;
 use std::pin::Pin;
@@ -35,38 +36,45 @@ impl Sleep {
     }
 }
 
+impl Sleep {
+    /// Whether it is over; else waits on.
+    #[inline]
+    pub(crate) fn poll_on(&mut self, worker: &mut Worker, table: &mut Table, context: &Context<'_>) -> Poll<()> {
+        let Sleep { due, ticket, clock } = *self;
+        let now = worker.now.time;
+        // The first time even what is due now waits for its turn: others may be ready at this instant.
+        if due < now || (due == now && ticket != 0) {
+            return Poll::Ready(());
+        }
+        if ticket == 0 {
+            if due == Time::MAX {
+                let why = || format!("a process slept beyond the end of virtual time: it is {now} now");
+                worker.failure.get_or_insert_with(why);
+            }
+            self.ticket = table.ticket();
+            let waker = Waiter::waker(context, worker.own_waker);
+            table.sleep(usize::from(clock), due, Waiter { place: worker.current, ticket: self.ticket, waker });
+        }
+        worker.waits(table, Wait::Time);
+        Poll::Pending
+    }
+
+    /// Sets it anew, as if it had just been made.
+    #[inline]
+    pub(crate) fn restart(&mut self, due: Option<Time>, table: &mut Table) {
+        if self.ticket != 0 {
+            table.wake_early(usize::from(self.clock), self.due, self.ticket);
+        }
+        self.due = due.unwrap_or(Time::MAX);
+        self.ticket = 0;
+    }
+}
+
 impl Future for Sleep {
     type Output = ();
-
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Sleep { due, ticket, clock } = *self;
-        let new = with_parts(|worker, table| {
-            // The first time even what is due now waits for its turn: others may be ready at this instant.
-            if if ticket == 0 { due < worker.now.time } else { due <= worker.now.time } {
-                return None;
-            }
-            if due == Time::MAX {
-                worker.failure.get_or_insert_with(|| {
-                    format!("a process slept beyond the end of virtual time: it is {} now", worker.now.time)
-                });
-            }
-            worker.waits(table, Wait::Time);
-            if ticket != 0 {
-                return Some(ticket);
-            }
-            let ticket = table.ticket();
-            let waker = Waiter::waker(context, worker.own_waker);
-            table.sleep(usize::from(clock), due, Waiter { place: worker.current, ticket, waker });
-            Some(ticket)
-        });
-        match new {
-            Some(ticket) => {
-                self.ticket = ticket;
-                Poll::Pending
-            }
-            None => Poll::Ready(()),
-        }
+        with_parts(|worker, table| self.poll_on(worker, table, context))
     }
 }
 

@@ -6,18 +6,19 @@ use super::{Chord, Churn, Keys, Parameters};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
 use parades_process::{Node, Received};
+use std::ops::ControlFlow;
 use std::pin::pin;
 
-type Here = Node<Chord>;
+type Here<'a> = parades_process::Here<'a, Chord>;
 
 /// A node that joins and stays.
-pub(super) async fn settled(node: Here) {
+pub(super) async fn settled(node: Node<Chord>) {
     wait_for_turn(node).await;
     live(node, Time::MAX).await;
 }
 
 /// A node that comes and goes.
-pub(super) async fn restless(node: Here) {
+pub(super) async fn restless(node: Node<Chord>) {
     wait_for_turn(node).await;
     let Some(Churn { session, absence, crash, until }) = node.with_program(|chord| chord.parameters.churn) else { return };
     loop {
@@ -43,31 +44,49 @@ pub(super) async fn restless(node: Here) {
 }
 
 /// Waits until it is this node's turn to join.
-async fn wait_for_turn(node: Here) {
+async fn wait_for_turn(node: Node<Chord>) {
     let spacing = node.with_program(|chord| chord.parameters.spacing);
     if spacing > Delay::ZERO {
         node.sleep(Delay::from_ps(spacing.as_ps() * u64::from(node.id().0))).await;
     }
 }
 
+/// What a node does next.
+enum Next {
+    Task(usize),
+    Sleep(Delay),
+    Leave,
+}
+
 /// Joins, does what is due, and leaves at `end`.
-async fn live(node: Here, end: Time) {
-    let periods = node.with_program(|chord| {
-        let Parameters { stabilise, fix_fingers, check_predecessor, look_up, .. } = chord.parameters;
-        [stabilise, fix_fingers, check_predecessor, look_up]
+async fn live(node: Node<Chord>, end: Time) {
+    let mut due = node.with(|here| {
+        let now = here.now();
+        periods(here.program.parameters()).map(|period| after(now, period))
     });
-    let mut due = periods.map(|period| after(node, period));
     join(node).await;
-    while node.now() < end {
-        if let Some(received) = node.try_receive() {
-            serve(node, received);
-            continue;
-        }
-        let now = node.now();
-        let Some(task) = due.iter().position(|&due| due <= now) else {
-            let idle = node.with_program(|chord| chord.parameters.idle);
-            node.sleep(idle).await;
-            continue;
+    if node.with_program(|chord| chord.parameters.fingers_at_once) {
+        fix_all_fingers(node).await;
+    }
+    loop {
+        let next = node.with(|here| {
+            while let Some(received) = here.try_receive() {
+                serve(here, received);
+            }
+            let now = here.now();
+            match due.iter().position(|&due| due <= now) {
+                _ if now >= end => Next::Leave,
+                Some(task) => Next::Task(task),
+                None => Next::Sleep(here.program.parameters.idle),
+            }
+        });
+        let task = match next {
+            Next::Leave => return leave(node),
+            Next::Sleep(idle) => {
+                node.sleep(idle).await;
+                continue;
+            }
+            Next::Task(task) => task,
         };
         match task {
             0 => stabilise(node).await,
@@ -75,160 +94,179 @@ async fn live(node: Here, end: Time) {
             2 => check_predecessor(node).await,
             _ => look_up(node).await,
         }
-        due[task] = after(node, periods[task]);
+        due[task] = node.with(|here| after(here.now(), periods(here.program.parameters())[task]));
     }
-    leave(node);
 }
 
-fn after(node: Here, period: Delay) -> Time {
-    node.now().checked_add(period).unwrap_or(Time::MAX)
+/// The periods of what a node does, in the order in which it is done if several are due.
+fn periods(parameters: &Parameters) -> [Delay; 4] {
+    let Parameters { stabilise, fix_fingers, check_predecessor, look_up, .. } = *parameters;
+    [stabilise, fix_fingers, check_predecessor, look_up]
+}
+
+fn after(now: Time, period: Delay) -> Time {
+    now.checked_add(period).unwrap_or(Time::MAX)
 }
 
 /// Sends to the node of an identifier.
 #[inline]
-fn send(node: Here, to: u32, message: Message) {
-    let to = node.with(|chord, peer| {
-        peer.books.messages += 1;
-        chord.ring.lp(to)
-    });
-    node.send(to, message);
+fn send(here: &mut Here<'_>, to: u32, message: Message) {
+    here.state.books.messages += 1;
+    here.send(here.program.ring.lp(to), message);
 }
 
 /// Answers a message that was not waited for, or passes it on.
 #[inline]
-fn serve(node: Here, received: Received<Message>) {
-    let send = node.with(|chord, peer| {
-        let (to, message) = peer.serve(&chord.ring, received.message)?;
-        peer.books.messages += 1;
-        Some((chord.ring.lp(to), message))
-    });
-    if let Some((to, message)) = send {
-        node.send(to, message);
+fn serve(here: &mut Here<'_>, received: Received<Message>) {
+    if let Some((to, message)) = here.state.serve(&here.program.ring, received.message) {
+        send(here, to, message);
     }
 }
 
 /// Asks, and serves whatever else comes until the answer does; `None` if it does not come in time.
-async fn ask(node: Here, whom: u32, question: impl FnOnce(&Peer) -> Message) -> Option<Message> {
-    let (to, ticket, message, timeout) = node.with(|chord, peer| {
-        peer.books.messages += 1;
-        peer.ticket = peer.ticket.wrapping_add(1);
-        (chord.ring.lp(whom), peer.ticket, question(peer), chord.parameters.timeout)
+async fn ask(node: Node<Chord>, whom: u32, question: impl FnOnce(&Peer) -> Message) -> Option<Message> {
+    let (ticket, timeout, restarts) = node.with(|here| {
+        here.state.ticket = here.state.ticket.wrapping_add(1);
+        let question = question(here.state);
+        send(here, whom, question);
+        // Where nodes fail, one that is often asked itself would never stop waiting for one that is gone.
+        let Parameters { timeout, churn, .. } = here.program.parameters;
+        (here.state.ticket, timeout, churn.is_none())
     });
-    node.send(to, message);
-    let mut timer = node.timer(timeout);
-    while let Some(received) = node.receive_before(&mut timer).await {
+    let answer = node.serve(move |here, received| {
         if received.message.answers(ticket) {
-            return Some(received.message);
+            return ControlFlow::Break(received.message);
         }
-        serve(node, received);
-    }
-    // It may be whom it asked that is gone, or somebody on the way; who is forgotten in vain is learned of again.
-    node.with(|chord, peer| {
-        peer.books.timeouts += 1;
-        peer.suspect(&chord.ring, whom);
+        serve(here, received);
+        ControlFlow::Continue(())
     });
-    None
+    let answer = if restarts { answer.within_each(timeout) } else { answer.within(timeout) }.await;
+    if answer.is_none() {
+        // It may be whom it asked that is gone, or somebody on the way; who is forgotten in vain is learned of again.
+        node.with(|here| {
+            here.state.books.timeouts += 1;
+            here.state.suspect(&here.program.ring, whom);
+        });
+    }
+    answer
 }
 
 /// Comes into the ring; node 0 makes it.
-async fn join(node: Here) {
-    let first = node.with(|chord, peer| {
-        peer.session = peer.session.wrapping_add(1);
-        // The first node makes the ring; when it comes back it joins like any other, as all do that come back.
-        let first = peer.session == 1 && node.id().0 == 0;
-        peer.phase = if first || chord.parameters.nodes == 1 { Phase::Member } else { Phase::Joining };
-        peer.books.joins += u32::from(peer.phase == Phase::Member);
-        peer.phase == Phase::Member
-    });
+async fn join(node: Node<Chord>) {
     let began = node.now();
-    while !first {
-        if node.with_state(|peer| peer.session > 1) {
-            let (nodes, own) = (u64::from(node.nodes()), node.id().0);
-            #[expect(clippy::cast_possible_truncation, reason = "below the number of nodes")]
-            let other = node.random(|rng| rng.below(nodes - 1)) as u32;
-            node.with(|chord, peer| peer.known = chord.ring.id(LpId(if other < own { other } else { other + 1 })));
-        }
-        let (known, request, timeout) = node.with(|chord, peer| {
-            let request = Message::Join { newcomer: peer.id, session: peer.session, hops: 1, in_ring: false };
-            (peer.known, request, chord.parameters.timeout)
-        });
-        send(node, known, request);
-        let mut timer = node.timer(timeout);
-        while let Some(received) = node.receive_before(&mut timer).await {
-            if joined(node, &received.message) {
-                let took = node.now().since(began);
-                let metric = node.with_program(|chord| chord.ids.join_time);
-                node.observe(metric, took.as_ps());
-                // What came with the answer is served before it first sleeps.
-                node.sleep(Delay::ZERO).await;
-                return;
-            }
-            serve(node, received);
-        }
-        node.with(|chord, peer| {
-            peer.books.timeouts += 1;
-            if peer.session == 1 {
-                // It is still told apart from those who come back: whom it knew may never have been in the ring.
-                let _ = chord;
-            }
-        });
+    let (first, timeout) = node.with(|here| {
+        let nodes = here.nodes();
+        let peer = &mut *here.state;
+        peer.session = peer.session.wrapping_add(1);
+        // The first node makes the ring; when it comes back it joins like any other.
+        let first = nodes == 1 || (peer.session == 1 && here.program.ring.lp(peer.id).0 == 0);
+        peer.phase = if first { Phase::Member } else { Phase::Joining };
+        peer.books.joins += u32::from(first);
+        (first, here.program.parameters.timeout)
+    });
+    if first {
+        return;
     }
+    loop {
+        node.with(|here| {
+            if here.state.session > 1 {
+                here.state.known = any_other(here);
+            }
+            let Peer { id: newcomer, session, known, .. } = *here.state;
+            send(here, known, Message::Join { newcomer, session, hops: 1, in_ring: false });
+        });
+        let joined = node.serve(move |here, received| {
+            if joined(here, &received.message) {
+                return ControlFlow::Break(());
+            }
+            serve(here, received);
+            ControlFlow::Continue(())
+        });
+        if joined.within(timeout).await.is_some() {
+            node.with(|here| here.observe(here.program.ids.join_time, here.now().since(began).as_ps()));
+            // What came with the answer is served before it first sleeps.
+            return node.sleep(Delay::ZERO).await;
+        }
+        node.with_state(|peer| peer.books.timeouts += 1);
+    }
+}
+
+/// Any node but this one.
+fn any_other(here: &mut Here<'_>) -> u32 {
+    let (others, own) = (u64::from(here.nodes()) - 1, here.id().0);
+    #[expect(clippy::cast_possible_truncation, reason = "below the number of nodes")]
+    let other = here.rng().below(others) as u32;
+    here.program.ring.id(LpId(if other < own { other } else { other + 1 }))
 }
 
 /// Takes the answer to the request to join, if it is that.
-fn joined(node: Here, message: &Message) -> bool {
+fn joined(here: &mut Here<'_>, message: &Message) -> bool {
     let Message::Joined { session, predecessor, successor } = *message else { return false };
-    node.with(|chord, peer| {
-        if session != peer.session {
-            return false;
-        }
-        peer.phase = Phase::Member;
-        peer.books.joins += 1;
-        peer.predecessor = Some(predecessor);
-        let successor = if successor == peer.id { predecessor } else { successor };
-        peer.set_successors(&chord.ring, successor, &[]);
-        true
-    })
+    let peer = &mut *here.state;
+    if session != peer.session {
+        return false;
+    }
+    peer.phase = Phase::Member;
+    peer.books.joins += 1;
+    peer.predecessor = Some(predecessor);
+    let successor = if successor == peer.id { predecessor } else { successor };
+    peer.set_successors(&here.program.ring, successor, &[]);
+    true
 }
 
 /// Asks its successor who comes before that, and tells who does of itself.
-async fn stabilise(node: Here) {
-    let (own, successor, predecessor) = node.with_state(|peer| (peer.id, peer.successor(), peer.predecessor));
-    let notified = if successor == own {
+async fn stabilise(node: Node<Chord>) {
+    let (own, successor) = node.with_state(|peer| (peer.id, peer.successor()));
+    if successor == own {
         // Alone, as far as it knows, unless somebody has found it.
-        node.with(|chord, peer| {
-            let found = predecessor.filter(|&id| id != own);
-            found.inspect(|&id| peer.set_successors(&chord.ring, id, &[]))
-        })
-    } else {
-        let answer = ask(node, successor, |peer| Message::GetPredecessor { asker: own, ticket: peer.ticket }).await;
-        let Some(Message::Predecessor { predecessor, successors, .. }) = answer else { return };
-        node.with(|chord, peer| {
-            // It may have learned of a nearer one while it waited.
-            let still = peer.successor() == successor;
-            if still { peer.stabilise(&chord.ring, predecessor, &successors) } else { Some(peer.successor()) }
-        })
+        return node.with(|here| {
+            if let Some(found) = here.state.predecessor.filter(|&id| id != own) {
+                here.state.set_successors(&here.program.ring, found, &[]);
+                send(here, found, Message::Notify { id: own });
+            }
+        });
+    }
+    let question = |peer: &Peer| Message::GetPredecessor { asker: own, ticket: peer.ticket };
+    let Some(Message::Predecessor { predecessor, successors, .. }) = ask(node, successor, question).await else {
+        return;
     };
-    if let Some(successor) = notified.filter(|&id| id != own) {
-        send(node, successor, Message::Notify { id: own });
+    node.with(|here| {
+        let (peer, ring) = (&mut *here.state, &here.program.ring);
+        // It may have learned of a nearer one while it waited.
+        if peer.successor() == successor {
+            peer.stabilise(ring, predecessor, &successors);
+        }
+        let successor = peer.successor();
+        if successor != own {
+            send(here, successor, Message::Notify { id: own });
+        }
+    });
+}
+
+/// Looks up where the next finger points.
+async fn fix_a_finger(node: Node<Chord>) {
+    let finger = node.with(|here| {
+        let k = here.state.finger_to_fix(&here.program.ring)?;
+        Some((k, here.program.ring.after(here.state.id, 1 << k)))
+    });
+    let Some((k, key)) = finger else { return };
+    if let Some((found, _)) = find(node, key).await {
+        node.with(|here| here.state.set_finger(&here.program.ring, k, found));
     }
 }
 
-/// Looks up where a finger points.
-async fn fix_a_finger(node: Here) {
-    let Some((k, key)) = node.with(|chord, peer| {
-        let k = peer.finger_to_fix(&chord.ring)?;
-        Some((k, chord.ring.after(peer.id, 1 << k)))
-    }) else {
-        return;
-    };
-    if let Some((found, _)) = find(node, key).await {
-        node.with(|chord, peer| peer.set_finger(&chord.ring, k, found));
+/// Looks up where all fingers point, from the furthest down to the nearest that is not the successor.
+async fn fix_all_fingers(node: Node<Chord>) {
+    loop {
+        fix_a_finger(node).await;
+        if !node.with(|here| here.state.has_more_to_fix(&here.program.ring)) {
+            return;
+        }
     }
 }
 
 /// Asks its predecessor whether it is there, and forgets it if not.
-async fn check_predecessor(node: Here) {
+async fn check_predecessor(node: Node<Chord>) {
     let (own, predecessor) = node.with_state(|peer| (peer.id, peer.predecessor));
     if let Some(predecessor) = predecessor.filter(|&id| id != own) {
         ask(node, predecessor, |peer| Message::Ping { asker: own, ticket: peer.ticket }).await;
@@ -236,38 +274,38 @@ async fn check_predecessor(node: Here) {
 }
 
 /// Looks an identifier up.
-async fn look_up(node: Here) {
-    let (keys, bits) = node.with_program(|chord| (chord.parameters.keys, chord.ring.bits()));
-    let drawn = node.random(|rng| if keys == Keys::Uniform { rng.next_u64() } else { rng.below(u64::from(bits)) });
-    #[expect(clippy::cast_possible_truncation, reason = "random bits, and below 32")]
-    let key = node.with(|chord, peer| match keys {
-        Keys::Uniform => chord.ring.after(drawn as u32, 0),
-        Keys::OwnFingers => peer.fingers[drawn as usize],
-    });
-    let began = node.now();
-    let found = find(node, key).await;
-    let took = node.now().since(began);
-    let metrics = node.with(|chord, peer| {
-        let Some((found, _)) = found else {
-            peer.books.failed += 1;
-            return None;
+async fn look_up(node: Node<Chord>) {
+    let (key, began) = node.with(|here| {
+        let Chord { parameters, ring, .. } = here.program;
+        #[expect(clippy::cast_possible_truncation, reason = "random bits")]
+        let key = match parameters.keys {
+            Keys::Uniform => ring.after(here.rng().next_u64() as u32, 0),
+            Keys::OwnFingers => {
+                let k = here.rng().below(u64::from(ring.bits()));
+                here.state.fingers[k as usize]
+            }
         };
-        peer.books.answered += 1;
-        if chord.is_settled(began) {
-            peer.books.wrong += u32::from(found != chord.owner(key));
-            peer.books.last = Some((key, found));
-        }
-        Some((chord.ids.hops, chord.ids.look_up_time))
+        (key, here.now())
     });
-    if let (Some((hops_metric, time_metric)), Some((_, hops))) = (metrics, found) {
-        node.observe(hops_metric, u64::from(hops));
-        node.observe(time_metric, took.as_ps());
-    }
+    let found = find(node, key).await;
+    node.with(|here| {
+        let books = &mut here.state.books;
+        let Some((found, hops)) = found else {
+            books.failed += 1;
+            return;
+        };
+        books.answered += 1;
+        if here.program.is_settled(began) {
+            books.wrong += u32::from(found != here.program.owner(key));
+        }
+        here.observe(here.program.ids.hops, u64::from(hops));
+        here.observe(here.program.ids.look_up_time, here.now().since(began).as_ps());
+    });
 }
 
 /// The successor of a key, and how many nodes the question reached.
-async fn find(node: Here, key: u32) -> Option<(u32, u16)> {
-    let whom = match node.with(|chord, peer| peer.way(&chord.ring, key)) {
+async fn find(node: Node<Chord>, key: u32) -> Option<(u32, u16)> {
+    let whom = match node.with(|here| here.state.way(&here.program.ring, key)) {
         Way::Here(successor) => return Some((successor, 0)),
         Way::Ask(whom) => whom,
     };
@@ -279,12 +317,15 @@ async fn find(node: Here, key: u32) -> Option<(u32, u16)> {
 }
 
 /// Tells its successor, then its predecessor, that it leaves.
-fn leave(node: Here) {
-    let (own, successor, predecessor) = node.with_state(|peer| (peer.id, peer.successor(), peer.predecessor));
-    if successor != own {
-        send(node, successor, Message::PredecessorLeaves { leaver: own, predecessor });
-    }
-    if let Some(predecessor) = predecessor.filter(|&id| id != own) {
-        send(node, predecessor, Message::SuccessorLeaves { leaver: own, successor });
-    }
+fn leave(node: Node<Chord>) {
+    node.with(|here| {
+        let Peer { id: leaver, predecessor, .. } = *here.state;
+        let successor = here.state.successor();
+        if successor != leaver {
+            send(here, successor, Message::PredecessorLeaves { leaver, predecessor });
+        }
+        if let Some(to) = predecessor.filter(|&id| id != leaver) {
+            send(here, to, Message::SuccessorLeaves { leaver, successor });
+        }
+    });
 }

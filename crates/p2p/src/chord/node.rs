@@ -49,8 +49,6 @@ pub(crate) struct Books {
     pub(crate) answered: u32,
     pub(crate) failed: u32,
     pub(crate) wrong: u32,
-    /// The last look-up: its key, and the answer, if the ring had settled.
-    pub(crate) last: Option<(u32, u32)>,
 }
 
 /// A message to be sent, and to whom.
@@ -165,8 +163,8 @@ impl Peer {
         }
     }
 
-    /// Learns who its successor's predecessor is, and who follows the successor; whom to notify then.
-    pub(crate) fn stabilise(&mut self, ring: &Ring, between: Option<u32>, others: &[u32]) -> Option<u32> {
+    /// Learns who its successor's predecessor is, and who follows the successor.
+    pub(crate) fn stabilise(&mut self, ring: &Ring, between: Option<u32>, others: &[u32]) {
         let successor = self.successor();
         match between.filter(|&id| ring.is_between(id, self.id, successor)) {
             Some(nearer) => {
@@ -177,7 +175,6 @@ impl Peer {
             }
             None => self.set_successors(ring, successor, others),
         }
-        Some(self.successor()).filter(|&id| id != self.id)
     }
 
     /// Takes the answer of a finger that was looked up.
@@ -206,6 +203,12 @@ impl Peer {
         let (k, next) = (k as u8, k.wrapping_sub(1) as u8);
         self.next_finger = next;
         Some(k)
+    }
+
+    /// Whether there are fingers nearer than the one that was fixed last, beyond the successor.
+    pub(crate) fn has_more_to_fix(&self, ring: &Ring) -> bool {
+        let distance = ring.distance(self.id, self.successor());
+        distance.checked_ilog2().is_some_and(|k| u32::from(self.next_finger) > k && u32::from(self.next_finger) < ring.bits())
     }
 
     /// What it answers, or passes on, to what came unasked.
