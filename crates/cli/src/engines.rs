@@ -9,6 +9,7 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
 use parades_engine::{auto, null_message, rollback_check, sequential, time_warp, window};
+use parades_scenarios::Scenario;
 use parades_sync::barrier::BarrierKind;
 use std::fmt::Debug;
 
@@ -220,16 +221,38 @@ impl Choice {
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
         match self.engine.name {
+            "rollback-check" => rollback_check::run(model, options),
+            "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
+            _ => self.run_unrestorable(model, options),
+        }
+    }
+
+    /// Runs a model whose state cannot be restored, on an engine that does not roll back.
+    pub(crate) fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+        match self.engine.name {
             "sequential" if self.settings.choice("pending") == "heap" => {
                 sequential::run_on::<M, HeapPending<M::Message>>(model, options)
             }
             "sequential" => sequential::run(model, options),
-            "rollback-check" => rollback_check::run(model, options),
             "window" => window::run(model, options, &self.window_settings()),
             "null-message" => null_message::run(model, options, &self.null_message_settings()),
-            "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
-            name => unreachable!("`{name}` is an existing engine and not in this match"),
+            name => unreachable!("`{name}` rolls back, or is an existing engine and not in these matches"),
         }
+    }
+
+    /// That the engine can run a scenario.
+    ///
+    /// # Errors
+    ///
+    /// Where it rolls back, and the scenario's state cannot be restored.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Refusal> {
+        if scenario.is_restorable() || !rolls_back(self.engine.name) {
+            return Ok(());
+        }
+        let (engine, name) = (self.engine.name, scenario.name);
+        let message = format!("the engine `{engine}` rolls back, and the processes of `{name}` cannot be restored");
+        let usable: Vec<_> = existing().into_iter().filter(|engine| !rolls_back(engine)).collect();
+        Err(Refusal::new("engine", message, format!("use one of {}", usable.join(", "))))
     }
 }
 
@@ -306,6 +329,11 @@ impl Choice {
 
 /// The engines that run on several threads.
 const PARALLEL: &[&str] = &["window", "null-message", "time-warp"];
+
+/// Whether an engine takes executions back, for which state must be restorable.
+pub(crate) fn rolls_back(engine: &str) -> bool {
+    ["rollback-check", "time-warp"].contains(&engine)
+}
 
 /// The names of the engines that exist.
 pub(crate) fn existing() -> Vec<&'static str> {
