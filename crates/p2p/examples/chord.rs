@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begin = std::time::Instant::now();
     let model = Chord::model(parameters, u64::from(seed)).map_err(|(_, what)| what)?;
     let until = Time::ZERO.checked_add(Delay::from_secs(u64::from(seconds))).ok_or("too long")?;
-    let outcome = parades_engine::sequential::run(&model, RunOptions { seed: u64::from(seed), ..RunOptions::until(until) })?;
+    let outcome =
+        parades_engine::sequential::run(&model, RunOptions { seed: u64::from(seed), ..RunOptions::until(until) })?;
     let took = begin.elapsed();
     for (name, unit, metric) in outcome.metrics.iter() {
         let mean = metric.tally().and_then(|tally| tally.mean()).map(|mean| unit.show(mean));
@@ -29,6 +30,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
-    println!("{} events in {took:.3?}, {:.0} ns each; {peak}", outcome.events, took.as_secs_f64() * 1e9 / outcome.events as f64);
+    println!(
+        "{} events in {took:.3?}, {:.0} ns each; {peak}",
+        outcome.events,
+        took.as_secs_f64() * 1e9 / outcome.events as f64
+    );
     Ok(())
 }

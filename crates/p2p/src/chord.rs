@@ -18,7 +18,8 @@
 //! Fingers begin at the node itself, as there. They are fixed from the furthest inwards, the nearest being the successor anyway.
 //!
 //! *Failures*: a node may leave, telling its successor and its predecessor; or crash, telling nobody; and come back later with the same identifier. Nodes know three
-//! successors beyond the first ([`Message::Predecessor`] brings them), and forget whom they ask in vain.
+//! successors beyond the first ([`Message::Predecessor`] brings them), and forget whom they ask in vain. So that a ring that has come apart grows together again, each looks
+//! around now and then: it asks any other node for the successor of its own identifier.
 //!
 //! *Invariants*: a request in the ring comes nearer to its key with each hop, so it ends. The ring is checked at the end, against all members, once
 //! [`Parameters::settle`] has passed since the last change ([`Chord`]).
@@ -164,7 +165,9 @@ impl Chord {
         }
         let identifiers = 1_u64 << bits;
         if nodes == 0 || u64::from(nodes) > identifiers || nodes == u32::MAX {
-            let what = format!("there are {identifiers} identifiers of {bits} bits, and {nodes} nodes; at least one is needed");
+            let what = format!(
+                "there are {identifiers} identifiers of {bits} bits, and {nodes} nodes; at least one is needed"
+            );
             return Err(("nodes", what));
         }
         for (name, delay) in [("idle", idle), ("timeout", timeout), ("latency", latency)] {

@@ -180,6 +180,11 @@ impl<P: Program> Node<P> {
         Serve::new(serve)
     }
 
+    /// Ends all other processes of the node, as [`Handle::kill`] does: with [`Node::disconnect`], the node crashes.
+    pub fn kill_others(self) {
+        crate::spawn::kill_others();
+    }
+
     /// Lets no message reach the node from now on, and forgets those that wait: it has crashed, or is switched off.
     pub fn disconnect(self) {
         with_desk::<P, _>(|desk| {

@@ -143,7 +143,10 @@ where
             if *ticket == 0 || !table.is_receiving(*ticket) {
                 *ticket = table.ticket();
                 let waker = Waiter::waker(context, worker.own_waker);
-                table.receive(Receiver { waiter: Waiter { place: worker.current, ticket: *ticket, waker }, picky: false });
+                table.receive(Receiver {
+                    waiter: Waiter { place: worker.current, ticket: *ticket, waker },
+                    picky: false,
+                });
             }
             Poll::Pending
         })

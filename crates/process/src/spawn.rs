@@ -1,7 +1,7 @@
 //! Processes that begin others, wait for their end, or end them.
 
-use crate::desk::{over, try_with_parts, with_parts};
-use crate::table::{Code, Killed, State};
+use crate::desk::{Worker, over, try_with_parts, with_parts};
+use crate::table::{Code, Killed, State, Table};
 use crate::wait::{Place, Ticket, Wait, Waiter};
 use std::any::Any;
 use std::fmt;
@@ -70,15 +70,30 @@ impl<T> Handle<T> {
     pub fn kill(&self) {
         // What it remembers is dropped outside, where it may use the node.
         let _code = with_parts(|worker, table| {
-            let process = table.process(self.place, self.serial).filter(|process| process.state == State::Alive)?;
-            let code = process.code.take();
-            match code {
-                Some(_) => over(worker, table, self.place, Err(Killed)),
-                None => process.state = State::Doomed,
-            }
-            code
+            table.process(self.place, self.serial)?;
+            kill(worker, table, self.place)
         });
     }
+}
+
+/// Ends the process at a place, if it is alive; what it remembers, which the caller drops.
+fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Option<Code> {
+    let process = table.processes.get_mut(place as usize).filter(|process| process.state == State::Alive)?;
+    let code = process.code.take();
+    match code {
+        Some(_) => over(worker, table, place, Err(Killed)),
+        None => process.state = State::Doomed,
+    }
+    code
+}
+
+/// Ends all processes of the node but the one that is being polled.
+pub(crate) fn kill_others() {
+    let _code: Vec<Code> = with_parts(|worker, table| {
+        let places = 0..u32::try_from(table.processes.len()).expect("places are u32");
+        let current = worker.current;
+        places.filter(|&place| place != current).filter_map(|place| kill(worker, table, place)).collect()
+    });
 }
 
 impl<T: 'static> Future for Handle<T> {

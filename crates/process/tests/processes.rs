@@ -149,6 +149,24 @@ fn handles_give_results_and_tell_of_the_killed() {
 }
 
 #[test]
+fn a_node_crashes_as_a_whole() {
+    let (outcome, log) = run(1, |node: Node<Script>| async move {
+        for delay in [3, 7] {
+            node.spawn("other", move |node| async move {
+                let _told = support::TellsWhenDropped(node);
+                node.sleep(ms(delay)).await;
+                support::log(node, "goes on");
+            });
+        }
+        node.sleep(ms(5)).await;
+        node.kill_others();
+        support::log(node, "alone");
+    });
+    assert_eq!(log, ["3 goes on", "3 dropped", "5 dropped", "5 alone"]);
+    assert_eq!((counter(&outcome, "processes_ended"), counter(&outcome, "processes_killed")), (2, 1));
+}
+
+#[test]
 fn other_crates_combinators_are_woken() {
     use futures_util::stream::{FuturesUnordered, StreamExt};
     let log = log_of(1, |node| async move {

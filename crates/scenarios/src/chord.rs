@@ -24,11 +24,13 @@ pub(crate) const SCENARIO: Scenario = Scenario {
             &["constant", "precise"],
             "every message takes `latency`; or messages share the bandwidth of links",
         ),
-        Parameter::duration("latency", Delay::from_us(600), "how long a message takes, in the network `constant`").positive(),
+        Parameter::duration("latency", Delay::from_us(600), "how long a message takes, in the network `constant`")
+            .positive(),
         Parameter::duration("spacing", Delay::ZERO, "time between the joins of two nodes; 0s: all join at the start"),
         Parameter::duration("stabilise", Delay::from_secs(20), "period of stabilising").positive(),
         Parameter::duration("fix_fingers", Delay::from_secs(120), "period of fixing a finger").positive(),
-        Parameter::duration("check_predecessor", Delay::from_secs(120), "period of checking the predecessor").positive(),
+        Parameter::duration("check_predecessor", Delay::from_secs(120), "period of checking the predecessor")
+            .positive(),
         Parameter::duration("look_up", Delay::from_secs(10), "period of looking an identifier up").positive(),
         Parameter::duration("idle", Delay::from_secs(5), "how long a node sleeps that has nothing to do").positive(),
         Parameter::duration("timeout", Delay::from_secs(50), "how long a node waits for an answer").positive(),
@@ -46,7 +48,11 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: for ever"),
         Parameter::duration("absence", Delay::from_secs(60), "mean time for which it is away then"),
         Parameter::fraction("crash", 0.5, "probability that it crashes instead of taking leave"),
-        Parameter::duration("churn_until", Delay::from_secs(500), "after this time who is there stays, and who is away is back"),
+        Parameter::duration(
+            "churn_until",
+            Delay::from_secs(500),
+            "after this time who is there stays, and who is away is back",
+        ),
         Parameter::duration(
             "settle",
             Delay::from_secs(300),

@@ -20,9 +20,12 @@ pub(super) async fn settled(node: Node<Chord>) {
 /// A node that comes and goes.
 pub(super) async fn restless(node: Node<Chord>) {
     wait_for_turn(node).await;
-    let Some(Churn { session, absence, crash, until }) = node.with_program(|chord| chord.parameters.churn) else { return };
+    let Some(Churn { session, absence, crash, until }) = node.with_program(|chord| chord.parameters.churn) else {
+        return;
+    };
     loop {
-        let drawn = node.random(|rng| (rng.exponential_delay(session), rng.chance(crash), rng.exponential_delay(absence)));
+        let drawn =
+            node.random(|rng| (rng.exponential_delay(session), rng.chance(crash), rng.exponential_delay(absence)));
         let (stay, crashes, absence) = drawn;
         let end = node.now().checked_add(stay).filter(|&end| end < until).unwrap_or(Time::MAX);
         if crashes && end < Time::MAX {
@@ -142,11 +145,7 @@ async fn ask(node: Node<Chord>, whom: u32, question: impl FnOnce(&Peer) -> Messa
     });
     let answer = if restarts { answer.within_each(timeout) } else { answer.within(timeout) }.await;
     if answer.is_none() {
-        // It may be whom it asked that is gone, or somebody on the way; who is forgotten in vain is learned of again.
-        node.with(|here| {
-            here.state.books.timeouts += 1;
-            here.state.suspect(&here.program.ring, whom);
-        });
+        node.with_state(|peer| peer.books.timeouts += 1);
     }
     answer
 }
@@ -228,7 +227,7 @@ async fn stabilise(node: Node<Chord>) {
     }
     let question = |peer: &Peer| Message::GetPredecessor { asker: own, ticket: peer.ticket };
     let Some(Message::Predecessor { predecessor, successors, .. }) = ask(node, successor, question).await else {
-        return;
+        return node.with(|here| here.state.forget_neighbour(&here.program.ring, successor));
     };
     node.with(|here| {
         let (peer, ring) = (&mut *here.state, &here.program.ring);
@@ -269,7 +268,23 @@ async fn fix_all_fingers(node: Node<Chord>) {
 async fn check_predecessor(node: Node<Chord>) {
     let (own, predecessor) = node.with_state(|peer| (peer.id, peer.predecessor));
     if let Some(predecessor) = predecessor.filter(|&id| id != own) {
-        ask(node, predecessor, |peer| Message::Ping { asker: own, ticket: peer.ticket }).await;
+        let answer = ask(node, predecessor, |peer| Message::Ping { asker: own, ticket: peer.ticket }).await;
+        if answer.is_none() {
+            node.with(|here| here.state.forget_neighbour(&here.program.ring, predecessor));
+        }
+    }
+    if node.with_program(|chord| chord.parameters.churn.is_some()) && node.nodes() > 1 {
+        look_around(node).await;
+    }
+}
+
+/// Asks any other node for the successor of its own identifier. That is itself, unless the ring has come apart and the other is in another part: then it may have
+/// found a nearer successor, and stabilising makes one ring of the two.
+async fn look_around(node: Node<Chord>) {
+    let (own, other) = node.with(|here| (here.state.id, any_other(here)));
+    let question = |peer: &Peer| Message::Find { key: own, asker: own, ticket: peer.ticket, hops: 1 };
+    if let Some(Message::Found { successor, .. }) = ask(node, other, question).await {
+        node.with(|here| here.state.stabilise(&here.program.ring, Some(successor), &[]));
     }
 }
 
@@ -310,10 +325,12 @@ async fn find(node: Node<Chord>, key: u32) -> Option<(u32, u16)> {
         Way::Ask(whom) => whom,
     };
     let question = |peer: &Peer| Message::Find { key, asker: peer.id, ticket: peer.ticket, hops: 1 };
-    match ask(node, whom, question).await? {
-        Message::Found { successor, hops, .. } => Some((successor, hops)),
-        _ => None,
-    }
+    let Some(Message::Found { successor, hops, .. }) = ask(node, whom, question).await else {
+        // It may be whom it asked that is gone, or somebody on the way; who is forgotten in vain is learned of again.
+        node.with_state(|peer| peer.forget_finger(whom));
+        return None;
+    };
+    Some((successor, hops))
 }
 
 /// Tells its successor, then its predecessor, that it leaves.

@@ -140,11 +140,16 @@ impl Peer {
         preceding.next().copied().unwrap_or(self.successor())
     }
 
-    /// Forgets a node that does not answer.
-    pub(crate) fn suspect(&mut self, ring: &Ring, suspect: u32) {
-        for finger in self.fingers.iter_mut().filter(|finger| **finger == suspect) {
-            *finger = self.id;
+    /// Forgets a finger that may not answer. The successor stays: it is asked itself, in time.
+    pub(crate) fn forget_finger(&mut self, suspect: u32) {
+        if suspect != self.successor() {
+            self.fingers.iter_mut().filter(|finger| **finger == suspect).for_each(|finger| *finger = self.id);
         }
+    }
+
+    /// Forgets a neighbour that does not answer.
+    pub(crate) fn forget_neighbour(&mut self, ring: &Ring, suspect: u32) {
+        self.fingers.iter_mut().filter(|finger| **finger == suspect).for_each(|finger| *finger = self.id);
         if self.predecessor == Some(suspect) {
             self.predecessor = None;
         }
@@ -208,7 +213,9 @@ impl Peer {
     /// Whether there are fingers nearer than the one that was fixed last, beyond the successor.
     pub(crate) fn has_more_to_fix(&self, ring: &Ring) -> bool {
         let distance = ring.distance(self.id, self.successor());
-        distance.checked_ilog2().is_some_and(|k| u32::from(self.next_finger) > k && u32::from(self.next_finger) < ring.bits())
+        distance
+            .checked_ilog2()
+            .is_some_and(|k| u32::from(self.next_finger) > k && u32::from(self.next_finger) < ring.bits())
     }
 
     /// What it answers, or passes on, to what came unasked.

@@ -39,8 +39,7 @@ impl Ring {
         let mut rng = Rng::shared(seed, PURPOSE);
         #[expect(clippy::cast_possible_truncation, reason = "random bits")]
         let factors = [(); 3].map(|()| rng.next_u64() as u32 | 1);
-        let mut ring =
-            Ring { bits, mask, shift: bits.div_ceil(2), factors, inverses: factors.map(inverse), offset: 0 };
+        let mut ring = Ring { bits, mask, shift: bits.div_ceil(2), factors, inverses: factors.map(inverse), offset: 0 };
         ring.offset = FIRST.wrapping_sub(ring.id(LpId(0)));
         ring
     }
