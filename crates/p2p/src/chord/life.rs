@@ -9,6 +9,9 @@ use parades_process::{Node, Received};
 use std::ops::ControlFlow;
 use std::pin::pin;
 
+/// How often a node asks in vain to join before it makes a ring of its own, where nodes come and go.
+const TRIES: u32 = 3;
+
 type Here<'a> = parades_process::Here<'a, Chord>;
 
 /// A node that joins and stays.
@@ -166,9 +169,10 @@ async fn join(node: Node<Chord>) {
     if first {
         return;
     }
+    let mut tries = 0;
     loop {
         node.with(|here| {
-            if here.state.session > 1 {
+            if here.state.session > 1 || tries > 0 && here.program.parameters.churn.is_some() {
                 here.state.known = any_other(here);
             }
             let Peer { id: newcomer, session, known, .. } = *here.state;
@@ -186,7 +190,21 @@ async fn join(node: Node<Chord>) {
             // What came with the answer is served before it first sleeps.
             return node.sleep(Delay::ZERO).await;
         }
-        node.with_state(|peer| peer.books.timeouts += 1);
+        tries += 1;
+        let alone = node.with(|here| {
+            let peer = &mut *here.state;
+            peer.books.timeouts += 1;
+            // Perhaps the ring is gone, and all wait to join. It makes one of its own, which grows together with others, if there are any.
+            let alone = tries == TRIES && here.program.parameters.churn.is_some();
+            if alone {
+                peer.phase = Phase::Member;
+                peer.books.joins += 1;
+            }
+            alone
+        });
+        if alone {
+            return;
+        }
     }
 }
 
@@ -200,7 +218,7 @@ fn any_other(here: &mut Here<'_>) -> u32 {
 
 /// Takes the answer to the request to join, if it is that.
 fn joined(here: &mut Here<'_>, message: &Message) -> bool {
-    let Message::Joined { session, predecessor, successor } = *message else { return false };
+    let Message::Joined { session, predecessor, successors } = *message else { return false };
     let peer = &mut *here.state;
     if session != peer.session {
         return false;
@@ -208,38 +226,41 @@ fn joined(here: &mut Here<'_>, message: &Message) -> bool {
     peer.phase = Phase::Member;
     peer.books.joins += 1;
     peer.predecessor = Some(predecessor);
-    let successor = if successor == peer.id { predecessor } else { successor };
-    peer.set_successors(&here.program.ring, successor, &[]);
+    let successor = if successors[0] == peer.id { predecessor } else { successors[0] };
+    peer.set_successors(&here.program.ring, successor, &successors[1..]);
     true
 }
 
-/// Asks its successor who comes before that, and tells who does of itself.
+/// Asks its successor who comes before that, and tells who does of itself. A nearer successor is asked at once, until there is none.
 async fn stabilise(node: Node<Chord>) {
-    let (own, successor) = node.with_state(|peer| (peer.id, peer.successor()));
-    if successor == own {
-        // Alone, as far as it knows, unless somebody has found it.
-        return node.with(|here| {
-            if let Some(found) = here.state.predecessor.filter(|&id| id != own) {
-                here.state.set_successors(&here.program.ring, found, &[]);
-                send(here, found, Message::Notify { id: own });
+    loop {
+        let (own, successor) = node.with_state(|peer| (peer.id, peer.successor()));
+        if successor == own {
+            // Alone, as far as it knows, unless somebody has found it.
+            return node.with(|here| {
+                if let Some(found) = here.state.predecessor.filter(|&id| id != own) {
+                    here.state.set_successors(&here.program.ring, found, &[]);
+                    send(here, found, Message::Notify { id: own });
+                }
+            });
+        }
+        let question = |peer: &Peer| Message::GetPredecessor { asker: own, ticket: peer.ticket };
+        let Some(Message::Predecessor { predecessor, successors, .. }) = ask(node, successor, question).await else {
+            return node.with(|here| here.state.forget_neighbour(&here.program.ring, successor));
+        };
+        let again = node.with(|here| {
+            let (peer, ring) = (&mut *here.state, &here.program.ring);
+            // It may have learned of a nearer one while it waited.
+            let again = peer.successor() != successor || peer.stabilise(ring, predecessor, &successors);
+            if !again {
+                send(here, successor, Message::Notify { id: own });
             }
+            again
         });
+        if !again {
+            return;
+        }
     }
-    let question = |peer: &Peer| Message::GetPredecessor { asker: own, ticket: peer.ticket };
-    let Some(Message::Predecessor { predecessor, successors, .. }) = ask(node, successor, question).await else {
-        return node.with(|here| here.state.forget_neighbour(&here.program.ring, successor));
-    };
-    node.with(|here| {
-        let (peer, ring) = (&mut *here.state, &here.program.ring);
-        // It may have learned of a nearer one while it waited.
-        if peer.successor() == successor {
-            peer.stabilise(ring, predecessor, &successors);
-        }
-        let successor = peer.successor();
-        if successor != own {
-            send(here, successor, Message::Notify { id: own });
-        }
-    });
 }
 
 /// Looks up where the next finger points.

@@ -43,8 +43,8 @@ pub enum Message {
         session: u16,
         /// The newcomer's predecessor.
         predecessor: u32,
-        /// The newcomer's successor.
-        successor: u32,
+        /// The newcomer's successor, and those after it.
+        successors: [u32; BACKUPS],
     },
     /// Who is your predecessor?
     GetPredecessor {
@@ -132,8 +132,8 @@ impl Payload for Message {
                 digest.word(pair(newcomer, u32::from(session) << 16 | u32::from(hops)));
                 digest.word(pair(3 << 16, u32::from(in_ring)));
             }
-            Message::Joined { session, predecessor, successor } => {
-                digest.word(pair(predecessor, successor));
+            Message::Joined { session, predecessor, successors } => {
+                successors.into_iter().for_each(|id| digest.word(pair(predecessor, id)));
                 digest.word(pair(4 << 16, u32::from(session)));
             }
             Message::GetPredecessor { asker, ticket } => {

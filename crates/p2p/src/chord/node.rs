@@ -168,8 +168,8 @@ impl Peer {
         }
     }
 
-    /// Learns who its successor's predecessor is, and who follows the successor.
-    pub(crate) fn stabilise(&mut self, ring: &Ring, between: Option<u32>, others: &[u32]) {
+    /// Learns who its successor's predecessor is, and who follows the successor. Whether there is a nearer successor.
+    pub(crate) fn stabilise(&mut self, ring: &Ring, between: Option<u32>, others: &[u32]) -> bool {
         let successor = self.successor();
         match between.filter(|&id| ring.is_between(id, self.id, successor)) {
             Some(nearer) => {
@@ -180,6 +180,7 @@ impl Peer {
             }
             None => self.set_successors(ring, successor, others),
         }
+        self.successor() != successor
     }
 
     /// Takes the answer of a finger that was looked up.
@@ -233,10 +234,12 @@ impl Peer {
                 // One that was here before, and wants to be its own predecessor: the ring has forgotten it, and it the ring.
                 _ if newcomer == self.id => None,
                 Way::Here(successor) => {
-                    let before = self.successors[1];
-                    let successor = if successor == newcomer { before } else { successor };
+                    // One that has been here before may still be taken for the successor.
+                    let skipped = usize::from(successor == newcomer);
+                    let mut successors = [self.id; BACKUPS];
+                    successors.copy_from_slice(&self.successors[skipped..skipped + BACKUPS]);
                     self.insert(ring, newcomer);
-                    Some((newcomer, Message::Joined { session, predecessor: self.id, successor }))
+                    Some((newcomer, Message::Joined { session, predecessor: self.id, successors }))
                 }
                 Way::Ask(next) => {
                     let hops = hops.saturating_add(1);
