@@ -10,6 +10,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
+use parades_scenarios::Scenario;
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 use std::fmt::Debug;
@@ -236,17 +237,39 @@ impl Choice {
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
         match self.engine.name {
+            "rollback-check" => rollback_check::run(model, options),
+            "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
+            _ => self.run_unrestorable(model, options),
+        }
+    }
+
+    /// Runs a model whose state cannot be restored, on an engine that does not roll back.
+    pub(crate) fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+        match self.engine.name {
             "sequential" if self.settings.choice("pending") == "heap" => {
                 sequential::run_on::<M, HeapPending<M::Message>>(model, options)
             }
             "sequential" => sequential::run(model, options),
-            "rollback-check" => rollback_check::run(model, options),
             "rounds" => rounds::run(model, options, &self.rounds_settings()),
             "window" => window::run(model, options, &self.window_settings()),
             "null-message" => null_message::run(model, options, &self.null_message_settings()),
-            "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
-            name => unreachable!("`{name}` is an engine and not in this match"),
+            name => unreachable!("`{name}` rolls back, or is an engine and not in these matches"),
         }
+    }
+
+    /// That the engine can run a scenario.
+    ///
+    /// # Errors
+    ///
+    /// Where it rolls back, and the scenario's state cannot be restored.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Refusal> {
+        if scenario.is_restorable() || !rolls_back(self.engine.name) {
+            return Ok(());
+        }
+        let (engine, name) = (self.engine.name, scenario.name);
+        let message = format!("the engine `{engine}` rolls back, and the processes of `{name}` cannot be restored");
+        let usable: Vec<_> = names().into_iter().filter(|engine| !rolls_back(engine)).collect();
+        Err(Refusal::new("engine", message, format!("use one of {}", usable.join(", "))))
     }
 }
 
@@ -349,6 +372,11 @@ impl Choice {
 
 /// The engines that run on several threads.
 const PARALLEL: &[&str] = &["rounds", "window", "null-message", "time-warp"];
+
+/// Whether an engine takes executions back, for which state must be restorable.
+pub(crate) fn rolls_back(engine: &str) -> bool {
+    ["rollback-check", "time-warp"].contains(&engine)
+}
 
 /// The names of all engines.
 pub(crate) fn names() -> Vec<&'static str> {
