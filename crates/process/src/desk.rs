@@ -23,7 +23,7 @@ thread_local! {
 }
 
 /// The desk of a thread, whatever its program's messages are.
-pub(crate) trait AnyDesk: Any {
+pub(crate) trait AnyDesk: Any + Send {
     /// The node on it, if there is one, and what belongs to the thread.
     fn parts(&mut self) -> Option<(&mut Worker, &mut Table)>;
 }
@@ -56,9 +56,11 @@ pub(crate) struct Worker {
     pub(crate) id: LpId,
     pub(crate) nodes: u32,
     pub(crate) rng: Rng,
-    /// The process that is being polled, and what its waker points to.
+    /// The process that is being polled, and the address of what its waker points to.
     pub(crate) current: Place,
-    pub(crate) own_waker: *const (),
+    pub(crate) own_waker: usize,
+    /// Whether what is being polled runs on a stack of its own, so that it can wait without `async`.
+    pub(crate) stackful: bool,
     /// Processes to be polled, in the order in which they became ready. Empty between events.
     ready: VecDeque<Place>,
     /// Wakers of other crates' combinators that are to be called.
@@ -80,7 +82,8 @@ impl Worker {
             nodes: 0,
             rng: Rng::stream(0, 0),
             current: 0,
-            own_waker: std::ptr::null(),
+            own_waker: 0,
+            stackful: false,
             ready: VecDeque::new(),
             foreign: Vec::new(),
             wakers: Vec::new(),
@@ -162,6 +165,16 @@ pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T
         let desk: Option<&mut dyn Any> = desk.as_deref_mut().map(|desk| desk as &mut dyn Any);
         act(desk.and_then(<dyn Any>::downcast_mut).unwrap_or_else(|| panic!("{OUTSIDE}")))
     })
+}
+
+/// Takes what lies on this thread's desk, for another thread.
+pub(crate) fn lend() -> Option<Box<dyn AnyDesk>> {
+    DESK.take()
+}
+
+/// Puts what another thread had on this thread's desk.
+pub(crate) fn borrow(desk: Option<Box<dyn AnyDesk>>) {
+    DESK.set(desk);
 }
 
 /// The desk taken up for an event, and what lay there.
@@ -292,7 +305,7 @@ fn next(worker: &mut Worker, table: &mut Table) -> Option<Polled> {
         }
         let waker = std::mem::replace(&mut worker.wakers[place as usize], Waker::noop().clone());
         worker.current = place;
-        worker.own_waker = waker.data();
+        worker.own_waker = waker.data().addr();
         return Some(Polled { place, code: Some(code), waker });
     }
     None

@@ -44,7 +44,7 @@ impl<P: Program> Receive<P> {
             let message = match pick {
                 Pick::Any => node.inbox.pop_front(),
                 Pick::Some(picks) => {
-                    let found = node.inbox.iter().position(|message| picks(message));
+                    let found = node.inbox.iter().position(picks);
                     found.and_then(|index| node.inbox.remove(index))
                 }
             };

@@ -57,8 +57,8 @@ pub(crate) type Ticket = u32;
 
 impl Waiter {
     /// The waker to keep: none where it is the process's own, which needs no telling beside being polled.
-    pub(crate) fn waker(context: &Context<'_>, own: *const ()) -> Option<Waker> {
+    pub(crate) fn waker(context: &Context<'_>, own: usize) -> Option<Waker> {
         let waker = context.waker();
-        (waker.data() != own).then(|| waker.clone())
+        (waker.data().addr() != own).then(|| waker.clone())
     }
 }

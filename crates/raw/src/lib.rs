@@ -4,4 +4,11 @@
 
 pub mod affinity;
 pub mod huge_pages;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod overflow;
 pub mod prefetch;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod slab;
+pub mod stackful;
+#[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+mod ucontext;
