@@ -7,6 +7,7 @@ mod balance;
 mod bare;
 mod barriers;
 mod child;
+mod contexts;
 mod counters;
 mod digest;
 mod lookahead;
@@ -79,6 +80,11 @@ const BENCHES: &[Bench] = &[
         name: "multicast",
         about: "data shared by events or copied for each: memory, events per second and speed-up, beside the figures published for ROSS",
         measure: multicast::measure,
+    },
+    Bench {
+        name: "contexts",
+        about: "what a switch and a waiting process cost: async, on stacks of a slab, by ucontext, on threads; 1,000 to 1,000,000 of them",
+        measure: contexts::measure,
     },
     Bench {
         name: "barriers",

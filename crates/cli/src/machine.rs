@@ -33,6 +33,11 @@ pub(crate) fn rss_bytes() -> u64 {
     kibibytes("/proc/self/status", "VmRSS:").map_or(0, |kib| kib << 10)
 }
 
+/// The memory in which this process keeps where its pages are, in bytes; 0 where the system does not tell.
+pub(crate) fn page_table_bytes() -> u64 {
+    kibibytes("/proc/self/status", "VmPTE:").map_or(0, |kib| kib << 10)
+}
+
 /// The memory that this machine can still give away, in bytes; 0 where the system does not tell.
 pub(crate) fn available_bytes() -> u64 {
     kibibytes("/proc/meminfo", "MemAvailable:").map_or(0, |kib| kib << 10)

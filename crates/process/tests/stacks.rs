@@ -73,7 +73,9 @@ impl Program for Ring {
     fn start(&self, start: &mut Start<'_, Self>) -> u64 {
         match (self.stack)(start.id().0) {
             None => start.spawn("pass", pass),
-            Some(stack) => start.spawn_on(stack, "pass", |node| drop(pass_deep(node, 20))),
+            Some(stack) => start.spawn_on(stack, "pass", |node| {
+                pass_deep(node, 20);
+            }),
         }
         0
     }
@@ -172,19 +174,26 @@ fn a_killed_process_is_unwound_from_its_innermost_call() {
 #[test]
 fn what_waits_at_the_end_of_the_run_is_unwound() {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    struct Counts(Arc<AtomicU32>);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
     for stack in stacks() {
-        let held = Arc::new(());
-        let holds = Arc::clone(&held);
+        let drops = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&drops);
         run(3, move |node: Node<Script>| {
-            let holds = Arc::clone(&holds);
+            let counts = Counts(Arc::clone(&counter));
             async move {
                 node.spawn_on(stack, "waits", move |node| {
-                    let _holds = holds;
+                    let _counts = counts;
                     node.wait(node.receive());
                 });
             }
         });
-        assert_eq!(Arc::strong_count(&held), 1, "{stack:?}");
+        assert_eq!(drops.load(Ordering::Relaxed), 3, "{stack:?}");
     }
 }
 

@@ -18,6 +18,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const GUARD: usize = 16 << 10;
 /// The least stack that is given out.
 const LEAST: usize = 16 << 10;
+/// Stacks begin at so many places of a page, a line of the cache apart: if all began at the same, they would all be kept in the same few lines.
+const COLOURS: usize = 16;
+const LINE: usize = 64;
 /// How much memory the unused stacks of one size keep, at most.
 const KEPT: usize = 32 << 20;
 /// `MADV_GUARD_INSTALL` of Linux 6.13.
@@ -66,6 +69,8 @@ impl fmt::Display for NoStack {
 /// A stack taken out of its slab, which gets it back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Stack {
+    /// Its guard.
+    lowest: usize,
     /// The end of what it may use, below the label.
     base: NonZeroUsize,
     pool: &'static Pool,
@@ -111,36 +116,33 @@ impl Stack {
         let pool = Pool::of(bytes.ok_or(refused)?);
         let lowest = lock(&pool.stacks).take(pool.bytes)?;
         let place = lowest + GUARD + pool.bytes - size_of::<Label>();
+        let colour = lowest / (GUARD + pool.bytes) % COLOURS;
         // SAFETY: the top of a stack that nobody else has, within its map, aligned as maps and sizes are; writing to it is what it is for.
         unsafe { std::ptr::with_exposed_provenance_mut::<Label>(place).write(label) };
-        Ok(Stack { base: NonZeroUsize::new(place).expect("maps do not begin at 0"), pool })
-    }
-
-    fn lowest(&self) -> usize {
-        self.base.get() + size_of::<Label>() - self.pool.bytes - GUARD
+        Ok(Stack { lowest, base: NonZeroUsize::new(place - colour * LINE).expect("maps do not begin at 0"), pool })
     }
 
     /// What code may use: the first address above the guard, and the number of bytes.
     #[cfg(target_env = "gnu")]
     pub(crate) fn usable(&self) -> (usize, usize) {
-        (self.lowest() + GUARD, self.pool.bytes - size_of::<Label>())
+        (self.lowest + GUARD, self.base.get() - self.lowest - GUARD)
     }
 }
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        self.pool.give_back(self.lowest());
+        self.pool.give_back(self.lowest);
     }
 }
 
-// SAFETY: between the guard, which faults, and the label lie at least `LEAST` bytes less the label, which nobody else uses until this is dropped. The base is
+// SAFETY: between the guard, which faults, and the label lie at least `LEAST` bytes less the label and the colour, which nobody else uses until this is dropped. The base is
 // aligned to 16 bytes, as the label is.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> NonZeroUsize {
         self.base
     }
     fn limit(&self) -> NonZeroUsize {
-        NonZeroUsize::new(self.lowest()).expect("maps do not begin at 0")
+        NonZeroUsize::new(self.lowest).expect("maps do not begin at 0")
     }
 }
 
@@ -237,7 +239,7 @@ mod tests {
         let mut ranges: Vec<_> = stacks.iter().map(|stack| (stack.limit().get(), stack.base().get())).collect();
         ranges.sort_unstable();
         assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
-        assert!(ranges.iter().all(|(limit, base)| base - limit > BYTES && base % 16 == 0));
+        assert!(ranges.iter().all(|(limit, base)| base - limit > BYTES - COLOURS * LINE && base % 16 == 0));
         drop(stacks);
         let again: Vec<Stack> = (0..1000).map(|_| Stack::take(BYTES, LABEL).expect("there is room")).collect();
         assert!(again.iter().all(|stack| ranges.binary_search(&(stack.limit().get(), stack.base().get())).is_ok()));
