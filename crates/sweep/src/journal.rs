@@ -1,0 +1,209 @@
+//! The journal of a sweep: the runs that are over, a line each, so that a sweep that was killed goes on where it was.
+//!
+//! The first line says of which sweep the runs are. A run's line is appended when the run is over, and is on the disk before the sweep goes on to
+//! rely on it; so whenever the sweep is killed, at most the last line is torn, and that one is dropped. One sweep at a time has the
+//! journal: the file is locked, and the system unlocks it when the process ends, however it does.
+//!
+//! *Read next*: [`crate::drive`](mod@crate::drive).
+
+use crate::outcome::Outcome;
+use parades_config::{ConfigError, Place};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// The version of the format, in the field of this name.
+const FORMAT: (&str, u64) = ("parades_journal", 1);
+
+/// What a journal says of its sweep: whatever must be the same for its runs to be of use. Fields are compared one by one, and those of objects in
+/// them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header(pub Map<String, Value>);
+
+/// A line of a journal: a run that is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The values of the swept parameters.
+    pub parameters: BTreeMap<String, String>,
+    /// The seed.
+    pub seed: u64,
+    /// What it came to.
+    pub outcome: Outcome,
+}
+
+/// An open journal.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Opens the journal at `path` to go on with it, or begins one. The records in it are returned in their order.
+    ///
+    /// # Errors
+    ///
+    /// On a file that cannot be used, is no journal, is one of another sweep or of another version, or that a sweep has open.
+    pub fn open(path: &Path, header: &Header) -> Result<(Journal, Vec<Record>), ConfigError> {
+        let unusable = |error: &io::Error| {
+            let text = error.to_string();
+            let reason = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            wrong(path, &format!("cannot be used as a journal: {reason}"), "name a file that can be read and written")
+        };
+        // A pipe would be waited for.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(wrong(path, "is not a file", "name one for the journal"));
+        }
+        let file =
+            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(|error| unusable(&error))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(wrong(path, "is in use by another sweep", "wait for it, or name another file or folder"));
+            }
+            // A file system without locks: nothing to be done about it.
+            Err(TryLockError::Error(_)) | Ok(()) => {}
+        }
+        let mut journal = Journal { path: path.to_owned(), file };
+        let (records, end) = journal.read(header)?;
+        let mut begin = || {
+            journal.file.set_len(end)?;
+            if end == 0 {
+                let mut fields = Map::from_iter([(FORMAT.0.to_owned(), Value::from(FORMAT.1))]);
+                fields.extend(header.0.clone());
+                journal.file.write_all(format!("{}\n", Value::Object(fields)).as_bytes())?;
+            }
+            journal.file.sync_data()?;
+            sync_folder_of(path)
+        };
+        begin().map_err(|error| unusable(&error))?;
+        Ok((journal, records))
+    }
+
+    /// The records, and where the last whole line ends.
+    fn read(&self, header: &Header) -> Result<(Vec<Record>, u64), ConfigError> {
+        let mut lines = Lines { reader: BufReader::new(&self.file), line: Vec::new(), number: 0, end: 0 };
+        let failed =
+            |error: io::Error| wrong(&self.path, &format!("cannot be read: {error}"), "name another file or folder");
+        if !lines.next().map_err(failed)? {
+            // A journal killed at its birth has the beginning of a first line.
+            let opening = format!("{{\"{}\":", FORMAT.0);
+            let torn = opening.as_bytes().starts_with(&lines.line) || lines.line.starts_with(opening.as_bytes());
+            return if torn { Ok((Vec::new(), 0)) } else { Err(self.not_a_journal()) };
+        }
+        let Ok(Value::Object(mut found)) = serde_json::from_slice(&lines.line) else {
+            return Err(self.not_a_journal());
+        };
+        match found.shift_remove(FORMAT.0) {
+            Some(version) if version == FORMAT.1 => {}
+            Some(version) => {
+                let message = format!("is a journal of format {version}, and this program has format {}", FORMAT.1);
+                return Err(wrong(&self.path, &message, "name another file or folder"));
+            }
+            None => return Err(self.not_a_journal()),
+        }
+        if let Some(difference) = difference(&found, &header.0) {
+            let message = format!("is the journal of another sweep: {difference}");
+            return Err(wrong(
+                &self.path,
+                &message,
+                "give the options that it began with, or name another file or folder",
+            ));
+        }
+        let mut records = Vec::new();
+        loop {
+            let end = lines.end;
+            if !lines.next().map_err(failed)? {
+                return Ok((records, end));
+            }
+            match serde_json::from_slice(&lines.line) {
+                Ok(record) => records.push(record),
+                // Only what was written last can be torn.
+                Err(_) if lines.is_last().map_err(failed)? => return Ok((records, end)),
+                Err(_) => {
+                    let message = format!("line {} is no run: the file was altered", lines.number);
+                    return Err(wrong(&self.path, &message, "remove that line, or name another file or folder"));
+                }
+            }
+        }
+    }
+
+    fn not_a_journal(&self) -> ConfigError {
+        wrong(&self.path, "is not the journal of a sweep", "name another file or folder")
+    }
+
+    /// Appends records. They are on the disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be written.
+    pub fn append(&mut self, records: &[Record]) -> io::Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        for record in records {
+            serde_json::to_writer(&mut text, record)?;
+            text.push(b'\n');
+        }
+        self.file.write_all(&text)?;
+        self.file.sync_data()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn wrong(path: &Path, message: &str, help: &str) -> ConfigError {
+    ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()))
+}
+
+/// Sees to it that a file that was just made is found after a loss of power, too.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Not every file system can.
+    let _ = File::open(folder)?.sync_all();
+    Ok(())
+}
+
+/// Whole lines of a file.
+struct Lines<R> {
+    reader: R,
+    /// The line, without its end. Where there was no whole one left: what there was.
+    line: Vec<u8>,
+    number: usize,
+    /// Where the line ends in the file.
+    end: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads the next line; `false` where no whole one is left.
+    fn next(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        self.number += 1;
+        let bytes = self.reader.read_until(b'\n', &mut self.line)?;
+        if self.line.pop_if(|last| *last == b'\n').is_none() {
+            return Ok(false);
+        }
+        self.end += bytes as u64;
+        Ok(true)
+    }
+
+    fn is_last(&mut self) -> io::Result<bool> {
+        Ok(self.reader.fill_buf()?.is_empty())
+    }
+}
+
+/// The first field that differs between a journal's header and this sweep's.
+fn difference(there: &Map<String, Value>, here: &Map<String, Value>) -> Option<String> {
+    let name = here.keys().chain(there.keys()).find(|name| there.get(*name) != here.get(*name))?;
+    let text = |value: Option<&Value>| value.map_or("not given".to_owned(), |value| format!("`{value}`"));
+    match (there.get(name), here.get(name)) {
+        (Some(Value::Object(there)), Some(Value::Object(here))) => difference(there, here),
+        (theirs, ours) => Some(format!("`{name}` is {} there and {} here", text(theirs), text(ours))),
+    }
+}
