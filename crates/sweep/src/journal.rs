@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The version of the format, in the field of this name.
 const FORMAT: (&str, u64) = ("parades_journal", 1);
@@ -59,12 +60,8 @@ impl Journal {
         }
         let file =
             OpenOptions::new().read(true).append(true).create(true).open(path).map_err(|error| unusable(&error))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                return Err(wrong(path, "is in use by another sweep", "wait for it, or name another file or folder"));
-            }
-            // A file system without locks: nothing to be done about it.
-            Err(TryLockError::Error(_)) | Ok(()) => {}
+        if !is_mine(&file) {
+            return Err(wrong(path, "is in use by another sweep", "wait for it, or name another file or folder"));
         }
         let mut journal = Journal { path: path.to_owned(), file };
         let (records, end) = journal.read(header)?;
@@ -156,6 +153,19 @@ impl Journal {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Locks the file. A sweep that was killed may take a moment to be gone.
+fn is_mine(file: &File) -> bool {
+    let patience = std::iter::repeat_n(Duration::from_millis(20), 50);
+    patience.into_iter().any(|pause| match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            std::thread::sleep(pause);
+            false
+        }
+        // A file system without locks: nothing to be done about it.
+        Err(TryLockError::Error(_)) | Ok(()) => true,
+    })
 }
 
 fn wrong(path: &Path, message: &str, help: &str) -> ConfigError {
