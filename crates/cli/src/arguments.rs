@@ -130,8 +130,14 @@ pub(crate) struct CompareArguments {
 
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("set", |set| set.value_name("KEY=A,B,…").help(
-    "Sets a parameter, or sweeps over several values of it (repeatable: a grid); a value that holds a comma stands in double quotes",
+    "Sets a parameter, or sweeps over several values of it (repeatable: a grid)",
 )))]
+#[command(mut_arg("threads", |threads| threads.help("Worker threads of each run [default: 1]")))]
+#[command(mut_arg("memory_limit", |limit| limit.help(
+    "Bound on the memory of each run, with a unit: `2GiB` [default: three quarters of the machine's, divided by the jobs]",
+)))]
+#[command(mut_arg("tie_seed", |seed| seed.help("Shuffles simultaneous events, in all runs alike [default: off]")))]
+#[command(mut_arg("seed", |seed| seed.help("The one seed of all runs [default: 1]")))]
 pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
@@ -162,6 +168,9 @@ pub(crate) struct SweepArguments {
     /// Keeps the journal alone, in this file.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     pub(crate) journal: Option<PathBuf>,
+    /// Writes the table of runs as a Parquet file (where this program was built with `--features parquet`).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
 }
 
 /// A table of a sweep.
@@ -177,15 +186,20 @@ const SWEEP_HELP: &str = "\
 Examples:
   parades sweep mm1 --set utilisation=0.5,0.7,0.9 --set customers=20000 --seeds 1..30
   parades sweep mm1 --set utilisation=0.5,0.7 --metric sojourn --until-interval 1%
-  parades sweep campus --seeds 1..100 --jobs 8 --out results    # killed, and given again: it goes on where it was
+  parades sweep campus --seeds 1..100 --jobs 8 --out results
 
-Intervals are Student's t over the runs of a point, which differ in their seed alone and so are independent; what a run reports of its own
-steady state (its warm-up removed, by batch means) is averaged like any other metric. With `--until-interval` a point is looked at after 10
-runs, and then after ever more, as many as its interval says it needs: at least a fifth more, at most twice as many. To stop where the interval
-happens to be narrow makes it hold the truth a little less often than in 95 of 100 sweeps: in 94 to 95 where results are normally distributed.
+The last, killed and given again, goes on where it was: its journal has the runs that are over. Seeds and values may be added to it. A run that \
+failed is a row with its error; the others go on, and the exit status is 1. Tables depend neither on --jobs nor on how often a sweep was killed; \
+times and memory, which always differ, are in the JSON alone.
 
-A value that holds a comma stands in double quotes: --set 'note=\"a, b\",c'. A failed run is a row with its error; the others go on, and the exit
-status is 1. Tables depend neither on --jobs nor on how often the sweep was killed; times and memory are in the JSON alone.";
+Intervals are Student's t over the runs of a point, which differ in their seed alone and so are independent. All points have the same seeds, so \
+that points can be compared seed by seed. What a run says of its own steady state (warm-up removed, by batch means) is averaged like any other metric.
+
+With --until-interval a point is looked at after 10 runs, and then after as many as its interval says it needs: at least a fifth more each time, at \
+most twice as many. To stop where the interval happens to be narrow makes it hold the truth a little less often than in 95 of 100 sweeps: in 94 to 95 \
+where results are normally distributed; less often where they are far from it.
+
+A value that holds a comma stands in double quotes: --set 'note=\"a, b\",c'.";
 
 /// What the process that executes the runs of a sweep is told for all of them.
 #[derive(Args, Clone, Debug)]

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     let asked = Asked::of(arguments)?;
+    arguments.parquet.as_deref().map_or(Ok(()), show::parquet_is_possible)?;
     let (mut journal, recorded) = asked.open_journal()?;
     let pool = asked.pool()?;
     let control = Arc::new(Control::default());
@@ -72,6 +73,9 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     };
     if let Some(folder) = &arguments.out {
         report.write_folder(folder)?;
+    }
+    if let Some(file) = &arguments.parquet {
+        report.write_parquet(file)?;
     }
     conclude(&asked, &schedule, end, seeds)
 }

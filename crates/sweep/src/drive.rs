@@ -39,12 +39,23 @@ pub enum End {
     Stopped,
 }
 
-/// Executes the runs of `schedule` that are not over.
+/// Executes the runs of `schedule` that are not over. When it returns, they are in the journal, which is closed.
 ///
 /// # Errors
 ///
 /// Where the journal cannot be written. What is in it stays of use.
 pub fn drive(
+    schedule: &mut Schedule,
+    pool: &Pool,
+    mut journal: Option<&mut Journal>,
+    how: &mut Drive<'_>,
+) -> io::Result<End> {
+    let end = execute(schedule, pool, journal.as_deref_mut(), how)?;
+    journal.map_or(Ok(()), Journal::finish)?;
+    Ok(end)
+}
+
+fn execute(
     schedule: &mut Schedule,
     pool: &Pool,
     mut journal: Option<&mut Journal>,
@@ -66,23 +77,17 @@ pub fn drive(
             return Ok(End::Finished);
         }
         let Some(first) = pool.answer(PATIENCE) else { continue };
-        // All that are there go to the disk together.
-        let mut records = Vec::new();
         for Answer { worker, said } in std::iter::once(first).chain(std::iter::from_fn(|| pool.answer_at_hand())) {
             let run = under_way[worker].take().expect("only who was asked answers");
             let outcome = said.map_or_else(|end| Outcome::failed(end, true), |line| Outcome::read(&line));
-            if outcome.is_final() && journal.is_some() {
-                records.push((how.record)(schedule, run, &outcome));
+            if let (Some(journal), true) = (&mut journal, outcome.is_final()) {
+                journal.append((how.record)(schedule, run, &outcome))?;
             }
             schedule.finish(run, outcome);
-            // The worker goes on while the disk is waited for.
             under_way[worker] = schedule.begin();
             if let Some(run) = under_way[worker] {
                 pool.ask(worker, (how.request)(schedule, run));
             }
-        }
-        if let Some(journal) = &mut journal {
-            journal.append(&records)?;
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The journal of a sweep: the runs that are over, a line each, so that a sweep that was killed goes on where it was.
 //!
-//! The first line says of which sweep the runs are. A run's line is appended when the run is over, and is on the disk before the sweep goes on to
-//! rely on it; so whenever the sweep is killed, at most the last line is torn, and that one is dropped. One sweep at a time has the
+//! The first line says of which sweep the runs are. A run's line is appended when the run is over, and
+//! lines are put on the disk in their order; so whenever the sweep is killed, runs of the last moments may be missing, and the last line may be
+//! torn, which is then dropped. One sweep at a time has the
 //! journal: the file is locked, and the system unlocks it when the process ends, however it does.
 //!
 //! *Read next*: [`crate::drive`](mod@crate::drive).
@@ -14,13 +15,18 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The version of the format, in the field of this name.
 const FORMAT: (&str, u64) = ("parades_journal", 1);
 
+/// Fields of a header that are of the program, not of its options.
+const PROGRAM: [&str; 2] = ["version", "commit"];
+
 /// What a journal says of its sweep: whatever must be the same for its runs to be of use. Fields are compared one by one, and those of objects in
-/// them.
+/// them. `version` and `commit` are taken for the program's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header(pub Map<String, Value>);
 
@@ -35,11 +41,13 @@ pub struct Record {
     pub outcome: Outcome,
 }
 
-/// An open journal.
+/// An open journal. A thread of its own writes it, so that runs need not wait for the disk.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: File,
+    /// Who takes the records, until it is finished.
+    records: Option<Sender<Record>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Journal {
@@ -58,101 +66,131 @@ impl Journal {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return Err(wrong(path, "is not a file", "name one for the journal"));
         }
-        let file =
+        let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(path).map_err(|error| unusable(&error))?;
         if !is_mine(&file) {
             return Err(wrong(path, "is in use by another sweep", "wait for it, or name another file or folder"));
         }
-        let mut journal = Journal { path: path.to_owned(), file };
-        let (records, end) = journal.read(header)?;
-        let mut begin = || {
-            journal.file.set_len(end)?;
-            if end == 0 {
-                let mut fields = Map::from_iter([(FORMAT.0.to_owned(), Value::from(FORMAT.1))]);
-                fields.extend(header.0.clone());
-                journal.file.write_all(format!("{}\n", Value::Object(fields)).as_bytes())?;
-            }
-            journal.file.sync_data()?;
-            sync_folder_of(path)
-        };
-        begin().map_err(|error| unusable(&error))?;
-        Ok((journal, records))
+        let (records, end) = read(path, &file, header)?;
+        begin(path, &mut file, end, header).map_err(|error| unusable(&error))?;
+        let (sender, receiver) = channel();
+        let writer = std::thread::spawn(move || write(&mut file, &receiver));
+        Ok((Journal { path: path.to_owned(), records: Some(sender), writer: Some(writer) }, records))
     }
 
-    /// The records, and where the last whole line ends.
-    fn read(&self, header: &Header) -> Result<(Vec<Record>, u64), ConfigError> {
-        let mut lines = Lines { reader: BufReader::new(&self.file), line: Vec::new(), number: 0, end: 0 };
-        let failed =
-            |error: io::Error| wrong(&self.path, &format!("cannot be read: {error}"), "name another file or folder");
-        if !lines.next().map_err(failed)? {
-            // A journal killed at its birth has the beginning of a first line.
-            let opening = format!("{{\"{}\":", FORMAT.0);
-            let torn = opening.as_bytes().starts_with(&lines.line) || lines.line.starts_with(opening.as_bytes());
-            return if torn { Ok((Vec::new(), 0)) } else { Err(self.not_a_journal()) };
-        }
-        let Ok(Value::Object(mut found)) = serde_json::from_slice(&lines.line) else {
-            return Err(self.not_a_journal());
-        };
-        match found.shift_remove(FORMAT.0) {
-            Some(version) if version == FORMAT.1 => {}
-            Some(version) => {
-                let message = format!("is a journal of format {version}, and this program has format {}", FORMAT.1);
-                return Err(wrong(&self.path, &message, "name another file or folder"));
-            }
-            None => return Err(self.not_a_journal()),
-        }
-        if let Some(difference) = difference(&found, &header.0) {
-            let message = format!("is the journal of another sweep: {difference}");
-            return Err(wrong(
-                &self.path,
-                &message,
-                "give the options that it began with, or name another file or folder",
-            ));
-        }
-        let mut records = Vec::new();
-        loop {
-            let end = lines.end;
-            if !lines.next().map_err(failed)? {
-                return Ok((records, end));
-            }
-            match serde_json::from_slice(&lines.line) {
-                Ok(record) => records.push(record),
-                // Only what was written last can be torn.
-                Err(_) if lines.is_last().map_err(failed)? => return Ok((records, end)),
-                Err(_) => {
-                    let message = format!("line {} is no run: the file was altered", lines.number);
-                    return Err(wrong(&self.path, &message, "remove that line, or name another file or folder"));
-                }
-            }
-        }
-    }
-
-    fn not_a_journal(&self) -> ConfigError {
-        wrong(&self.path, "is not the journal of a sweep", "name another file or folder")
-    }
-
-    /// Appends records. They are on the disk when this returns.
+    /// Appends a record, which will be on the disk soon: all that have come together are written together.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be written.
-    pub fn append(&mut self, records: &[Record]) -> io::Result<()> {
-        if records.is_empty() {
-            return Ok(());
+    /// Where the file could not be written, now or before.
+    pub fn append(&mut self, record: Record) -> io::Result<()> {
+        match self.records.as_ref().map(|records| records.send(record)) {
+            Some(Ok(())) => Ok(()),
+            // The writer ends early where it fails.
+            Some(Err(_)) => self.finish(),
+            None => Err(io::Error::other("it is finished")),
         }
-        let mut text = Vec::new();
-        for record in records {
-            serde_json::to_writer(&mut text, record)?;
-            text.push(b'\n');
-        }
-        self.file.write_all(&text)?;
-        self.file.sync_data()
+    }
+
+    /// Waits until all records are on the disk, and closes the journal.
+    ///
+    /// # Errors
+    ///
+    /// Where the file could not be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.records = None;
+        let written = self.writer.take().map(|writer| writer.join());
+        written.map_or(Ok(()), |written| written.unwrap_or_else(|_| Err(io::Error::other("its writer panicked"))))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Who wants to know calls it.
+        let _ = self.finish();
+    }
+}
+
+/// Drops what is torn, and writes the header of a journal that has none.
+fn begin(path: &Path, file: &mut File, end: u64, header: &Header) -> io::Result<()> {
+    file.set_len(end)?;
+    if end == 0 {
+        let mut fields = Map::from_iter([(FORMAT.0.to_owned(), Value::from(FORMAT.1))]);
+        fields.extend(header.0.clone());
+        file.write_all(format!("{}\n", Value::Object(fields)).as_bytes())?;
+    }
+    file.sync_data()?;
+    sync_folder_of(path)
+}
+
+/// Writes records until no more can come.
+fn write(file: &mut File, records: &Receiver<Record>) -> io::Result<()> {
+    while let Ok(first) = records.recv() {
+        let mut text = Vec::new();
+        for record in std::iter::once(first).chain(records.try_iter()) {
+            serde_json::to_writer(&mut text, &record)?;
+            text.push(b'\n');
+        }
+        file.write_all(&text)?;
+        file.sync_data()?;
+    }
+    Ok(())
+}
+
+/// The records, and where the last whole line ends.
+fn read(path: &Path, file: &File, header: &Header) -> Result<(Vec<Record>, u64), ConfigError> {
+    let mut lines = Lines { reader: BufReader::new(file), line: Vec::new(), number: 0, end: 0 };
+    let failed = |error: io::Error| wrong(path, &format!("cannot be read: {error}"), "name another file or folder");
+    if !lines.next().map_err(failed)? {
+        // A journal killed at its birth has the beginning of a first line.
+        let opening = format!("{{\"{}\":", FORMAT.0);
+        let torn = opening.as_bytes().starts_with(&lines.line) || lines.line.starts_with(opening.as_bytes());
+        return if torn { Ok((Vec::new(), 0)) } else { Err(not_a_journal(path)) };
+    }
+    let Ok(Value::Object(mut found)) = serde_json::from_slice(&lines.line) else {
+        return Err(not_a_journal(path));
+    };
+    match found.shift_remove(FORMAT.0) {
+        Some(version) if version == FORMAT.1 => {}
+        Some(version) => {
+            let message = format!("is a journal of format {version}, and this program has format {}", FORMAT.1);
+            return Err(wrong(path, &message, "name another file or folder"));
+        }
+        None => return Err(not_a_journal(path)),
+    }
+    if let Some((name, difference)) = difference(&found, &header.0) {
+        let message = format!("is the journal of another sweep: {difference}");
+        let help = match PROGRAM.contains(&name) {
+            true => "go on with the program that began it, or name another file or folder",
+            false => "give the options that it began with, or name another file or folder",
+        };
+        return Err(wrong(path, &message, help));
+    }
+    let mut records = Vec::new();
+    loop {
+        let end = lines.end;
+        if !lines.next().map_err(failed)? {
+            return Ok((records, end));
+        }
+        match serde_json::from_slice(&lines.line) {
+            Ok(record) => records.push(record),
+            // Only what was written last can be torn.
+            Err(_) if lines.is_last().map_err(failed)? => return Ok((records, end)),
+            Err(_) => {
+                let message = format!("line {} is no run: the file was altered", lines.number);
+                return Err(wrong(path, &message, "remove that line, or name another file or folder"));
+            }
+        }
+    }
+}
+
+fn not_a_journal(path: &Path) -> ConfigError {
+    wrong(path, "is not the journal of a sweep", "name another file or folder")
 }
 
 /// Locks the file. A sweep that was killed may take a moment to be gone.
@@ -209,11 +247,11 @@ impl<R: BufRead> Lines<R> {
 }
 
 /// The first field that differs between a journal's header and this sweep's.
-fn difference(there: &Map<String, Value>, here: &Map<String, Value>) -> Option<String> {
+fn difference<'a>(there: &'a Map<String, Value>, here: &'a Map<String, Value>) -> Option<(&'a str, String)> {
     let name = here.keys().chain(there.keys()).find(|name| there.get(*name) != here.get(*name))?;
     let text = |value: Option<&Value>| value.map_or("not given".to_owned(), |value| format!("`{value}`"));
     match (there.get(name), here.get(name)) {
         (Some(Value::Object(there)), Some(Value::Object(here))) => difference(there, here),
-        (theirs, ours) => Some(format!("`{name}` is {} there and {} here", text(theirs), text(ours))),
+        (theirs, ours) => Some((name, format!("`{name}` is {} there and {} here", text(theirs), text(ours)))),
     }
 }

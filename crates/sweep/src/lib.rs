@@ -18,6 +18,8 @@ pub mod drive;
 pub mod grid;
 pub mod journal;
 pub mod outcome;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod pool;
 pub mod precision;
 pub mod results;

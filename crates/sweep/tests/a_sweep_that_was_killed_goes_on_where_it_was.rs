@@ -71,6 +71,10 @@ fn a_journal_of_another_sweep_is_refused_with_what_differs() {
         format!("FILE: is the journal of another sweep: `scenario` is `\"test\"` there and `\"phold\"` here; {remedy}")
     );
     assert_eq!(
+        said(&|header| header["commit"] = "beef".into()),
+        "FILE: is the journal of another sweep: `commit` is `\"cafe\"` there and `\"beef\"` here; go on with the program that began it, or name another file or folder"
+    );
+    assert_eq!(
         said(&|header| header["parameters"]["lps"] = 3.into()),
         format!("FILE: is the journal of another sweep: `lps` is `8` there and `3` here; {remedy}")
     );
@@ -145,8 +149,8 @@ proptest! {
             outcome: Outcome::Figures(Box::new(figures)),
         };
         let (mut journal, _) = Journal::open(&path, &header()).unwrap();
-        journal.append(std::slice::from_ref(&record)).unwrap();
-        drop(journal);
+        journal.append(record.clone()).unwrap();
+        journal.finish().unwrap();
         let (_, records) = Journal::open(&path, &header()).unwrap();
         prop_assert_eq!(records, vec![record]);
     }

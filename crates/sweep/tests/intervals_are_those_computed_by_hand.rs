@@ -56,7 +56,7 @@ fn means_and_half_widths_are_those_of_students_t() {
     ];
     for (values, mean, half_width) in cases {
         let found = estimates(&[values.iter().copied().map(Some).collect()])[0].expect("there are values");
-        assert_eq!(found.count as usize, values.len());
+        assert_eq!(usize::try_from(found.count), Ok(values.len()));
         assert!((found.mean - mean).abs() < 1e-12, "{found:?}");
         assert!((found.half_width.unwrap() - half_width).abs() < 1e-8, "{found:?} should have {half_width}");
     }

@@ -108,12 +108,26 @@ fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Sees to it that [`write_whole`] will be able to write a file.
+pub(crate) fn can_be_written(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::usage(format!("{} is a folder", path.display()), "name a file"));
+    }
+    let probe = aside(path);
+    fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| cannot_write(path, &error))
+}
+
+/// Where a file is written before it is put in its place.
+fn aside(path: &Path) -> PathBuf {
+    path.with_added_extension(format!("parades-{}", std::process::id()))
+}
+
 /// Writes a file aside, and puts it in its place whole.
 pub(crate) fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let aside = path.with_added_extension(format!("parades-{}", std::process::id()));
+    let aside = aside(path);
     let written = || {
         let mut file = BufWriter::new(fs::File::create(&aside)?);
         write(&mut file)?;

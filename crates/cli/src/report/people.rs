@@ -189,7 +189,7 @@ fn four_digits(x: f64) -> String {
 }
 
 /// An integer in groups of three digits.
-fn group(x: u128) -> String {
+pub(crate) fn group(x: u128) -> String {
     let digits = x.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {

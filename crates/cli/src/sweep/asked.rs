@@ -8,12 +8,12 @@ use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::run::cannot_write;
-use parades_config::{Place, Values, quoted};
+use parades_config::{Kind, Place, Values, quoted};
 use parades_core::digest::Digest;
 use parades_sweep::journal::Record;
 use parades_sweep::{Axis, Grid, Header, Journal, Outcome, Pool, Run, seeds};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -172,6 +172,21 @@ impl Asked<'_> {
         in_folder.or_else(|| self.arguments.journal.clone())
     }
 
+    /// The files that parameters name, with hashes of what is in them: where that changes, so do the answers. Those that cannot be read are
+    /// complained of elsewhere.
+    fn files(&self) -> Map<String, Value> {
+        let paths = self.grid.points().iter().flat_map(|values| {
+            let of_kind = values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path));
+            of_kind.filter_map(|(parameter, _)| values.path(parameter.key()))
+        });
+        let hash = |path: PathBuf| {
+            let mut hash = Digest::default();
+            hash.bytes(&fs::read(&path).ok()?);
+            Some((path.to_string_lossy().into_owned(), format!("{:016x}", hash.value()).into()))
+        };
+        paths.collect::<BTreeSet<_>>().into_iter().filter_map(hash).collect()
+    }
+
     /// What must be the same for runs of an earlier sweep to be of use. Seeds and values of swept parameters may be more than there were.
     fn header(&self) -> Header {
         let fields = json!({
@@ -179,6 +194,7 @@ impl Asked<'_> {
             "commit": env!("PARADES_COMMIT"),
             "scenario": self.plan.scenario.name,
             "parameters": self.fixed(),
+            "files": self.files(),
             "until": self.plan.until.map(|until| until.to_string()),
             "tie_seed": self.plan.tie_seed,
             "engine": self.choice.engine.name,
@@ -214,21 +230,22 @@ impl Asked<'_> {
 
     /// The name that one means by a metric's, among those that runs will have: its own, that without `.mean`, or that without its unit.
     pub(super) fn metric(name: &str, among: &[String]) -> Result<String, Failure> {
-        let same = |candidate: &&String| {
-            let short = candidate.strip_suffix(".mean").unwrap_or(candidate);
-            let bare =
-                ["_per_s", "_bytes", "_bps", "_s"].iter().find_map(|unit| short.strip_suffix(unit)).unwrap_or(short);
-            [candidate.as_str(), short, bare].contains(&name)
+        let names = |full: &String| {
+            let short = full.strip_suffix(".mean").unwrap_or(full);
+            let units = ["_per_s", "_bytes", "_bps", "_s"];
+            let bare = units.iter().find_map(|unit| short.strip_suffix(unit)).unwrap_or(short);
+            [full.clone(), short.to_owned(), bare.to_owned()]
         };
-        among.iter().find(|candidate| *candidate == name).or_else(|| among.iter().find(same)).cloned().ok_or_else(
-            || {
-                let help = match parades_config::nearest(name, among.iter().map(String::as_str)) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("there are {}", among.join(", ")),
-                };
-                Failure::usage(format!("--metric {name}: there is no metric {} in these runs", quoted(name)), help)
-            },
-        )
+        let same = |full: &&String| names(full).iter().any(|other| other == name);
+        let found = among.iter().find(|full| *full == name).or_else(|| among.iter().find(same));
+        found.cloned().ok_or_else(|| {
+            let names: Vec<String> = among.iter().flat_map(names).collect();
+            let help = match parades_config::nearest(name, names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", among.join(", ")),
+            };
+            Failure::usage(format!("--metric {name}: there is no metric {} in these runs", quoted(name)), help)
+        })
     }
 }
 

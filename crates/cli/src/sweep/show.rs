@@ -4,7 +4,7 @@ use super::asked::Asked;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::plan::typed;
-use crate::report::{draw, figure, unit_of, write_whole};
+use crate::report::{draw, figure, group, unit_of, write_whole};
 use parades_core::metrics::Unit;
 use parades_sweep::results::{Interval, Points, Runs, cell};
 use parades_sweep::{End, Outcome, Results, Schedule};
@@ -29,14 +29,14 @@ impl Report<'_> {
     pub(super) fn write_json(&self, to: impl Write) -> io::Result<()> {
         let Report { asked, results, schedule, end } = self;
         let (finished, total) = schedule.progress();
-        let swept: Map<String, Value> = results
-            .keys()
-            .iter()
-            .map(|key| {
-                let axis = asked.grid.axes().iter().find(|axis| axis.key == *key);
-                (key.clone(), json!(axis.map(|axis| &axis.values)))
-            })
-            .collect();
+        let mut swept: Map<String, Value> = results.keys().iter().map(|key| (key.clone(), json!([]))).collect();
+        for point in asked.swept_values() {
+            for (values, value) in swept.values_mut().filter_map(Value::as_array_mut).zip(point) {
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
         let mut head = json!({
             "schema": 1,
             "version": env!("CARGO_PKG_VERSION"),
@@ -73,6 +73,19 @@ impl Report<'_> {
         write_whole(&folder.join("runs.csv"), |to| self.results.write_runs(to))?;
         write_whole(&folder.join("means.csv"), |to| self.results.write_means(to))?;
         write_whole(&folder.join("sweep.json"), |to| self.write_json(to))
+    }
+
+    /// Writes the table of runs as a Parquet file.
+    #[cfg(feature = "parquet")]
+    pub(super) fn write_parquet(&self, file: &Path) -> Result<(), Failure> {
+        write_whole(file, |to| self.results.write_parquet(to))
+    }
+
+    /// Nothing: it was refused before.
+    #[cfg(not(feature = "parquet"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "like the function that does something")]
+    pub(super) fn write_parquet(&self, _: &Path) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// The metrics to show: those asked for, or those of one number, and the means of others.
@@ -127,13 +140,26 @@ impl Report<'_> {
     }
 }
 
+/// Sees to it, before any run, that a Parquet file can be written.
+pub(super) fn parquet_is_possible(file: &Path) -> Result<(), Failure> {
+    if cfg!(feature = "parquet") {
+        return crate::report::can_be_written(file);
+    }
+    let help = "build it with `cargo build --release --features parquet`, or read the table that `--csv` prints";
+    Err(Failure::usage(format!("{}: this program was built without Parquet", file.display()), help))
+}
+
 /// A run that is over, in the table for people.
 fn row((values, seed, outcome): (&[Value], u64, &Outcome), shown: &[&String]) -> Vec<String> {
     let figures = outcome.figures();
     let of_metric = |metric: &&String| match figures.and_then(|figures| figures.metrics.get(metric.as_str())) {
         None => "failed".to_owned(),
         Some(Value::Null) => "–".to_owned(),
-        Some(value) => value.as_f64().map_or_else(|| cell(value), |x| shown_as(metric, x)),
+        Some(value) => match (value.as_u64(), value.as_f64()) {
+            (Some(x), _) if unit_of(metric) == Unit::Count => group(u128::from(x)),
+            (_, Some(x)) => shown_as(metric, x),
+            _ => cell(value),
+        },
     };
     values.iter().map(cell).chain([seed.to_string()]).chain(shown.iter().map(of_metric)).collect()
 }

@@ -11,7 +11,7 @@ use parades_core::restore::Restorable;
 use parades_scenarios::{Prepared, Visitor};
 use parades_sweep::{Failed, Figures, Grid, Outcome};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(super) struct Request {
     set: Vec<String>,
     seed: u64,
     /// All parameters, as they must come out.
-    parameters: String,
+    parameters: Value,
     /// Where the results go as files.
     folder: Option<PathBuf>,
     /// Whether nothing is to be run, but the model made.
@@ -45,7 +45,7 @@ pub(super) enum Checked {
 impl Request {
     /// Asks for a run.
     pub(super) fn run(grid: &Grid, point: usize, seed: u64, folder: Option<PathBuf>) -> Request {
-        let parameters = json!(grid.points()[point]).to_string();
+        let parameters = json!(grid.points()[point]);
         Request { set: grid.assignments(point), seed, parameters, folder, check: false }
     }
 
@@ -101,13 +101,13 @@ fn run(arguments: &WorkerArguments, request: &Request) -> Result<Outcome, Failed
     let passing = |failure: Failure| Failed { message: failure.message(), passing: true };
     let scenario = scenario(arguments, request);
     let plan = Plan::of(&scenario).map_err(passing)?;
-    if json!(plan.values).to_string() != request.parameters {
+    if json!(plan.values) != request.parameters {
         let message = format!("{} was changed while the sweep was under way; begin it anew", scenario.scenario);
         return Err(Failed { message, passing: true });
     }
     let choice = plan.engine(arguments.engine.as_deref(), &arguments.how).map_err(failed)?;
     let command = plan.command(&scenario, &arguments.how, choice.engine.name);
-    let done = execute(plan, choice, &arguments.how, Watch::default()).map_err(failed)?.map_err(|error| {
+    let mut done = execute(plan, choice, &arguments.how, Watch::default()).map_err(failed)?.map_err(|error| {
         // These are of the machine and the moment.
         let passing = matches!(error.kind(), ErrorKind::Memory { .. } | ErrorKind::Stopped);
         Failed { message: Failure::of_run(&error, &command).message(), passing }
@@ -115,6 +115,8 @@ fn run(arguments: &WorkerArguments, request: &Request) -> Result<Outcome, Failed
     if done.stopped_by_hand().map_err(passing)? {
         return Err(Failed { message: "its process was asked to stop".into(), passing: true });
     }
+    // What its folder says of how to come to it.
+    done.command = command;
     if let Some(folder) = &request.folder {
         report::make_folder(folder).and_then(|()| report::write_folder(folder, &done)).map_err(passing)?;
     }

@@ -30,7 +30,7 @@ impl Drop for Folder {
 
 /// What the journals of these tests begin with.
 pub(crate) fn header() -> Header {
-    match json!({"scenario": "test", "parameters": {"lps": 8}, "tie_seed": null}) {
+    match json!({"commit": "cafe", "scenario": "test", "parameters": {"lps": 8}, "tie_seed": null}) {
         Value::Object(fields) => Header(fields),
         _ => unreachable!("it is an object"),
     }
