@@ -97,12 +97,8 @@ fn conclude(asked: &Asked<'_>, schedule: &Schedule, end: End, seeds: usize) -> R
         say(format_args!("stopped: {finished} of {total} runs are over; {how}"));
         return Ok(ExitCode::from(STOPPED));
     }
-    let missed = (0..schedule.points()).filter(|&point| schedule.reached(point) == Some(false)).count();
-    if missed > 0 && !asked.arguments.how.quiet {
-        let points = schedule.points();
-        say(format_args!(
-            "note: at {missed} of {points} points the interval is wider than was asked for; give more than {seeds} seeds"
-        ));
+    if !asked.arguments.how.quiet {
+        note_what_is_imprecise(schedule, seeds);
     }
     match first {
         None => Ok(ExitCode::SUCCESS),
@@ -112,6 +108,24 @@ fn conclude(asked: &Asked<'_>, schedule: &Schedule, end: End, seeds: usize) -> R
             say(format_args!("error: {failures} of {total} runs failed; the first, with {place}: {message}"));
             Ok(ExitCode::from(FAILED))
         }
+    }
+}
+
+/// Says where intervals are wider than was asked for.
+fn note_what_is_imprecise(schedule: &Schedule, seeds: usize) {
+    let points = schedule.points();
+    let count = |is: &dyn Fn(usize) -> bool| (0..points).filter(|&point| is(point)).count();
+    let hopeless = count(&|point| schedule.is_hopeless(point));
+    let missed = count(&|point| schedule.reached(point) == Some(false)) - hopeless;
+    if missed > 0 {
+        say(format_args!(
+            "note: at {missed} of {points} points the interval is wider than was asked for; give more than {seeds} seeds"
+        ));
+    }
+    if hopeless > 0 {
+        say(format_args!(
+            "note: at {hopeless} of {points} points the first runs have no number for a metric, so no seeds were added"
+        ));
     }
 }
 

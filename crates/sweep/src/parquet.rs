@@ -28,7 +28,8 @@ impl Column {
         let physical = match () {
             () if some().next().is_none() => Physical::BYTE_ARRAY,
             () if some().all(Value::is_i64) => Physical::INT64,
-            () if some().all(Value::is_number) => Physical::DOUBLE,
+            // Numbers of 64 bits that are no `INT64`, as seeds may be, are text, which keeps all of their digits.
+            () if some().all(Value::is_number) && !some().any(|x| x.is_u64() && !x.is_i64()) => Physical::DOUBLE,
             () => Physical::BYTE_ARRAY,
         };
         Column { name, physical, values }

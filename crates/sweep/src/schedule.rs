@@ -17,6 +17,9 @@ pub struct Schedule {
     ready: BTreeSet<Run>,
     /// What an earlier sweep left, as long as nobody asks for it.
     recorded: BTreeMap<Run, Outcome>,
+    /// Over all points: the runs that are over, and those asked for.
+    finished: usize,
+    asked: usize,
 }
 
 /// The runs of a point.
@@ -51,7 +54,8 @@ impl Schedule {
     ) -> Schedule {
         let at_first = if precision.is_some() { RUNS_LEAST.min(seeds.len()) } else { seeds.len() };
         let points_runs = std::iter::repeat_with(PointRuns::default).take(points).collect();
-        let mut schedule = Schedule { seeds, precision, points: points_runs, ready: BTreeSet::new(), recorded };
+        let ready = BTreeSet::new();
+        let mut schedule = Schedule { seeds, precision, points: points_runs, ready, recorded, finished: 0, asked: 0 };
         (0..points).for_each(|point| schedule.ask(point, at_first));
         schedule
     }
@@ -62,7 +66,10 @@ impl Schedule {
             for replication in self.points[point].outcomes.len()..runs {
                 let run = Run { replication, point };
                 let outcome = self.recorded.remove(&run);
-                self.points[point].finished += usize::from(outcome.is_some());
+                let over = usize::from(outcome.is_some());
+                self.points[point].finished += over;
+                self.finished += over;
+                self.asked += 1;
                 if outcome.is_none() {
                     self.ready.insert(run);
                 }
@@ -84,11 +91,11 @@ impl Schedule {
             return None;
         }
         let estimates: Vec<_> = precision.metrics.iter().map(|metric| estimate(self.outcomes(point), metric)).collect();
-        let all_failed = self.outcomes(point).all(|outcome| outcome.figures().is_none());
+        // What no run of the first batch has, none will: because all fail, or have no such number.
+        let hopeless = estimates.iter().any(Option::is_none);
         let reached = match precision.verdict(asked, &estimates) {
             Verdict::Reached => true,
-            // Where every run of the first batch fails, so will the next.
-            Verdict::More(_) if asked == self.seeds.len() || all_failed => false,
+            Verdict::More(_) if asked == self.seeds.len() || hopeless => false,
             Verdict::More(more) => return Some(more.min(self.seeds.len())),
         };
         self.points[point].reached = Some(reached);
@@ -111,6 +118,7 @@ impl Schedule {
         assert!(place.is_none() && !self.ready.contains(&run), "a run is over once, after it was begun");
         *place = Some(outcome);
         point.finished += 1;
+        self.finished += 1;
         if let Some(more) = self.review(run.point) {
             self.ask(run.point, more);
         }
@@ -142,10 +150,14 @@ impl Schedule {
         self.points[point].reached
     }
 
+    /// Whether no seeds were added at a point because its first runs have no number for a metric that shall be precise.
+    pub fn is_hopeless(&self, point: usize) -> bool {
+        self.reached(point) == Some(false) && self.points[point].outcomes.len() < self.seeds.len()
+    }
+
     /// The runs that are over, and those asked for so far.
     pub fn progress(&self) -> (usize, usize) {
-        let finished = self.points.iter().map(|point| point.finished).sum();
-        (finished, self.points.iter().map(|point| point.outcomes.len()).sum())
+        (self.finished, self.asked)
     }
 
     /// How many runs failed.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{driven, echoes, figures, precision};
-use parades_core::metrics::Estimate;
+use parades_core::metrics::{Estimate, student_t95};
 use parades_sweep::precision::RUNS_LEAST;
 use parades_sweep::{Outcome, Results, Run, Schedule};
 use serde_json::json;
@@ -61,6 +61,29 @@ fn means_and_half_widths_are_those_of_students_t() {
         assert!((found.half_width.unwrap() - half_width).abs() < 1e-8, "{found:?} should have {half_width}");
     }
     assert_eq!(estimates(&[vec![Some(3.0)]])[0], Some(Estimate { count: 1, mean: 3.0, half_width: None }));
+}
+
+#[test]
+fn students_t_is_right_to_a_billionth_for_any_number_of_seeds() {
+    // By the incomplete beta function in 30 digits (mpmath).
+    let quantiles = [
+        (1.0, 12.706_204_736_174_7),
+        (2.0, 4.302_652_729_749_464),
+        (3.0, 3.182_446_305_283_71),
+        (4.0, 2.776_445_105_197_794),
+        (9.0, 2.262_157_162_798_206),
+        (11.0, 2.200_985_160_091_64),
+        (29.0, 2.045_229_642_132_704),
+        (49.0, 2.009_575_237_129_24),
+        (99.0, 1.984_216_951_586_417),
+        (100.0, 1.983_971_518_523_552),
+        (150.0, 1.975_905_330_896_621),
+        (999.0, 1.962_341_461_133_45),
+        (99_999.0, 1.959_987_707_771_845),
+    ];
+    for (freedom, t) in quantiles {
+        assert!((student_t95(freedom) - t).abs() < 1e-9, "{freedom}: {} should be {t}", student_t95(freedom));
+    }
 }
 
 #[test]
@@ -141,4 +164,5 @@ fn a_point_that_always_fails_is_given_up_after_its_first_batch() {
         |point| (0..100).map(move |replication| (Run { point, replication }, Outcome::failed("it broke", false)));
     let schedule = Schedule::new(1, (1..=100).collect(), Some(precision(0.01)), fails(0).collect());
     assert_eq!((schedule.progress(), schedule.reached(0)), ((RUNS_LEAST, RUNS_LEAST), Some(false)));
+    assert!(schedule.is_hopeless(0));
 }
