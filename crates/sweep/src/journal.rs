@@ -1,8 +1,7 @@
 //! The journal of a sweep: the runs that are over, a line each, so that a sweep that was killed goes on where it was.
 //!
-//! The first line says of which sweep the runs are. A run's line is appended when the run is over, and
-//! lines are put on the disk in their order; so whenever the sweep is killed, runs of the last moments may be missing, and the last line may be
-//! torn, which is then dropped. One sweep at a time has the
+//! The first line says of which sweep the runs are. A run's line is appended when the run is over; where the
+//! sweep is killed in the middle of that, its last line is torn, and is then dropped. A loss of power may take the runs of the last tenth of a second. One sweep at a time has the
 //! journal: the file is locked, and the system unlocks it when the process ends, however it does.
 //!
 //! *Read next*: [`crate::drive`](mod@crate::drive).
@@ -15,12 +14,15 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The version of the format, in the field of this name.
 const FORMAT: (&str, u64) = ("parades_journal", 1);
+
+/// How long a record may wait to be put on the disk.
+const SYNC_PERIOD: Duration = Duration::from_millis(100);
 
 /// Fields of a header that are of the program, not of its options.
 const PROGRAM: [&str; 2] = ["version", "commit"];
@@ -78,7 +80,7 @@ impl Journal {
         Ok((Journal { path: path.to_owned(), records: Some(sender), writer: Some(writer) }, records))
     }
 
-    /// Appends a record, which will be on the disk soon: all that have come together are written together.
+    /// Appends a record. It is handed to the system at once, and to the disk within a tenth of a second.
     ///
     /// # Errors
     ///
@@ -128,18 +130,32 @@ fn begin(path: &Path, file: &mut File, end: u64, header: &Header) -> io::Result<
     sync_folder_of(path)
 }
 
-/// Writes records until no more can come.
+/// Writes records until no more can come: each at once, so that it outlives this process, and now and then to the disk, so that it outlives a
+/// loss of power.
+#[expect(clippy::disallowed_methods, reason = "when the disk is waited for is no part of any result")]
 fn write(file: &mut File, records: &Receiver<Record>) -> io::Result<()> {
-    while let Ok(first) = records.recv() {
-        let mut text = Vec::new();
-        for record in std::iter::once(first).chain(records.try_iter()) {
-            serde_json::to_writer(&mut text, &record)?;
-            text.push(b'\n');
+    let mut unsynced_since: Option<Instant> = None;
+    loop {
+        let left = unsynced_since.map(|since| SYNC_PERIOD.saturating_sub(since.elapsed()));
+        let record = match left {
+            None => records.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(Duration::ZERO) => Err(RecvTimeoutError::Timeout),
+            Some(left) => records.recv_timeout(left),
+        };
+        match record {
+            Ok(record) => {
+                let mut line = serde_json::to_vec(&record)?;
+                line.push(b'\n');
+                file.write_all(&line)?;
+                unsynced_since.get_or_insert_with(Instant::now);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                file.sync_data()?;
+                unsynced_since = None;
+            }
+            Err(RecvTimeoutError::Disconnected) => return file.sync_data(),
         }
-        file.write_all(&text)?;
-        file.sync_data()?;
     }
-    Ok(())
 }
 
 /// The records, and where the last whole line ends.
