@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use crate::run::{Done, Watch, execute};
 use crate::{print_by, report};
 use parades_core::error::ErrorKind;
+use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_scenarios::{Prepared, Visitor};
 use parades_sweep::{Failed, Figures, Grid, Outcome};
@@ -156,10 +157,14 @@ struct Declared;
 impl Visitor for Declared {
     type Output = Vec<String>;
 
-    fn visit<M>(self, Prepared { model, .. }: Prepared<M>) -> Vec<String>
+    fn visit<M>(self, prepared: Prepared<M>) -> Vec<String>
     where
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
+        self.visit_unrestorable(prepared)
+    }
+
+    fn visit_unrestorable<M: Model>(self, Prepared { model, .. }: Prepared<M>) -> Vec<String> {
         report::figures(&model.metrics()).keys().cloned().collect()
     }
 }
