@@ -4,7 +4,7 @@ use crate::arguments::{HowArguments, RunArguments};
 use crate::engines::Choice;
 use crate::failure::{Failure, STOPPED};
 use crate::machine::{Machine, peak_rss_bytes};
-use crate::plan::{Plan, quote};
+use crate::plan::{Plan, typed};
 use crate::watch::{Watched, Watchman};
 use crate::{interrupt, print, print_by, report, say};
 use parades_config::quoted;
@@ -14,6 +14,7 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::trace::{TraceFilter, Tracer};
+use parades_core::world::World;
 use parades_scenarios::{Prepared, Visitor};
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
@@ -133,7 +134,7 @@ pub(crate) fn execute(
     let executed = plan.scenario.accept(&plan.values, plan.seed, visitor)?;
     Ok(executed.map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,
-        command: std::env::args_os().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
+        command: typed(),
         peak_rss_bytes: peak_rss_bytes(),
         plan,
         choice,
@@ -190,6 +191,10 @@ impl Execute<'_> {
         run: impl FnOnce(&Choice, &M, RunOptions<'_>) -> Result<Outcome, Error>,
     ) -> Result<Executed, Error> {
         let Execute { plan, choice, how, watch, machine, begin } = self;
+        // Where the machine does not tell its memory, there is no bound but the user's.
+        let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
+        let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
+        World::check_room(&model, Some(memory_limit))?;
         let choice = choice.for_model(&model);
         if !how.quiet {
             if let Some(why) = &choice.why {
@@ -199,9 +204,6 @@ impl Execute<'_> {
         }
         let control = Arc::new(Control::default());
         let until = plan.until.unwrap_or(until);
-        // Where the machine does not tell its memory, there is no bound but the user's.
-        let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
-        let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
         let options = RunOptions {
             seed: plan.seed,
             tie_seed: plan.tie_seed,
