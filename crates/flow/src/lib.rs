@@ -8,18 +8,38 @@
 //! | [`solver`] | max-min fairness, solved again only where something has changed |
 //! | [`terms`] | the models: latency, penalties, bounds |
 //! | [`platform`] | hosts, links, zones and their routes |
-//! | [`xml`] | platforms from files |
+//! | [`xml`], [`toml_form`] | platforms from files |
 //! | [`network`] | activities, and when they end |
+//! | [`flows`], [`pattern`] | the model: a list of flows on a platform |
 
 #![forbid(unsafe_code)]
 
 mod build;
 mod fault;
+pub mod flows;
 pub mod network;
+pub mod pattern;
 pub mod platform;
 pub mod profile;
 pub mod solver;
 pub mod terms;
+pub mod toml_form;
 
 mod units;
 pub mod xml;
+
+use parades_config::ConfigError;
+use platform::Platform;
+use std::path::Path;
+
+/// Reads the platform file at `path`: SimGrid's XML ([`xml`]), or if its name ends in `.toml`, this project's own form ([`toml_form`]).
+///
+/// # Errors
+///
+/// Where it cannot be read, or describes no platform: one sentence, with the place.
+pub fn read(path: &Path) -> Result<Platform, ConfigError> {
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
+        return toml_form::read(path);
+    }
+    xml::read(path)
+}

@@ -66,7 +66,7 @@ const AMOUNT_PRECISION: f64 = 1e-14;
 /// assert_eq!(ended[1].outcome, Outcome::Done);
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     platform: Arc<Platform>,
     terms: Terms,

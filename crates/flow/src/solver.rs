@@ -48,7 +48,7 @@ pub enum Sharing {
 pub struct VariableId(pub(crate) u32);
 
 /// What has a capacity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Constraint {
     capacity: f64,
     sharing: Sharing,
@@ -62,7 +62,7 @@ struct Constraint {
 }
 
 /// A variable on a constraint.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct User {
     variable: u32,
     /// Which of the variable's uses this is.
@@ -71,7 +71,7 @@ struct User {
 }
 
 /// What the variables of a constraint could ask of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Demand {
     /// The sum of weights times bounds, in [`UNITS`], rounded up.
     units: u128,
@@ -99,7 +99,7 @@ fn units(demand: f64) -> Option<u128> {
 }
 
 /// What takes part in constraints.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Variable {
     penalty: f64,
     /// Infinite where there is none.
@@ -111,7 +111,7 @@ struct Variable {
 }
 
 /// A constraint of a variable.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Use {
     constraint: u32,
     weight: f64,
@@ -138,7 +138,7 @@ struct Use {
 /// system.solve();
 /// assert_eq!(system.rate(first), 10.0);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct System {
     constraints: Vec<Constraint>,
     variables: Vec<Variable>,

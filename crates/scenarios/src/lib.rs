@@ -7,6 +7,7 @@
 
 mod campus;
 mod faulty;
+mod flows;
 mod multicast;
 mod phold;
 mod queueing;
@@ -54,6 +55,7 @@ pub struct Scenario {
 pub const SCENARIOS: &[Scenario] = &[
     campus::SCENARIO,
     wan::SCENARIO,
+    flows::SCENARIO,
     phold::SCENARIO,
     multicast::SCENARIO,
     transfer::SCENARIO,
@@ -93,6 +95,7 @@ impl Scenario {
         match self.name {
             "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
+            "flows" => flows::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "phold" => phold::accept(values, visitor),
             "multicast" => multicast::accept(values, visitor),
             "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),

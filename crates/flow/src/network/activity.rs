@@ -11,6 +11,13 @@ pub struct ActivityId {
     pub(super) serial: u64,
 }
 
+impl ActivityId {
+    /// Counts the network's activities from 0, in the order in which they started.
+    pub fn number(self) -> u64 {
+        self.serial
+    }
+}
+
 /// How an activity ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -54,7 +61,7 @@ pub(super) enum Stage {
 }
 
 /// A flow or a computation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Activity {
     pub(super) serial: u64,
     pub(super) kind: Kind,

@@ -9,7 +9,7 @@ const ABSENT: u32 = u32::MAX;
 type Key = (Time, u64);
 
 /// Dates by slot.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Calendar {
     heap: Vec<(Key, u32)>,
     /// Where each slot stands in the heap.

@@ -5,8 +5,7 @@ use crate::platform::{Host, HostId, Link, LinkId, Platform};
 use crate::profile::Profile;
 use crate::terms::Terms;
 use parades_core::time::{Delay, Time};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What can change.
@@ -34,7 +33,7 @@ pub struct Change {
 }
 
 /// A link as it is now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LinkState {
     pub(super) bandwidth: f64,
     pub(super) latency: f64,
@@ -48,7 +47,7 @@ impl LinkState {
 }
 
 /// A host as it is now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct HostState {
     peak: f64,
     scale: f64,
@@ -68,7 +67,7 @@ impl HostState {
 }
 
 /// A profile on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Running {
     what: What,
     profile: Arc<Profile>,
@@ -77,11 +76,11 @@ struct Running {
 }
 
 /// The profiles of all resources.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Profiles {
     running: Vec<Running>,
     /// When each changes its resource next.
-    next: BinaryHeap<Reverse<(Time, usize)>>,
+    next: BTreeSet<(Time, usize)>,
 }
 
 impl Profiles {
@@ -111,32 +110,23 @@ impl Profiles {
         let running = &self.running[index];
         let point = running.profile.point(running.number);
         let date = point.and_then(|(after, _)| since.checked_add(Delay::from_secs_f64(after)?));
-        self.next.extend(date.map(|date| Reverse((date, index))));
+        self.next.extend(date.map(|date| (date, index)));
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
-        self.next.peek().map(|&Reverse((date, _))| date)
+        self.next.first().map(|&(date, _)| date)
     }
 
     /// The next change that is due.
     fn pop(&mut self, now: Time) -> Option<Change> {
-        let Reverse((date, index)) = self.next.pop_if_due(now)?;
+        let (date, index) = *self.next.first().filter(|(date, _)| *date <= now)?;
+        self.next.pop_first();
         let running = &mut self.running[index];
         let (what, (_, value)) = (running.what, running.profile.point(running.number)?);
         running.number += 1;
         self.schedule(index, date);
         Some(Change { what, value })
-    }
-}
-
-trait PopIfDue {
-    fn pop_if_due(&mut self, now: Time) -> Option<Reverse<(Time, usize)>>;
-}
-
-impl PopIfDue for BinaryHeap<Reverse<(Time, usize)>> {
-    fn pop_if_due(&mut self, now: Time) -> Option<Reverse<(Time, usize)>> {
-        if self.peek()?.0.0 > now { None } else { self.pop() }
     }
 }
 
