@@ -159,8 +159,9 @@ impl Network {
             }
             Terms::Shared(sharing) => {
                 let there = self.platform.route(source, destination)?;
+                // Where there is no way back, there are no acknowledgements to be counted.
                 let back = match sharing.cross_traffic > 0.0 {
-                    true => self.platform.route(destination, source)?.links,
+                    true => self.platform.route(destination, source).map(|route| route.links).unwrap_or_default(),
                     false => Vec::new(),
                 };
                 let (slot, id) = self.begin(bytes, Kind::Flow { source, destination });

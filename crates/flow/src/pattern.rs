@@ -91,12 +91,10 @@ fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
                 "give each an id of its own",
             ));
         }
-        if routed.insert((source_host, destination_host)) {
-            for (from, to) in [(source_host, destination_host), (destination_host, source_host)] {
-                if let Err(why) = platform.route(from, to) {
-                    return Err(Fault::new(place(source), why.to_string(), "add a route to the platform"));
-                }
-            }
+        if routed.insert((source_host, destination_host))
+            && let Err(why) = platform.route(source_host, destination_host)
+        {
+            return Err(Fault::new(place(source), why.to_string(), "add a route to the platform"));
         }
         if flows.len() == FLOWS_MAX {
             return Err(Fault::new(start, format!("there are more than {FLOWS_MAX} flows"), "use fewer"));

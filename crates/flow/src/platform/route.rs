@@ -1,6 +1,6 @@
 //! Routes through zones.
 
-use super::{HostId, Leg, LinkId, Platform, Point, PointId, PointKind, Routing, Zone, ZoneId};
+use super::{Gateways, HostId, Leg, LinkId, Platform, Point, PointId, PointKind, Routing, Zone, ZoneId};
 use parades_config::quoted;
 use std::fmt;
 
@@ -31,10 +31,10 @@ impl fmt::Display for NoRoute {
 
 impl std::error::Error for NoRoute {}
 
-/// A way within one zone.
+/// The links of a way within one zone, and where it begins and ends if that is between zones.
 struct Local {
-    route: Route,
-    gateways: Option<(PointId, PointId)>,
+    links: Vec<LinkId>,
+    gateways: Gateways,
 }
 
 impl Platform {
@@ -45,9 +45,11 @@ impl Platform {
     /// Where the platform has none.
     pub fn route(&self, from: HostId, to: HostId) -> Result<Route, NoRoute> {
         let (source, destination) = (&self.hosts[from.0 as usize], &self.hosts[to.0 as usize]);
-        let mut search = Search { platform: self, steps: 0 };
+        let mut search = Search { platform: self, steps: 0, latency_s: 0.0 };
         let why = match search.route(source.point, destination.point) {
-            Ok(route) if !route.links.is_empty() || route.latency_s > 0.0 => return Ok(route),
+            Ok(links) if !links.is_empty() || search.latency_s > 0.0 => {
+                return Ok(Route { links, latency_s: search.latency_s });
+            }
             Ok(_) => "no link lies between them, and no distance".to_owned(),
             Err(NoRoute { why }) => why,
         };
@@ -60,10 +62,6 @@ impl Platform {
         })
     }
 
-    fn latency(&self, links: &[LinkId]) -> f64 {
-        links.iter().fold(0.0, |sum, link| sum + self.links[link.0 as usize].latency)
-    }
-
     /// The zones that a point lies in, from the innermost out.
     fn path(&self, point: &Point) -> Vec<ZoneId> {
         std::iter::successors(point.zone, |&zone| self.zone(zone).parent).collect()
@@ -74,10 +72,13 @@ impl Platform {
 struct Search<'a> {
     platform: &'a Platform,
     steps: u32,
+    /// The sum of what was found so far, in the order in which it was found: between two zones first, then on this side, then on the other. A
+    /// sum in another order would differ in its last bit, and levels that are equal would not be any more.
+    latency_s: f64,
 }
 
 impl Search<'_> {
-    fn route(&mut self, from: PointId, to: PointId) -> Result<Route, NoRoute> {
+    fn route(&mut self, from: PointId, to: PointId) -> Result<Vec<LinkId>, NoRoute> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             return Err(NoRoute { why: "the gateways of its zones lead in circles".to_owned() });
@@ -102,32 +103,27 @@ impl Search<'_> {
                 let name = quoted(&platform.zone(near).name);
                 return Err(NoRoute { why: format!("the one lies in the zone {name}, the other deeper within it") });
             }
-            return Ok(self.local(zone, from, to)?.route);
+            return Ok(self.local(zone, from, to)?.links);
         }
-        let Local { route, gateways } = self.local(zone, platform.zone(near).point, platform.zone(far).point)?;
+        let Local { links, gateways } = self.local(zone, platform.zone(near).point, platform.zone(far).point)?;
         let Some((leaves, enters)) = gateways else {
             return Err(NoRoute {
                 why: format!("a route of the zone {} has no gateways", quoted(&platform.zone(zone).name)),
             });
         };
-        self.joined(from, leaves, &route, enters, to)
-    }
-
-    /// From a point to where a route between zones begins, along it, and on from where it ends.
-    fn joined(
-        &mut self,
-        from: PointId,
-        leaves: PointId,
-        middle: &Route,
-        enters: PointId,
-        to: PointId,
-    ) -> Result<Route, NoRoute> {
-        let mut whole = if from == leaves { Route::default() } else { self.route(from, leaves)? };
-        whole.append(middle);
+        let mut whole = if from == leaves { Vec::new() } else { self.route(from, leaves)? };
+        whole.extend(links);
         if enters != to {
-            whole.append(&self.route(enters, to)?);
+            whole.extend(self.route(enters, to)?);
         }
         Ok(whole)
+    }
+
+    /// Adds the latencies of links.
+    fn cross(&mut self, links: &[LinkId]) {
+        for link in links {
+            self.latency_s += self.platform.links[link.0 as usize].latency;
+        }
     }
 
     /// A route given in the zone that both points lie in, which goes before all others.
@@ -136,34 +132,50 @@ impl Search<'_> {
         zone: ZoneId,
         (from, to): (PointId, PointId),
         (outwards, inwards): (&[ZoneId], &[ZoneId]),
-    ) -> Option<Result<Route, NoRoute>> {
+    ) -> Option<Result<Vec<LinkId>, NoRoute>> {
         let platform = self.platform;
         let bypasses = &platform.zone(zone).bypasses;
         if bypasses.is_empty() {
             return None;
         }
-        let whole = |leg: &Leg| Route { links: leg.links.to_vec(), latency_s: platform.latency(&leg.links) };
         let within = |point: PointId| platform.point(point).zone == Some(zone);
         if within(from) && within(to) {
-            return bypasses.get(&(from, to)).map(|leg| Ok(whole(leg)));
+            let leg = bypasses.get(&(from, to))?;
+            self.cross(&leg.links);
+            return Some(Ok(leg.links.to_vec()));
         }
         // The pair of zones around the two that is innermost: by the outer of the two, then by the inner.
         let pair = |source: usize, destination: usize| {
             let source = platform.zone(*outwards.get(source)?).point;
             let destination = platform.zone(*inwards.get(destination)?).point;
-            Some(((source, destination), bypasses.get(&(source, destination))?))
+            bypasses.get(&(source, destination))
         };
         let reach = outwards.len().max(inwards.len());
         let found = (0..reach).find_map(|outer| {
             let uneven = (0..outer).find_map(|inner| pair(inner, outer).or_else(|| pair(outer, inner)));
             uneven.or_else(|| pair(outer, outer))
         });
-        let (key, leg) = found?;
-        let Some((leaves, enters)) = leg.gateways else { return None };
-        // Between the zones themselves there is nothing to add.
-        let leaves = if from == key.0 { from } else { leaves };
-        let enters = if to == key.1 { to } else { enters };
-        Some(self.joined(from, leaves, &whole(leg), enters, to))
+        let leg = found?;
+        let (leaves, enters) = leg.gateways?;
+        Some(self.around(from, leaves, leg, enters, to))
+    }
+
+    /// A bypass between zones, with the ways to its gateways. Where an end is its own gateway, the way is that to itself, if it has one.
+    fn around(
+        &mut self,
+        from: PointId,
+        leaves: PointId,
+        leg: &Leg,
+        enters: PointId,
+        to: PointId,
+    ) -> Result<Vec<LinkId>, NoRoute> {
+        let own =
+            |found: Result<Vec<LinkId>, NoRoute>, same: bool| if same { Ok(found.unwrap_or_default()) } else { found };
+        let mut whole = own(self.route(from, leaves), from == leaves)?;
+        self.cross(&leg.links);
+        whole.extend_from_slice(&leg.links);
+        whole.extend(own(self.route(enters, to), enters == to)?);
+        Ok(whole)
     }
 
     /// The way between two members of a zone.
@@ -191,21 +203,22 @@ impl Search<'_> {
             }
             Routing::Floyd(floyd) => {
                 let stops = floyd.stops(first, second).ok_or_else(|| unknown(""))?;
-                return self.along(zone, stops.iter().rev().filter_map(|&(a, b)| floyd.table.get(a, b)));
+                let legs: Vec<&Leg> = stops.iter().rev().filter_map(|&(a, b)| floyd.table.get(a, b)).collect();
+                return self.along(zone, &legs, false);
             }
             Routing::Dijkstra(dijkstra) => {
                 let stops = dijkstra.stops(first, second).ok_or_else(|| unknown(""))?;
                 let legs = stops.iter().rev().map(|&(a, b)| dijkstra.table.get(a, b));
                 let legs: Vec<&Leg> = legs.collect::<Option<_>>().ok_or_else(|| unknown(""))?;
-                return self.along(zone, legs.into_iter());
+                return self.along(zone, &legs, true);
             }
             Routing::Star { star, vivaldi } => {
                 links = star.links(first, second).map_err(|why| unknown(&format!(": {why}")))?;
                 gateways = star.gateway(first).zip(star.gateway(second));
                 if *vivaldi {
-                    let latency_s =
-                        platform.latency(&links) + distance_s(source, destination).map_err(|why| unknown(&why))?;
-                    return Ok(Local { route: Route { links, latency_s }, gateways });
+                    self.cross(&links);
+                    self.latency_s += distance_s(source, destination).map_err(|why| unknown(&why))?;
+                    return Ok(Local { links, gateways });
                 }
             }
             Routing::Torus(_) | Routing::FatTree(_) | Routing::Dragonfly(_)
@@ -214,37 +227,39 @@ impl Search<'_> {
             Routing::FatTree(tree) => tree.links(first, second, &mut links)?,
             Routing::Dragonfly(dragonfly) => dragonfly.links(first, second, &mut links)?,
         }
-        let latency_s = platform.latency(&links);
-        Ok(Local { route: Route { links, latency_s }, gateways })
+        self.cross(&links);
+        Ok(Local { links, gateways })
     }
 
-    /// One leg after another, with what lies between the gateways of two.
-    fn along<'l>(&mut self, zone: &Zone, legs: impl Iterator<Item = &'l Leg>) -> Result<Local, NoRoute> {
-        let mut route = Route::default();
-        let mut gateways: Option<(PointId, PointId)> = None;
-        for leg in legs {
-            if let (true, Some((_, entered)), Some((leaves, _))) = (zone.holds_zones, gateways, leg.gateways)
-                && entered != leaves
-            {
-                route.append(&self.route(entered, leaves)?);
+    /// One leg after another, with what lies between the gateways of two. Their latencies are added in this order, or backwards.
+    fn along(&mut self, zone: &Zone, legs: &[&Leg], backwards: bool) -> Result<Local, NoRoute> {
+        let mut parts: Vec<Vec<LinkId>> = Vec::new();
+        let between = |index: usize| {
+            let (before, leg) = (legs.get(index.checked_sub(1)?)?, legs[index]);
+            let (entered, leaves) = (before.gateways?.1, leg.gateways?.0);
+            (zone.holds_zones && entered != leaves).then_some((entered, leaves))
+        };
+        for step in 0..legs.len() {
+            let index = if backwards { legs.len() - 1 - step } else { step };
+            let mut part = Vec::new();
+            if backwards {
+                self.cross(&legs[index].links);
             }
-            route.links.extend_from_slice(&leg.links);
-            for link in &leg.links {
-                route.latency_s += self.platform.links[link.0 as usize].latency;
+            if let Some((entered, leaves)) = between(index) {
+                part = self.route(entered, leaves)?;
             }
-            gateways = match (gateways, leg.gateways) {
-                (Some((first, _)), Some((_, last))) => Some((first, last)),
-                (_, gateways) => gateways,
-            };
+            if !backwards {
+                self.cross(&legs[index].links);
+            }
+            part.extend_from_slice(&legs[index].links);
+            parts.push(part);
         }
-        Ok(Local { route, gateways })
-    }
-}
-
-impl Route {
-    fn append(&mut self, other: &Route) {
-        self.links.extend_from_slice(&other.links);
-        self.latency_s += other.latency_s;
+        if backwards {
+            parts.reverse();
+        }
+        let ends = legs.first().zip(legs.last());
+        let gateways = ends.and_then(|(first, last)| Some((first.gateways?.0, last.gateways?.1)));
+        Ok(Local { links: parts.concat(), gateways })
     }
 }
 
