@@ -3,7 +3,7 @@
 //! One LP owns the network, since any flow may share a link with any other. It starts each flow at its date, and has one timer: the next start, or
 //! the next thing that happens in the network, whichever comes first.
 
-use crate::network::{Network, Outcome};
+use crate::network::{Ended, Network, Outcome};
 use crate::platform::{HostId, Platform};
 use crate::terms::Terms;
 use parades_core::prelude::*;
@@ -58,12 +58,25 @@ pub struct Flows {
 /// Where the flows stand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
+    standing: Standing,
+    /// Where they stood some events ago, if events may be taken back.
+    earlier: Option<Arc<Standing>>,
+    /// The times of the events since then.
+    since: Vec<Time>,
+}
+
+/// The network, and what has become of the flows.
+#[derive(Clone, Debug, PartialEq)]
+struct Standing {
     network: Network,
     /// The first flow that has not started.
     next: usize,
     /// When and how each ended, by the order of their starts.
     ends: Vec<Option<(Time, Outcome)>>,
 }
+
+/// After so many events a copy of the state is kept, where they may be taken back.
+const EVENTS_A_COPY: usize = 64;
 
 const TIMER: TimerId = TimerId(0);
 const TABLE: MetricId = MetricId(0);
@@ -95,26 +108,30 @@ impl Flows {
         &self.platform
     }
 
-    /// Does all that is due at a time.
-    fn proceed(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
-        let now = ctx.now();
+    /// Does all that is due at a time, and tells what has ended.
+    fn proceed(&self, standing: &mut Standing, now: Time) -> Result<Vec<Ended>, String> {
         loop {
-            state.network.advance(now);
-            while let Some(flow) = self.flows.get(state.next).filter(|flow| flow.start <= now) {
-                state.next += 1;
-                if let Err(why) = state.network.start_flow(flow.source, flow.destination, flow.bytes) {
-                    return ctx.fail(format!("the flow {} cannot start: {why}", flow.id));
-                }
+            standing.network.advance(now);
+            while let Some(flow) = self.flows.get(standing.next).filter(|flow| flow.start <= now) {
+                standing.next += 1;
+                let started = standing.network.start_flow(flow.source, flow.destination, flow.bytes);
+                started.map_err(|why| format!("the flow {} cannot start: {why}", flow.id))?;
             }
-            if state.network.next_event().is_none_or(|date| date > now) {
+            if standing.network.next_event().is_none_or(|date| date > now) {
                 break;
             }
         }
-        while let Some(ended) = state.network.take_ended() {
-            // Flows are counted by the network in the order in which they start, which is that of the list.
-            let number = usize::try_from(ended.id.number()).expect("fewer flows than memory has bytes");
-            state.ends[number] = Some((ended.at, ended.outcome));
-            let flow = &self.flows[number];
+        let ended: Vec<Ended> = std::iter::from_fn(|| standing.network.take_ended()).collect();
+        for ended in &ended {
+            standing.ends[number(ended)] = Some((ended.at, ended.outcome));
+        }
+        Ok(ended)
+    }
+
+    /// Records what has ended.
+    fn report(&self, ended: &[Ended], ctx: &mut Context<'_, Self>) {
+        for ended in ended {
+            let flow = &self.flows[number(ended)];
             match ended.outcome {
                 Outcome::Done => {
                     ctx.count(FINISHED, 1);
@@ -129,9 +146,9 @@ impl Flows {
     }
 
     /// Sets the timer to what comes next.
-    fn set_timer(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
-        let start = self.flows.get(state.next).map(|flow| flow.start);
-        if let Some(date) = start.into_iter().chain(state.network.next_event()).min() {
+    fn set_timer(&self, standing: &mut Standing, ctx: &mut Context<'_, Self>) {
+        let start = self.flows.get(standing.next).map(|flow| flow.start);
+        if let Some(date) = start.into_iter().chain(standing.network.next_event()).min() {
             ctx.set_timer(TIMER, date.since(ctx.now()));
         }
     }
@@ -166,18 +183,21 @@ impl Model for Flows {
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {
         let network = Network::new(Arc::clone(&self.platform), self.terms);
-        let mut state = State { network, next: 0, ends: vec![None; self.flows.len()] };
-        self.set_timer(&mut state, ctx);
-        state
+        let mut standing = Standing { network, next: 0, ends: vec![None; self.flows.len()] };
+        self.set_timer(&mut standing, ctx);
+        State { standing, earlier: None, since: Vec::new() }
     }
 
     fn handle(&self, state: &mut State, _: Body<&()>, ctx: &mut Context<'_, Self>) {
-        self.proceed(state, ctx);
-        self.set_timer(state, ctx);
+        match self.proceed(&mut state.standing, ctx.now()) {
+            Ok(ended) => self.report(&ended, ctx),
+            Err(why) => return ctx.fail(why),
+        }
+        self.set_timer(&mut state.standing, ctx);
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {
-        for end in &state.ends {
+        for end in &state.standing.ends {
             let (time, outcome) = end.map_or((u64::MAX, 3), |(time, outcome)| (time.as_ps(), outcome as u64));
             digest.word(time);
             digest.word(outcome);
@@ -185,7 +205,7 @@ impl Model for Flows {
     }
 
     fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
-        for ((flow, id), end) in self.flows.iter().zip(&self.ids).zip(&state.ends) {
+        for ((flow, id), end) in self.flows.iter().zip(&self.ids).zip(&state.standing.ends) {
             // What failed has no end that one could compare with others'.
             let done = end.filter(|(_, outcome)| *outcome == Outcome::Done);
             let end_cell = done.map_or(Cell::Empty, |(time, _)| Cell::Integer(time.as_ps()));
@@ -197,5 +217,51 @@ impl Model for Flows {
     }
 }
 
-/// All that an event changes is in the network, so a copy of that is kept where executions are taken back.
-impl ByCopy for Flows {}
+/// The flow that has ended: flows are counted by the network in the order in which they start, which is that of the list.
+fn number(ended: &Ended) -> usize {
+    usize::try_from(ended.id.number()).expect("fewer flows than memory has bytes")
+}
+
+/// What an execution replaced: where the flows stood earlier, and the times of the events from there.
+#[derive(Debug)]
+pub struct Replaced(Option<Arc<Standing>>, Vec<Time>);
+
+/// A network is too large to be copied for each event, and an event may change all of it. But what an event does depends on the state and the
+/// time alone. So a copy is kept now and then, and to take an event back, those between the copy and it are executed again, in silence.
+impl Restorable for Flows {
+    type Undo = Option<Replaced>;
+
+    fn handle_undoable(
+        &self,
+        state: &mut State,
+        event: Body<&()>,
+        ctx: &mut Context<'_, Self>,
+        log: &mut UndoLog<Option<Replaced>>,
+    ) {
+        let due = state.earlier.is_none() || state.since.len() == EVENTS_A_COPY;
+        log.push(due.then(|| {
+            let copy = Some(Arc::new(state.standing.clone()));
+            Replaced(std::mem::replace(&mut state.earlier, copy), std::mem::take(&mut state.since))
+        }));
+        state.since.push(ctx.now());
+        self.handle(state, event, ctx);
+    }
+
+    fn undo(&self, state: &mut State, _: Body<&()>, log: &mut UndoLog<Option<Replaced>>) {
+        let replaced = log.pop().expect("every execution leaves one record");
+        state.since.pop();
+        let copy = state.earlier.as_ref().expect("executions that can be taken back keep a copy");
+        state.standing = Standing::clone(copy);
+        if let Some(Replaced(earlier, since)) = replaced {
+            // The copy was made just before the event.
+            (state.earlier, state.since) = (earlier, since);
+            return;
+        }
+        for &time in &state.since {
+            // What went well once goes well again.
+            let _ = self.proceed(&mut state.standing, time);
+            // Its date is looked for after each event, which brings rates up to date.
+            let _ = state.standing.network.next_event();
+        }
+    }
+}
