@@ -156,13 +156,13 @@ pub(crate) enum Routing {
 /// use parades_flow::xml;
 /// let text = r#"<platform version="4.1"><zone id="world" routing="Full">
 ///   <host id="a" speed="1Gf"/> <host id="b" speed="1Gf"/>
-///   <link id="wire" bandwidth="125MBps" latency="50us"/>
+///   <link id="wire" bandwidth="125MBps" latency="1ms"/>
 ///   <route src="a" dst="b"><link_ctn id="wire"/></route>
 /// </zone></platform>"#;
 /// let platform = xml::parse("two.xml".as_ref(), text.as_bytes())?;
 /// let (a, b) = (platform.host("a").unwrap(), platform.host("b").unwrap());
 /// let route = platform.route(a, b).unwrap();
-/// assert_eq!(route.latency_s, 50e-6);
+/// assert_eq!(route.latency_s, 0.001);
 /// assert_eq!(&*platform.links()[route.links[0].0 as usize].name, "wire");
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```

@@ -190,11 +190,11 @@ pub fn read(path: &Path) -> Result<Platform, ConfigError> {
 /// name = "world"
 /// routing = "Full"
 /// host = [{ name = "a", speed = "1Gf" }, { name = "b", speed = "1Gf" }]
-/// link = [{ name = "wire", bandwidth = "125MBps", latency = "50us" }]
+/// link = [{ name = "wire", bandwidth = "125MBps", latency = "1ms" }]
 /// route = [{ from = "a", to = "b", links = ["wire"] }]
 /// "#;
 /// let platform = toml_form::parse("two.toml".as_ref(), text.as_bytes())?;
-/// assert_eq!(platform.route(platform.host("b").unwrap(), platform.host("a").unwrap()).unwrap().latency_s, 50e-6);
+/// assert_eq!(platform.route(platform.host("b").unwrap(), platform.host("a").unwrap()).unwrap().latency_s, 0.001);
 ///
 /// let error = toml_form::parse("two.toml".as_ref(), text.replace("125M", "125X").as_bytes()).unwrap_err();
 /// assert_eq!(error.to_string(), "two.toml:6:38: `125XBps` has the unit `XBps`, \

@@ -106,7 +106,7 @@ fn each_mistake_in_a_route_is_named() {
     for (content, wanted) in [
         (r#"<route src="a" dst="c"><link_ctn id="l"/></route>"#, "there is no host, router or zone `c`"),
         (r#"<route src="a" dst="b"></route>"#, "the route has no link"),
-        (r#"<route src="a" dst="b"><link_ctn id="m"/></route>"#, "there is no link `m` before this; did you mean `l`?"),
+        (r#"<route src="a" dst="b"><link_ctn id="m"/></route>"#, "there is no link `m` before this; declare it"),
         (
             r#"<route src="a" dst="b"><link_ctn id="l" direction="UP"/></route>"#,
             "there is no link `l` of two directions",

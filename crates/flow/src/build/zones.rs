@@ -34,7 +34,7 @@ impl Builder {
             Some("Vivaldi") => star(true),
             Some(_) => Routing::None,
             None => {
-                let help = match nearest(routing, ROUTINGS.into_iter()) {
+                let help = match nearest(routing, ROUTINGS) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there are {}", ROUTINGS.join(", ")),
                 };
@@ -109,7 +109,7 @@ impl Builder {
                 floyd.seal(members);
             }
             Routing::Star { star, .. } => {
-                let shared: &[LinkId] = backbone.as_ref().map_or(&[], std::slice::from_ref);
+                let shared: &[LinkId] = backbone.as_slice();
                 for (_, member, [up, down]) in host_links {
                     let branch = star.branches.entry(self.platform.points[member.0 as usize].index).or_default();
                     branch.up = Some([&[up], shared].concat().into());

@@ -107,7 +107,7 @@ impl Pass {
             "config" => builder.note("the file's <config> is left aside: the model is chosen by a parameter"),
             "process" | "actor" => builder.note("the file deploys actors, which are left aside"),
             unknown => {
-                let help = match nearest(unknown, ELEMENTS.into_iter()) {
+                let help = match nearest(unknown, ELEMENTS) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "delete it".to_owned(),
                 };
