@@ -1,7 +1,7 @@
 //! `parades compare`: the same run on several engines, digests checked against each other.
 
 use crate::arguments::CompareArguments;
-use crate::engines::{Choice, Wish, existing};
+use crate::engines::{Choice, Wish, names, rolls_back};
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
@@ -16,17 +16,19 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
     }
     let plan = Plan::of(&arguments.scenario)?;
-    let names: Vec<&str> = match arguments.engines.as_slice() {
-        [] => existing(),
-        names => names.iter().map(String::as_str).collect(),
+    let engines: Vec<&str> = match arguments.engines.as_slice() {
+        [] if plan.scenario.is_restorable() => names(),
+        [] => names().into_iter().filter(|engine| !rolls_back(engine)).collect(),
+        engines => engines.iter().map(String::as_str).collect(),
     };
     let choose = |&engine: &&str| {
         let how = &arguments.how;
         // Engines that have one thread take part with it.
         let threads = how.threads.filter(|_| !["sequential", "rollback-check"].contains(&engine));
-        Choice::of(Wish { engine, threads, processes: how.processes, tune: &how.tune })
+        let choice = Choice::of(Wish { engine, threads, processes: how.processes, tune: &how.tune })?;
+        choice.check(plan.scenario).map(|()| choice)
     };
-    let choices = names.iter().map(choose).collect::<Result<Vec<_>, _>>()?;
+    let choices = engines.iter().map(choose).collect::<Result<Vec<_>, _>>()?;
     let mut runs = Vec::new();
     for choice in choices {
         let command = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);

@@ -1,4 +1,4 @@
-//! The engines there are, those that are still to come, and their settings.
+//! The engines, and their settings.
 
 use crate::failure::Failure;
 use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
@@ -8,8 +8,11 @@ use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
-use parades_engine::{auto, null_message, rollback_check, sequential, time_warp, window};
+use parades_engine::rounds::{Main, Threshold};
+use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
+use parades_scenarios::Scenario;
 use parades_sync::barrier::BarrierKind;
+use parades_sync::pool::Waiting;
 use std::fmt::Debug;
 
 /// One engine.
@@ -17,8 +20,8 @@ use std::fmt::Debug;
 pub(crate) struct Engine {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// What `--tune` sets; `None` for an engine that does not exist yet.
-    pub(crate) settings: Option<&'static [Parameter]>,
+    /// What `--tune` sets.
+    pub(crate) settings: &'static [Parameter],
 }
 
 const PENDING: Parameter = Parameter::choice(
@@ -71,6 +74,32 @@ const RETREAT: Parameter = Parameter::boolean(
     "go on in one partition, with one worker, while that is faster than with several",
 );
 
+const THRESHOLD: Parameter = Parameter::choice(
+    "threshold",
+    "adaptive",
+    &["adaptive", "cumulative", "naive", "fixed"],
+    "which rounds are executed in parallel: those of a size at which that has been faster; those with so many events as \
+     two published algorithms find, by all rounds so far or by the latest; those with so many events as parallel-from says",
+);
+const PARALLEL_FROM: Parameter = Parameter::integer(
+    "parallel-from",
+    250,
+    1..=u32::MAX as u64,
+    "events from which a round is executed in parallel: to begin with, or throughout where the threshold is fixed",
+);
+const WAITING: Parameter = Parameter::choice(
+    "waiting",
+    "adaptive",
+    &["adaptive", "futex", "posix", "busy"],
+    "how workers wait for a round: adaptive spins briefly, then sleeps; futex and posix sleep at once; busy never does",
+);
+const MAIN: Parameter = Parameter::choice(
+    "main",
+    "works",
+    &["works", "sleeps", "extra"],
+    "the thread that leads: works along, sleeps meanwhile, or sleeps with one worker more",
+);
+
 const AHEAD: Parameter =
     Parameter::integer("ahead", 0, 0..=1 << 24, "events that each worker executes ahead of GVT; 0: as many as pay");
 const BOUND: Parameter = Parameter::boolean("bound", true, "whether anything bounds how far ahead workers execute");
@@ -91,42 +120,34 @@ const PINNED: Parameter =
     Parameter::boolean("pinned", false, "bind each worker to a core of its own, where there are enough");
 
 /// Chooses one of the others for each model.
-static AUTO: Engine =
-    Engine { name: "auto", about: "the engine that suits the model and the machine", settings: Some(&[]) };
+static AUTO: Engine = Engine { name: "auto", about: "the engine that suits the model and the machine", settings: &[] };
 
 pub(crate) const ENGINES: &[Engine] = &[
-    Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: Some(&[PENDING]) },
+    Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: &[PENDING] },
     Engine {
         name: "rollback-check",
         about: "sequential, but takes back and repeats every event, comparing states: for those who write models",
-        settings: Some(&[]),
+        settings: &[],
     },
-    Engine { name: "rounds", about: "all events of one instant at once, on a worker pool", settings: None },
+    Engine {
+        name: "rounds",
+        about: "all events of one instant at once, on a worker pool; needs no lookahead",
+        settings: &[THRESHOLD, PARALLEL_FROM, WAITING, MAIN, PINNED],
+    },
     Engine {
         name: "window",
         about: "conservative: barrier, LBTS, all events below the bound",
-        settings: Some(&[
-            BARRIER,
-            FAN_IN,
-            PARTITIONS,
-            LEAST_LOOKAHEAD,
-            ORDER,
-            DEDICATED,
-            SETS,
-            TAKING,
-            RETREAT,
-            PINNED,
-        ]),
+        settings: &[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, SETS, TAKING, RETREAT, PINNED],
     },
     Engine {
         name: "null-message",
         about: "conservative: a clock for each channel, null messages",
-        settings: Some(&[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS, PINNED]),
+        settings: &[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS, PINNED],
     },
     Engine {
         name: "time-warp",
         about: "optimistic: executes ahead, rolls back on a straggler",
-        settings: Some(&[AHEAD, BOUND, STALLS, ONE_WHERE_FASTER, PINNED]),
+        settings: &[AHEAD, BOUND, STALLS, ONE_WHERE_FASTER, PINNED],
     },
 ];
 
@@ -177,16 +198,12 @@ impl Choice {
         }
         let name = wish.engine;
         let engine = if name == AUTO.name { &AUTO } else { named(name)? };
-        let Some(parameters) = engine.settings else {
-            let message = format!("the engine `{name}` does not exist yet");
-            return Err(Refusal::new("engine", message, format!("use one of {}", existing().join(", "))));
-        };
         let is_parallel = PARALLEL.contains(&name) || name == AUTO.name;
         if let (Some(threads @ 2..), false) = (wish.threads, is_parallel) {
             let message = format!("the engine `{name}` runs on one thread, not {threads}");
             return Err(Refusal::new("threads", message, "leave that out, or choose a parallel engine"));
         }
-        let mut settings = Values::new(name, parameters);
+        let mut settings = Values::new(name, engine.settings);
         wish.tune
             .iter()
             .try_for_each(|assignment| settings.set_argument("--tune", assignment))
@@ -204,7 +221,7 @@ impl Choice {
         let advice = auto::advise(model, usize::try_from(self.threads).unwrap_or(usize::MAX));
         let (name, threads) = advice.window.map_or(("sequential", 1), |threads| ("window", threads as u64));
         let engine = named(name).expect("it is in the list above");
-        let mut settings = Values::new(name, engine.settings.unwrap_or_default());
+        let mut settings = Values::new(name, engine.settings);
         if advice.window.is_some() {
             let shared = advice.shared.then_some("dedicated=0");
             for setting in ["retreat=true"].into_iter().chain(shared) {
@@ -220,16 +237,39 @@ impl Choice {
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
         match self.engine.name {
+            "rollback-check" => rollback_check::run(model, options),
+            "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
+            _ => self.run_unrestorable(model, options),
+        }
+    }
+
+    /// Runs a model whose state cannot be restored, on an engine that does not roll back.
+    pub(crate) fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+        match self.engine.name {
             "sequential" if self.settings.choice("pending") == "heap" => {
                 sequential::run_on::<M, HeapPending<M::Message>>(model, options)
             }
             "sequential" => sequential::run(model, options),
-            "rollback-check" => rollback_check::run(model, options),
+            "rounds" => rounds::run(model, options, &self.rounds_settings()),
             "window" => window::run(model, options, &self.window_settings()),
             "null-message" => null_message::run(model, options, &self.null_message_settings()),
-            "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
-            name => unreachable!("`{name}` is an existing engine and not in this match"),
+            name => unreachable!("`{name}` rolls back, or is an engine and not in these matches"),
         }
+    }
+
+    /// That the engine can run a scenario.
+    ///
+    /// # Errors
+    ///
+    /// Where it rolls back, and the scenario's state cannot be restored.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Refusal> {
+        if scenario.is_restorable() || !rolls_back(self.engine.name) {
+            return Ok(());
+        }
+        let (engine, name) = (self.engine.name, scenario.name);
+        let message = format!("the engine `{engine}` rolls back, and the processes of `{name}` cannot be restored");
+        let usable: Vec<_> = names().into_iter().filter(|engine| !rolls_back(engine)).collect();
+        Err(Refusal::new("engine", message, format!("use one of {}", usable.join(", "))))
     }
 }
 
@@ -283,6 +323,32 @@ impl Choice {
         null_message::Settings { threads, partitions, least_lookahead, order, nulls, pinned }
     }
 
+    fn rounds_settings(&self) -> rounds::Settings {
+        let Choice { settings, threads, .. } = self;
+        let from = settings.integer("parallel-from");
+        rounds::Settings {
+            threshold: match settings.choice("threshold") {
+                "cumulative" => Threshold::Cumulative(from),
+                "naive" => Threshold::Naive(from),
+                "fixed" => Threshold::Fixed(from),
+                _ => Threshold::Adaptive,
+            },
+            waiting: match settings.choice("waiting") {
+                "futex" => Waiting::Futex,
+                "posix" => Waiting::Posix,
+                "busy" => Waiting::Busy,
+                _ => Waiting::Adaptive,
+            },
+            main: match settings.choice("main") {
+                "sleeps" => Main::Sleeps,
+                "extra" => Main::Extra,
+                _ => Main::Works,
+            },
+            pinned: settings.boolean("pinned"),
+            ..rounds::Settings::of_threads(usize::try_from(*threads).unwrap_or(usize::MAX))
+        }
+    }
+
     fn time_warp_settings(&self) -> time_warp::Settings {
         let Choice { settings, threads, .. } = self;
         let ahead = match settings.integer("ahead") {
@@ -305,18 +371,23 @@ impl Choice {
 }
 
 /// The engines that run on several threads.
-const PARALLEL: &[&str] = &["window", "null-message", "time-warp"];
+const PARALLEL: &[&str] = &["rounds", "window", "null-message", "time-warp"];
 
-/// The names of the engines that exist.
-pub(crate) fn existing() -> Vec<&'static str> {
-    ENGINES.iter().filter(|engine| engine.settings.is_some()).map(|engine| engine.name).collect()
+/// Whether an engine takes executions back, for which state must be restorable.
+pub(crate) fn rolls_back(engine: &str) -> bool {
+    ["rollback-check", "time-warp"].contains(&engine)
+}
+
+/// The names of all engines.
+pub(crate) fn names() -> Vec<&'static str> {
+    ENGINES.iter().map(|engine| engine.name).collect()
 }
 
 fn named(name: &str) -> Result<&'static Engine, Refusal> {
     ENGINES.iter().find(|engine| engine.name == name).ok_or_else(|| {
         let help = match nearest(name, ENGINES.iter().map(|engine| engine.name).chain(["auto"])) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("use one of auto, {}", existing().join(", ")),
+            None => format!("use one of auto, {}", names().join(", ")),
         };
         Refusal::new("engine", format!("there is no engine {}", quoted(name)), help)
     })

@@ -15,9 +15,8 @@ pub(crate) fn list(engines: bool) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     if engines {
         for engine in ENGINES {
-            let missing = if engine.settings.is_none() { " (does not exist yet)" } else { "" };
-            let _ = writeln!(text, "{:<15} {}{missing}", engine.name, engine.about);
-            for setting in engine.settings.unwrap_or_default() {
+            let _ = writeln!(text, "{:<15} {}", engine.name, engine.about);
+            for setting in engine.settings {
                 let (key, value) = (setting.key(), setting.default_value());
                 let _ =
                     writeln!(text, "{:<15}   --tune {key}={value}: {} ({})", "", setting.meaning(), setting.accepts());

@@ -42,6 +42,7 @@ impl Plan {
             (scenario, scenario.values(), settings, None)
         };
         arguments.set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
+        scenario.apply_presets(&mut values);
         Ok(Plan {
             scenario,
             values,
@@ -61,7 +62,8 @@ impl Plan {
             processes: how.processes.or(self.settings.processes),
             tune: &how.tune,
         };
-        Choice::of(wish).map_err(|refusal| {
+        let choice = Choice::of(wish).and_then(|choice| choice.check(self.scenario).map(|()| choice));
+        choice.map_err(|refusal| {
             let typed = match refusal.about {
                 "engine" => engine.is_some(),
                 "threads" => how.threads.is_some(),

@@ -9,10 +9,12 @@ use crate::watch::{Watched, Watchman};
 use crate::{interrupt, print, print_by, report, say};
 use parades_config::quoted;
 use parades_core::error::{Error, ErrorKind};
+use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::trace::{TraceFilter, Tracer};
+use parades_core::world::World;
 use parades_scenarios::{Prepared, Visitor};
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
@@ -168,12 +170,31 @@ struct Executed {
 impl Visitor for Execute<'_> {
     type Output = Result<Executed, Error>;
 
-    #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-    fn visit<M>(self, Prepared { model, until, mut notes }: Prepared<M>) -> Result<Executed, Error>
+    fn visit<M>(self, prepared: Prepared<M>) -> Result<Executed, Error>
     where
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
+        self.execute(prepared, |choice, model, options| choice.run(model, options))
+    }
+
+    fn visit_unrestorable<M: Model>(self, prepared: Prepared<M>) -> Result<Executed, Error> {
+        self.execute(prepared, |choice, model, options| choice.run_unrestorable(model, options))
+    }
+}
+
+impl Execute<'_> {
+    /// Runs a model as `run` does on the engine that was chosen.
+    #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
+    fn execute<M: Model>(
+        self,
+        Prepared { model, until, mut notes }: Prepared<M>,
+        run: impl FnOnce(&Choice, &M, RunOptions<'_>) -> Result<Outcome, Error>,
+    ) -> Result<Executed, Error> {
         let Execute { plan, choice, how, watch, machine, begin } = self;
+        // Where the machine does not tell its memory, there is no bound but the user's.
+        let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
+        let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
+        World::check_room(&model, Some(memory_limit))?;
         let choice = choice.for_model(&model);
         if !how.quiet {
             if let Some(why) = &choice.why {
@@ -183,9 +204,6 @@ impl Visitor for Execute<'_> {
         }
         let control = Arc::new(Control::default());
         let until = plan.until.unwrap_or(until);
-        // Where the machine does not tell its memory, there is no bound but the user's.
-        let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
-        let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
         let options = RunOptions {
             seed: plan.seed,
             tie_seed: plan.tie_seed,
@@ -199,7 +217,7 @@ impl Visitor for Execute<'_> {
         let watchman = Watchman::of(&control, Watched { until, progress: watch.progress, memory_limit });
         interrupt::stops(&control);
         let (setup, start) = (begin.elapsed(), Instant::now());
-        let outcome = choice.run(&model, options);
+        let outcome = run(&choice, &model, options);
         let run = start.elapsed();
         interrupt::release(&control);
         let memory = watchman.dismiss();

@@ -37,9 +37,9 @@ fn unknown_names_suggest_the_nearest() {
             ),
             ("run phold --engine windo", 2, "there is no engine `windo`; did you mean `window`?"),
             (
-                "run phold --engine rounds",
+                "run phold --engine fast",
                 2,
-                "the engine `rounds` does not exist yet; use one of sequential, rollback-check, window, null-message, time-warp",
+                "there is no engine `fast`; use one of auto, sequential, rollback-check, rounds, window, null-message, time-warp",
             ),
             (
                 "run phold --quiet --set lookahead=10msec",
@@ -234,6 +234,8 @@ fn too_little_memory_is_said_with_what_was_needed() {
         // Refused at once: the records of so many LPs do not fit any machine.
         "run phold --quiet --set lps=4000000000 --memory-limit 100MiB",
         // Found out while it runs: pending events, and what they carry.
+        "run multicast --quiet --set levels=31 --memory-limit 100MiB",
+        "run multicast --quiet --set levels=31 --engine time-warp --memory-limit 100MiB",
         "run phold --quiet --set lps=100 --set start_events=100000 --memory-limit 100MiB",
         "run phold --quiet --set lps=1000 --set payload=16000000 --memory-limit 100MiB",
     ];

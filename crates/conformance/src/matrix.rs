@@ -1,7 +1,7 @@
 //! Shipped models × engines × transports × workers × seeds.
 
 use crate::compare::{Answer, Question, check, expected};
-use crate::engines::{Fault, Setting, Subject, engines};
+use crate::engines::{Fault, Setting, Subject, Varies, engines};
 use crate::random::WORKERS;
 use crate::report::Report;
 use crate::transport::{Carrier, Codec};
@@ -212,7 +212,7 @@ fn check_case<M: Subject>(
         question.traced = plain.result.as_ref().map_or(true, |outcome| outcome.events <= TRACED_EVENTS);
         let expected = if question.traced { expected(model, question) } else { plain };
         for engine in engines::<M>().iter().filter(|engine| Part::has(part.engine.as_ref(), engine.name)) {
-            for (carrier, workers) in ways(engine.is_partitioned, codec.is_some(), part) {
+            for (carrier, workers) in ways(engine.varies, codec.is_some(), part) {
                 let setting = Setting { workers, seed: seed + workers as u64, carrier, codec, fault: Fault::None };
                 let (found, same) = check(model, question, engine, &setting, &expected);
                 report.add(&found);
@@ -232,12 +232,11 @@ fn check_case<M: Subject>(
 }
 
 /// The transports and numbers of workers that an engine is run with.
-fn ways(is_partitioned: bool, has_codec: bool, part: &Part) -> Vec<(Carrier, usize)> {
-    let carriers = Carrier::ALL.into_iter().filter(|carrier| *carrier == Carrier::Direct || has_codec);
+fn ways(varies: Varies, has_codec: bool, part: &Part) -> impl Iterator<Item = (Carrier, usize)> {
+    let carriers = Carrier::ALL.into_iter().filter(move |carrier| *carrier == Carrier::Direct || has_codec);
     let carriers = carriers.filter(|carrier| Part::has(part.transport.as_ref(), carrier.name()));
     let workers = WORKERS.into_iter().filter(|workers| part.workers.is_none_or(|wanted| wanted == *workers));
-    let all = carriers.flat_map(|carrier| workers.clone().map(move |workers| (carrier, workers)));
-    all.take(if is_partitioned { usize::MAX } else { 1 }).collect()
+    varies.ways(carriers, workers)
 }
 
 #[cfg(test)]

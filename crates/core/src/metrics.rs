@@ -7,7 +7,7 @@
 //! - *Integer* metrics (counter, tally, histogram) are sums, exact and wide enough never to overflow, so they merge in any order.
 //! - *The others* are kept for each LP, whose own samples always come in the same order, and are read in the order of ids. So all that one
 //!   LP records must be applied, in its order, to the metrics of one worker: an engine whose LPs move between workers takes their part
-//!   along with [`Metrics::split_off`], and [`Sample::is_per_lp`] tells which samples this concerns.
+//!   along with [`Metrics::rehome`], and [`Sample::is_per_lp`] tells which samples this concerns.
 //!
 //! Floating-point observations must be finite and at most 1e140 in magnitude, so that no sum of squares overflows; a negative zero is
 //! recorded as zero. So no NaN comes up, whose bits differ by machine, and metrics that compare equal are equal bit for bit.
@@ -361,11 +361,27 @@ impl Metrics {
         };
     }
 
-    /// Removes what the LPs that `moves` picks recorded and must keep in their own order, and returns it, to be merged into the metrics of the
-    /// worker that goes on with them. Takes time in proportion to the LPs that recorded.
-    pub fn split_off(&mut self, moves: impl Fn(LpId) -> bool) -> Metrics {
+    /// Removes what the LPs that `moves` picks recorded and must keep in their own order, and returns it. Takes time in proportion to the
+    /// LPs that recorded.
+    fn split_off(&mut self, moves: impl Fn(LpId) -> bool) -> Metrics {
         let values = self.values.iter_mut().map(|value| value.split_off(&moves)).collect();
         Metrics { declared: Arc::clone(&self.declared), values, ..Metrics::default() }
+    }
+
+    /// Moves what LPs recorded to the metrics of the worker `home` that goes on with them; `all` are those of the workers, none left out.
+    ///
+    /// # Panics
+    ///
+    /// As [`Metrics::merge`], and if `home` names a worker that there is not.
+    pub fn rehome(all: &mut [&mut Metrics], home: impl Fn(LpId) -> usize) {
+        let Some((first, others)) = all.split_first_mut() else { return };
+        for other in &mut *others {
+            let nothing = other.split_off(|_| false);
+            first.merge(std::mem::replace(other, nothing));
+        }
+        for (to, other) in (1..).zip(others) {
+            other.merge(first.split_off(|id| home(id) == to));
+        }
     }
 
     /// Name, unit and value of each metric, in the order of declaration.

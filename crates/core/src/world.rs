@@ -3,6 +3,7 @@
 use crate::channel::{Channels, Port};
 use crate::error::{Error, ErrorKind, Place};
 use crate::event::{LpId, Sender};
+use crate::lp::Lp;
 use crate::model::Model;
 use crate::run::RunOptions;
 use crate::time::{Delay, Instant, Time};
@@ -52,6 +53,7 @@ impl World {
                 u32::MAX - 1
             )));
         }
+        World::check_room(model, options.memory_limit)?;
         let mut channels = model.channels();
         channels.seal(lps).map_err(declaration)?;
         let mut controllers = model.controllers();
@@ -76,6 +78,19 @@ impl World {
             notes: options.notes,
             late_rounds: Mutex::default(),
         })
+    }
+
+    /// Whether the records of the model's LPs fit into so many bytes: to be asked before anything is made for each LP, its channels included.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Memory`], with what they need.
+    pub fn check_room<M: Model>(model: &M, limit: Option<u64>) -> Result<(), Error> {
+        let needed = u64::from(model.lps()) * size_of::<Lp<M::State>>() as u64;
+        match limit {
+            Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
+            _ => Ok(()),
+        }
     }
 
     /// How many LPs there are.

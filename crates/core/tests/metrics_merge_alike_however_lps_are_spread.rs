@@ -121,11 +121,8 @@ fn run(lps: &[Vec<Recording>], course: &Course) -> Metrics {
     let mut homes = course.homes.clone();
     for (turn, &lp) in course.turns.iter().enumerate() {
         if turn == course.turns.len() / 2 {
-            for lp in 0..LPS as usize {
-                let part = workers[homes[lp]].split_off(|id| id.index() == lp);
-                homes[lp] = course.moves[lp];
-                workers[homes[lp]].merge(part);
-            }
+            homes.clone_from(&course.moves);
+            Metrics::rehome(&mut workers.iter_mut().collect::<Vec<_>>(), |id| homes[id.index()]);
         }
         let recording = queues[lp as usize].pop_front().expect("each LP has as many turns as recordings");
         // Integers may be applied by whoever executed the event; the rest where the LP is at home.

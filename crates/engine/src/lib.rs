@@ -3,10 +3,13 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
+mod course;
+mod ledger;
 pub mod null_message;
 pub mod partition;
 mod retreat;
 pub mod rollback_check;
+pub mod rounds;
 pub mod sequential;
 mod stopwatch;
 pub mod time_warp;

@@ -49,7 +49,7 @@ mod routes;
 mod visit;
 
 use crate::transport::{Summary, Threads, Transport};
-use crate::window::hand::{Hand, Ledger};
+use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::window::{self, Alarm, Crew, Order, lock, on_all_workers};
@@ -175,7 +175,7 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     let world = World::new(model, &options)?;
     let partitions = settings.partitions.unwrap_or_else(|| usual_partitions(&world, settings));
     let shared = settings.of_parts(Some(partitions));
-    let (crew, leader) = window::assemble(model, options, world, &shared, transport)?;
+    let (crew, leader) = window::assemble(model, options, world, &shared, transport);
     let plan = Arc::clone(&lock(&crew.orders).plan);
     let routes = Arc::new(Routes::new(&plan, &crew.read_world()));
     let run = Run {
@@ -250,7 +250,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         let mut hand = Hand::new(worker, plan.placement.clone(), *traces);
         self.crew.start(&mut hand, &plan);
         loop {
-            *lock(&left[worker]) = Some(std::mem::replace(&mut hand.ledger, Ledger::new(*traces)));
+            *lock(&left[worker]) = Some(hand.ledger.leave());
             let all = transport.exchange(worker, &Summary { events: hand.events, ..Summary::NOTHING })?;
             if let Some(leader) = &mut leader {
                 self.cut(leader, &all);
@@ -286,7 +286,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
             leg.routes = Arc::new(Routes::new(&orders.plan, &self.crew.read_world()));
             leg.plan = orders.plan;
         }
-        leg.from = leader.bound;
+        leg.from = leader.course.bound;
         leg.routes.reset(leg.from);
         let nulls = self.counts.null_messages.load(Ordering::Relaxed);
         let horizon = lock(&self.pace).next((leg.from, reached), (all.events, nulls)).min(orders.horizon);

@@ -8,23 +8,21 @@
 //!
 //! *Read next*: [`parades_core::pending`], which finds the least event.
 
+use crate::course::Course;
 use parades_core::effects::Effects;
-use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
-use parades_core::global::{GlobalQueue, OneList};
+use parades_core::global::OneList;
 use parades_core::lp::{Execution, Lp};
-use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::outbox::{Outbox, Pending};
 use parades_core::pending::PendingSet;
-use parades_core::run::{Control, Finished, Outcome, RunOptions, conclude};
-use parades_core::time::{Delay, Time};
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::Time;
 use parades_core::world::World;
 use parades_raw::huge_pages;
 use parades_raw::prefetch::prefetch;
 
-/// Events between two looks at the outside: progress, the wish to stop, memory.
-const EVENTS_PER_POLL: u64 = 1 << 12;
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 6;
 
@@ -54,25 +52,25 @@ pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
 ) -> Result<Outcome, Error> {
     let mut run = Sequential::<M, Q, S>::start(model, options, step)?;
     loop {
-        run.bound = run.next_global().min(run.until);
+        run.course.go_on();
         run.execute_before_bound()?;
         run.execute_globals()?;
-        if run.bound >= run.until || run.globals.stopped() {
+        if run.course.is_over() {
             return run.conclude();
         }
-        run.poll(run.bound)?;
+        run.poll(run.course.bound)?;
     }
 }
 
 impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     /// Executes every event before the bound, in order.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
-        while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.bound) {
+        while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
             if let Some(id) = self.queue.set(&self.effects.outbox).upcoming(PREFETCH_DISTANCE) {
                 prefetch(&self.lps[id.index()]);
             }
             let lp = &mut self.lps[event.receiver.index()];
-            let execution = self.step.execute(lp, (self.model, &self.world), &event, &mut self.effects)?;
+            let execution = self.step.execute(lp, (self.course.model, &self.world), &event, &mut self.effects)?;
             self.commit(event.receiver, Some((&event, execution)))?;
         }
         Ok(())
@@ -82,17 +80,16 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     #[inline(always)]
     fn commit(&mut self, lp: LpId, executed: Option<(&Event<M::Message>, Execution)>) -> Result<(), Error> {
         if self.effects.beyond_sends {
-            self.commit_beyond_sends(lp, executed.map(|(event, _)| event))?;
+            let event = executed.map(|(event, _)| event);
+            self.course.beyond_sends(&self.world, (lp, event), &mut self.effects, None)?;
         }
         self.queue.accept(&mut self.effects.outbox);
         if let Some((event, Execution::Done)) = executed {
-            self.events += 1;
-            if self.options.tracer.is_some() {
-                self.trace(event)?;
+            if self.course.traces() {
+                self.course.trace(event, &self.effects.notes)?;
+                self.effects.notes.clear();
             }
-            // An event may take long: the wish to stop is heard after each.
-            let stopped = self.options.control.is_some_and(Control::is_stopped);
-            if stopped || self.events.is_multiple_of(EVENTS_PER_POLL) {
+            if self.course.count() {
                 self.poll(event.time())?;
             }
         }
@@ -103,9 +100,9 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     #[cold]
     #[inline(never)]
     fn execute_globals(&mut self) -> Result<(), Error> {
-        let mut lps = OneList { lps: &mut self.lps, metrics: &mut self.metrics };
-        let world = (self.model, &mut self.world);
-        self.globals.execute_at(self.bound, world, &mut lps, &mut self.effects)?;
+        let Course { model, globals, metrics, bound, .. } = &mut self.course;
+        let mut lps = OneList { lps: &mut self.lps, metrics };
+        globals.execute_at(*bound, (*model, &mut self.world), &mut lps, &mut self.effects)?;
         for event in std::mem::take(&mut self.effects.outbox.buffer) {
             self.queue.set_mut(&mut self.effects.outbox).push(event);
         }
@@ -199,54 +196,35 @@ impl<M: Model> Step<M> for Once {
 /// A run under way.
 struct Sequential<'a, M: Model, Q, S> {
     step: S,
-    model: &'a M,
+    course: Course<'a, M>,
     world: World,
-    options: RunOptions<'a>,
     lps: Vec<Lp<M::State>>,
     queue: Q,
-    globals: GlobalQueue<M>,
     effects: Effects<M>,
-    metrics: Metrics,
-    events: u64,
     /// The most events that were pending whenever the outside was looked at.
     pending_max: usize,
-    /// Events before this time may be executed: the next global event, or the end.
-    bound: Time,
-    /// The end; earlier than the options say once the run is stopped by hand.
-    until: Time,
 }
 
 /// The start, what is rare, and the end.
 impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
     fn start(model: &'a M, options: RunOptions<'a>, step: S) -> Result<Self, Error> {
         let world = World::new(model, &options)?;
-        let until = options.until;
         let mut run = Sequential {
             step,
-            lps: Vec::new(),
-            model,
+            course: Course::new(model, options),
+            lps: Vec::with_capacity(world.lps() as usize),
             world,
             queue: Q::default(),
-            globals: GlobalQueue::new(model),
             effects: Effects::with(Q::outbox()),
-            metrics: model.metrics(),
-            events: 0,
             pending_max: 0,
-            bound: Time::ZERO,
-            until,
-            options,
         };
-        run.check_memory()?;
-        run.lps.reserve_exact(run.world.lps() as usize);
         huge_pages::ask_for(&run.lps);
         for id in (0..run.world.lps()).map(LpId) {
             let lp = Lp::start(model, &run.world, id, &mut run.effects);
             run.commit(id, None)?;
             run.lps.push(lp.expect("an LP that failed to start has ended the run"));
-            run.check_memory()?;
-            if run.options.control.is_some_and(|control| control.poll(Time::ZERO, 0)) {
-                return Err(Error::new(ErrorKind::Stopped));
-            }
+            run.course.check_memory(&run.world, run.pending().allocated_bytes())?;
+            run.course.check_not_stopped()?;
         }
         run.pending_max = run.pending().len();
         Ok(run)
@@ -256,77 +234,21 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
         self.queue.set(&self.effects.outbox)
     }
 
-    fn next_global(&self) -> Time {
-        self.globals.next_time().unwrap_or(Time::MAX)
-    }
-
-    /// Metrics, requests of controllers, failures.
-    #[cold]
-    #[inline(never)]
-    fn commit_beyond_sends(&mut self, lp: LpId, event: Option<&Event<M::Message>>) -> Result<(), Error> {
-        let effects = &mut self.effects;
-        if let Some(kind) = effects.failure.take() {
-            let (instant, key) = event.map_or_else(Default::default, |event| (event.instant(), Some(event.key())));
-            return Err(self.world.error_at(kind, Place { instant, lp: Some(lp), event: key }));
-        }
-        effects.samples.drain(..).for_each(|sample| self.metrics.apply(lp, &sample));
-        for request in effects.requests.drain(..) {
-            self.bound = self.bound.min(request.key.instant.time);
-            self.globals.add(request);
-        }
-        effects.beyond_sends = false;
-        // Only an event that is traced takes its notes along.
-        if event.is_none() || self.options.tracer.is_none() {
-            effects.notes.clear();
-        }
-        Ok(())
-    }
-
-    fn trace(&mut self, event: &Event<M::Message>) -> Result<(), Error> {
-        let Some(tracer) = &mut self.options.tracer else { return Ok(()) };
-        let written = tracer.record(event, &self.effects.notes);
-        self.effects.notes.clear();
-        written.map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
-    }
-
-    /// Looks at the outside. A run stopped by hand ends just after the time it has reached.
+    /// Looks at the outside.
     #[cold]
     fn poll(&mut self, time: Time) -> Result<(), Error> {
         self.pending_max = self.pending_max.max(self.pending().len());
-        self.world.forget_rounds_before(time);
-        if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
-            self.until = self.until.min(time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX));
-            self.bound = self.bound.min(self.until);
-        }
-        self.check_memory()
-    }
-
-    /// Whether the LPs' records and the pending events are within the limit.
-    #[inline]
-    fn check_memory(&self) -> Result<(), Error> {
-        let lps = self.world.lps() as usize * size_of::<Lp<M::State>>();
-        let needed = (lps + self.pending().allocated_bytes()) as u64;
-        match self.options.memory_limit {
-            Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
-            _ => Ok(()),
-        }
+        let bytes = self.pending().allocated_bytes();
+        self.course.poll(&self.world, time, bytes)
     }
 
     fn conclude(self) -> Result<Outcome, Error> {
-        let Sequential { model, options, lps, mut queue, mut effects, globals, metrics, events, pending_max, .. } =
-            self;
-        let end = self.bound;
+        let Sequential { course, lps, mut queue, mut effects, pending_max, .. } = self;
         let pending = queue.set_mut(&mut effects.outbox);
-        if let Some(control) = options.control {
-            control.poll(end, events);
-        }
-        let engine_stats = vec![
-            ("pending_bytes", pending.allocated_bytes() as f64),
-            ("pending_events_max", pending_max as f64),
-            ("lp_bytes", size_of::<Lp<M::State>>() as f64),
-            ("state_bytes", size_of::<M::State>() as f64),
-        ];
+        let engine_stats =
+            vec![("pending_bytes", pending.allocated_bytes() as f64), ("pending_events_max", pending_max as f64)];
         let pending = pending.take_all();
-        conclude(model, &options, lps.iter(), Finished { events, end, metrics, pending, globals, engine_stats })
+        let end = course.bound;
+        course.conclude(end, lps.iter(), pending, engine_stats)
     }
 }

@@ -49,21 +49,22 @@ mod site;
 pub use parades_core::ahead::{Mark, Marked};
 pub use reviewer::Retreats;
 
+use crate::course::just_after;
+use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
 use crate::stopwatch::timed;
 use crate::transport::{Summary, Threads, Transport};
-use crate::window::hand::Ledger;
 use crate::window::{Alarm, lock, on_all_workers};
 use leader::Leader;
 use optimism::Optimism;
 use parades_core::ahead::NEVER;
 use parades_core::error::Error;
-use parades_core::event::{Event, LpId};
+use parades_core::event::LpId;
 use parades_core::placement::Placement;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
-use parades_core::time::{Delay, Instant, Time};
+use parades_core::time::{Instant, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
 use reviewer::{Cost, Reviewer};
@@ -128,7 +129,7 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
     let placement = place(&world, settings.threads);
     let memory = Memory { limit: options.memory_limit, lps: world.lps() as usize * Leader::<M>::LP_BYTES };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
-    let leader = Leader::new(model, options, &memory, (reviewer, placement.clone()))?;
+    let leader = Leader::new(model, options, (reviewer, placement.clone()));
     let traces = leader.traces();
     let site = |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), traces));
     let workers = placement.partitions() as usize;
@@ -184,9 +185,6 @@ struct Memory {
     /// Bytes of the LPs' records.
     lps: usize,
 }
-
-/// Events, each with the notes of its execution.
-type Trace<P> = Vec<(Event<P>, Vec<String>)>;
 
 /// What the workers of a run share.
 struct Crew<'a, M: Restorable, T> {
@@ -492,11 +490,6 @@ fn execute<M: Restorable>(site: &mut Site<M>, of: (&M, &World), view: &View) -> 
     let executed = site.execute_before(of, view.limit, BATCH.min(free));
     // What GVT waits for is executed whatever the bounds.
     if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, BATCH) } else { executed }
-}
-
-/// The next time there is.
-fn just_after(time: Time) -> Time {
-    time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX)
 }
 
 /// Lets a worker fall behind now and then.

@@ -32,9 +32,10 @@ mod shared;
 
 pub use shared::Taking;
 
+use crate::ledger::Ledger;
 use crate::partition::{Partitioning, Wish};
 use crate::transport::{Summary, Threads, Transport};
-use hand::{Hand, Ledger};
+use hand::Hand;
 use leader::Leader;
 use parades_core::error::{Error, Place};
 use parades_core::event::LpId;
@@ -131,7 +132,7 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     transport: &dyn Fn(usize) -> T,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
-    let (crew, leader) = assemble(model, options, world, settings, transport)?;
+    let (crew, leader) = assemble(model, options, world, settings, transport);
     crew.run(leader)
 }
 
@@ -142,10 +143,9 @@ pub(crate) fn assemble<'a, M: Model, T>(
     world: World,
     settings: &Settings,
     transport: &dyn Fn(usize) -> T,
-) -> Result<(Crew<'a, M, T>, Leader<'a, M>), Error> {
-    // First of all, as it sees to it that the LPs fit the memory.
+) -> (Crew<'a, M, T>, Leader<'a, M>) {
     let control = options.control;
-    let leader = Leader::new(model, options, &world, settings.retreat)?;
+    let leader = Leader::new(model, options, &world, settings.retreat);
     let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
     let mut members = partitioning.members().into_iter();
@@ -157,7 +157,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
         model,
         lps: world.lps(),
         settings: *settings,
-        traces: leader.traces(),
+        traces: leader.course.traces(),
         control,
         transport: transport(workers),
         world: RwLock::new(world),
@@ -165,7 +165,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
         left: (0..workers).map(|_| Mutex::default()).collect(),
         orders: Mutex::new(orders),
     };
-    Ok((crew, leader))
+    (crew, leader)
 }
 
 fn workers_at_most(settings: &Settings) -> u32 {
@@ -355,7 +355,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                     mine
                 }
                 Step::Rest => {
-                    *lock(&self.left[worker]) = Some(std::mem::replace(&mut hand.ledger, Ledger::new(self.traces)));
+                    *lock(&self.left[worker]) = Some(hand.ledger.leave());
                     self.transport.exchange(worker, &Summary::NOTHING)?;
                     let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
                     if let Some(leader) = &mut leader {
@@ -434,7 +434,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
         Summary {
             next,
-            failed: hand.ledger.failed_at(),
+            failed: hand.ledger.failure.time(),
             events: hand.events,
             rest: !hand.ledger.trace.is_empty() || !hand.ledger.requests.is_empty(),
             ..Summary::NOTHING

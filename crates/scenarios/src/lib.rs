@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod campus;
+mod chord;
 mod faulty;
 mod flows;
 mod multicast;
@@ -15,6 +16,7 @@ mod transfer;
 mod wan;
 
 use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
+use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::time::Time;
 use std::fmt::Debug;
@@ -38,6 +40,8 @@ pub trait Visitor {
     fn visit<M>(self, prepared: Prepared<M>) -> Self::Output
     where
         M: Restorable<State: Clone + PartialEq + Debug>;
+    /// Does it with a model whose state cannot be restored, so that no engine that rolls back can run it.
+    fn visit_unrestorable<M: Model>(self, prepared: Prepared<M>) -> Self::Output;
 }
 
 /// A built-in scenario.
@@ -56,6 +60,7 @@ pub const SCENARIOS: &[Scenario] = &[
     campus::SCENARIO,
     wan::SCENARIO,
     flows::SCENARIO,
+    chord::SCENARIO,
     phold::SCENARIO,
     multicast::SCENARIO,
     transfer::SCENARIO,
@@ -86,6 +91,18 @@ impl Scenario {
         Values::new(self.name, self.parameters)
     }
 
+    /// Sets the parameters that a preset changes, unless the user has set them.
+    pub fn apply_presets(&self, values: &mut Values) {
+        if self.name == chord::SCENARIO.name {
+            chord::apply_presets(values);
+        }
+    }
+
+    /// Whether engines that roll back can run it. The state of processes cannot be restored.
+    pub fn is_restorable(&self) -> bool {
+        self.name != chord::SCENARIO.name
+    }
+
     /// Makes the model of `values` and gives it to the visitor. `seed` is for what is drawn once, before the run.
     ///
     /// # Errors
@@ -96,6 +113,7 @@ impl Scenario {
             "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "flows" => flows::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
+            "chord" => chord::prepare(values, seed).map(|prepared| visitor.visit_unrestorable(prepared)),
             "phold" => phold::accept(values, visitor),
             "multicast" => multicast::accept(values, visitor),
             "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),

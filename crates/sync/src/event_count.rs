@@ -117,14 +117,9 @@ impl EventCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shim::under_the_model;
     use loom::thread;
     use std::sync::Arc;
-
-    fn under_the_model(test: impl Fn() + Send + Sync + 'static) {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(4);
-        model.check(test);
-    }
 
     /// The worker looks at `done`, and waits where it does not find it, as engines do.
     fn work(news: &EventCount, done: &AtomicBool) -> Result<(), Broken> {
@@ -141,7 +136,7 @@ mod tests {
     #[test]
     fn no_notification_is_lost() {
         for spins in [0, 1] {
-            under_the_model(move || {
+            under_the_model(4, move || {
                 let news = Arc::new(EventCount::with(Patience::new(spins, 0)));
                 let done = Arc::new(AtomicBool::new(false));
                 let worker = {
@@ -158,7 +153,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_released_when_it_is_broken_up() {
-        under_the_model(|| {
+        under_the_model(4, || {
             let news = Arc::new(EventCount::with(Patience::new(0, 0)));
             let worker = {
                 let news = news.clone();

@@ -12,5 +12,6 @@
 pub mod barrier;
 pub mod event_count;
 pub mod patience;
+pub mod pool;
 pub mod reduction;
 mod shim;

@@ -65,6 +65,13 @@ mod modelled {
         static SPUN: Cell<u32> = Cell::new(0);
     }
 
+    /// Runs a test in every interleaving with up to so many preemptions.
+    pub(crate) fn under_the_model(preemptions: usize, test: impl Fn() + Send + Sync + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(preemptions);
+        model.check(test);
+    }
+
     /// Loom is not fair: two threads that spin can hand the turn to each other for ever while the third could go on. So an execution with many spins is run
     /// to its end, where turns are taken fairly, but not varied any more.
     pub(crate) fn spin_loop() {

@@ -8,6 +8,7 @@ use crate::engines::{Choice, Wish};
 use crate::failure::Failure;
 use crate::report::table;
 use comfy_table::CellAlignment;
+use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
@@ -111,6 +112,10 @@ impl Visitor for Contest<'_> {
         let rates = in_turn(what, pairs, &mut sides)?;
         drop(sides);
         Ok(Found { rates, events: events.get(), ran_on: ran_on.take() })
+    }
+
+    fn visit_unrestorable<M: Model>(self, _: Prepared<M>) -> Result<Found, Failure> {
+        unreachable!("the rows above name scenarios whose state can be restored")
     }
 }
 

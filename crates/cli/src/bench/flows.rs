@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::report::table;
 use parades_config::{ConfigError, Place, quoted};
 use parades_core::metrics::Cell;
+use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
@@ -33,10 +34,14 @@ struct ToTheEnd;
 impl Visitor for ToTheEnd {
     type Output = Result<(Outcome, f64), Failure>;
 
-    fn visit<M>(self, Prepared { model, until, .. }: Prepared<M>) -> Self::Output
+    fn visit<M>(self, prepared: Prepared<M>) -> Self::Output
     where
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
+        self.visit_unrestorable(prepared)
+    }
+
+    fn visit_unrestorable<M: Model>(self, Prepared { model, until, .. }: Prepared<M>) -> Self::Output {
         timed(|| {
             sequential::run(&model, RunOptions::until(until)).map_err(|error| Failure::simulation(error.to_string()))
         })

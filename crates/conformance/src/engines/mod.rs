@@ -11,10 +11,12 @@ use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead, Retreats};
 use parades_engine::window::Taking;
-use parades_engine::{null_message, rollback_check, sequential, window as window_engine};
+use parades_engine::{null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
+use parades_sync::pool::Waiting;
 use std::fmt::Debug;
 
 /// What a model must be to run on every engine.
@@ -26,12 +28,38 @@ impl<M: Restorable<State: Clone + PartialEq + Debug>> Subject for M {}
 pub struct Engine<M: Subject> {
     /// The word for it on the command line.
     pub name: &'static str,
-    /// Whether workers and transports make a difference to it.
-    pub is_partitioned: bool,
+    /// What else it is run with.
+    pub varies: Varies,
     /// Whether it takes executions back.
     pub is_optimistic: bool,
     /// Runs a model on it.
     pub run: Run<M>,
+}
+
+/// What makes a difference to an engine, though not to the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Varies {
+    /// Nothing: it runs on one thread.
+    Nothing,
+    /// How many workers there are.
+    Workers,
+    /// How many workers there are, and the transport between them.
+    Transports,
+}
+
+impl Varies {
+    /// The transports and numbers of workers to try, of those given.
+    pub fn ways<'a>(
+        self,
+        carriers: impl IntoIterator<Item = Carrier> + 'a,
+        workers: impl IntoIterator<Item = usize> + Clone + 'a,
+    ) -> impl Iterator<Item = (Carrier, usize)> + 'a {
+        let most = |wanted: bool| if wanted { usize::MAX } else { 1 };
+        let (carriers_most, workers_most) = (most(self == Varies::Transports), most(self != Varies::Nothing));
+        carriers.into_iter().take(carriers_most).flat_map(move |carrier| {
+            workers.clone().into_iter().take(workers_most).map(move |workers| (carrier, workers))
+        })
+    }
 }
 
 /// How an engine is called.
@@ -40,18 +68,42 @@ pub type Run<M> =
 
 /// The engines that are compared with `sequential`. A new engine is one line here.
 pub fn engines<M: Subject>() -> Vec<Engine<M>> {
-    let engine = |name, is_partitioned, run| Engine { name, is_partitioned, is_optimistic: false, run };
-    let optimistic = |name, run| Engine { is_optimistic: true, ..engine(name, true, run) };
+    let engine = |name, varies, run| Engine { name, varies, is_optimistic: false, run };
+    let optimistic = |name, run| Engine { is_optimistic: true, ..engine(name, Varies::Transports, run) };
     vec![
-        engine("heap", false, |model, options, _| sequential::run_on::<M, HeapPending<M::Message>>(model, options)),
-        engine("rollback-check", false, |model, options, _| rollback_check::run(model, options)),
-        engine("rounds-test", false, rounds::run),
-        engine("window-test", true, window::run),
+        engine("heap", Varies::Nothing, |model, options, _| {
+            sequential::run_on::<M, HeapPending<M::Message>>(model, options)
+        }),
+        engine("rollback-check", Varies::Nothing, |model, options, _| rollback_check::run(model, options)),
+        engine("rounds-test", Varies::Nothing, rounds::run),
+        engine("window-test", Varies::Transports, window::run),
         optimistic("time-warp-test", time_warp::run),
-        engine("window", true, run_window),
-        engine("null-message", true, run_null_message),
+        engine("rounds", Varies::Workers, run_rounds),
+        engine("window", Varies::Transports, run_window),
+        engine("null-message", Varies::Transports, run_null_message),
         optimistic("time-warp", run_time_warp),
     ]
+}
+
+/// `rounds`, its choices drawn from the seed.
+fn run_rounds<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
+    let mut rng = Rng::shared(setting.seed, 7);
+    let thresholds = [
+        Threshold::Adaptive,
+        Threshold::Cumulative(2),
+        Threshold::Naive(2),
+        Threshold::Fixed(1),
+        Threshold::Fixed(2),
+        Threshold::Fixed(20),
+    ];
+    let waitings = [Waiting::Adaptive, Waiting::Futex, Waiting::Posix];
+    let settings = rounds_engine::Settings {
+        threshold: thresholds[index_below(&mut rng, thresholds.len())],
+        waiting: waitings[index_below(&mut rng, waitings.len())],
+        main: [Main::Works, Main::Sleeps, Main::Extra][index_below(&mut rng, 3)],
+        ..rounds_engine::Settings::of_threads(setting.workers)
+    };
+    rounds_engine::run(model, options, &settings)
 }
 
 /// The real `window`, its choices drawn from the seed, over threads or over bytes that are held back.

@@ -234,6 +234,40 @@ impl<P> WindowedPending<P> {
         Some(slot)
     }
 
+    /// Whether another event probably waits at the instant of the event popped last.
+    #[inline(always)]
+    pub fn goes_on(&self) -> bool {
+        let is_now = |event: Option<&Event<P>>| event.is_some_and(|event| event.instant() == self.last);
+        is_now(self.run.peek(&self.slab, 0)) || is_now(self.side.peek())
+    }
+
+    /// How many events still wait at the instant of the event popped last: a guess that may be wrong where many have just been pushed.
+    #[inline(never)]
+    pub fn crowd(&self) -> usize {
+        let aside =
+            if self.side.peek().is_some_and(|event| event.instant() == self.last) { self.side.len() } else { 0 };
+        let is_now = |ahead| self.run.peek(&self.slab, ahead).is_some_and(|event| event.instant() == self.last);
+        if !is_now(0) {
+            return aside;
+        }
+        // All before `least` are of now, the one after `most` is not.
+        let mut least = 1;
+        while is_now(2 * least - 1) {
+            least *= 2;
+        }
+        let mut most = 2 * least - 1;
+        while least < most {
+            let middle = least + (most - least).div_ceil(2);
+            if is_now(middle - 1) { least = middle } else { most = middle - 1 }
+        }
+        if self.run.last_instant(&self.slab) != Some(self.last) {
+            return aside + least;
+        }
+        let is_all_now =
+            |part: &&Chain| self.slab.events(**part).next().is_some_and(|event| event.instant() == self.last);
+        aside + least + self.parts.iter().rev().take_while(is_all_now).map(|part| part.len()).sum::<usize>()
+    }
+
     /// The instant of the event popped last.
     #[inline(always)]
     pub fn reached(&self) -> Instant {

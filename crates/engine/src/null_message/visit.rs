@@ -2,6 +2,7 @@
 
 use super::routes::{Route, Routes};
 use super::{Leg, Nulls, Run};
+use crate::course::just_after;
 use crate::transport::Transport;
 use crate::window::hand::Hand;
 use crate::window::lock;
@@ -151,7 +152,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
     fn lower_horizon(&mut self) {
         let ledger = &self.hand.ledger;
         let requests = ledger.requests[self.requests_seen..].iter().map(|request| request.key.instant.time);
-        let failed = ledger.failed_at().checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX);
+        let failed = just_after(ledger.failure.time());
         let least = requests.fold(failed, Time::min);
         self.requests_seen = ledger.requests.len();
         if least < self.horizon() {

@@ -2,38 +2,32 @@
 
 use super::reviewer::Reviewer;
 use super::site::Site;
-use super::{Crew, Memory, Orders, Trace, View, just_after};
+use super::{Crew, Memory, Orders, View};
+use crate::course::{Course, Rest};
+use crate::ledger::Trace;
 use crate::transport::{Summary, Transport};
 use parades_core::ahead::{Marked, UNMARKED, with_mark};
 use parades_core::effects::Effects;
-use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
-use parades_core::global::{AllLps, GlobalQueue, Visitor};
+use parades_core::global::{AllLps, Visitor};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
-use parades_core::run::{Finished, Outcome, RunOptions, conclude};
+use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use std::sync::{MutexGuard, PoisonError};
 
 /// What the leader alone knows.
 pub(super) struct Leader<'a, M: Restorable> {
-    model: &'a M,
-    options: RunOptions<'a>,
-    globals: GlobalQueue<M>,
+    /// Everything before its bound has been committed.
+    course: Course<'a, M>,
     /// What global events do.
     effects: Effects<M>,
-    /// What global events record.
-    metrics: Metrics,
-    /// The end; earlier than the options say once the run is stopped by hand.
-    until: Time,
-    /// Everything before it has been committed.
-    bound: Time,
     /// How the run ended.
     end: Option<Result<Time, Error>>,
-    failure: Option<(Place, ErrorKind)>,
     /// The user wants the run to end, and whether all know.
     stop: Stop,
     /// So many workers do not pay, or do again.
@@ -62,14 +56,32 @@ struct Resting<'a, 'l, M: Restorable> {
     sites: &'a mut [MutexGuard<'l, Site<M>>],
     placement: &'a Placement,
     lps: u32,
-    metrics: &'a mut Metrics,
 }
 
-impl<M: Restorable> AllLps<M> for Resting<'_, '_, M> {
+impl<M: Restorable> Rest<M> for Resting<'_, '_, M> {
+    fn next_time(&mut self) -> Time {
+        self.sites.iter_mut().map(|site| site.next_time()).min().unwrap_or(Time::MAX)
+    }
+    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b {
+        Visited { rest: self, metrics }
+    }
+    fn push(&mut self, event: Event<M::Message>) {
+        self.sites[self.placement.partition(event.receiver) as usize].push(with_mark(UNMARKED, event));
+    }
+}
+
+/// Those LPs, visited by a global event.
+struct Visited<'b, 'a, 'l, M: Restorable> {
+    rest: &'b mut Resting<'a, 'l, M>,
+    metrics: &'b mut Metrics,
+}
+
+impl<M: Restorable> AllLps<M> for Visited<'_, '_, '_, M> {
     fn each(&mut self, visitor: &mut Visitor<'_, M>) {
-        for id in (0..self.lps).map(LpId) {
-            let Site { lps, metrics, .. } = &mut *self.sites[self.placement.partition(id) as usize];
-            visitor(id, &mut lps[self.placement.index(id)], metrics);
+        let Resting { sites, placement, lps } = self.rest;
+        for id in (0..*lps).map(LpId) {
+            let Site { lps, metrics, .. } = &mut *sites[placement.partition(id) as usize];
+            visitor(id, &mut lps[placement.index(id)], metrics);
         }
     }
     fn metrics(&mut self) -> &mut Metrics {
@@ -84,19 +96,12 @@ impl<'a, M: Restorable> Leader<'a, M> {
     pub(super) fn new(
         model: &'a M,
         options: RunOptions<'a>,
-        memory: &Memory,
         (reviewer, placement): (Reviewer, Placement),
-    ) -> Result<Leader<'a, M>, Error> {
-        memory.check(0)?;
-        Ok(Leader {
-            model,
-            globals: GlobalQueue::new(model),
+    ) -> Leader<'a, M> {
+        Leader {
+            course: Course::new(model, options),
             effects: Effects::new(),
-            metrics: model.metrics(),
-            until: options.until,
-            bound: Time::ZERO,
             end: None,
-            failure: None,
             stop: Stop::No,
             turn: Stop::No,
             reviewer,
@@ -105,13 +110,12 @@ impl<'a, M: Restorable> Leader<'a, M> {
             committed: Time::ZERO,
             gvts: 0,
             rests: 0,
-            options,
-        })
+        }
     }
 
     /// Whether executions are to be traced.
     pub(super) fn traces(&self) -> bool {
-        self.options.tracer.is_some()
+        self.course.traces()
     }
 
     /// Whether the others must be told that all are to rest.
@@ -130,10 +134,10 @@ impl<'a, M: Restorable> Leader<'a, M> {
     pub(super) fn watch<T>(&mut self, (crew, world): (&Crew<'_, M, T>, &World), all: &Summary, view: &View) {
         self.gvts += 1;
         if all.rest && self.stop == Stop::Told {
-            self.until = self.until.min(view.horizon);
+            self.course.until = self.course.until.min(view.horizon);
         }
         let events = all.events - all.undone;
-        if self.options.control.is_some_and(|control| control.poll(view.gvt.min(view.horizon), events))
+        if self.course.options.control.is_some_and(|control| control.poll(view.gvt.min(view.horizon), events))
             && self.stop == Stop::No
         {
             self.stop = Stop::Wanted;
@@ -164,16 +168,9 @@ impl<'a, M: Restorable> Leader<'a, M> {
             std::mem::take(&mut self.trace).into_iter().partition::<Vec<_>, _>(|(event, _)| event.time() < bound);
         self.trace = after;
         before.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        self.write(before);
-    }
-
-    fn write(&mut self, trace: Trace<M::Message>) {
-        let Some(tracer) = &mut self.options.tracer else { return };
-        let written = trace.iter().try_for_each(|(event, notes)| tracer.record(event, notes));
-        if let Err(error) = written
-            && self.end.is_none()
-        {
-            self.end = Some(Err(Error::new(ErrorKind::Trace(error.to_string()))));
+        let written = before.iter().try_for_each(|(event, notes)| self.course.trace(event, notes));
+        if let (Err(error), None) = (written, &self.end) {
+            self.end = Some(Err(error));
             self.stop = Stop::Wanted;
         }
     }
@@ -186,46 +183,23 @@ impl<'a, M: Restorable> Leader<'a, M> {
         for (number, site) in (0..).zip(&mut sites) {
             crew.transport.receive(0, number, true, &mut |event| site.push(event));
         }
-        for left in &crew.left {
-            let Some(ledger) = super::lock(left).take() else { continue };
-            ledger.requests.into_iter().for_each(|request| self.globals.add(request));
-            self.trace.extend(ledger.trace);
-            if let Some(failure) = ledger.failure
-                && self.failure.as_ref().is_none_or(|(least, _)| failure.0 < *least)
-            {
-                self.failure = Some(failure);
-            }
-        }
         self.gather(crew);
-        self.write_up_to_failure();
+        let mut left: Vec<_> = crew.left.iter().filter_map(|left| super::lock(left).take()).collect();
+        if let Some(first) = left.first_mut() {
+            first.trace.append(&mut self.trace);
+        }
+        let taken = self.course.take_up(left);
         if self.end.is_none() {
-            let gone = self.go_on((crew, view), &mut world, &mut sites);
+            let gone = taken.and_then(|()| self.go_on((crew, view), &mut world, &mut sites));
             self.end = gone.map_or_else(|error| Some(Err(error)), |end| end.map(Ok));
         }
         if self.turn == Stop::Told {
             self.turn = Stop::No;
             let places = (&self.placement, &crew.placement);
-            self.placement = self.reviewer.turn(places, world.lps(), &mut sites, || crew.model.metrics());
+            self.placement = self.reviewer.turn(places, world.lps(), &mut sites);
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
-        *super::lock(&crew.orders) = Orders { horizon: self.horizon(), over, alone };
-    }
-
-    /// Everything before the horizon has been committed; what is to be traced of it comes before the failure, if there is one.
-    fn write_up_to_failure(&mut self) {
-        let mut trace = std::mem::take(&mut self.trace);
-        let place = |event: &Event<M::Message>| Place {
-            instant: event.instant(),
-            lp: Some(event.receiver),
-            event: Some(event.key()),
-        };
-        trace.retain(|(event, _)| self.failure.as_ref().is_none_or(|(failed, _)| place(event) < *failed));
-        trace.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        self.write(trace);
-    }
-
-    fn horizon(&self) -> Time {
-        self.globals.next_time().unwrap_or(Time::MAX).min(self.until)
+        *super::lock(&crew.orders) = Orders { horizon: self.course.horizon(), over, alone };
     }
 
     /// Ends the run if it is at its end, or has failed; else executes the global events that are due. When the run ended.
@@ -238,7 +212,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         if let Some(needed) = view.too_much {
             crew.memory.check(needed - crew.memory.lps as u64)?;
         }
-        if let Some((place, kind)) = self.failure.take() {
+        if let Some((place, kind)) = self.course.failure.take() {
             return Err(world.error_at(kind, place));
         }
         let bytes = |sites: &[MutexGuard<'_, Site<M>>]| sites.iter().map(|site| site.allocated_bytes() as u64).sum();
@@ -246,56 +220,35 @@ impl<'a, M: Restorable> Leader<'a, M> {
             sites.iter_mut().for_each(|site| site.compact());
         }
         crew.memory.check(bytes(sites))?;
-        let events = sites.iter().map(|site| site.counts.committed).sum();
+        let Leader { course, effects, placement, .. } = self;
+        course.events = sites.iter().map(|site| site.counts.committed).sum();
         let reached = view.gvt.min(view.horizon);
-        if self.options.control.is_some_and(|control| control.poll(reached, events)) {
+        if course.options.control.is_some_and(|control| control.poll(reached, course.events)) {
             if self.rests == 1 {
                 return Err(Error::new(ErrorKind::Stopped));
             }
-            self.until = self.until.min(self.bound.max(reached));
+            course.until = course.until.min(course.bound.max(reached));
         }
-        let next = |sites: &mut [MutexGuard<'_, Site<M>>]| {
-            sites.iter_mut().map(|site| site.next_time()).min().unwrap_or(Time::MAX)
-        };
-        while next(sites) >= self.horizon() {
-            let time = self.horizon();
-            self.bound = self.bound.max(time);
-            let Leader { model, globals, effects, metrics, placement, .. } = self;
-            let mut lps = Resting { sites, placement, lps: world.lps(), metrics };
-            globals.execute_at(time, (*model, world), &mut lps, effects)?;
-            for event in effects.outbox.buffer.drain(..) {
-                let site = &mut sites[placement.partition(event.receiver) as usize];
-                site.push(with_mark(UNMARKED, event));
-            }
-            if time >= self.until || self.globals.stopped() {
-                return Ok(Some(time));
-            }
-            // Global events alone may go on for ever.
-            if self.options.control.is_some_and(|control| control.poll(time, events)) {
-                self.until = self.until.min(just_after(time));
-            }
-        }
-        Ok(None)
+        let mut rest = Resting { sites, placement, lps: world.lps() };
+        course.execute_globals_first(world, &mut rest, effects)
     }
 
     /// The end of the run.
     pub(super) fn conclude<T>(self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
         let end = self.end.expect("the workers have come to the end")?;
-        let Leader { model, options, globals, mut metrics, gvts, rests, placement, reviewer, .. } = self;
+        let Leader { mut course, gvts, rests, placement, reviewer, .. } = self;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         let bytes: usize = sites.iter().map(|site| site.allocated_bytes()).sum();
         let mut pending = Vec::new();
         for site in &mut sites {
-            metrics.merge(std::mem::take(&mut site.metrics));
+            course.metrics.merge(std::mem::take(&mut site.metrics));
             pending.push(site.take_all());
         }
         let sum = |of: &dyn Fn(&super::site::Counts) -> u64| sites.iter().map(|site| of(&site.counts)).sum::<u64>();
-        let events = sum(&|counts| counts.committed);
+        course.events = sum(&|counts| counts.committed);
         let executed = sum(&|counts| counts.executed);
         let history = sites.iter().map(|site| site.counts.history_max).max().unwrap_or(0);
-        if let Some(control) = options.control {
-            control.poll(end, events);
-        }
+        let events = course.events;
         let engine_stats = vec![
             ("rollbacks", sum(&|counts| counts.rollbacks) as f64),
             ("undone", sum(&|counts| counts.undone) as f64),
@@ -307,13 +260,11 @@ impl<'a, M: Restorable> Leader<'a, M> {
             ("history_max", f64::from(history)),
             ("workers", sites.len() as f64),
             ("pending_bytes", bytes as f64),
-            ("lp_bytes", Self::LP_BYTES as f64),
-            ("state_bytes", size_of::<M::State>() as f64),
         ];
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();
         let lps = (0..lps).map(LpId).map(|id| &sites[placement.partition(id) as usize].lps[placement.index(id)]);
         let pending = Box::new(pending.into_iter().flatten());
-        conclude(model, &options, lps, Finished { events, end, metrics, pending, globals, engine_stats })
+        course.conclude(end, lps, pending, engine_stats)
     }
 }
 

@@ -119,10 +119,9 @@ impl Reviewer {
         (old, first): (&Placement, &Placement),
         lps: u32,
         sites: &mut [MutexGuard<'_, Site<M>>],
-        metrics: impl Fn() -> Metrics,
     ) -> Placement {
         let next = if self.is_alone() { first.clone() } else { Placement::ranges(lps, lps) };
-        let ((), took) = timed(|| move_all(sites, (old, &next), lps, metrics));
+        let ((), took) = timed(|| move_all(sites, (old, &next), lps));
         self.retreat.has_turned(took);
         self.gvts = 0;
         self.since = now();
@@ -131,12 +130,7 @@ impl Reviewer {
 }
 
 /// Moves LPs, events and metrics to other sites.
-fn move_all<M: Restorable>(
-    sites: &mut [MutexGuard<'_, Site<M>>],
-    (old, new): (&Placement, &Placement),
-    lps: u32,
-    metrics: impl Fn() -> Metrics,
-) {
+fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&Placement, &Placement), lps: u32) {
     let mut events = Vec::new();
     let mut records = Vec::new();
     let mut counts = Counts::default();
@@ -158,15 +152,8 @@ fn move_all<M: Restorable>(
         sites[new.partition(event.receiver) as usize].push(with_mark(UNMARKED, event));
     }
     sites[0].counts = counts;
-    // All at the first site, from which those of the others' LPs are taken again.
-    for from in 1..sites.len() {
-        let moved = std::mem::replace(&mut sites[from].metrics, metrics());
-        sites[0].metrics.merge(moved);
-    }
-    for to in 1..new.partitions() {
-        let moved = sites[0].metrics.split_off(|id| new.partition(id) == to);
-        sites[to as usize].metrics.merge(moved);
-    }
+    let mut metrics: Vec<&mut Metrics> = sites.iter_mut().map(|site| &mut site.metrics).collect();
+    Metrics::rehome(&mut metrics, |id| new.partition(id) as usize);
 }
 
 #[cfg(test)]

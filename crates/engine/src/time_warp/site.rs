@@ -1,8 +1,8 @@
 //! The LPs of a worker, what waits at them, and their history.
 
 use super::history::{Begins, History, NONE, Rare, Record};
+use crate::ledger::Ledger;
 use crate::transport::Transport;
-use crate::window::hand::Ledger;
 use parades_core::ahead::{Ahead, Marked, MarkedEvent, NEVER, Sent, Turn, body_of, identity, without_mark};
 use parades_core::effects::Effects;
 use parades_core::error::Place;
@@ -559,7 +559,7 @@ impl<M: Restorable> Site<M> {
             notes = made;
             if let Some(kind) = failure {
                 let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
-                return self.ledger.fail(place, kind);
+                return self.ledger.failure.note(place, kind);
             }
             self.asked.retain(|(of, _)| *of != position);
             for request in requests {
@@ -576,7 +576,7 @@ impl<M: Restorable> Site<M> {
     pub(super) fn failed_before(&self, gvt: Time) -> Time {
         let last = |id: &LpId| self.lps[self.placement.index(*id)].last();
         let times = self.behind_failures.keys().map(last).filter(|time| *time < gvt);
-        times.fold(self.ledger.failed_at(), Time::min)
+        times.fold(self.ledger.failure.time(), Time::min)
     }
 
     /// The least time for which a global event is asked for.
@@ -595,8 +595,7 @@ impl<M: Restorable> Site<M> {
     /// Takes out what the others will see to: everything before the horizon has been committed.
     pub(super) fn leave(&mut self) -> Ledger<M> {
         self.asked_for_good = Time::MAX;
-        let traces = self.ledger.traces;
-        std::mem::replace(&mut self.ledger, Ledger::new(traces))
+        self.ledger.leave()
     }
 
     /// Takes all messages and wakes that wait here, in no order. No anti-message is on its way any more.

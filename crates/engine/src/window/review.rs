@@ -6,6 +6,7 @@ use super::{Crew, Order, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, PAYS, Retreat, Spell};
 use crate::stopwatch::{Stopwatch, timed};
+use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::time::Time;
 use parades_core::world::World;
@@ -225,15 +226,8 @@ impl Reviewer {
             let width = new.width_of::<M>(number, crew.settings.order, part.allocated_bytes());
             part.suit(width);
         }
-        // All in the first partition's, from which those of the others' LPs are taken again.
-        for from in 1..parts.len() {
-            let metrics = std::mem::replace(&mut parts[from].metrics, crew.model.metrics());
-            parts[0].metrics.merge(metrics);
-        }
-        for to in 1..new.placement.partitions() {
-            let moved = parts[0].metrics.split_off(|id| new.placement.partition(id) == to);
-            parts[to as usize].metrics.merge(moved);
-        }
+        let mut metrics: Vec<&mut Metrics> = parts.iter_mut().map(|part| &mut part.metrics).collect();
+        Metrics::rehome(&mut metrics, |id| new.placement.partition(id) as usize);
         Arc::new(new)
     }
 }

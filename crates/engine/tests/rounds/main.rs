@@ -1,0 +1,147 @@
+//! `rounds`: whatever is executed in parallel, however the threads wait, the answer is that of `sequential`; and rounds are executed in parallel.
+
+mod ends;
+#[path = "../support/mod.rs"]
+mod support;
+mod watched;
+
+use parades_core::error::Error;
+use parades_core::prelude::*;
+use parades_engine::rounds::{self, Main, Settings, Threshold};
+use parades_engine::sequential;
+use parades_sync::pool::Waiting;
+use support::script::{Numbered, Script};
+use support::{stat, traced};
+
+fn ms(ms: u64) -> Delay {
+    Delay::from_ms(ms)
+}
+
+fn at_ms(at: u64) -> Time {
+    Time::ZERO.checked_add(ms(at)).expect("soon")
+}
+
+/// LPs that all count and send at every millisecond: on to the next ms to themselves, and at no delay to another, a few hops far.
+fn beat(lps: u32, handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>) + Sync + 'static) -> Script {
+    let counted = move |state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
+        *state += 1;
+        handle(state, event, ctx);
+    };
+    let mut model = Script::new(lps, |ctx| ctx.send_self(ms(1), 0), counted);
+    model.visit = Box::new(|state, _, _| *state += 1_000_000);
+    model.act = Box::new(|_, sum, ctx| ctx.send(LpId(0), Delay::ZERO, sum));
+    model.channels = Channels::whole(Delay::ZERO);
+    model
+}
+
+fn tick(event: Body<&u64>, ctx: &mut Context<'_, Script>) {
+    let Body::Message(&hops) = event else { return };
+    if hops == 0 {
+        ctx.send_self(ms(1), 0);
+    }
+    if hops < 3 {
+        let lps = ctx.lps();
+        let to = ctx.rng().below(u64::from(lps));
+        ctx.send_to(LpId(u32::try_from(to).expect("a few LPs")), Delay::ZERO, hops + 1);
+    }
+}
+
+fn busy(lps: u32) -> Script {
+    beat(lps, |_, event, ctx| tick(event, ctx))
+}
+
+/// Ways to run; in all but the first most rounds are executed in parallel.
+fn ways() -> impl Iterator<Item = Settings> {
+    let fixed = |threads, waiting, main| Settings {
+        threshold: Threshold::Fixed(2),
+        waiting,
+        main,
+        ..Settings::of_threads(threads)
+    };
+    [
+        Settings::of_threads(1),
+        fixed(2, Waiting::Adaptive, Main::Works),
+        fixed(3, Waiting::Futex, Main::Sleeps),
+        fixed(2, Waiting::Posix, Main::Extra),
+        fixed(8, Waiting::Adaptive, Main::Works),
+        fixed(2, Waiting::Busy, Main::Works),
+        Settings { threshold: Threshold::Cumulative(30), ..Settings::of_threads(2) },
+        Settings { threshold: Threshold::Naive(30), ..Settings::of_threads(2) },
+        Settings::of_threads(2),
+    ]
+    .into_iter()
+}
+
+fn in_order(model: &Script, until: Time) -> Result<Outcome, Error> {
+    sequential::run(model, RunOptions::until(until))
+}
+
+/// Runs the model in all ways and compares with `sequential`, traces included.
+fn assert_alike(model: &Script, until: Time) {
+    let (expected, lines) = traced(RunOptions::until(until), |options| sequential::run(model, options));
+    for settings in ways() {
+        let (found, trace) = traced(RunOptions::until(until), |options| rounds::run(model, options, &settings));
+        match (&expected, &found) {
+            (Ok(a), Ok(b)) => {
+                assert_eq!((a.digest, &a.lp_digests, a.events), (b.digest, &b.lp_digests, b.events), "{settings:?}");
+                assert_eq!((a.end, a.global_events, a.stopped_at), (b.end, b.global_events, b.stopped_at));
+                assert_eq!(a.metrics, b.metrics, "{settings:?}");
+            }
+            (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err(), "{settings:?}"),
+        }
+        assert!(trace == lines, "{settings:?}: another trace");
+    }
+}
+
+#[test]
+fn crowded_instants_are_executed_in_parallel_and_the_answer_is_the_same() {
+    let model = busy(100);
+    assert_alike(&model, at_ms(50));
+    let settings = Settings { threshold: Threshold::Fixed(2), ..Settings::of_threads(2) };
+    let found = rounds::run(&model, RunOptions::until(at_ms(50)), &settings).expect("no failure");
+    // At each millisecond a round of the ticks, and three of the hops that follow.
+    assert_eq!((stat(&found, "rounds"), stat(&found, "parallel_rounds")), (49 * 4, 49 * 4));
+    assert_eq!((stat(&found, "parallel_events"), stat(&found, "round_events_max")), (found.events, 100));
+}
+
+#[test]
+fn timers_set_anew_for_the_very_instant_are_executed_in_their_turn() {
+    const TIMER: TimerId = TimerId(0);
+    let mut model = beat(40, |_, event, ctx| {
+        match event {
+            // For the instant of the global event, which sets it for that instant once more.
+            Body::Message(_) => ctx.set_timer(TIMER, ms(1)),
+            Body::Timer(_) => ctx.send_self(ms(1), 0),
+        }
+    });
+    model.visit = Box::new(|_, _, ctx| ctx.set_timer(TIMER, Delay::ZERO));
+    model.act = Box::new(|_, _, _| {});
+    model.globals = (1..20).map(|beat| (at_ms(2 * beat).as_ps(), beat)).collect();
+    assert_alike(&model, at_ms(40));
+}
+
+#[test]
+fn a_loop_of_zero_delays_is_an_error_that_names_its_lps() {
+    let mut model = beat(40, |_, _, ctx| ctx.send_to(LpId((ctx.id().0 + 1) % 40), Delay::ZERO, 7));
+    model.round_limit = 200;
+    assert_alike(&model, at_ms(5));
+}
+
+#[test]
+fn what_controllers_ask_for_happens_after_the_control_delay() {
+    for delay in [Delay::from_ps(1), ms(1), ms(7)] {
+        let model = beat(64, |_, event, ctx| {
+            let (id, now) = (ctx.id(), ctx.now());
+            if id == LpId(40) && now == at_ms(31) {
+                ctx.request_stop();
+            } else if (id == LpId(3) || id == LpId(40)) && ctx.rng().below(4) == 0 {
+                ctx.request(Numbered(0));
+            }
+            tick(event, ctx);
+        });
+        let model = Script { controllers: Controllers { lps: vec![LpId(3), LpId(40)], delay }, ..model };
+        let end = at_ms(31).checked_add(delay).expect("soon");
+        assert_eq!(in_order(&model, at_ms(100)).expect("no failure").end, end);
+        assert_alike(&model, at_ms(100));
+    }
+}

@@ -1,0 +1,167 @@
+//! Chord's ring, whoever comes and goes, on every engine that can run it.
+
+use parades_core::error::Error;
+use parades_core::prelude::*;
+use parades_engine::{null_message, sequential, window};
+use parades_p2p::chord::{Chord, Churn, Keys, Parameters};
+use parades_process::Processes;
+
+fn seconds(seconds: u64) -> Time {
+    Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("not for so long")
+}
+
+fn model(parameters: Parameters, seed: u64) -> Processes<Chord> {
+    Chord::model(parameters, seed).expect("the parameters are possible")
+}
+
+fn run(parameters: Parameters, seed: u64, until_s: u64) -> Result<Outcome, Error> {
+    sequential::run(&model(parameters, seed), RunOptions { seed, ..RunOptions::until(seconds(until_s)) })
+}
+
+fn counter(outcome: &Outcome, name: &str) -> u128 {
+    outcome.metrics.get(name).and_then(|metric| metric.counter()).expect("it is declared")
+}
+
+fn mean(outcome: &Outcome, name: &str) -> f64 {
+    let tally = outcome.metrics.get(name).and_then(|metric| metric.tally()).expect("it is declared");
+    tally.mean().expect("something was observed")
+}
+
+/// Nodes that come and go until 600 s.
+fn restless(nodes: u32) -> Parameters {
+    let churn =
+        Churn { session: Delay::from_secs(300), absence: Delay::from_secs(60), crash: 0.5, until: seconds(600) };
+    Parameters { nodes, churn: Some(churn), settle: Delay::from_secs(600), ..Parameters::default() }
+}
+
+#[test]
+fn all_who_join_at_once_form_one_ring() {
+    // A wrong ring is an error of the run.
+    for nodes in [1, 2, 3, 4, 7, 30, 100, 400] {
+        for seed in 1..=4 {
+            let outcome = run(Parameters { nodes, ..Parameters::default() }, seed, 1000).expect("the ring is right");
+            assert_eq!(counter(&outcome, "members"), u128::from(nodes));
+            assert_eq!(counter(&outcome, "joins"), u128::from(nodes));
+            assert_eq!(counter(&outcome, "wrong_look_ups"), 0);
+            assert!(counter(&outcome, "look_ups") > 30 * u128::from(nodes));
+        }
+    }
+}
+
+#[test]
+fn the_ring_is_right_as_soon_as_all_have_joined() {
+    let parameters = Parameters { nodes: 1000, settle: Delay::ZERO, ..Parameters::default() };
+    let outcome = run(parameters, 1, 150).expect("the ring is right");
+    assert_eq!(counter(&outcome, "members"), 1000);
+    let slowest = outcome.metrics.get("join_time").and_then(|metric| metric.tally()).and_then(|tally| tally.max());
+    assert!(slowest < Some(Delay::from_secs(100).as_ps()), "{slowest:?}");
+}
+
+#[test]
+fn joins_may_be_spaced_and_identifiers_few_or_many() {
+    for (bits, nodes) in [(1, 2), (3, 8), (6, 64), (24, 50), (31, 50), (32, 50)] {
+        let spacing = Delay::from_secs(2);
+        let outcome = run(Parameters { nodes, bits, spacing, ..Parameters::default() }, 3, 1000).expect("it is right");
+        assert_eq!(counter(&outcome, "members"), u128::from(nodes), "{bits} bits");
+    }
+}
+
+#[test]
+fn a_look_up_takes_about_half_of_log2_n_hops() {
+    for nodes in [128_u32, 1024] {
+        let (keys, fingers_at_once) = (Keys::Uniform, true);
+        let parameters = Parameters { nodes, keys, fingers_at_once, ..Parameters::default() };
+        let outcome = run(parameters, 1, 1000).expect("the ring is right");
+        let expected = f64::from(nodes.ilog2()) / 2.0;
+        let hops = mean(&outcome, "hops");
+        assert!((hops - expected).abs() < 0.25, "{nodes} nodes: {hops} hops, {expected} expected");
+        assert_eq!(counter(&outcome, "failed_look_ups"), 0);
+    }
+}
+
+#[test]
+fn fingers_fixed_one_a_period_come_to_the_same_in_the_end() {
+    let parameters = Parameters { nodes: 256, keys: Keys::Uniform, ..Parameters::default() };
+    let hops = |until_s| {
+        let outcome = run(parameters, 1, until_s).expect("the ring is right");
+        let tally = outcome.metrics.get("hops").and_then(|metric| metric.tally()).cloned().expect("it is declared");
+        (tally.sum(), u128::from(tally.count()))
+    };
+    let (before, after) = (hops(2500), hops(4000));
+    let late = (after.0 - before.0) as f64 / (after.1 - before.1) as f64;
+    assert!((late - 4.0).abs() < 0.25, "{late}");
+}
+
+#[test]
+fn the_ring_heals_when_nodes_leave_crash_and_come_back() {
+    for seed in 1..=10 {
+        let outcome = run(restless(60), seed, 1300).expect("the ring is right again");
+        assert_eq!(counter(&outcome, "members"), 60);
+        let departures = counter(&outcome, "departures");
+        assert!(departures > 50, "{departures} departures");
+        // Some go before they have joined.
+        let joins = counter(&outcome, "joins");
+        assert!((60 + departures * 3 / 4..=60 + departures).contains(&joins), "{joins} joins");
+        assert!(counter(&outcome, "messages_lost") > 0, "who is away is not reached");
+    }
+}
+
+/// The digests and the metrics of a run on each engine.
+fn assert_engines_agree(parameters: Parameters, until_s: u64, (seed, tie_seed): (u64, Option<u64>)) {
+    let model = model(parameters, seed);
+    let options = || RunOptions { seed, tie_seed, ..RunOptions::until(seconds(until_s)) };
+    let expected = sequential::run(&model, options()).expect("it can run");
+    let check = |how: String, outcome: Result<Outcome, Error>| {
+        let outcome = outcome.expect("it can run");
+        assert_eq!((outcome.digest, outcome.events), (expected.digest, expected.events), "{how}, {seed} {tie_seed:?}");
+        assert_eq!(outcome.metrics, expected.metrics, "{how}, {seed} {tie_seed:?}");
+    };
+    for threads in [1, 2, 3, 8] {
+        let settings = window::Settings::of_threads(threads);
+        check(format!("window on {threads}"), window::run(&model, options(), &settings));
+        let settings = null_message::Settings::of_threads(threads);
+        check(format!("null-message on {threads}"), null_message::run(&model, options(), &settings));
+    }
+}
+
+#[test]
+fn every_engine_gives_the_answer_of_sequential() {
+    for seeds in [(1, None), (2, None), (3, Some(7)), (4, Some(8))] {
+        assert_engines_agree(Parameters { nodes: 40, ..Parameters::default() }, 60, seeds);
+    }
+}
+
+#[test]
+fn every_engine_gives_the_answer_of_sequential_where_nodes_come_and_go() {
+    let mut parameters = restless(24);
+    if let Some(churn) = &mut parameters.churn {
+        churn.session = Delay::from_secs(20);
+        churn.absence = Delay::from_secs(5);
+    }
+    for seeds in [(1, None), (2, Some(7))] {
+        assert_engines_agree(parameters, 80, seeds);
+    }
+}
+
+#[test]
+fn impossible_parameters_are_refused_by_name() {
+    let default = Parameters::default();
+    let refused = |parameters| Chord::model(parameters, 1).map(|_| ()).expect_err("it is impossible").0;
+    assert_eq!(refused(Parameters { bits: 0, ..default }), "bits");
+    assert_eq!(refused(Parameters { bits: 33, ..default }), "bits");
+    assert_eq!(refused(Parameters { nodes: 0, ..default }), "nodes");
+    assert_eq!(refused(Parameters { bits: 4, nodes: 17, ..default }), "nodes");
+    assert_eq!(refused(Parameters { idle: Delay::ZERO, ..default }), "idle");
+    assert_eq!(refused(Parameters { spacing: Delay::MAX, ..default }), "spacing");
+    let restless = restless(10).churn.map(|churn| Churn { session: Delay::ZERO, ..churn });
+    assert_eq!(refused(Parameters { churn: restless, ..default }), "session");
+}
+
+#[test]
+fn a_ring_that_has_not_had_time_to_settle_is_told_of_and_no_error() {
+    let outcome = run(Parameters { nodes: 200, ..Parameters::default() }, 1, 4).expect("nothing is promised yet");
+    assert_eq!(counter(&outcome, "members"), 1);
+    let strict = Parameters { nodes: 200, settle: Delay::ZERO, ..Parameters::default() };
+    let error = run(strict, 1, 15).expect_err("predecessors are not known yet");
+    assert!(error.to_string().contains("the ring is wrong: of "), "{error}");
+}

@@ -1,0 +1,356 @@
+//! What a process reaches while it is polled: the desk of the worker thread that polls it, and on it the node.
+//!
+//! Futures hold no pointer to their node. For the time of an event the node is moved, by one pointer, into a cell of the thread's own, where its
+//! futures find it, and back when nothing is ready any more. So there is no lock, no count of references, no allocation, and several simulations
+//! may go on at a time: each thread has its desk, and a simulation begun inside a process of another has a desk of its own meanwhile.
+
+use crate::model::{Inner, Program};
+use crate::table::{Code, Killed, State, Table};
+use crate::wait::{Place, Wait, Waiter};
+use parades_core::event::LpId;
+use parades_core::metrics::MetricId;
+use parades_core::random::Rng;
+use parades_core::time::{Delay, Instant};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+thread_local! {
+    /// The desk of this thread, with a node on it while one of its processes is polled.
+    static DESK: RefCell<Option<Box<dyn AnyDesk>>> = const { RefCell::new(None) };
+}
+
+/// The desk of a thread, whatever its program's messages are.
+pub(crate) trait AnyDesk: Any {
+    /// The node on it, if there is one, and what belongs to the thread.
+    fn parts(&mut self) -> Option<(&mut Worker, &mut Table)>;
+}
+
+/// The desk of a thread that runs the program `P`.
+pub(crate) struct Desk<P: Program> {
+    pub(crate) program: Arc<P>,
+    pub(crate) worker: Worker,
+    pub(crate) node: Option<Box<Inner<P>>>,
+    pub(crate) outgoing: Vec<Outgoing<P::Message>>,
+}
+
+/// A message that goes out when the event is over.
+pub(crate) struct Outgoing<M> {
+    pub(crate) to: LpId,
+    pub(crate) delay: Delay,
+    pub(crate) message: M,
+}
+
+/// A measurement, applied when the event is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Record {
+    Integer(MetricId, u64),
+    Float(MetricId, f64),
+}
+
+/// What a thread needs to execute events, and no node keeps.
+pub(crate) struct Worker {
+    pub(crate) now: Instant,
+    pub(crate) id: LpId,
+    pub(crate) nodes: u32,
+    pub(crate) rng: Rng,
+    /// The process that is being polled, and what its waker points to.
+    pub(crate) current: Place,
+    pub(crate) own_waker: *const (),
+    /// Processes to be polled, in the order in which they became ready. Empty between events.
+    ready: VecDeque<Place>,
+    /// Wakers of other crates' combinators that are to be called.
+    foreign: Vec<Waker>,
+    /// A waker for each place, the same for all nodes.
+    wakers: Vec<Waker>,
+    /// Code of killed processes. It is dropped where it can use the desk.
+    pub(crate) dropped: Vec<Code>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) failure: Option<String>,
+}
+
+impl Worker {
+    fn new() -> Worker {
+        Worker {
+            now: Instant::START,
+            id: LpId(0),
+            nodes: 0,
+            rng: Rng::stream(0, 0),
+            current: 0,
+            own_waker: std::ptr::null(),
+            ready: VecDeque::new(),
+            foreign: Vec::new(),
+            wakers: Vec::new(),
+            dropped: Vec::new(),
+            records: Vec::new(),
+            notes: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Has a process polled, unless it is to be polled already.
+    #[inline]
+    pub(crate) fn ready(&mut self, table: &mut Table, place: Place) {
+        if let Some(process) = table.processes.get_mut(place as usize)
+            && process.state == State::Alive
+            && !process.queued
+        {
+            process.queued = true;
+            self.ready.push_back(place);
+        }
+    }
+
+    /// Has one who waited polled.
+    #[inline]
+    pub(crate) fn wake(&mut self, table: &mut Table, waiter: Waiter) {
+        self.ready(table, waiter.place);
+        if let Some(waker) = waiter.waker {
+            self.foreign.push(waker);
+        }
+    }
+
+    /// Whether other crates' wakers are to be called, or killed processes dropped.
+    #[inline]
+    pub(crate) fn owes(&self) -> bool {
+        !(self.foreign.is_empty() && self.dropped.is_empty())
+    }
+
+    /// A wait of the current process that begins, with the reason that a report would give.
+    #[inline]
+    pub(crate) fn waits(&self, table: &mut Table, wait: Wait) {
+        if let Some(process) = table.processes.get_mut(self.current as usize) {
+            process.wait = wait;
+        }
+    }
+}
+
+impl<P: Program> AnyDesk for Desk<P> {
+    #[inline]
+    fn parts(&mut self) -> Option<(&mut Worker, &mut Table)> {
+        let node = self.node.as_deref_mut()?;
+        Some((&mut self.worker, &mut node.table))
+    }
+}
+
+const OUTSIDE: &str = "what belongs to a node was used outside of its processes, or inside of a closure that was given the node's own state: \
+                       use it in the process itself";
+
+/// What a process does to its node, whatever the node's messages are.
+#[inline]
+pub(crate) fn with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> T {
+    try_with_parts(act).unwrap_or_else(|| panic!("{OUTSIDE}"))
+}
+
+/// As [`with_parts`]; nothing where no process is being polled.
+#[inline]
+pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> Option<T> {
+    DESK.with(|desk| {
+        let mut desk = desk.try_borrow_mut().ok()?;
+        let (worker, table) = desk.as_mut()?.parts()?;
+        Some(act(worker, table))
+    })
+}
+
+/// What a process does to its node.
+#[inline]
+pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T {
+    DESK.with(|desk| {
+        let mut desk = desk.try_borrow_mut().unwrap_or_else(|_| panic!("{OUTSIDE}"));
+        let desk: Option<&mut dyn Any> = desk.as_deref_mut().map(|desk| desk as &mut dyn Any);
+        act(desk.and_then(<dyn Any>::downcast_mut).unwrap_or_else(|| panic!("{OUTSIDE}")))
+    })
+}
+
+/// The desk taken up for an event, and what lay there.
+pub(crate) struct Taken<P: Program> {
+    pub(crate) desk: Box<Desk<P>>,
+    /// The desk of a simulation in one of whose processes this one runs.
+    outer: Option<Box<dyn AnyDesk>>,
+}
+
+impl<P: Program> Taken<P> {
+    /// Takes up this thread's desk; a new one where it is another program's, or in use.
+    #[inline]
+    pub(crate) fn for_program(program: &Arc<P>) -> Taken<P> {
+        let mut old = DESK.take();
+        if old.as_mut().is_some_and(|desk| desk.parts().is_some()) {
+            return Taken { desk: Desk::new(program), outer: old };
+        }
+        let own = old.and_then(own_desk::<P>);
+        let desk = own.filter(|desk| Arc::ptr_eq(&desk.program, program)).unwrap_or_else(|| Desk::new(program));
+        Taken { desk, outer: None }
+    }
+
+    /// Has the processes polled that are ready, and those that become ready by that, until none is. The panic of one, with its name.
+    #[inline]
+    pub(crate) fn run(mut self) -> (Taken<P>, Result<(), String>) {
+        while let Some(mut polled) = self.next() {
+            let Taken { desk, outer } = self;
+            DESK.set(Some(desk));
+            let result = poll(&mut polled);
+            let desk = DESK.take().and_then(own_desk);
+            let mut desk = desk.expect("nobody else takes it while it is in use");
+            if let (Some((worker, table)), true) = (desk.parts(), result.is_ok()) {
+                put_back(worker, table, polled);
+            }
+            self = Taken { desk, outer };
+            if result.is_err() {
+                return (self, result);
+            }
+            if self.desk.worker.owes() {
+                self = self.call_others();
+            }
+        }
+        (self, Ok(()))
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Polled> {
+        let (worker, table) = self.desk.parts()?;
+        next(worker, table)
+    }
+
+    /// Calls other crates' wakers, and drops what killed processes remembered, where both may use the desk.
+    #[cold]
+    pub(crate) fn call_others(mut self) -> Taken<P> {
+        while self.desk.worker.owes() {
+            let foreign = std::mem::take(&mut self.desk.worker.foreign);
+            let dropped = std::mem::take(&mut self.desk.worker.dropped);
+            let Taken { desk, outer } = self;
+            DESK.set(Some(desk));
+            foreign.into_iter().for_each(Waker::wake);
+            drop(dropped);
+            let desk = DESK.take().and_then(own_desk);
+            self = Taken { desk: desk.expect("nobody else takes it while it is in use"), outer };
+        }
+        self
+    }
+
+    /// Leaves the desk for the next event.
+    #[inline]
+    pub(crate) fn put_back(self) {
+        DESK.set(Some(match self.outer {
+            Some(outer) => outer,
+            None => self.desk,
+        }));
+    }
+}
+
+/// The desk, if it is that of the program `P`.
+#[inline]
+fn own_desk<P: Program>(desk: Box<dyn AnyDesk>) -> Option<Box<Desk<P>>> {
+    let desk: Box<dyn Any> = desk;
+    desk.downcast().ok()
+}
+
+impl<P: Program> Desk<P> {
+    fn new(program: &Arc<P>) -> Box<Desk<P>> {
+        Box::new(Desk { program: Arc::clone(program), worker: Worker::new(), node: None, outgoing: Vec::new() })
+    }
+}
+
+/// A process taken out of its node to be polled.
+struct Polled {
+    place: Place,
+    code: Option<Code>,
+    waker: Waker,
+}
+
+/// Polls a process.
+#[inline]
+fn poll(polled: &mut Polled) -> Result<(), String> {
+    let Polled { place, code, waker } = polled;
+    let Some(running) = code else { return Ok(()) };
+    let poll = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        running.as_mut().poll(&mut std::task::Context::from_waker(waker))
+    }));
+    match poll {
+        Ok(std::task::Poll::Pending) => Ok(()),
+        // Dropped here, where it may use the desk.
+        Ok(std::task::Poll::Ready(())) => {
+            *code = None;
+            Ok(())
+        }
+        Err(panic) => Err(with_parts(|worker, table| panicked(worker, table, *place, panic.as_ref()))),
+    }
+}
+
+/// The next process that is ready.
+#[inline]
+fn next(worker: &mut Worker, table: &mut Table) -> Option<Polled> {
+    while let Some(place) = worker.ready.pop_front() {
+        let Some(process) = table.processes.get_mut(place as usize) else { continue };
+        process.queued = false;
+        let Some(code) = process.code.take() else { continue };
+        process.wait = Wait::Unknown;
+        while worker.wakers.len() <= place as usize {
+            let place = u32::try_from(worker.wakers.len()).expect("no more than places");
+            worker.wakers.push(Waker::from(Arc::new(ProcessWaker { place })));
+        }
+        let waker = std::mem::replace(&mut worker.wakers[place as usize], Waker::noop().clone());
+        worker.current = place;
+        worker.own_waker = waker.data();
+        return Some(Polled { place, code: Some(code), waker });
+    }
+    None
+}
+
+/// Puts a process back where it was, unless it is over.
+#[inline]
+fn put_back(worker: &mut Worker, table: &mut Table, Polled { place, code, waker }: Polled) {
+    worker.wakers[place as usize] = waker;
+    let process = &mut table.processes[place as usize];
+    match (code, process.state) {
+        (Some(code), State::Alive) => process.code = Some(code),
+        // It killed itself, or was killed by what it called.
+        (Some(code), _) => {
+            worker.dropped.push(code);
+            over(worker, table, place, Err(Killed));
+        }
+        (None, _) => over(worker, table, place, Ok(Box::new(()))),
+    }
+}
+
+/// The process at `place` is over.
+pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome: Result<Box<dyn Any + Send>, Killed>) {
+    table.alive -= 1;
+    match outcome {
+        Ok(_) => table.ended += 1,
+        Err(Killed) => table.killed += 1,
+    }
+    let process = &mut table.processes[place as usize];
+    // A process with a result has left it there itself.
+    if process.held && process.outcome.is_none() {
+        process.outcome = Some(outcome);
+    }
+    process.state = if process.held { State::Over } else { State::Free };
+    process.wait = Wait::Unknown;
+    for joiner in table.take_joiners(place, None) {
+        worker.wake(table, joiner);
+    }
+}
+
+/// What the panic of a process says, with its name.
+#[cold]
+fn panicked(worker: &Worker, table: &Table, place: Place, panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let name = table.processes[place as usize].name;
+    format!("in the process `{name}` of node {}: {}", worker.id.0, text.unwrap_or("with something that is no text"))
+}
+
+/// Wakes the process at a place of the node that is on the desk.
+struct ProcessWaker {
+    place: Place,
+}
+
+impl Wake for ProcessWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        try_with_parts(|worker, table| worker.ready(table, self.place));
+    }
+}

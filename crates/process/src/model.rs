@@ -1,0 +1,339 @@
+//! A program as a model: what every node does with an event.
+
+use crate::context::{Node, Start};
+use crate::desk::{Outgoing, Record, Taken};
+use crate::network::Network;
+use crate::report;
+use crate::table::{CLOCKS, Table};
+use parades_core::prelude::*;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+/// What the nodes of a simulation do, as processes.
+///
+/// # Examples
+///
+/// Two nodes that pass a ball to and fro:
+///
+/// ```
+/// use parades_core::prelude::*;
+/// use parades_process::{Constant, Program, Processes, Start};
+///
+/// struct PingPong { network: Constant }
+///
+/// impl Program for PingPong {
+///     type Message = u64;
+///     type State = u64; // hits so far
+///     type Network = Constant;
+///
+///     fn nodes(&self) -> u32 { 2 }
+///     fn network(&self) -> &Constant { &self.network }
+///     fn start(&self, start: &mut Start<'_, Self>) -> u64 {
+///         start.spawn("player", |node| async move {
+///             let other = LpId(1 - node.id().0);
+///             if node.id() == LpId(0) {
+///                 node.send(other, 1);
+///             }
+///             loop {
+///                 let ball = node.receive().await;
+///                 node.with_state(|hits| *hits += 1);
+///                 node.send(ball.from, ball.message + 1);
+///             }
+///         });
+///         0
+///     }
+/// }
+///
+/// let model = Processes::new(PingPong { network: Constant::new(Delay::from_ms(10)) });
+/// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?;
+/// assert_eq!(outcome.events, 2 + 99); // two starts, then a hit each 10 ms
+/// # Ok::<(), parades_core::error::Error>(())
+/// ```
+pub trait Program: Sized + Send + Sync + 'static {
+    /// What nodes send each other. A message is copied from the event to the process that receives it: share what is large
+    /// ([`parades_core::shared::Shared`]).
+    type Message: Payload + Clone;
+    /// What the processes of a node share, and what is left of the node at the end of the run.
+    type State: Send + 'static;
+    /// How messages get from node to node.
+    type Network: Network<Self::Message>;
+
+    /// How many nodes there are. Node `i` is the LP of that id.
+    fn nodes(&self) -> u32;
+
+    /// The network between them.
+    fn network(&self) -> &Self::Network;
+
+    /// The metrics of the program, as of [`Model::metrics`].
+    fn metrics(&self) -> Metrics {
+        Metrics::new()
+    }
+
+    /// Makes the state of a node and spawns its first processes, which begin at time 0. A pure function of the program, the seed and the node.
+    fn start(&self, start: &mut Start<'_, Self>) -> Self::State;
+
+    /// Whether it is an error if a process waits for ever: if the run comes to a point where nothing will ever happen again, with processes that
+    /// have not ended. Servers do; workers should not.
+    fn must_end(&self) -> bool {
+        false
+    }
+
+    /// Folds the final state of a node into the digest.
+    fn fold(&self, state: &Self::State, digest: &mut Digest) {
+        let _ = (state, digest);
+    }
+
+    /// Adds what is left in the final state of a node to the metrics, as [`Model::finish`].
+    fn finish(&self, id: LpId, state: &Self::State, end: &End, metrics: &mut Metrics) {
+        let _ = (id, state, end, metrics);
+    }
+
+    /// Checks what must hold at the end, as [`Model::conclude`].
+    ///
+    /// # Errors
+    ///
+    /// One sentence on what does not hold; it becomes the error of the run.
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        let _ = (end, metrics);
+        Ok(())
+    }
+}
+
+/// A program as a model, which engines run. Its state cannot be restored (a process under way cannot be copied), so
+/// optimistic engines refuse it by its type.
+pub struct Processes<P> {
+    program: Arc<P>,
+    metrics: Metrics,
+    ids: report::Ids,
+}
+
+impl<P: fmt::Debug> fmt::Debug for Processes<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Processes").field(&self.program).finish()
+    }
+}
+
+/// A node: its processes, the messages that wait for them, and what they share.
+pub struct NodeState<P: Program>(Option<Box<Inner<P>>>, Arc<P>);
+
+impl<P: Program> fmt::Debug for NodeState<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeState").finish_non_exhaustive()
+    }
+}
+
+/// A node, in one piece that moves by one pointer.
+pub(crate) struct Inner<P: Program> {
+    pub(crate) table: Table,
+    pub(crate) inbox: VecDeque<Received<P::Message>>,
+    pub(crate) lost: u64,
+    pub(crate) state: P::State,
+}
+
+/// A message that a node received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<M> {
+    /// Who sent it.
+    pub from: LpId,
+    /// What it says.
+    pub message: M,
+}
+
+const WHOLE: &str = "a node is whole between events";
+
+impl<P: Program> NodeState<P> {
+    fn inner(&self) -> &Inner<P> {
+        self.0.as_deref().expect(WHOLE)
+    }
+}
+
+/// What a dropped process cleans up concerns its own node, and no other that may be on the desk.
+impl<P: Program> Drop for NodeState<P> {
+    fn drop(&mut self) {
+        let Some(mut inner) = self.0.take() else { return };
+        let code: Vec<_> = inner.table.processes.iter_mut().filter_map(|process| process.code.take()).collect();
+        let mut taken = Taken::for_program(&self.1);
+        taken.desk.worker.dropped = code;
+        taken.desk.node = Some(inner);
+        let mut taken = taken.call_others();
+        // Nothing that they did counts: the run is over.
+        taken.desk.outgoing.clear();
+        taken.desk.worker.records.clear();
+        taken.desk.worker.notes.clear();
+        taken.desk.worker.failure = None;
+        taken.desk.node = None;
+        taken.put_back();
+    }
+}
+
+impl<P: Program> Processes<P> {
+    /// The model of a program.
+    pub fn new(program: P) -> Processes<P> {
+        let mut metrics = program.metrics();
+        let ids = report::Ids::declare(&mut metrics);
+        Processes { program: Arc::new(program), metrics, ids }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &P {
+        &self.program
+    }
+
+    /// Lets the node's processes run: those that `begin` makes ready, and those that they make ready.
+    #[inline]
+    fn run(&self, state: &mut NodeState<P>, ctx: &mut Context<'_, Self>, begin: impl FnOnce(&mut Taken<P>)) {
+        let mut taken = Taken::for_program(&self.program);
+        let desk = &mut *taken.desk;
+        desk.worker.now = ctx.instant();
+        desk.worker.id = ctx.id();
+        desk.worker.nodes = ctx.lps();
+        desk.worker.rng = ctx.rng().clone();
+        desk.node = state.0.take();
+        begin(&mut taken);
+        let (mut taken, result) = taken.run();
+        let desk = &mut *taken.desk;
+        *ctx.rng() = desk.worker.rng.clone();
+        for Outgoing { to, delay, message } in desk.outgoing.drain(..) {
+            ctx.send_to(to, delay, message);
+        }
+        for record in desk.worker.records.drain(..) {
+            match record {
+                Record::Integer(metric, value) => ctx.observe(metric, value),
+                Record::Float(metric, value) => ctx.observe_float(metric, value),
+            }
+        }
+        for note in desk.worker.notes.drain(..) {
+            ctx.note(|| note);
+        }
+        if let Some(failure) = desk.worker.failure.take() {
+            ctx.fail(failure);
+        }
+        state.0 = desk.node.take();
+        taken.put_back();
+        if let Err(panic) = result {
+            // Not `panic!`, which would report it once more.
+            std::panic::resume_unwind(Box::new(panic));
+        }
+        arm(&mut state.0.as_mut().expect(WHOLE).table, ctx);
+    }
+}
+
+/// Sets the kernel's timers to when the first sleep and the first timeout are due.
+#[inline]
+fn arm<P: Program>(table: &mut Table, ctx: &mut Context<'_, Processes<P>>) {
+    for (clock, id) in table.clocks.iter_mut().zip(0..) {
+        if clock.due == clock.armed {
+            continue;
+        }
+        clock.armed = clock.due;
+        match clock.due {
+            Time::MAX => ctx.cancel_timer(TimerId(id)),
+            due => ctx.set_timer(TimerId(id), due.since(ctx.now())),
+        }
+    }
+}
+
+impl<P: Program> Model for Processes<P> {
+    type State = NodeState<P>;
+    type Message = P::Message;
+    type Global = NoGlobal;
+
+    fn lps(&self) -> u32 {
+        self.program.nodes()
+    }
+
+    fn channels(&self) -> Channels {
+        self.program.network().channels(self.program.nodes())
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.metrics.clone()
+    }
+
+    fn start(&self, ctx: &mut Context<'_, Self>) -> NodeState<P> {
+        let mut table = Table::default();
+        let (id, nodes) = (ctx.id(), ctx.lps());
+        let state = self.program.start(&mut Start::new(Node::new(id), nodes, ctx.rng(), &mut table));
+        arm(&mut table, ctx);
+        NodeState(Some(Box::new(Inner { table, inbox: VecDeque::new(), lost: 0, state })), Arc::clone(&self.program))
+    }
+
+    #[inline]
+    fn handle(&self, state: &mut NodeState<P>, event: Body<&P::Message>, ctx: &mut Context<'_, Self>) {
+        let node = state.0.as_deref_mut().expect(WHOLE);
+        match event {
+            Body::Message(message) => {
+                if !node.table.online || node.table.alive == 0 {
+                    node.lost += 1;
+                    return;
+                }
+                let from = ctx.sender().and_then(Sender::as_lp).unwrap_or(ctx.id());
+                node.inbox.push_back(Received { from, message: message.clone() });
+                if node.table.receiver.is_some() {
+                    self.run(state, ctx, Taken::offer);
+                }
+            }
+            Body::Timer(TimerId(id)) => {
+                let clock = id as usize % CLOCKS;
+                node.table.clocks[clock].armed = Time::MAX;
+                self.run(state, ctx, |taken| taken.ring(clock));
+            }
+        }
+    }
+
+    fn fold(&self, state: &NodeState<P>, digest: &mut Digest) {
+        let node = state.inner();
+        digest.word(u64::from(node.table.alive) << 32 | node.inbox.len() as u64);
+        self.program.fold(&node.state, digest);
+    }
+
+    fn finish(&self, id: LpId, state: &NodeState<P>, end: &End, metrics: &mut Metrics) {
+        let node = state.inner();
+        self.ids.finish(id, (&node.table, node.lost, node.inbox.len() as u64), metrics);
+        self.program.finish(id, &node.state, end, metrics);
+    }
+
+    fn unfinished(&self, messages: Unfinished<P::Message>, metrics: &mut Metrics) {
+        self.ids.unfinished(messages.count(), metrics);
+    }
+
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        let deadlock = self.ids.conclude(metrics);
+        self.program.conclude(end, metrics)?;
+        deadlock.filter(|_| self.program.must_end()).map_or(Ok(()), Err)
+    }
+}
+
+impl<P: Program> Taken<P> {
+    /// Has those polled who may take the message that has come: the first who takes any, and those before who take some.
+    #[inline]
+    fn offer(&mut self) {
+        let desk = &mut *self.desk;
+        let Some(node) = desk.node.as_deref_mut() else { return };
+        offer(&mut desk.worker, &mut node.table);
+    }
+
+    /// Has those polled whose time has come.
+    #[inline]
+    fn ring(&mut self, clock: usize) {
+        let desk = &mut *self.desk;
+        let Some(node) = desk.node.as_deref_mut() else { return };
+        let now = desk.worker.now.time;
+        while let Some(waiter) = node.table.pop_due(clock, now) {
+            desk.worker.wake(&mut node.table, waiter);
+        }
+    }
+}
+
+/// Wakes who may take a message, in the order in which they began to wait.
+#[inline]
+pub(crate) fn offer(worker: &mut crate::desk::Worker, table: &mut Table) {
+    while let Some(receiver) = table.pop_receiver() {
+        let takes_any = !receiver.picky;
+        worker.wake(table, receiver.waiter);
+        if takes_any {
+            return;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Waiting for a message.
+
+use crate::context::inner;
+use crate::desk::{Desk, try_with_parts, with_desk};
+use crate::model::{Program, Received, offer};
+use crate::sleep::Sleep;
+use crate::table::Receiver;
+use crate::wait::{Ticket, Wait, Waiter};
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Which messages a process waits for.
+pub(crate) enum Pick<M> {
+    Any,
+    Some(Box<dyn Fn(&Received<M>) -> bool + Send>),
+}
+
+/// A process waits for a message.
+#[must_use = "a message is received only where it is awaited"]
+pub struct Receive<P: Program> {
+    pick: Pick<P::Message>,
+    ticket: Ticket,
+}
+
+impl<P: Program> fmt::Debug for Receive<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receive").field("waits", &(self.ticket != 0)).finish_non_exhaustive()
+    }
+}
+
+impl<P: Program> Receive<P> {
+    #[inline]
+    pub(crate) fn new(pick: Pick<P::Message>) -> Receive<P> {
+        Receive { pick, ticket: 0 }
+    }
+
+    /// The message, if it has come; else waits on.
+    #[inline]
+    fn poll_on(&mut self, desk: &mut Desk<P>, context: &Context<'_>) -> Poll<Received<P::Message>> {
+        let Receive { pick, ticket } = self;
+        {
+            let node = inner(desk.node.as_deref_mut());
+            let message = match pick {
+                Pick::Any => node.inbox.pop_front(),
+                Pick::Some(picks) => {
+                    let found = node.inbox.iter().position(|message| picks(message));
+                    found.and_then(|index| node.inbox.remove(index))
+                }
+            };
+            if let Some(message) = message {
+                if *ticket != 0 {
+                    node.table.stop_receiving(*ticket);
+                    *ticket = 0;
+                }
+                return Poll::Ready(message);
+            }
+            desk.worker.waits(&mut node.table, Wait::Message);
+            if *ticket == 0 || !node.table.is_receiving(*ticket) {
+                *ticket = node.table.ticket();
+                let waker = Waiter::waker(context, desk.worker.own_waker);
+                let waiter = Waiter { place: desk.worker.current, ticket: *ticket, waker };
+                node.table.receive(Receiver { waiter, picky: matches!(pick, Pick::Some(_)) });
+            }
+            Poll::Pending
+        }
+    }
+}
+
+impl<P: Program> Future for Receive<P> {
+    type Output = Received<P::Message>;
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Received<P::Message>> {
+        with_desk::<P, _>(|desk| self.poll_on(desk, context))
+    }
+}
+
+impl<P: Program> Drop for Receive<P> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.ticket == 0 {
+            return;
+        }
+        try_with_parts(|worker, table| {
+            if table.is_receiving(self.ticket) {
+                table.stop_receiving(self.ticket);
+            } else {
+                // It was told of a message that it will not take.
+                offer(worker, table);
+            }
+        });
+    }
+}
+
+/// A process waits for a message until a timer is over.
+#[derive(Debug)]
+#[must_use = "a message is received only where it is awaited"]
+pub struct ReceiveBefore<'a, P: Program> {
+    pub(crate) receive: Receive<P>,
+    pub(crate) timer: &'a mut Sleep,
+}
+
+impl<P: Program> Future for ReceiveBefore<'_, P> {
+    type Output = Option<Received<P::Message>>;
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Received<P::Message>>> {
+        let ReceiveBefore { receive, timer } = self.get_mut();
+        with_desk::<P, _>(|desk| {
+            if let Poll::Ready(message) = receive.poll_on(desk, context) {
+                return Poll::Ready(Some(message));
+            }
+            let table = &mut inner(desk.node.as_deref_mut()).table;
+            let over = timer.poll_on(&mut desk.worker, table, context).map(|()| None);
+            desk.worker.waits(table, Wait::Message);
+            over
+        })
+    }
+}

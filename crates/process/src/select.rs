@@ -1,0 +1,43 @@
+//! Waiting for several things at once. Any crate's combinators work too; these need none.
+
+use std::pin::pin;
+use std::task::Poll;
+
+/// Which of two came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Either<A, B> {
+    /// The first of the two; it goes before if both are ready.
+    Left(A),
+    /// The second.
+    Right(B),
+}
+
+/// Waits for whichever of two futures is ready first, and drops the other.
+pub async fn select<A: Future, B: Future>(left: A, right: B) -> Either<A::Output, B::Output> {
+    let (mut left, mut right) = (pin!(left), pin!(right));
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(output) = left.as_mut().poll(context) {
+            return Poll::Ready(Either::Left(output));
+        }
+        right.as_mut().poll(context).map(Either::Right)
+    })
+    .await
+}
+
+/// Waits for all of some futures; their results in the futures' order.
+pub async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut pending = false;
+        for (future, output) in &mut running {
+            let Some(code) = future else { continue };
+            match code.as_mut().poll(context) {
+                Poll::Ready(result) => (*future, *output) = (None, Some(result)),
+                Poll::Pending => pending = true,
+            }
+        }
+        if pending { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    running.into_iter().filter_map(|(_, output)| output).collect()
+}

@@ -1,0 +1,141 @@
+//! Processes that begin others, wait for their end, or end them.
+
+use crate::desk::{Worker, over, try_with_parts, with_parts};
+use crate::table::{Code, Killed, State, Table};
+use crate::wait::{Place, Ticket, Wait, Waiter};
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+pin_project_lite::pin_project! {
+    /// A process whose result somebody may ask for.
+    struct WithResult<F> {
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future<Output: Send + 'static>> Future for WithResult<F> {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.project().future.poll(context).map(|result| {
+            let result: Box<dyn Any + Send> = Box::new(result);
+            // What nobody asks for is dropped outside, where it may use the node.
+            let _unwanted = with_parts(|worker, table| {
+                let process = &mut table.processes[worker.current as usize];
+                if process.held { process.outcome.replace(Ok(result)) } else { Some(Ok(result)) }
+            });
+        })
+    }
+}
+
+/// A process's code.
+pub(crate) fn code<F>(process: F) -> Code
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    Box::pin(WithResult { future: process })
+}
+
+/// A process that was spawned. Awaiting it is to wait for its end, which gives its result. If the handle is dropped the process goes on.
+pub struct Handle<T> {
+    place: Place,
+    serial: u32,
+    ticket: Ticket,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("process", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl<T> Handle<T> {
+    pub(crate) fn new(place: Place, serial: u32) -> Handle<T> {
+        Handle { place, serial, ticket: 0, result: PhantomData }
+    }
+
+    /// Whether the process has neither ended nor been killed.
+    pub fn is_alive(&self) -> bool {
+        with_parts(|_, table| {
+            table.process(self.place, self.serial).is_some_and(|process| process.state == State::Alive)
+        })
+    }
+
+    /// Ends the process where it waits: what it remembers is dropped, and those who wait for its end learn that it was killed. Nothing if it is over.
+    /// A process that kills itself is over when it next waits.
+    pub fn kill(&self) {
+        // What it remembers is dropped outside, where it may use the node.
+        let _code = with_parts(|worker, table| {
+            table.process(self.place, self.serial)?;
+            kill(worker, table, self.place)
+        });
+    }
+}
+
+/// Ends the process at a place, if it is alive; what it remembers, which the caller drops.
+fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Option<Code> {
+    let process = table.processes.get_mut(place as usize).filter(|process| process.state == State::Alive)?;
+    let code = process.code.take();
+    match code {
+        Some(_) => over(worker, table, place, Err(Killed)),
+        None => process.state = State::Doomed,
+    }
+    code
+}
+
+/// Ends all processes of the node but the one that is being polled.
+pub(crate) fn kill_others() {
+    let _code: Vec<Code> = with_parts(|worker, table| {
+        let places = 0..u32::try_from(table.processes.len()).expect("places are u32");
+        let current = worker.current;
+        places.filter(|&place| place != current).filter_map(|place| kill(worker, table, place)).collect()
+    });
+}
+
+impl<T: 'static> Future for Handle<T> {
+    type Output = Result<T, Killed>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, Killed>> {
+        let (place, serial, old) = (self.place, self.serial, self.ticket);
+        let (ticket, outcome) = with_parts(|worker, table| {
+            let process = table.process(place, serial).expect("a handle holds its process");
+            if process.state == State::Over {
+                return (0, process.outcome.take());
+            }
+            worker.waits(table, Wait::End(place));
+            table.take_joiners(place, Some(old));
+            let ticket = table.ticket();
+            let waker = Waiter::waker(context, worker.own_waker);
+            table.join(place, Waiter { place: worker.current, ticket, waker });
+            (ticket, None)
+        });
+        self.ticket = ticket;
+        match outcome {
+            None if ticket != 0 => Poll::Pending,
+            Some(Ok(result)) => Poll::Ready(Ok(*result.downcast().expect("the process's own result"))),
+            Some(Err(Killed)) => Poll::Ready(Err(Killed)),
+            None => panic!("a process's result was asked for twice: await its handle once"),
+        }
+    }
+}
+
+impl<T> Drop for Handle<T> {
+    fn drop(&mut self) {
+        // A result that nobody took is dropped outside, where it may use the node.
+        let _unwanted = try_with_parts(|_, table| {
+            if self.ticket != 0 {
+                table.take_joiners(self.place, Some(self.ticket));
+            }
+            let process = table.process(self.place, self.serial)?;
+            process.held = false;
+            if process.state == State::Over {
+                process.state = State::Free;
+            }
+            process.outcome.take()
+        });
+    }
+}

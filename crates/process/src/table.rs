@@ -1,0 +1,321 @@
+//! What the executor keeps for a node: its processes, and what they wait for.
+//!
+//! Nothing here depends on what the node's messages are. What few nodes need lies behind one pointer ([`Rare`]), so that a node with one process
+//! takes a few hundred bytes.
+
+use crate::sync::Object;
+use crate::wait::{Place, Ticket, Wait, Waiter};
+use parades_core::time::Time;
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+
+/// A process's code and what it remembers.
+pub(crate) type Code = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How many timers of the kernel's a node uses: one for sleeps, which are over when their time has come, and one for timeouts, which seldom are. So the wake
+/// of a timeout that is set anew again and again stays where it is.
+pub(crate) const CLOCKS: usize = 2;
+
+/// One process.
+pub(crate) struct Process {
+    /// `None` while it is being polled, and when it is over.
+    pub(crate) code: Option<Code>,
+    pub(crate) name: &'static str,
+    /// What it came to, until somebody takes it.
+    pub(crate) outcome: Option<Result<Box<dyn Any + Send>, Killed>>,
+    /// Which use of this place it is.
+    pub(crate) serial: u32,
+    pub(crate) state: State,
+    /// Whether it is in the queue of those to be polled.
+    pub(crate) queued: bool,
+    /// Whether somebody may still ask for its outcome.
+    pub(crate) held: bool,
+    pub(crate) wait: Wait,
+}
+
+/// Where a process is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Its place may be used again.
+    Free,
+    Alive,
+    /// It is being polled, and will be dropped when it returns.
+    Doomed,
+    Over,
+}
+
+/// The process was killed before it came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Killed;
+
+impl std::fmt::Display for Killed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the process was killed before it came to its end")
+    }
+}
+impl std::error::Error for Killed {}
+
+/// The sleeps and timeouts of one clock.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    /// When the first is due; [`Time::MAX`] where there is none.
+    pub(crate) due: Time,
+    /// What the kernel's timer is set to.
+    pub(crate) armed: Time,
+    first: Waiter,
+}
+
+/// What few nodes have.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    /// Sleeps beyond the first of each clock.
+    later: [BTreeMap<(Time, Ticket), Waiter>; CLOCKS],
+    /// Those who wait for a message, beyond the first.
+    pub(crate) receivers: VecDeque<Receiver>,
+    /// Those who wait for the end of a process.
+    joiners: Vec<(Place, Waiter)>,
+    /// Mutexes, semaphores, barriers, conditions.
+    pub(crate) objects: Vec<Option<Object>>,
+}
+
+/// Who waits for a message; whether for some messages only.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    pub(crate) waiter: Waiter,
+    pub(crate) picky: bool,
+}
+
+/// A node's processes and their waits.
+pub(crate) struct Table {
+    pub(crate) processes: Vec<Process>,
+    pub(crate) clocks: [Clock; CLOCKS],
+    /// Who waits for a message first.
+    pub(crate) receiver: Option<Receiver>,
+    rare: Option<Box<Rare>>,
+    last_ticket: Ticket,
+    pub(crate) alive: u32,
+    pub(crate) ended: u32,
+    pub(crate) killed: u32,
+    /// Whether messages reach it.
+    pub(crate) online: bool,
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        let clock = || Clock { due: Time::MAX, armed: Time::MAX, first: Waiter { place: 0, ticket: 0, waker: None } };
+        Table {
+            processes: Vec::new(),
+            clocks: [clock(), clock()],
+            receiver: None,
+            rare: None,
+            last_ticket: 0,
+            alive: 0,
+            ended: 0,
+            killed: 0,
+            online: true,
+        }
+    }
+}
+
+impl Table {
+    /// A name for a wait.
+    #[inline]
+    pub(crate) fn ticket(&mut self) -> Ticket {
+        // A wait that lasts while 2^32 others begin would share its ticket; 0 is left out.
+        self.last_ticket = self.last_ticket.wrapping_add(1).max(1);
+        self.last_ticket
+    }
+
+    pub(crate) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(crate) fn rare_mut(&mut self) -> Option<&mut Rare> {
+        self.rare.as_deref_mut()
+    }
+
+    /// Adds a process; its place and its serial number.
+    pub(crate) fn add(&mut self, name: &'static str, code: Code, held: bool) -> (Place, u32) {
+        self.alive += 1;
+        let new = |serial| Process {
+            code: Some(code),
+            name,
+            outcome: None,
+            serial,
+            state: State::Alive,
+            queued: false,
+            held,
+            wait: Wait::Unknown,
+        };
+        // Few processes to a node: the first free place is soon found.
+        let free = self.processes.iter().position(|process| process.state == State::Free);
+        let index = free.unwrap_or(self.processes.len());
+        let serial = match free {
+            Some(index) => {
+                let serial = self.processes[index].serial.wrapping_add(1);
+                self.processes[index] = new(serial);
+                serial
+            }
+            None => {
+                if self.processes.is_empty() {
+                    self.processes.reserve_exact(1); // Most nodes have one.
+                }
+                self.processes.push(new(0));
+                0
+            }
+        };
+        (u32::try_from(index).expect("fewer processes than 2^32 at a node"), serial)
+    }
+
+    /// The process of this serial number, if it is still known.
+    pub(crate) fn process(&mut self, place: Place, serial: u32) -> Option<&mut Process> {
+        self.processes.get_mut(place as usize).filter(|process| process.serial == serial)
+    }
+
+    /// Adds a sleep.
+    #[inline]
+    pub(crate) fn sleep(&mut self, clock: usize, due: Time, waiter: Waiter) {
+        let first = &mut self.clocks[clock];
+        if first.due == Time::MAX {
+            (first.due, first.first) = (due, waiter);
+        } else {
+            self.sleep_among_others(clock, due, waiter);
+        }
+    }
+
+    #[inline(never)]
+    fn sleep_among_others(&mut self, clock: usize, due: Time, mut waiter: Waiter) {
+        let first = &mut self.clocks[clock];
+        let mut due = due;
+        if due < first.due {
+            std::mem::swap(&mut first.due, &mut due);
+            std::mem::swap(&mut first.first, &mut waiter);
+        }
+        self.rare().later[clock].insert((due, waiter.ticket), waiter);
+    }
+
+    /// Takes a sleep away, if it is still there.
+    #[inline]
+    pub(crate) fn wake_early(&mut self, clock: usize, due: Time, ticket: Ticket) {
+        let first = &self.clocks[clock];
+        if first.due == due && first.first.ticket == ticket {
+            self.pop_sleep(clock);
+        } else if let Some(rare) = &mut self.rare {
+            rare.later[clock].remove(&(due, ticket));
+        }
+    }
+
+    /// Takes the sleep that is due first.
+    #[inline]
+    fn pop_sleep(&mut self, clock: usize) -> Waiter {
+        let next = self.rare.as_mut().and_then(|rare| rare.later[clock].pop_first());
+        let first = &mut self.clocks[clock];
+        let (due, waiter) = match next {
+            Some(((due, _), waiter)) => (due, waiter),
+            None => (Time::MAX, Waiter { place: 0, ticket: 0, waker: None }),
+        };
+        first.due = due;
+        std::mem::replace(&mut first.first, waiter)
+    }
+
+    /// Takes a sleep that is due by now.
+    #[inline]
+    pub(crate) fn pop_due(&mut self, clock: usize, now: Time) -> Option<Waiter> {
+        // Nothing is ever due at the end of time.
+        (self.clocks[clock].due <= now && now < Time::MAX).then(|| self.pop_sleep(clock))
+    }
+
+    /// Adds one who waits for a message.
+    #[inline]
+    pub(crate) fn receive(&mut self, receiver: Receiver) {
+        match self.receiver {
+            None => self.receiver = Some(receiver),
+            Some(_) => self.rare().receivers.push_back(receiver),
+        }
+    }
+
+    /// Whether it still waits for a message.
+    #[inline]
+    pub(crate) fn is_receiving(&self, ticket: Ticket) -> bool {
+        let is_it = |receiver: &Receiver| receiver.waiter.ticket == ticket;
+        self.receiver.as_ref().is_some_and(is_it)
+            || self.rare.as_ref().is_some_and(|rare| rare.receivers.iter().any(is_it))
+    }
+
+    /// Takes one who waits for a message away, if it still waits.
+    #[inline]
+    pub(crate) fn stop_receiving(&mut self, ticket: Ticket) {
+        if self.receiver.as_ref().is_some_and(|first| first.waiter.ticket == ticket) {
+            self.pop_receiver();
+        } else if let Some(rare) = &mut self.rare {
+            rare.receivers.retain(|receiver| receiver.waiter.ticket != ticket);
+        }
+    }
+
+    /// Takes the first who waits for a message.
+    #[inline]
+    pub(crate) fn pop_receiver(&mut self) -> Option<Receiver> {
+        let next = self.rare.as_mut().and_then(|rare| rare.receivers.pop_front());
+        std::mem::replace(&mut self.receiver, next)
+    }
+
+    /// Adds one who waits for the end of a process.
+    pub(crate) fn join(&mut self, of: Place, waiter: Waiter) {
+        self.rare().joiners.push((of, waiter));
+    }
+
+    /// Takes those away who wait for the end of the process at `of`, or the one of a ticket.
+    pub(crate) fn take_joiners(&mut self, of: Place, ticket: Option<Ticket>) -> Vec<Waiter> {
+        let Some(rare) = self.rare.as_mut().filter(|rare| !rare.joiners.is_empty()) else { return Vec::new() };
+        let (taken, left) = std::mem::take(&mut rare.joiners)
+            .into_iter()
+            .partition(|(process, waiter)| *process == of && ticket.is_none_or(|ticket| waiter.ticket == ticket));
+        rare.joiners = left;
+        let taken: Vec<(Place, Waiter)> = taken;
+        taken.into_iter().map(|(_, waiter)| waiter).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiter(ticket: Ticket) -> Waiter {
+        Waiter { place: 0, ticket, waker: None }
+    }
+
+    #[test]
+    fn sleeps_are_due_in_the_order_of_time_then_of_setting() {
+        let mut table = Table::default();
+        for (ticket, due) in [(1, 30), (2, 10), (3, 20), (4, 10), (5, 40)] {
+            table.sleep(0, Time::from_ps(due), waiter(ticket));
+        }
+        table.wake_early(0, Time::from_ps(20), 3);
+        let due: Vec<Ticket> =
+            std::iter::from_fn(|| table.pop_due(0, Time::from_ps(30))).map(|waiter| waiter.ticket).collect();
+        assert_eq!(due, [2, 4, 1]);
+        assert_eq!(table.clocks[0].due, Time::from_ps(40));
+        table.wake_early(0, Time::from_ps(40), 5);
+        assert_eq!(table.clocks[0].due, Time::MAX);
+    }
+
+    #[test]
+    fn receivers_come_in_the_order_in_which_they_began_to_wait() {
+        let mut table = Table::default();
+        for ticket in 1..=4 {
+            table.receive(Receiver { waiter: waiter(ticket), picky: false });
+        }
+        table.stop_receiving(1);
+        table.stop_receiving(3);
+        let order: Vec<Ticket> =
+            std::iter::from_fn(|| table.pop_receiver()).map(|receiver| receiver.waiter.ticket).collect();
+        assert_eq!(order, [2, 4]);
+    }
+
+    #[test]
+    fn a_node_takes_a_few_hundred_bytes() {
+        assert!(size_of::<Table>() <= 224, "{}", size_of::<Table>());
+        assert!(size_of::<Process>() <= 80, "{}", size_of::<Process>());
+    }
+}
