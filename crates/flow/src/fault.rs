@@ -38,3 +38,11 @@ impl Fault {
         }))
     }
 }
+
+/// What a library says of a text, on one line, without control characters, and not endless.
+pub(crate) fn one_line(why: &str) -> String {
+    const SHOWN_MAX: usize = 200;
+    let line = why.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let more = if why.chars().nth(SHOWN_MAX).is_some() { "…" } else { "" };
+    line.take(SHOWN_MAX).collect::<String>() + more
+}

@@ -56,13 +56,20 @@ pub struct Flows {
 }
 
 /// Where the flows stand.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct State {
     standing: Standing,
     /// Where they stood some events ago, if events may be taken back.
     earlier: Option<Arc<Standing>>,
     /// The times of the events since then.
     since: Vec<Time>,
+}
+
+/// States are equal where the flows stand alike; what is kept so that events can be taken back is no part of it.
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        self.standing == other.standing
+    }
 }
 
 /// The network, and what has become of the flows.
@@ -145,6 +152,15 @@ impl Flows {
         }
     }
 
+    /// Executes an event: all events are the timer.
+    fn execute(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
+        match self.proceed(&mut state.standing, ctx.now()) {
+            Ok(ended) => self.report(&ended, ctx),
+            Err(why) => return ctx.fail(why),
+        }
+        self.set_timer(&mut state.standing, ctx);
+    }
+
     /// Sets the timer to what comes next.
     fn set_timer(&self, standing: &mut Standing, ctx: &mut Context<'_, Self>) {
         let start = self.flows.get(standing.next).map(|flow| flow.start);
@@ -189,11 +205,10 @@ impl Model for Flows {
     }
 
     fn handle(&self, state: &mut State, _: Body<&()>, ctx: &mut Context<'_, Self>) {
-        match self.proceed(&mut state.standing, ctx.now()) {
-            Ok(ended) => self.report(&ended, ctx),
-            Err(why) => return ctx.fail(why),
-        }
-        self.set_timer(&mut state.standing, ctx);
+        // Nobody takes this event back, nor those before it.
+        state.earlier = None;
+        state.since.clear();
+        self.execute(state, ctx);
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {
@@ -234,7 +249,7 @@ impl Restorable for Flows {
     fn handle_undoable(
         &self,
         state: &mut State,
-        event: Body<&()>,
+        _: Body<&()>,
         ctx: &mut Context<'_, Self>,
         log: &mut UndoLog<Option<Replaced>>,
     ) {
@@ -244,7 +259,7 @@ impl Restorable for Flows {
             Replaced(std::mem::replace(&mut state.earlier, copy), std::mem::take(&mut state.since))
         }));
         state.since.push(ctx.now());
-        self.handle(state, event, ctx);
+        self.execute(state, ctx);
     }
 
     fn undo(&self, state: &mut State, _: Body<&()>, log: &mut UndoLog<Option<Replaced>>) {
@@ -260,8 +275,6 @@ impl Restorable for Flows {
         for &time in &state.since {
             // What went well once goes well again.
             let _ = self.proceed(&mut state.standing, time);
-            // Its date is looked for after each event, which brings rates up to date.
-            let _ = state.standing.network.next_event();
         }
     }
 }

@@ -166,7 +166,7 @@ pub(crate) enum Routing {
 /// assert_eq!(&*platform.links()[route.links[0].0 as usize].name, "wire");
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Platform {
     pub(crate) hosts: Vec<Host>,
     pub(crate) links: Vec<Link>,
@@ -175,6 +175,14 @@ pub struct Platform {
     pub(crate) host_names: BTreeMap<Box<str>, HostId>,
     pub(crate) link_names: BTreeMap<Box<str>, LinkId>,
     pub(crate) notes: Vec<String>,
+}
+
+/// In short: a platform may have a million hosts.
+impl std::fmt::Debug for Platform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Platform { hosts, links, zones, .. } = self;
+        write!(f, "Platform({} hosts, {} links, {} zones)", hosts.len(), links.len(), zones.len())
+    }
 }
 
 /// Platforms are constant, and shared: two networks are on the same one, or on different ones.

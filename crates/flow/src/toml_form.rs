@@ -38,7 +38,7 @@
 use crate::build::{
     Builder, Cluster, Connection, ConnectionKind, Direction, NewHost, NewLink, NewSharing, Topology, radicals,
 };
-use crate::fault::Fault;
+use crate::fault::{Fault, one_line};
 use crate::platform::Platform;
 use crate::profile::{self, Profile};
 use crate::units::{BANDWIDTH, DURATION, Quantity, SPEED};
@@ -216,7 +216,7 @@ fn document(text: &str, mut builder: Builder) -> Result<Platform, Fault> {
         let offset = why.span().map_or(0, |span| span.start);
         // A message may have several lines; a sentence has one.
         let message: Vec<&str> = why.message().lines().map(str::trim).collect();
-        Fault::new(offset, message.join(", "), "the fields of a platform are those of its documentation")
+        Fault::new(offset, one_line(&message.join(", ")), "the fields of a platform are those of its documentation")
     })?;
     self::zone(&mut builder, &zone)?;
     for table in &profile {

@@ -1,7 +1,7 @@
 //! Attributes of elements, and the rules of XML that its reader leaves to its user.
 
 use crate::build::Builder;
-use crate::fault::Fault;
+use crate::fault::{Fault, one_line};
 use crate::units::Quantity;
 use parades_config::{nearest, quoted};
 use quick_xml::events::{BytesRef, BytesStart};
@@ -15,7 +15,7 @@ pub(super) fn to_offset(position: u64) -> usize {
 pub(super) fn malformed(offset: usize, why: impl std::fmt::Display) -> Fault {
     Fault::new(
         offset,
-        format!("this is not well-formed XML: {why}"),
+        format!("this is not well-formed XML: {}", one_line(&why.to_string())),
         "compare the file with its source; it may be cut off",
     )
 }
