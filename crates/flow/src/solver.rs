@@ -17,7 +17,7 @@
 //!
 //! Variables and constraints are nodes of a graph, uses its edges. A change touches only the component it lies in, so only that is solved again.
 //! A constraint that its variables could not fill even if all had their bounds cannot be what holds any of them, so it joins nobody
-//! ([`Constraint::ties`]): hosts on a wide backbone are as many components.
+//! (`Constraint::ties`): hosts on a wide backbone are as many components.
 //!
 //! # Order
 //!

@@ -1,5 +1,7 @@
 //! The model under several engines: the same rows, the same digest.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential};
 use parades_flow::flows::Flows;

@@ -1,5 +1,7 @@
 //! Malformed and hostile files: each gives one sentence with its place, and none a panic.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use parades_flow::{pattern, toml_form, xml};
 use proptest::prelude::*;
 

@@ -1,5 +1,7 @@
 //! Activities, by hand: latency, sharing, bounds, computations, changes and failures.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use parades_core::time::Time;
 use parades_flow::network::{ActivityId, Change, Network, Outcome, What};
 use parades_flow::platform::Platform;
