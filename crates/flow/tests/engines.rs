@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use parades_core::prelude::*;
-use parades_engine::{rollback_check, sequential};
+use parades_engine::{null_message, rollback_check, sequential, time_warp, window};
 use parades_flow::flows::Flows;
 use parades_flow::terms::{Sharing, Terms};
 use parades_flow::{pattern, xml};
@@ -47,4 +47,23 @@ fn a_run_that_ends_early_says_what_is_unfinished() {
         table.rows().iter().filter(|row| row[2] == Cell::Empty).count() as u128,
         count("flows_unfinished") + count("flows_failed")
     );
+}
+
+#[test]
+fn engines_of_several_workers_give_the_same() {
+    let model = model();
+    let options = || RunOptions::until(Time::MAX);
+    let expected = sequential::run(&model, options()).unwrap();
+    let by_window = window::Settings { threads: 2, ..window::Settings::default() };
+    let by_nulls = null_message::Settings { threads: 2, ..null_message::Settings::default() };
+    let by_warp = time_warp::Settings { threads: 2, ..time_warp::Settings::default() };
+    for (name, outcome) in [
+        ("window", window::run(&model, options(), &by_window)),
+        ("null-message", null_message::run(&model, options(), &by_nulls)),
+        ("time-warp", time_warp::run(&model, options(), &by_warp)),
+    ] {
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.digest, expected.digest, "{name}");
+        assert_eq!(outcome.events, expected.events, "{name}");
+    }
 }

@@ -19,84 +19,87 @@ fn in_zone(content: &str) -> String {
 
 const HOSTS: &str = r#"<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1MBps"/>"#;
 
+/// What a zone may hold that is wrong, and what is said of it.
+const MISTAKES: &[(&str, &str)] = &[
+    (r#"<host id="a"/>"#, "bad.xml:2:1: <host> has no speed; add the attribute"),
+    (r#"<host id="a" speed="fast"/>"#, "bad.xml:2:1: the speed of <host>, `fast`, is not a speed such as `1Gf`"),
+    (r#"<host id="a" speed="1Gf" core="0"/>"#, "the host `a` has no core"),
+    (r#"<host id="a" speed="1Gf" core="1.5"/>"#, "is not a whole number"),
+    (r#"<host id="a" speed="1Gf" pstate="3"/>"#, "the host `a` has no state of power 3"),
+    (r#"<host id="a" sped="1Gf"/>"#, "<host> has no attribute `sped`; did you mean `speed`?"),
+    (r#"<host id="a" speed="1Gf"/><host id="a" speed="1Gf"/>"#, "bad.xml:2:27: the name `a` is taken"),
+    (r#"<hots id="a" speed="1Gf"/>"#, "there is no element `hots` in platforms; did you mean `host`?"),
+    (r#"<link id="l" bandwidth="1parsec"/>"#, "has the unit `parsec`, and a bandwidth is written as"),
+    (r#"<link id="l" bandwidth="-1MBps"/>"#, "is below zero"),
+    (r#"<link id="l" bandwidth="1MBps" sharing_policy="WIFI"/>"#, "is not supported"),
+    (r#"<link id="l" bandwidth="1MBps" sharing_policy="MINE"/>"#, "is none of SHARED, FATPIPE"),
+    (r#"<link id="l" bandwidth="1MBps"/><link id="l" bandwidth="1MBps"/>"#, "there is another link `l` before"),
+    (r#"<link id="l" bandwidth="1MBps" latency_file="nowhere.txt"/>"#, "the profile `nowhere.txt` cannot be read"),
+    (r#"<zone id="y" routing="Ful"></zone>"#, "there is no routing `Ful`; did you mean `Full`?"),
+    (r#"<zone id="z" routing="Full"></zone>"#, "the name `z` is taken"),
+    (r#"<host_link id="a" up="l" down="l"/>"#, "there is no host, router or zone `a`"),
+    (r#"<backbone id="l" bandwidth="1MBps" latency="0"/>"#, "lies in a zone whose routing is not Cluster"),
+    (r#"<peer id="p" speed="1Gf" bw_in="1MBps" bw_out="1MBps" coordinates="0 0 0"/>"#, "is not Vivaldi"),
+    (r#"<trace id="t" periodicity="0">1 2 3</trace>"#, "the profile's line `1 2 3` is not a date and a value"),
+    (
+        r#"<trace id="t" periodicity="0">2 1
+1 1</trace>"#,
+        "is earlier than the one before it",
+    ),
+    (r#"<trace id="t" periodicity="1e-9">0 1</trace>"#, "repeats after less than"),
+    (r#"<trace_connect kind="SPEED" trace="t" element="a"/>"#, "there is no trace `t`"),
+    (r#"<trace_connect kind="SPED" trace="t" element="a"/>"#, "is none of SPEED"),
+    ("stray text", "bad.xml:2:1: there is text between the elements"),
+    ("&evil;", "the entity `evil` is not one of XML's own"),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="9-0" speed="1Gf" bw="1MBps" lat="0"/>"#,
+        "`9-0` is neither a number nor a range",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0-4000000000" speed="1Gf" bw="1MBps" lat="0"/>"#,
+        "lists more than",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0-4" speed="1Gf" bw="1MBps" lat="0" bb_lat="1s"/>"#,
+        "comes without bb_bw",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0-4" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="2,3"/>"#,
+        "needs 6 hosts, and its radical lists 5",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="99999,99999,99999,99999,99999"/>"#,
+        "more than",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="0,x"/>"#,
+        "are not numbers above zero",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="1"/>"#,
+        "have four parts",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="2;1;1;1"/>"#,
+        "as many numbers in each part",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="1;4000000000;1;1"/>"#,
+        "more than",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="DRAGONFLY" topo_parameters="9,1;1,1;2,1;1"/>"#,
+        "fewer than groups",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="DRAGONFLY" topo_parameters="9"/>"#,
+        "seven numbers",
+    ),
+];
+
 #[test]
 fn each_mistake_is_named_with_its_place() {
-    for (content, wanted) in [
-        (r#"<host id="a"/>"#, "bad.xml:2:1: <host> has no speed; add the attribute"),
-        (r#"<host id="a" speed="fast"/>"#, "bad.xml:2:1: the speed of <host>, `fast`, is not a speed such as `1Gf`"),
-        (r#"<host id="a" speed="1Gf" core="0"/>"#, "the host `a` has no core"),
-        (r#"<host id="a" speed="1Gf" core="1.5"/>"#, "is not a whole number"),
-        (r#"<host id="a" speed="1Gf" pstate="3"/>"#, "the host `a` has no state of power 3"),
-        (r#"<host id="a" sped="1Gf"/>"#, "<host> has no attribute `sped`; did you mean `speed`?"),
-        (r#"<host id="a" speed="1Gf"/><host id="a" speed="1Gf"/>"#, "bad.xml:2:27: the name `a` is taken"),
-        (r#"<hots id="a" speed="1Gf"/>"#, "there is no element `hots` in platforms; did you mean `host`?"),
-        (r#"<link id="l" bandwidth="1parsec"/>"#, "has the unit `parsec`, and a bandwidth is written as"),
-        (r#"<link id="l" bandwidth="-1MBps"/>"#, "is below zero"),
-        (r#"<link id="l" bandwidth="1MBps" sharing_policy="WIFI"/>"#, "is not supported"),
-        (r#"<link id="l" bandwidth="1MBps" sharing_policy="MINE"/>"#, "is none of SHARED, FATPIPE"),
-        (r#"<link id="l" bandwidth="1MBps"/><link id="l" bandwidth="1MBps"/>"#, "there is another link `l` before"),
-        (r#"<link id="l" bandwidth="1MBps" latency_file="nowhere.txt"/>"#, "the profile `nowhere.txt` cannot be read"),
-        (r#"<zone id="y" routing="Ful"></zone>"#, "there is no routing `Ful`; did you mean `Full`?"),
-        (r#"<zone id="z" routing="Full"></zone>"#, "the name `z` is taken"),
-        (r#"<host_link id="a" up="l" down="l"/>"#, "there is no host, router or zone `a`"),
-        (r#"<backbone id="l" bandwidth="1MBps" latency="0"/>"#, "lies in a zone whose routing is not Cluster"),
-        (r#"<peer id="p" speed="1Gf" bw_in="1MBps" bw_out="1MBps" coordinates="0 0 0"/>"#, "is not Vivaldi"),
-        (r#"<trace id="t" periodicity="0">1 2 3</trace>"#, "the profile's line `1 2 3` is not a date and a value"),
-        (
-            r#"<trace id="t" periodicity="0">2 1
-1 1</trace>"#,
-            "is earlier than the one before it",
-        ),
-        (r#"<trace id="t" periodicity="1e-9">0 1</trace>"#, "repeats after less than"),
-        (r#"<trace_connect kind="SPEED" trace="t" element="a"/>"#, "there is no trace `t`"),
-        (r#"<trace_connect kind="SPED" trace="t" element="a"/>"#, "is none of SPEED"),
-        ("stray text", "bad.xml:2:1: there is text between the elements"),
-        ("&evil;", "the entity `evil` is not one of XML's own"),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="9-0" speed="1Gf" bw="1MBps" lat="0"/>"#,
-            "`9-0` is neither a number nor a range",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0-4000000000" speed="1Gf" bw="1MBps" lat="0"/>"#,
-            "lists more than",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0-4" speed="1Gf" bw="1MBps" lat="0" bb_lat="1s"/>"#,
-            "comes without bb_bw",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0-4" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="2,3"/>"#,
-            "needs 6 hosts, and its radical lists 5",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="99999,99999,99999,99999,99999"/>"#,
-            "more than",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="0,x"/>"#,
-            "are not numbers above zero",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="1"/>"#,
-            "have four parts",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="2;1;1;1"/>"#,
-            "as many numbers in each part",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="1;4000000000;1;1"/>"#,
-            "more than",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="DRAGONFLY" topo_parameters="9,1;1,1;2,1;1"/>"#,
-            "fewer than groups",
-        ),
-        (
-            r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="DRAGONFLY" topo_parameters="9"/>"#,
-            "seven numbers",
-        ),
-    ] {
+    for (content, wanted) in MISTAKES {
         let error = in_zone(content);
         assert!(error.contains(wanted), "{content}\n  {error}\n  does not say: {wanted}");
         assert!(error.starts_with("bad.xml:2:") || content.contains('\n'), "{error}");
