@@ -54,9 +54,9 @@ fn engines_of_several_workers_give_the_same() {
     let model = model();
     let options = || RunOptions::until(Time::MAX);
     let expected = sequential::run(&model, options()).unwrap();
-    let by_window = window::Settings { threads: 2, ..window::Settings::default() };
-    let by_nulls = null_message::Settings { threads: 2, ..null_message::Settings::default() };
-    let by_warp = time_warp::Settings { threads: 2, ..time_warp::Settings::default() };
+    let by_window = window::Settings::of_threads(2);
+    let by_nulls = null_message::Settings::of_threads(2);
+    let by_warp = time_warp::Settings::of_threads(2);
     for (name, outcome) in [
         ("window", window::run(&model, options(), &by_window)),
         ("null-message", null_message::run(&model, options(), &by_nulls)),
