@@ -17,6 +17,7 @@ mod probe;
 mod record;
 mod refcounts;
 mod restore;
+mod rounds;
 mod sides;
 mod transfer;
 
@@ -64,6 +65,11 @@ const BENCHES: &[Bench] = &[
         name: "balance",
         about: "work dedicated to threads or taken by whoever is free, beside the figures published for ns-3",
         measure: balance::measure,
+    },
+    Bench {
+        name: "rounds",
+        about: "Chord by scheduling rounds: memory and speed-up by size, sizes of rounds, settings, beside the figures published for SimGrid",
+        measure: rounds::measure,
     },
     Bench {
         name: "transfer",

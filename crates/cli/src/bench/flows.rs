@@ -17,6 +17,7 @@ use parades_flow::pattern;
 use parades_flow::terms::Terms;
 use parades_scenarios::{Prepared, Scenario, Visitor};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::{Debug, Write};
 use std::path::Path;
 
@@ -102,14 +103,20 @@ pub(super) fn validate(folder: &Path) -> Result<String, Failure> {
     let mut worst: Option<(f64, String)> = None;
     for Expected { case, model, flow, end_s } in &expected {
         let key = (case.as_str(), model.as_str());
-        if !ends.contains_key(&key) {
-            let (platform, pattern) = cases
-                .get(case)
-                .ok_or_else(|| in_file(&folder.join("cases.tsv"), format!("there is no case {}", quoted(case))))?;
-            let of_case = run(&folder.join("platforms").join(platform), &folder.join("patterns").join(pattern), model)?;
-            ends.insert(key, of_case);
-        }
-        let ours = ends[&key].get(flow).copied();
+        let of_case = match ends.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let (platform, pattern) = cases
+                    .get(case)
+                    .ok_or_else(|| in_file(&folder.join("cases.tsv"), format!("there is no case {}", quoted(case))))?;
+                vacant.insert(run(
+                    &folder.join("platforms").join(platform),
+                    &folder.join("patterns").join(pattern),
+                    model,
+                )?)
+            }
+        };
+        let ours = of_case.get(flow).copied();
         let error = ours.map_or(f64::INFINITY, |ours| (ours - end_s).abs() / end_s);
         drawn.add_row([
             case.clone(),
