@@ -233,6 +233,9 @@ pub(crate) struct BenchArguments {
     /// Compares the figures with the latest recorded in a file.
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
+    /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected ends are printed beside ours.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
+    pub(crate) validation: Option<PathBuf>,
 }
 
 fn share(text: &str) -> Result<f64, String> {
