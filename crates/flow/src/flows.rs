@@ -1,7 +1,7 @@
 //! The model `flows`: a list of flows on a platform.
 //!
 //! One LP owns the network, since any flow may share a link with any other. It starts each flow at its date, and has one timer: the next start, or
-//! the next thing that happens in the network, whichever comes first.
+//! the next thing that happens in the network, whichever comes first. The run ends with the last flow.
 
 use crate::network::{Ended, Network, Outcome};
 use crate::platform::{HostId, Platform};
@@ -80,6 +80,8 @@ struct Standing {
     next: usize,
     /// When and how each ended, by the order of their starts.
     ends: Vec<Option<(Time, Outcome)>>,
+    /// How many have.
+    ended: usize,
 }
 
 /// After so many events a copy of the state is kept, where they may be taken back.
@@ -132,6 +134,7 @@ impl Flows {
         for ended in &ended {
             standing.ends[number(ended)] = Some((ended.at, ended.outcome));
         }
+        standing.ended += ended.len();
         Ok(ended)
     }
 
@@ -161,8 +164,11 @@ impl Flows {
         self.set_timer(&mut state.standing, ctx);
     }
 
-    /// Sets the timer to what comes next.
+    /// Sets the timer to what comes next. When all flows have ended, so does the run, whatever else would happen on the platform.
     fn set_timer(&self, standing: &mut Standing, ctx: &mut Context<'_, Self>) {
+        if standing.ended == self.flows.len() {
+            return ctx.request_stop();
+        }
         let start = self.flows.get(standing.next).map(|flow| flow.start);
         if let Some(date) = start.into_iter().chain(standing.network.next_event()).min() {
             ctx.set_timer(TIMER, date.since(ctx.now()));
@@ -183,6 +189,10 @@ impl Model for Flows {
         Channels::none()
     }
 
+    fn controllers(&self) -> Controllers {
+        Controllers { lps: vec![LpId(0)], delay: Delay::from_ps(1) }
+    }
+
     fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::new();
         let column = |name, unit| Column::new(name, unit);
@@ -199,7 +209,7 @@ impl Model for Flows {
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {
         let network = Network::new(Arc::clone(&self.platform), self.terms);
-        let mut standing = Standing { network, next: 0, ends: vec![None; self.flows.len()] };
+        let mut standing = Standing { network, next: 0, ends: vec![None; self.flows.len()], ended: 0 };
         self.set_timer(&mut standing, ctx);
         State { standing, earlier: None, since: Vec::new() }
     }
