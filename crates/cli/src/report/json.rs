@@ -6,6 +6,7 @@
 
 use crate::run::Done;
 use parades_core::metrics::{Cell, Estimate, Histogram, MetricValue, Metrics, Moments, Series, Table, Tally, Unit};
+use parades_core::run::Outcome;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
 use std::io::{self, BufWriter, Write};
@@ -73,7 +74,7 @@ fn fields(done: &Done) -> Map<String, Value> {
         "peak_rss_bytes": done.peak_rss_bytes,
         "notes": done.notes,
         METRICS: null,
-        "engine_stats": outcome.engine_stats.iter().map(|&(name, x)| (name.into(), float(x))).collect::<Map<_, _>>(),
+        "engine_stats": engine_stats(outcome),
     });
     if let (Some(time), Some(fields)) = (outcome.stopped_at, object.as_object_mut()) {
         fields.insert("stopped_at_s".into(), json!(time.as_secs_f64()));
@@ -82,6 +83,11 @@ fn fields(done: &Done) -> Map<String, Value> {
         Value::Object(fields) => fields,
         _ => unreachable!("it is written as an object above"),
     }
+}
+
+/// What only the engine can tell.
+pub(crate) fn engine_stats(outcome: &Outcome) -> Map<String, Value> {
+    outcome.engine_stats.iter().map(|&(name, x)| (name.into(), float(x))).collect()
 }
 
 /// All metrics; the unit is the end of the name.
