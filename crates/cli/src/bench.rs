@@ -10,6 +10,7 @@ mod child;
 mod contexts;
 mod counters;
 mod digest;
+mod flows;
 mod lookahead;
 mod multicast;
 mod phold;
@@ -101,6 +102,11 @@ const BENCHES: &[Bench] = &[
         about: "state restored by copy, by undo log and by reverse handler, from 16 B to 4 KiB: time-warp beside sequential",
         measure: restore::measure,
     },
+    Bench {
+        name: "flows",
+        about: "flows that share links: how many begin and end in a second; with --validation DIR, ends computed elsewhere beside ours",
+        measure: flows::measure,
+    },
     Bench { name: "digest", about: "what the digest costs: PHOLD with and without", measure: digest::measure },
 ];
 
@@ -114,6 +120,12 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
         };
         Failure::usage(format!("there is no table {}", quoted(name)), help)
     })?;
+    if let Some(folder) = &arguments.validation {
+        if bench.name != "flows" {
+            return Err(Failure::usage("only the table `flows` has a validation", "leave --validation out"));
+        }
+        return print(&flows::validate(folder)?);
+    }
     let before = arguments.against.as_deref().map(record::read).transpose()?;
     let mut file = arguments.record.as_deref().map(record::open).transpose()?;
     let machine = Machine::this();

@@ -5,7 +5,7 @@ use crate::engines::{Choice, Wish, names, rolls_back};
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
-use crate::report::{figure, table};
+use crate::report::{engine_stats, figure, table};
 use crate::run::{Done, Watch, execute};
 use parades_core::metrics::Unit;
 use serde_json::{Value, json};
@@ -70,6 +70,7 @@ fn as_json(runs: &[Done]) -> String {
             "same": same(run, &runs[0]),
             "run_s": seconds(run),
             "speedup": seconds(&runs[0]) / seconds(run),
+            "engine_stats": engine_stats(&run.outcome),
         })
     };
     let rows: Vec<Value> = runs.iter().map(row).collect();

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 /// The simulation failed.
-const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 /// Wrong usage, or a bad input file.
 const WRONG_USAGE: u8 = 2;
 /// Stopped by Ctrl-C.
@@ -56,6 +56,15 @@ impl Failure {
             // These are of the machine and the moment.
             ErrorKind::Memory { .. } | ErrorKind::Trace(_) => Failure::Simulation(message),
             _ => Failure::Simulation(format!("{message}; reproduce it with `{command}`")),
+        }
+    }
+
+    /// The message.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Failure::Stopped(what) => (*what).to_owned(),
+            Failure::Simulation(message) => message.clone(),
+            Failure::Input(error) => error.to_string(),
         }
     }
 

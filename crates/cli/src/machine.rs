@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use std::fs;
+use std::sync::OnceLock;
 
 /// The machine, for the record.
 #[derive(Clone, Debug, Serialize)]
@@ -13,6 +14,12 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn this() -> Machine {
+        // Machines of many cores take long to tell.
+        static THIS: OnceLock<Machine> = OnceLock::new();
+        THIS.get_or_init(Machine::read).clone()
+    }
+
+    fn read() -> Machine {
         let cpu = fs::read_to_string("/proc/cpuinfo").ok();
         let cpu = cpu.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("model name")));
         Machine {
@@ -26,6 +33,11 @@ impl Machine {
 /// The most memory this process has held at once, in bytes; 0 where the system does not tell.
 pub(crate) fn peak_rss_bytes() -> u64 {
     kibibytes("/proc/self/status", "VmHWM:").map_or(0, |kib| kib << 10)
+}
+
+/// Begins the count of [`peak_rss_bytes`] anew, where the system can.
+pub(crate) fn forget_peak_rss() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
 /// The memory this process holds now, in bytes; 0 where the system does not tell.

@@ -14,6 +14,7 @@ mod machine;
 mod plan;
 mod report;
 mod run;
+mod sweep;
 mod watch;
 
 use arguments::{Arguments, Command};
@@ -39,6 +40,8 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::SweepWorker(arguments) => sweep::work(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => list::show(&arguments),

@@ -100,6 +100,11 @@ impl Plan {
     }
 }
 
+/// What the user typed.
+pub(crate) fn typed() -> String {
+    std::env::args_os().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
 /// Whether a scenario is given by the path of a file, not by a name.
 fn is_file(scenario: &str) -> bool {
     scenario.contains(['/', '\\']) || Path::new(scenario).extension().is_some_and(|extension| extension == "toml")

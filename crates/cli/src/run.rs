@@ -4,7 +4,7 @@ use crate::arguments::{HowArguments, RunArguments};
 use crate::engines::Choice;
 use crate::failure::{Failure, STOPPED};
 use crate::machine::{Machine, peak_rss_bytes};
-use crate::plan::{Plan, quote};
+use crate::plan::{Plan, typed};
 use crate::watch::{Watched, Watchman};
 use crate::{interrupt, print, print_by, report, say};
 use parades_config::quoted;
@@ -134,7 +134,7 @@ pub(crate) fn execute(
     let executed = plan.scenario.accept(&plan.values, plan.seed, visitor)?;
     Ok(executed.map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,
-        command: std::env::args_os().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
+        command: typed(),
         peak_rss_bytes: peak_rss_bytes(),
         plan,
         choice,

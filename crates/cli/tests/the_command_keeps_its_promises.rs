@@ -59,6 +59,7 @@ fn equal_seeds_give_equal_answers_and_others_do_not() {
         "mm1 --set customers=20000",
         "campus --until 1s",
         "wan --until 100ms",
+        "flows --set hosts=50 --set flows=300",
     ] {
         let answer = |seed: u32| {
             let run = json(&folder, &format!("run {scenario} --json --quiet --seed {seed}"));
@@ -116,7 +117,7 @@ fn both_pending_sets_give_the_same_run() {
 #[test]
 fn what_show_prints_runs_to_the_same_digest() {
     let folder = Folder::new("show");
-    for scenario in ["phold", "multicast", "transfer", "mm1", "jackson", "campus", "wan"] {
+    for scenario in ["phold", "multicast", "transfer", "mm1", "jackson", "campus", "wan", "flows"] {
         let shown = parades(&folder.0, &format!("show {scenario} --seed 5 --until 200ms"));
         assert!(shown.status.success());
         folder.write("shown.toml", &shown.stdout);
@@ -210,6 +211,40 @@ fn a_run_stopped_by_hand_ends_with_its_results_so_far() {
 }
 
 #[test]
+fn flows_on_a_platform_end_when_they_should_under_every_engine() {
+    let folder = Folder::new("flows");
+    let platform = r#"<platform version="4.1"><zone id="world" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+        <link id="wire" bandwidth="100MBps" latency="1ms"/><route src="a" dst="b"><link_ctn id="wire"/></route></zone></platform>"#;
+    folder.write("wire.xml", platform);
+    folder.write("pattern.txt", "# id source destination bytes start_s\n1 a b 100000000 0\n2 a b 100000000 .5\n");
+    for engine in ["sequential", "rollback-check", "window", "null-message", "time-warp", "auto"] {
+        let run = format!(
+            "run flows --set platform=wire.xml --set pattern=pattern.txt --set model=CM02 --engine {engine} --json --quiet"
+        );
+        let run = json(&folder, &run);
+        let flows = run["metrics"]["flows"].as_array().unwrap();
+        for (flow, (id, start_s, end_s)) in flows.iter().zip([(1, 0.0, 1.601), (2, 0.5, 2.101)]) {
+            assert_eq!(
+                (&flow["id"], &flow["start_s"]),
+                (&serde_json::json!(id), &serde_json::json!(start_s)),
+                "{engine}"
+            );
+            let error = flow["end_s"].as_f64().unwrap() / end_s - 1.0;
+            assert!(error.abs() < 1e-9, "{engine}: {flow}");
+            assert_eq!(flow.as_object().unwrap().len(), 3);
+        }
+        assert_eq!(flows.len(), 2);
+    }
+    folder.write("cut.xml", &platform[..60]);
+    for (arguments, place) in [("platform=cut.xml", "cut.xml:1:"), ("pattern=pattern.txt", "pattern.txt:2:3: ")] {
+        let output = parades(&folder.0, &format!("run flows --quiet --set {arguments}"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with(&format!("error: {place}")), "{said}");
+    }
+}
+
+#[test]
 fn lists_and_completions_are_complete() {
     let folder = Folder::new("lists");
     let text = |arguments: &str| {
@@ -218,7 +253,7 @@ fn lists_and_completions_are_complete() {
         String::from_utf8(output.stdout).unwrap()
     };
     let scenarios = text("list");
-    for name in ["phold", "multicast", "transfer", "mm1", "jackson", "campus", "wan"] {
+    for name in ["phold", "multicast", "transfer", "mm1", "jackson", "campus", "wan", "flows"] {
         assert!(scenarios.lines().any(|line| line.starts_with(name)), "{name}");
     }
     assert!(text("list --engines").contains("sequential"));

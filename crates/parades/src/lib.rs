@@ -3,6 +3,9 @@
 
 pub use parades_core as core;
 pub use parades_core::prelude;
-pub use parades_engine::{auto, null_message, rollback_check, sequential, window};
+pub use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
+pub use parades_flow as flow;
 pub use parades_models as models;
 pub use parades_net as net;
+pub use parades_p2p as p2p;
+pub use parades_process as process;

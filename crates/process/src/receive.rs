@@ -10,10 +10,13 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+/// Picks messages.
+pub(crate) type Test<M> = dyn Fn(&Received<M>) -> bool + Send;
+
 /// Which messages a process waits for.
 pub(crate) enum Pick<M> {
     Any,
-    Some(Box<dyn Fn(&Received<M>) -> bool + Send>),
+    Some(Box<Test<M>>),
 }
 
 /// A process waits for a message.
@@ -44,7 +47,7 @@ impl<P: Program> Receive<P> {
             let message = match pick {
                 Pick::Any => node.inbox.pop_front(),
                 Pick::Some(picks) => {
-                    let found = node.inbox.iter().position(picks);
+                    let found = node.inbox.iter().position(&**picks);
                     found.and_then(|index| node.inbox.remove(index))
                 }
             };

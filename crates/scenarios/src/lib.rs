@@ -8,6 +8,7 @@
 mod campus;
 mod chord;
 mod faulty;
+mod flows;
 mod multicast;
 mod phold;
 mod queueing;
@@ -58,6 +59,7 @@ pub struct Scenario {
 pub const SCENARIOS: &[Scenario] = &[
     campus::SCENARIO,
     wan::SCENARIO,
+    flows::SCENARIO,
     chord::SCENARIO,
     phold::SCENARIO,
     multicast::SCENARIO,
@@ -110,6 +112,7 @@ impl Scenario {
         match self.name {
             "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
+            "flows" => flows::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "chord" => chord::prepare(values, seed).map(|prepared| visitor.visit_unrestorable(prepared)),
             "phold" => phold::accept(values, visitor),
             "multicast" => multicast::accept(values, visitor),

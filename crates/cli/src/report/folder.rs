@@ -4,10 +4,11 @@ use super::json;
 use crate::failure::Failure;
 use crate::run::{Done, cannot_write, written_late};
 use parades_core::metrics::MetricValue;
+use parades_sweep::results::cell;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// The file in a run's folder that `diff` reads.
@@ -16,24 +17,84 @@ pub(crate) const SUMMARY: &str = "summary.json";
 /// The folder of tables and series inside it, which belongs to the latest run alone.
 const TABLES: &str = "tables";
 
-/// Makes the folder, and sees to it that files can be written there, before the run whose results it is for.
+/// The metrics alone, and as rows.
+const METRICS: &str = "metrics.json";
+const METRIC_ROWS: &str = "metrics.csv";
+
+/// What the folder in which results are gathered is called, before the process's number.
+const GATHERED: &str = ".parades-";
+
+/// Makes the folder, and sees to it that files can be written there, before the run whose results it is for. One with files that no run
+/// wrote, where this one's would be, is refused.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-    let probe = folder.join(".parades-probe");
-    fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| cannot_write(folder, &error))
+    let entries = fs::read_dir(folder).map_err(|error| cannot_write(folder, &error))?;
+    // What killed runs have left. One that was killed while it put its files there had taken the summary away, but has it here.
+    let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
+    let left: Vec<PathBuf> = entries.flatten().filter(left).map(|entry| entry.path()).collect();
+    let ours = left.iter().map(PathBuf::as_path).chain([folder]).any(|folder| command_of(folder).is_ok());
+    let there = [SUMMARY, METRICS, METRIC_ROWS, TABLES].iter().map(|name| folder.join(name)).find(|path| path.exists());
+    if let (Some(path), false) = (there, ours) {
+        let message = format!("{} is there, and no run wrote it", path.display());
+        return Err(Failure::usage(message, "name another folder for `--out`"));
+    }
+    left.iter().for_each(|path| {
+        let _ = fs::remove_dir_all(path);
+    });
+    let probe = gathering(folder);
+    fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).map_err(|error| cannot_write(folder, &error))
 }
 
-/// Writes `summary.json` (the object of `--json`), `metrics.json` (the metrics alone: equal for equal runs), and each table and series of
-/// the metrics as `tables/NAME.csv`.
+/// Where results are gathered before they take the place of others.
+fn gathering(folder: &Path) -> PathBuf {
+    folder.join(format!("{GATHERED}{}", std::process::id()))
+}
+
+/// Writes `summary.json` (the object of `--json`), `metrics.json` (the metrics alone: equal for equal runs), `metrics.csv` (those of one value, a row
+/// each), and each table and series of the metrics as `tables/NAME.csv`.
+///
+/// All is written aside first, and then takes the place of what an earlier run wrote, the summary last: where there is one, the rest is
+/// of the same run.
 pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
-    write_json(&folder.join(SUMMARY), &json::Summary(done))?;
-    write_json(&folder.join("metrics.json"), &json::AllMetrics(&done.outcome.metrics))?;
-    let tables = folder.join(TABLES);
-    if tables.exists() {
-        fs::remove_dir_all(&tables).map_err(|error| written_late(&tables, &error))?;
+    let aside = gathering(folder);
+    let gathered =
+        fs::create_dir(&aside).map_err(|error| written_late(&aside, &error)).and_then(|()| gather(&aside, done));
+    let written = gathered.and_then(|()| {
+        let moved = || {
+            remove(&folder.join(SUMMARY), |path| fs::remove_file(path))?;
+            remove(&folder.join(TABLES), |path| fs::remove_dir_all(path))?;
+            for name in [TABLES, METRIC_ROWS, METRICS, SUMMARY] {
+                match fs::rename(aside.join(name), folder.join(name)) {
+                    // A run without tables.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && name == TABLES => {}
+                    moved => moved?,
+                }
+            }
+            Ok(())
+        };
+        moved().map_err(|error| written_late(folder, &error))
+    });
+    let _ = fs::remove_dir_all(&aside);
+    written
+}
+
+/// Removes what may be there.
+fn remove(path: &Path, remove: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    match remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
+}
+
+/// Writes all files of a run into an empty folder.
+fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
+    write_json(&folder.join(SUMMARY), &json::Summary(done))?;
+    write_json(&folder.join(METRICS), &json::AllMetrics(&done.outcome.metrics))?;
+    let rows = json::figures(&done.outcome.metrics).into_iter().map(|(name, value)| vec![name.into(), value]);
+    let path = folder.join(METRIC_ROWS);
+    write_rows(&path, &["metric".to_owned(), "value".into()], rows).map_err(|error| written_late(&path, &error))?;
     for (name, unit, value) in done.outcome.metrics.iter() {
-        let path = tables.join(format!("{name}.csv"));
+        let path = folder.join(TABLES).join(format!("{name}.csv"));
         let written = match value {
             MetricValue::Table(table) => write_rows(&path, &json::columns(table), json::rows(table)),
             MetricValue::Series(series) => {
@@ -45,6 +106,38 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
         written.map_err(|error| written_late(&path, &error))?;
     }
     Ok(())
+}
+
+/// Sees to it that [`write_whole`] will be able to write a file.
+pub(crate) fn can_be_written(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::usage(format!("{} is a folder", path.display()), "name a file"));
+    }
+    let probe = aside(path);
+    fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| cannot_write(path, &error))
+}
+
+/// Where a file is written before it is put in its place.
+fn aside(path: &Path) -> PathBuf {
+    path.with_added_extension(format!("parades-{}", std::process::id()))
+}
+
+/// Writes a file aside, and puts it in its place whole.
+pub(crate) fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let aside = aside(path);
+    let written = || {
+        let mut file = BufWriter::new(fs::File::create(&aside)?);
+        write(&mut file)?;
+        file.into_inner()?.sync_data()?;
+        fs::rename(&aside, path)
+    };
+    written().map_err(|error| {
+        let _ = fs::remove_file(&aside);
+        written_late(path, &error)
+    })
 }
 
 /// Writes an object for people to read and scripts to parse.
@@ -64,11 +157,6 @@ fn write_rows(path: &Path, columns: &[String], rows: impl Iterator<Item = Vec<Va
     let mut file = csv::Writer::from_path(path)?;
     file.write_record(columns)?;
     for row in rows {
-        let cell = |value: &Value| match value {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            number => number.to_string(),
-        };
         file.write_record(row.iter().map(cell))?;
     }
     file.flush()

@@ -6,6 +6,7 @@
 
 use crate::run::Done;
 use parades_core::metrics::{Cell, Estimate, Histogram, MetricValue, Metrics, Moments, Series, Table, Tally, Unit};
+use parades_core::run::Outcome;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
 use std::io::{self, BufWriter, Write};
@@ -73,7 +74,7 @@ fn fields(done: &Done) -> Map<String, Value> {
         "peak_rss_bytes": done.peak_rss_bytes,
         "notes": done.notes,
         METRICS: null,
-        "engine_stats": outcome.engine_stats.iter().map(|&(name, x)| (name.into(), float(x))).collect::<Map<_, _>>(),
+        "engine_stats": engine_stats(outcome),
     });
     if let (Some(time), Some(fields)) = (outcome.stopped_at, object.as_object_mut()) {
         fields.insert("stopped_at_s".into(), json!(time.as_secs_f64()));
@@ -82,6 +83,11 @@ fn fields(done: &Done) -> Map<String, Value> {
         Value::Object(fields) => fields,
         _ => unreachable!("it is written as an object above"),
     }
+}
+
+/// What only the engine can tell.
+pub(crate) fn engine_stats(outcome: &Outcome) -> Map<String, Value> {
+    outcome.engine_stats.iter().map(|&(name, x)| (name.into(), float(x))).collect()
 }
 
 /// All metrics; the unit is the end of the name.
@@ -113,6 +119,31 @@ impl Serialize for Metric<'_> {
     }
 }
 
+/// Every number and text among the metrics, with the name that a table has for it: that of the metric, and the field where it has several.
+/// Metrics without a value have null. Tables and series are left out.
+pub(crate) fn figures(metrics: &Metrics) -> Map<String, Value> {
+    let mut figures = Map::new();
+    for (metric_name, unit, value) in metrics.iter() {
+        let name = name(metric_name, unit);
+        let fields = match value {
+            MetricValue::Series(_) | MetricValue::Table(_) => continue,
+            MetricValue::Steady(steady) if steady.estimate().is_none() => {
+                json!({"count": 0, "mean": null, "half_width_95": null})
+            }
+            value => metric(unit, value),
+        };
+        match fields {
+            Value::Object(fields) => {
+                figures.extend(fields.into_iter().map(|(field, x)| (format!("{name}.{field}"), x)))
+            }
+            value => {
+                figures.insert(name, value);
+            }
+        }
+    }
+    figures
+}
+
 /// The name of a quantity, with its unit at the end.
 pub(super) fn name(name: &str, unit: Unit) -> String {
     format!("{name}{}", suffix(unit))
@@ -126,6 +157,17 @@ fn suffix(unit: Unit) -> &'static str {
         Unit::BitsPerSecond => "_bps",
         Unit::PerSecond => "_per_s",
         _ => "",
+    }
+}
+
+/// The unit of one of the [`figures`], by its name.
+pub(crate) fn unit_of(figure: &str) -> Unit {
+    let (metric, field) = figure.split_once('.').unwrap_or((figure, ""));
+    // The longer endings first.
+    let units = [Unit::PerSecond, Unit::Bytes, Unit::BitsPerSecond, Unit::Seconds];
+    match units.into_iter().find(|unit| metric.ends_with(suffix(*unit))) {
+        Some(unit) if field != "count" => unit,
+        _ => Unit::Count,
     }
 }
 

@@ -128,6 +128,12 @@ fn draw_table(text: &mut String, name: &str, value: &Table) {
     let cells = |row: &[Cell]| row.iter().zip(value.columns()).map(|(cell, column)| show(column.unit, cell)).collect();
     let body: Vec<Vec<String>> = shown.iter().map(|row| cells(row)).collect();
     let headings: Vec<String> = value.columns().iter().map(|column| column.name.replace('_', " ")).collect();
+    let _ = writeln!(text, "\n{}", name.replace('_', " "));
+    draw(text, &headings, &body, rows.len() - shown.len(), "`--json` and `--out`");
+}
+
+/// Draws a table, as many of its columns as fit, and says what of it is elsewhere.
+pub(crate) fn draw(text: &mut String, headings: &[String], body: &[Vec<String>], rows_left: usize, elsewhere: &str) {
     let width = |index: usize| {
         let cells = body.iter().map(|row| row[index].chars().count());
         cells.chain([headings[index].chars().count()]).max().unwrap_or(0) + CELL_PADDING
@@ -143,12 +149,12 @@ fn draw_table(text: &mut String, name: &str, value: &Table) {
     body.iter().for_each(|row| {
         drawn.add_row(&row[..columns]);
     });
-    let _ = writeln!(text, "\n{}\n{drawn}", name.replace('_', " "));
-    let more = [(rows.len() - shown.len(), "rows"), (headings.len() - columns, "columns")];
+    let _ = writeln!(text, "{drawn}");
+    let more = [(rows_left, "rows"), (headings.len() - columns, "columns")];
     let more: Vec<String> =
         more.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} more {what}", group(*n as u128))).collect();
     if !more.is_empty() {
-        let _ = writeln!(text, "{}: in `--json` and `--out`", more.join(", "));
+        let _ = writeln!(text, "{}: in {elsewhere}", more.join(", "));
     }
 }
 
@@ -183,7 +189,7 @@ fn four_digits(x: f64) -> String {
 }
 
 /// An integer in groups of three digits.
-fn group(x: u128) -> String {
+pub(crate) fn group(x: u128) -> String {
     let digits = x.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -18,7 +18,9 @@ impl Folder {
 
     /// Writes a file into it.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        std::fs::write(self.0.join(name), text).expect("the test's own folder can be used");
+        let path = self.0.join(name);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::write(path, text)).expect("the test's own folder can be used");
     }
 
     /// Reads a file in it.

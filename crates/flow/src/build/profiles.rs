@@ -1,0 +1,128 @@
+//! Profiles by name, and what they belong to.
+
+use super::Builder;
+use crate::fault::Fault;
+use crate::profile::{self, Profile};
+use parades_config::quoted;
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+
+/// The longest profile file that is read.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// A `<trace_connect>`.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) kind: ConnectionKind,
+    pub(crate) element: String,
+    pub(crate) trace: String,
+}
+
+/// What a profile is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectionKind {
+    Speed,
+    HostState,
+    Bandwidth,
+    Latency,
+    LinkState,
+}
+
+impl ConnectionKind {
+    /// By the name that files use.
+    pub(crate) fn named(name: &str) -> Option<ConnectionKind> {
+        Some(match name {
+            "SPEED" => ConnectionKind::Speed,
+            "HOST_AVAIL" => ConnectionKind::HostState,
+            "BANDWIDTH" => ConnectionKind::Bandwidth,
+            "LATENCY" => ConnectionKind::Latency,
+            "LINK_AVAIL" => ConnectionKind::LinkState,
+            _ => return None,
+        })
+    }
+}
+
+impl Builder {
+    /// A profile from a file, whose name counts from the platform's folder.
+    pub(crate) fn profile_from_file(&self, name: &str) -> Result<Arc<Profile>, Fault> {
+        let mut bytes = Vec::new();
+        let opened = File::open(self.folder.join(name));
+        if let Err(why) = opened.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)) {
+            let message = format!("the profile {} cannot be read: {why}", quoted(name));
+            return Err(self.wrong(message, "its name counts from the platform's folder"));
+        }
+        let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= FILE_BYTES_MAX);
+        let Some(text) = text else {
+            let message =
+                format!("the profile {} is not text, or longer than {} MiB", quoted(name), FILE_BYTES_MAX >> 20);
+            return Err(self.wrong(message, "write lines of a date and a value"));
+        };
+        match Profile::read(&text, 0.0) {
+            Ok(profile) => Ok(Arc::new(profile)),
+            Err((offset, message)) => {
+                let line = 1 + text[..offset.min(text.len())].bytes().filter(|&byte| byte == b'\n').count();
+                Err(profile::fault(self.at, format!("line {line} of {}: {message}", quoted(name))))
+            }
+        }
+    }
+
+    /// Adds a profile that elements may be connected to.
+    pub(crate) fn trace(&mut self, name: &str, profile: Arc<Profile>) -> Result<(), Fault> {
+        match self.traces.insert(name.to_owned(), profile) {
+            None => Ok(()),
+            Some(_) => {
+                Err(self
+                    .wrong(format!("there is a trace {} before this one", quoted(name)), "give each a name of its own"))
+            }
+        }
+    }
+
+    /// Connects an element to a profile, at the end, when both are known.
+    pub(crate) fn connect(&mut self, connection: Connection) {
+        self.connections.push((self.at, connection));
+    }
+
+    pub(super) fn connect_profiles(&mut self) -> Result<(), Fault> {
+        for (at, Connection { kind, element, trace }) in std::mem::take(&mut self.connections) {
+            self.at = at;
+            let Some(profile) = self.traces.get(&trace).cloned() else {
+                return Err(self.wrong(format!("there is no trace {}", quoted(&trace)), "declare it with <trace>"));
+            };
+            if matches!(kind, ConnectionKind::Speed | ConnectionKind::HostState) {
+                let Some(host) = self.platform.host(&element) else {
+                    return Err(self.wrong(
+                        format!("there is no host {}", quoted(&element)),
+                        "connect a trace to a host that is declared",
+                    ));
+                };
+                let host = &mut self.platform.hosts[host.0 as usize];
+                match kind {
+                    ConnectionKind::Speed => host.speed_profile = Some(profile),
+                    _ => host.state_profile = Some(profile),
+                }
+                continue;
+            }
+            let links = match (self.platform.link(&element), self.duplex.get(element.as_str())) {
+                (Some(link), _) => vec![link],
+                (None, Some(&(up, down))) => vec![up, down],
+                (None, None) => {
+                    return Err(self.wrong(
+                        format!("there is no link {}", quoted(&element)),
+                        "connect a trace to a link that is declared",
+                    ));
+                }
+            };
+            for link in links {
+                let link = &mut self.platform.links[link.0 as usize];
+                let place = match kind {
+                    ConnectionKind::Bandwidth => &mut link.bandwidth_profile,
+                    ConnectionKind::Latency => &mut link.latency_profile,
+                    _ => &mut link.state_profile,
+                };
+                *place = Some(Arc::clone(&profile));
+            }
+        }
+        Ok(())
+    }
+}

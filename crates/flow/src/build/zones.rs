@@ -1,0 +1,200 @@
+//! Zones: their beginning, what those of routing `Cluster` and `Vivaldi` hold, and their end.
+
+use super::{Builder, NewHost, NewLink, NewSharing, OpenZone, ZONE_DEPTH_MAX, index};
+use crate::fault::Fault;
+use crate::platform::{
+    Branch, Dijkstra, Floyd, LEAVES_MAX, Leg, LinkId, PointId, PointKind, Routing, Star, Table, Zone, ZoneId,
+};
+use parades_config::{nearest, quoted};
+use std::collections::BTreeMap;
+
+/// The names of routings that a zone may ask for.
+const ROUTINGS: [&str; 7] = ["Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster", "Vivaldi", "None"];
+
+/// A `<cabinet>`: hosts of a zone of routing `Cluster`, each with a link up and one down.
+#[derive(Clone, Debug)]
+pub(crate) struct Cabinet {
+    pub(crate) prefix: String,
+    pub(crate) suffix: String,
+    pub(crate) numbers: Vec<u32>,
+    pub(crate) speed: f64,
+    pub(crate) bandwidth: f64,
+    pub(crate) latency: f64,
+}
+
+impl Builder {
+    /// Begins a zone.
+    pub(crate) fn begin_zone(&mut self, name: &str, routing: &str) -> Result<(), Fault> {
+        let star = |vivaldi| Routing::Star { star: Star::default(), vivaldi };
+        let routing = match ROUTINGS.into_iter().find(|known| known.eq_ignore_ascii_case(routing)) {
+            Some("Full") => Routing::Full(Table::default()),
+            Some("Floyd") => Routing::Floyd(Floyd::default()),
+            Some("Dijkstra" | "DijkstraCache") => Routing::Dijkstra(Dijkstra::default()),
+            Some("Cluster") => star(false),
+            Some("Vivaldi") => star(true),
+            Some(_) => Routing::None,
+            None => {
+                let help = match nearest(routing, ROUTINGS) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}", ROUTINGS.join(", ")),
+                };
+                return Err(self.wrong(format!("there is no routing {}", quoted(routing)), help));
+            }
+        };
+        self.open_zone(name, routing)
+    }
+
+    /// Begins a zone with this routing.
+    pub(super) fn open_zone(&mut self, name: &str, routing: Routing) -> Result<(), Fault> {
+        if self.open.len() == ZONE_DEPTH_MAX {
+            return Err(self.wrong(format!("zones nest more than {ZONE_DEPTH_MAX} deep"), "nest them less"));
+        }
+        if self.open.is_empty() && !self.platform.zones.is_empty() {
+            return Err(self.wrong("a second zone lies beside the outermost", "put all zones into one"));
+        }
+        let zone = ZoneId(index(self.platform.zones.len()));
+        let point = self.point(name, PointKind::Zone(zone), None)?;
+        let parent = self.open.last().map(|open| open.zone);
+        if let Some(parent) = parent {
+            self.platform.zones[parent.0 as usize].holds_zones = true;
+        }
+        let (members, bypasses) = (Vec::new(), BTreeMap::new());
+        self.platform.zones.push(Zone {
+            name: name.into(),
+            point,
+            parent,
+            members,
+            holds_zones: false,
+            routing,
+            bypasses,
+        });
+        self.open.push(OpenZone { zone, at: self.at, host_links: Vec::new(), backbone: None });
+        Ok(())
+    }
+
+    /// Ends the zone that is open, and finds its routes.
+    pub(crate) fn end_zone(&mut self) -> Result<(), Fault> {
+        let OpenZone { zone, at, host_links, backbone } = self.open.pop().expect("an end has a beginning");
+        let number = zone.0 as usize;
+        self.at = at;
+        let (members, holds_zones) =
+            (self.platform.zones[number].members.len(), self.platform.zones[number].holds_zones);
+        // A host of a zone without others in it reaches itself, if nobody says how.
+        let selves: Vec<u32> = match &self.platform.zones[number].routing {
+            _ if holds_zones => Vec::new(),
+            Routing::Full(_) | Routing::Floyd(_) => (0..index(members)).collect(),
+            Routing::Dijkstra(dijkstra) => dijkstra.members().to_vec(),
+            _ => Vec::new(),
+        };
+        let loopback = if selves.is_empty() { None } else { Some(self.loopback()?) };
+        let legs = selves.into_iter().zip(loopback.into_iter().cycle());
+        let legs = legs.map(|(member, link)| (member, Leg { links: [link].into(), gateways: None }));
+        let name = quoted(&self.platform.zones[number].name);
+        match &mut self.platform.zones[number].routing {
+            Routing::Full(table) => legs.for_each(|(member, leg)| {
+                table.add(member, member, leg);
+            }),
+            Routing::Dijkstra(dijkstra) => legs.for_each(|(member, leg)| {
+                dijkstra.table.add(member, member, leg);
+            }),
+            Routing::Floyd(floyd) => {
+                if members > LEAVES_MAX {
+                    let message =
+                        format!("the zone {name} has {members} members, and routing Floyd takes {LEAVES_MAX} at most");
+                    return Err(self.wrong(message, "use routing Dijkstra"));
+                }
+                legs.for_each(|(member, leg)| {
+                    floyd.table.add(member, member, leg);
+                });
+                floyd.seal(members);
+            }
+            Routing::Star { star, .. } => {
+                let shared: &[LinkId] = backbone.as_slice();
+                for (_, member, [up, down]) in host_links {
+                    let branch = star.branches.entry(self.platform.points[member.0 as usize].index).or_default();
+                    branch.up = Some([&[up], shared].concat().into());
+                    branch.down = Some([shared, &[down]].concat().into());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The zone that is open, which must be of routing `Cluster` (or `Vivaldi`).
+    fn open_star(&mut self, what: &str, of_peers: bool) -> Result<&mut OpenZone, Fault> {
+        let zone = self.zone()?;
+        match &self.platform.zone(zone).routing {
+            Routing::Star { vivaldi, .. } if *vivaldi == of_peers => Ok(self.open.last_mut().expect("one is open")),
+            _ => {
+                let routing = if of_peers { "Vivaldi" } else { "Cluster" };
+                Err(self.wrong(
+                    format!("{what} lies in a zone whose routing is not {routing}"),
+                    "move it into one that has it",
+                ))
+            }
+        }
+    }
+
+    /// A host's links in a zone of routing `Cluster`.
+    pub(crate) fn host_link(&mut self, host: &str, up: &str, down: &str) -> Result<(), Fault> {
+        let (member, links) = (self.named(host)?, [self.single_link(up)?, self.single_link(down)?]);
+        let zone = self.zone()?;
+        if self.platform.point(member).zone != Some(zone) {
+            let message = format!("{} lies in another zone than this", quoted(host));
+            return Err(self.wrong(message, "give links to a zone's own hosts"));
+        }
+        self.enter_host_link(member, links)
+    }
+
+    fn enter_host_link(&mut self, member: PointId, links: [LinkId; 2]) -> Result<(), Fault> {
+        let at = self.at;
+        self.open_star("this", false)?.host_links.push((at, member, links));
+        Ok(())
+    }
+
+    /// The backbone of a zone of routing `Cluster`.
+    pub(crate) fn backbone(&mut self, link: &NewLink) -> Result<(), Fault> {
+        if self.open_star("<backbone>", false)?.backbone.is_some() {
+            return Err(self.wrong("the zone has a second backbone", "keep one"));
+        }
+        let (backbone, _) = self.link(link)?;
+        self.open_star("<backbone>", false)?.backbone = Some(backbone);
+        Ok(())
+    }
+
+    /// The hosts of a cabinet.
+    pub(crate) fn cabinet(&mut self, cabinet: &Cabinet) -> Result<(), Fault> {
+        self.open_star("<cabinet>", false)?;
+        let Cabinet { prefix, suffix, numbers, speed, bandwidth, latency } = cabinet;
+        for number in numbers {
+            let name = format!("{prefix}{number}{suffix}");
+            let host = NewHost { name: name.clone(), speeds: vec![*speed], cores: 1, ..NewHost::default() };
+            let host = self.host(host)?;
+            let mut link =
+                |end| self.made_link(format!("link_{name}_{end}"), (*bandwidth, *latency), NewSharing::Shared);
+            let links = [link("UP")?.0, link("DOWN")?.0];
+            self.enter_host_link(self.platform.hosts[host.0 as usize].point, links)?;
+        }
+        Ok(())
+    }
+
+    /// A host of a zone of routing `Vivaldi`, with its links.
+    pub(crate) fn peer(&mut self, host: NewHost, incoming: f64, outgoing: f64) -> Result<(), Fault> {
+        self.open_star("<peer>", true)?;
+        if host.coordinates.is_none() {
+            return Err(self.wrong("the peer has no coordinates", "give three numbers: two of the plane, and a height"));
+        }
+        let name = host.name.clone();
+        let host = self.host(host)?;
+        let (up, _) = self.made_link(format!("link_{name}_UP"), (outgoing, 0.0), NewSharing::Shared)?;
+        let (down, _) = self.made_link(format!("link_{name}_DOWN"), (incoming, 0.0), NewSharing::Shared)?;
+        let point = self.platform.point(self.platform.hosts[host.0 as usize].point);
+        let (zone, member) = (point.zone.expect("a host lies in a zone"), point.index);
+        let branch = Branch { up: Some([up].into()), down: Some([down].into()), ..Branch::default() };
+        if let Routing::Star { star, .. } = &mut self.platform.zones[zone.0 as usize].routing {
+            star.branches.insert(member, branch);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Patterns: which flows there are.
+//!
+//! A pattern file has a line for each flow, `id source destination bytes start_s`, with blanks between; lines that begin with `#` mean nothing.
+
+use crate::fault::Fault;
+use crate::flows::Flow;
+use crate::platform::{HostId, Platform};
+use crate::xml;
+use parades_config::{ConfigError, nearest, quoted};
+use parades_core::time::Time;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The most flows that a pattern may have.
+pub const FLOWS_MAX: usize = 1 << 24;
+
+/// Reads the pattern file at `path`, of flows between hosts of `platform`.
+///
+/// # Errors
+///
+/// Where it cannot be read, or a line of it is no flow of this platform.
+pub fn read(path: &Path, platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
+    parse(path, &xml::bytes_of(path)?, platform)
+}
+
+/// Reads a pattern from memory; `file` is the name that errors give it.
+///
+/// # Examples
+///
+/// ```
+/// use parades_flow::{pattern, xml};
+/// let text = r#"<platform version="4.1">
+///   <cluster id="c" prefix="n" radical="0-9" suffix="" speed="1Gf" bw="125MBps" lat="50us"/></platform>"#;
+/// let platform = xml::parse("c.xml".as_ref(), text.as_bytes())?;
+/// let flows = pattern::parse("p.txt".as_ref(), b"# id source destination bytes start_s\n7 n0 n9 1e6 .25\n", &platform)?;
+/// assert_eq!((&*flows[0].id, flows[0].bytes, flows[0].start.as_secs_f64()), ("7", 1e6, 0.25));
+///
+/// let error = pattern::parse("p.txt".as_ref(), b"7 n0 n10 1e6 0", &platform).unwrap_err();
+/// assert_eq!(error.to_string(), "p.txt:1:6: there is no host `n10` on the platform; did you mean `n0`?");
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn parse(file: &Path, bytes: &[u8], platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
+    let text = xml::text_of(file, bytes)?;
+    lines(text, platform).map_err(|fault| fault.within(file, text))
+}
+
+fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
+    const FORM: &str = "write `id source destination bytes start_s`";
+    let mut flows = Vec::new();
+    let mut ids = BTreeSet::new();
+    let mut routed = BTreeSet::new();
+    let mut offset = 0;
+    for line in text.split('\n') {
+        let start = offset;
+        offset += line.len() + 1;
+        let content = line.trim();
+        if content.is_empty() || content.starts_with('#') {
+            continue;
+        }
+        // Where a word of the line begins in the file.
+        let words: Vec<&str> = content.split_whitespace().collect();
+        let place = |word: &str| start + (word.as_ptr() as usize - line.as_ptr() as usize);
+        let &[id, source, destination, bytes, begin] = &words[..] else {
+            let message = format!("the line has {} words, and a flow has five", words.len());
+            return Err(Fault::new(place(words[0]), message, FORM));
+        };
+        let host = |name: &str| {
+            host(platform, name).map_err(|help| {
+                Fault::new(place(name), format!("there is no host {} on the platform", quoted(name)), help)
+            })
+        };
+        let (source_host, destination_host) = (host(source)?, host(destination)?);
+        let number = |word: &str| word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+        let no_number =
+            |word: &str, what: &str| Fault::new(place(word), format!("{} is no {what}", quoted(word)), FORM);
+        let flow = Flow {
+            id: id.into(),
+            source: source_host,
+            destination: destination_host,
+            bytes: number(bytes).ok_or_else(|| no_number(bytes, "number of bytes"))?,
+            start: number(begin).and_then(Time::from_secs_f64).ok_or_else(|| no_number(begin, "date in seconds"))?,
+        };
+        if !ids.insert(id) {
+            return Err(Fault::new(
+                place(id),
+                format!("a flow before this one has the id {}", quoted(id)),
+                "give each an id of its own",
+            ));
+        }
+        if routed.insert((source_host, destination_host))
+            && let Err(why) = platform.route(source_host, destination_host)
+        {
+            return Err(Fault::new(place(source), why.to_string(), "add a route to the platform"));
+        }
+        if flows.len() == FLOWS_MAX {
+            return Err(Fault::new(start, format!("there are more than {FLOWS_MAX} flows"), "use fewer"));
+        }
+        flows.push(flow);
+    }
+    match flows.is_empty() {
+        true => Err(Fault::new(0, "the pattern has no flow", FORM)),
+        false => Ok(flows),
+    }
+}
+
+/// The host of a name, or what else could be meant.
+fn host(platform: &Platform, name: &str) -> Result<HostId, String> {
+    platform.host(name).ok_or_else(|| match nearest(name, platform.hosts().iter().map(|host| &*host.name)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "name a host of the platform".to_owned(),
+    })
+}

@@ -1,0 +1,104 @@
+//! Profiles: how a resource's speed, bandwidth, latency or state changes over time.
+
+use crate::fault::Fault;
+use parades_config::quoted;
+
+/// The most lines that a profile may have.
+const POINTS_MAX: usize = 1 << 20;
+/// The shortest period of a profile that repeats, in seconds.
+const PERIOD_MIN_S: f64 = 1e-6;
+
+/// A sequence of values, each with the time since the one before.
+///
+/// # Examples
+///
+/// ```
+/// use parades_flow::profile::Profile;
+/// let profile = Profile::parse("0 1.0\n11 0.5\nPERIODICITY 20").unwrap();
+/// assert_eq!(profile.point(0), Some((0.0, 1.0)));
+/// assert_eq!(profile.point(1), Some((11.0, 0.5)));
+/// assert_eq!(profile.point(2), Some((9.0, 1.0))); // 20 seconds after the first
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Seconds since the point before, and the value from then on.
+    points: Vec<(f64, f64)>,
+    /// Seconds from the last point to where the first counts from again.
+    again: Option<f64>,
+}
+
+impl Profile {
+    /// Reads SimGrid's text form: lines of a date in seconds and a value, the dates in order; `PERIODICITY t` makes it repeat every `t`
+    /// seconds, `LOOPAFTER t` anew `t` seconds after the last line. Lines that begin with `#` or `%` mean nothing.
+    ///
+    /// # Errors
+    ///
+    /// One sentence on the first line that is none of these.
+    pub fn parse(text: &str) -> Result<Profile, String> {
+        Profile::read(text, 0.0).map_err(|fault| fault.1)
+    }
+
+    /// As [`Profile::parse`], with a period given beside; 0 or less for none. The error comes with its byte.
+    pub(crate) fn read(text: &str, mut period: f64) -> Result<Profile, (usize, String)> {
+        let mut again = None;
+        let mut last = 0.0;
+        let mut points = Vec::new();
+        let mut offset = 0;
+        for line in text.split(['\n', '\r']) {
+            let start = offset + (line.len() - line.trim_start().len());
+            offset += line.len() + 1;
+            let line = line.trim();
+            if line.is_empty() || line.starts_with(['#', '%']) {
+                continue;
+            }
+            let wrong = |what: &str| Err((start, format!("the profile's line {} {what}", quoted(line))));
+            let mut words = line.split_whitespace();
+            let (first, second, third) = (words.next().unwrap_or_default(), words.next(), words.next());
+            let number = |text: &str| text.parse::<f64>().ok().filter(|x| x.is_finite());
+            let (Some(value), None) = (second.and_then(number), third) else {
+                return wrong(match first {
+                    "STOCHASTIC" => "makes it random, which is not supported",
+                    _ => "is not a date and a value",
+                });
+            };
+            match first {
+                "PERIODICITY" => period = value,
+                "LOOPAFTER" => again = Some(value),
+                first => match number(first) {
+                    None => return wrong("is not a date and a value"),
+                    Some(date) if date < last => return wrong("is earlier than the one before it"),
+                    Some(date) if points.len() < POINTS_MAX => {
+                        points.push((date - last, value));
+                        last = date;
+                    }
+                    Some(_) => return wrong("is one too many"),
+                },
+            }
+        }
+        if period > 0.0 {
+            again = Some(period - last);
+        }
+        match again {
+            Some(gap) if gap < 0.0 => Err((0, "the profile repeats before it ends".to_owned())),
+            Some(gap) if last + gap < PERIOD_MIN_S => {
+                Err((0, format!("the profile repeats after less than {PERIOD_MIN_S} seconds")))
+            }
+            _ if points.is_empty() => Err((0, "the profile has no line with a date and a value".to_owned())),
+            _ => Ok(Profile { points, again }),
+        }
+    }
+
+    /// The point of this number, counted through all repetitions: seconds since the one before (the first: since the start), and the value.
+    pub fn point(&self, number: usize) -> Option<(f64, f64)> {
+        if let Some(&point) = self.points.get(number) {
+            return Some(point);
+        }
+        let (gap, (after, value)) = (self.again?, self.points[number % self.points.len()]);
+        Some((if number.is_multiple_of(self.points.len()) { after + gap } else { after }, value))
+    }
+}
+
+/// A fault of a profile within an element that begins at `offset`.
+pub(crate) fn fault(offset: usize, message: String) -> Fault {
+    Fault::new(offset, message, "write lines of a date in seconds and a value, in order of dates")
+}

@@ -1,0 +1,373 @@
+//! Max-min fair sharing, solved only where something has changed.
+//!
+//! *Constraints* have a capacity: a link its bandwidth, a processor its speed. *Variables* are activities; each uses some constraints, with
+//! a weight on each, has a *penalty*, may have a *bound*, and gets a rate. The *level* of a variable is `rate × penalty`. The solution makes
+//! the least level as great as the constraints allow, then the next, and so on: no variable's level can be raised without lowering that of
+//! one that is no better off.
+//!
+//! # How
+//!
+//! By progressive filling: all levels rise together from zero. Where a variable reaches its bound, it stays there. Where a constraint is
+//! full, all its variables stay there. What they use is taken off the other constraints, and the rest goes on.
+//!
+//! A constraint that is [`Sharing::Shared`] bounds the sum of `weight × rate`; one that is a [`Sharing::Pipe`] each of them alone, but all its
+//! variables stay at the level at which the first of them fills it.
+//!
+//! # What is solved again
+//!
+//! Variables and constraints are nodes of a graph, uses its edges. A change touches only the component it lies in, so only that is solved again.
+//! A constraint that its variables could not fill even if all had their bounds cannot be what holds any of them, so it joins nobody
+//! (`Constraint::ties`): hosts on a wide backbone are as many components.
+//!
+//! # Order
+//!
+//! Every floating-point operation happens in an order that depends on the order of the calls alone. What variables could ask of a constraint
+//! is summed in integers, as they come and go, so that nothing is left behind when they have gone.
+//!
+//! *References*: D. Bertsekas, R. Gallager, *Data Networks*, 1992, section 6.5.2 (max-min fairness); A. Legrand, *Scheduling for Large Scale
+//! Distributed Computing Systems*, 2015 (bounds, penalties, lazy partial updates).
+
+mod fill;
+
+use fill::Scratch;
+
+/// What is smaller than this share of a capacity, or than this usage, counts as nothing: SimGrid's `maxmin/precision`.
+pub(crate) const PRECISION: f64 = 1e-5;
+
+/// How a constraint is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// The sum of what its variables take is bounded.
+    Shared,
+    /// What each takes is bounded, however many there are.
+    Pipe,
+}
+
+/// A variable of a [`System`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VariableId(pub(crate) u32);
+
+/// What has a capacity.
+#[derive(Clone, Debug, PartialEq)]
+struct Constraint {
+    capacity: f64,
+    sharing: Sharing,
+    /// The variables that take part, in no order that matters to anyone.
+    users: Vec<User>,
+    demand: Demand,
+    /// Whether it was among those that could hold their variables when it was solved last.
+    tied: bool,
+    /// Whether it has changed since.
+    dirty: bool,
+}
+
+/// A variable on a constraint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct User {
+    variable: u32,
+    /// Which of the variable's uses this is.
+    position: u32,
+    weight: f64,
+}
+
+/// What the variables of a constraint could ask of it.
+#[derive(Clone, Debug, PartialEq)]
+struct Demand {
+    /// The sum of weights times bounds, in [`UNITS`], rounded up.
+    units: u128,
+    /// Variables whose demand is too much to count, or without bound.
+    endless: u32,
+    /// Of a pipe since it was empty: the greatest level that a bound allows, and the least at which a variable would fill it.
+    cap_max: f64,
+    full_min: f64,
+}
+
+impl Default for Demand {
+    fn default() -> Demand {
+        Demand { units: 0, endless: 0, cap_max: 0.0, full_min: f64::INFINITY }
+    }
+}
+
+/// A unit of rate in which demands are counted.
+const UNITS: f64 = 1024.0;
+
+/// A demand as a whole number of units; `None` where it is endless.
+fn units(demand: f64) -> Option<u128> {
+    const ENDLESS: f64 = 1e30;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1e33")]
+    (demand < ENDLESS).then(|| (demand * UNITS).ceil() as u128)
+}
+
+/// What takes part in constraints.
+#[derive(Clone, Debug, PartialEq)]
+struct Variable {
+    penalty: f64,
+    /// Infinite where there is none.
+    bound: f64,
+    rate: f64,
+    uses: Vec<Use>,
+    dirty: bool,
+    alive: bool,
+}
+
+/// A constraint of a variable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Use {
+    constraint: u32,
+    weight: f64,
+    /// Where the variable stands among the constraint's users.
+    place: u32,
+}
+
+/// Constraints and variables, and the rates that max-min fairness gives them.
+///
+/// # Examples
+///
+/// Two links in a row: one variable uses both, another only the first.
+///
+/// ```
+/// use parades_flow::solver::{Sharing, System};
+/// let mut system = System::default();
+/// let wide = system.add_constraint(10.0, Sharing::Shared);
+/// let narrow = system.add_constraint(4.0, Sharing::Shared);
+/// let both = system.add_variable(1.0, f64::INFINITY, &[(wide, 1.0), (narrow, 1.0)]);
+/// let first = system.add_variable(1.0, f64::INFINITY, &[(wide, 1.0)]);
+/// system.solve();
+/// assert_eq!((system.rate(both), system.rate(first)), (4.0, 6.0));
+/// system.remove_variable(both);
+/// system.solve();
+/// assert_eq!(system.rate(first), 10.0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct System {
+    constraints: Vec<Constraint>,
+    variables: Vec<Variable>,
+    free: Vec<u32>,
+    dirty_constraints: Vec<u32>,
+    dirty_variables: Vec<u32>,
+    changed: Vec<VariableId>,
+    scratch: Scratch,
+}
+
+impl System {
+    /// Adds a constraint; its number is the count of those before it.
+    ///
+    /// # Panics
+    ///
+    /// On a capacity that is negative or not a number.
+    pub fn add_constraint(&mut self, capacity: f64, sharing: Sharing) -> u32 {
+        assert!(capacity >= 0.0, "a constraint cannot have a capacity of {capacity}");
+        let number = u32::try_from(self.constraints.len()).expect("fewer than 2^32 constraints");
+        let demand = Demand::default();
+        let users = Vec::new();
+        self.constraints.push(Constraint { capacity, sharing, users, demand, tied: false, dirty: false });
+        number
+    }
+
+    /// Adds a variable that uses these constraints with these weights; a constraint named twice is used with the sum of the weights if it is
+    /// shared, with the greater one if it is a pipe. Without constraints its rate is its bound.
+    ///
+    /// # Panics
+    ///
+    /// On a penalty or a weight that is not above zero, a negative bound, or no constraint and no bound.
+    pub fn add_variable(&mut self, penalty: f64, bound: f64, uses: &[(u32, f64)]) -> VariableId {
+        assert!(penalty > 0.0 && bound >= 0.0, "a variable cannot have penalty {penalty} and bound {bound}");
+        assert!(bound < f64::INFINITY || !uses.is_empty(), "something must hold a variable");
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let slot = u32::try_from(self.variables.len()).expect("fewer than 2^32 variables");
+            let uses = Vec::new();
+            self.variables.push(Variable { penalty, bound, rate: 0.0, uses, dirty: false, alive: false });
+            slot
+        });
+        let variable = &mut self.variables[slot as usize];
+        (variable.penalty, variable.bound, variable.rate) = (penalty, bound, 0.0);
+        variable.alive = true;
+        variable.uses.clear();
+        for &(constraint, weight) in uses {
+            assert!(weight > 0.0, "a variable cannot use a constraint with weight {weight}");
+            let shared = self.constraints[constraint as usize].sharing == Sharing::Shared;
+            match variable.uses.iter_mut().find(|known| known.constraint == constraint) {
+                Some(known) if shared => known.weight += weight,
+                Some(known) => known.weight = known.weight.max(weight),
+                None => variable.uses.push(Use { constraint, weight, place: 0 }),
+            }
+        }
+        for position in 0..self.variables[slot as usize].uses.len() {
+            self.join(slot, position);
+        }
+        self.touch_variable(slot);
+        VariableId(slot)
+    }
+
+    /// Takes a variable away. Its id may be given to another.
+    pub fn remove_variable(&mut self, id: VariableId) {
+        let uses = std::mem::take(&mut self.variables[id.0 as usize].uses);
+        for used in &uses {
+            self.touch_constraint(used.constraint);
+            self.constraints[used.constraint as usize].forget(&self.variables[id.0 as usize], used.weight);
+            let users = &mut self.constraints[used.constraint as usize].users;
+            users.swap_remove(used.place as usize);
+            if let Some(&moved) = users.get(used.place as usize) {
+                self.variables[moved.variable as usize].uses[moved.position as usize].place = used.place;
+            }
+        }
+        let variable = &mut self.variables[id.0 as usize];
+        variable.uses = uses; // Its memory is for the next variable in this place.
+        variable.uses.clear();
+        variable.alive = false;
+        self.free.push(id.0);
+    }
+
+    /// Changes a constraint's capacity.
+    pub fn set_capacity(&mut self, constraint: u32, capacity: f64) {
+        assert!(capacity >= 0.0, "a constraint cannot have a capacity of {capacity}");
+        self.touch_constraint(constraint);
+        let changed = &mut self.constraints[constraint as usize];
+        changed.capacity = capacity;
+        // What a pipe remembers is in terms of its capacity.
+        changed.demand = Demand::default();
+        for &User { variable, weight, .. } in &changed.users {
+            let variable = &self.variables[variable as usize];
+            changed.demand.note(changed.capacity, variable.penalty, variable.bound, weight);
+        }
+    }
+
+    /// Changes a variable's penalty and bound.
+    pub fn set_terms(&mut self, id: VariableId, penalty: f64, bound: f64) {
+        assert!(penalty > 0.0 && bound >= 0.0, "a variable cannot have penalty {penalty} and bound {bound}");
+        for position in 0..self.variables[id.0 as usize].uses.len() {
+            let Use { constraint, weight, .. } = self.variables[id.0 as usize].uses[position];
+            self.touch_constraint(constraint);
+            let known = &mut self.constraints[constraint as usize];
+            known.forget(&self.variables[id.0 as usize], weight);
+            known.demand.note(known.capacity, penalty, bound, weight);
+        }
+        let variable = &mut self.variables[id.0 as usize];
+        (variable.penalty, variable.bound) = (penalty, bound);
+        self.touch_variable(id.0);
+    }
+
+    /// A variable's rate, as of the last [`System::solve`].
+    #[inline]
+    pub fn rate(&self, id: VariableId) -> f64 {
+        self.variables[id.0 as usize].rate
+    }
+
+    /// What a constraint's variables take of it: the sum of weights times rates, or of a pipe the greatest of them.
+    pub fn load(&self, constraint: u32) -> f64 {
+        let constraint = &self.constraints[constraint as usize];
+        let taken = constraint.users.iter().map(|user| user.weight * self.variables[user.variable as usize].rate);
+        match constraint.sharing {
+            Sharing::Shared => taken.sum(),
+            Sharing::Pipe => taken.fold(0.0, f64::max),
+        }
+    }
+
+    /// The variables that use a constraint, in an order that depends on the order of calls alone.
+    pub fn users(&self, constraint: u32) -> impl Iterator<Item = VariableId> {
+        self.constraints[constraint as usize].users.iter().map(|user| VariableId(user.variable))
+    }
+
+    /// Brings all rates up to date, and tells whose rate is another than before.
+    pub fn solve(&mut self) -> &[VariableId] {
+        self.changed.clear();
+        if !self.dirty_constraints.is_empty() || !self.dirty_variables.is_empty() {
+            self.collect();
+            self.fill();
+        }
+        &self.changed
+    }
+
+    /// Whose rate is another than before, by the last [`System::solve`].
+    pub(crate) fn changed(&self) -> &[VariableId] {
+        &self.changed
+    }
+
+    /// Forgets whose rates have changed.
+    pub(crate) fn forget_changed(&mut self) {
+        self.changed.clear();
+    }
+
+    /// Forgets what is known, so that [`System::solve`] will solve everything from scratch: what the partial solution is compared with.
+    pub fn touch_all(&mut self) {
+        for constraint in 0..self.constraints.len() {
+            self.touch_constraint(u32::try_from(constraint).expect("counted on the way in"));
+        }
+        for slot in 0..self.variables.len() {
+            if self.variables[slot].alive {
+                self.touch_variable(u32::try_from(slot).expect("counted on the way in"));
+            }
+        }
+    }
+
+    /// Enters a variable on one of its constraints.
+    fn join(&mut self, slot: u32, position: usize) {
+        let variable = &mut self.variables[slot as usize];
+        let used = &mut variable.uses[position];
+        let constraint = &mut self.constraints[used.constraint as usize];
+        used.place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
+        let position = u32::try_from(position).expect("a route of fewer than 2^32 links");
+        constraint.users.push(User { variable: slot, position, weight: used.weight });
+        constraint.demand.note(constraint.capacity, variable.penalty, variable.bound, used.weight);
+        let constraint = used.constraint;
+        self.touch_constraint(constraint);
+    }
+
+    fn touch_constraint(&mut self, number: u32) {
+        let constraint = &mut self.constraints[number as usize];
+        if !std::mem::replace(&mut constraint.dirty, true) {
+            self.dirty_constraints.push(number);
+        }
+    }
+
+    fn touch_variable(&mut self, slot: u32) {
+        let variable = &mut self.variables[slot as usize];
+        if !std::mem::replace(&mut variable.dirty, true) {
+            self.dirty_variables.push(slot);
+        }
+    }
+}
+
+impl Constraint {
+    /// Whether it could hold any of its variables: whether all of them together could ask for more than there is.
+    #[inline]
+    fn ties(&self) -> bool {
+        match self.sharing {
+            Sharing::Shared => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "`as` saturates, as it should"
+                )]
+                let capacity = (self.capacity * UNITS) as u128;
+                self.demand.endless > 0 || self.demand.units > capacity
+            }
+            Sharing::Pipe => self.demand.endless > 0 || self.demand.cap_max > self.demand.full_min,
+        }
+    }
+
+    /// Takes a variable's demand off.
+    fn forget(&mut self, variable: &Variable, weight: f64) {
+        match units(weight * variable.bound) {
+            Some(units) => self.demand.units -= units,
+            None => self.demand.endless -= 1,
+        }
+        if self.users.len() <= 1 {
+            // The extremes of a pipe are those since it was empty.
+            let Demand { units, endless, .. } = self.demand;
+            self.demand = Demand { units, endless, ..Demand::default() };
+        }
+    }
+}
+
+impl Demand {
+    /// Adds a variable's demand.
+    fn note(&mut self, capacity: f64, penalty: f64, bound: f64, weight: f64) {
+        match units(weight * bound) {
+            Some(units) => self.units += units,
+            None => self.endless += 1,
+        }
+        self.cap_max = self.cap_max.max(bound * penalty);
+        self.full_min = self.full_min.min(capacity * (penalty / weight));
+    }
+}

@@ -1,0 +1,417 @@
+//! Platforms in TOML: this project's own form, for those who write platforms by hand.
+//!
+//! ```toml
+//! [zone]                      # the outermost; others lie in it as [[zone.zone]]
+//! name = "world"
+//! routing = "Full"            # or Floyd, Dijkstra, Cluster, Vivaldi, None
+//!
+//! [[zone.host]]
+//! name = "a"
+//! speed = "1Gf"               # several, separated by commas, are states of power
+//! cores = 4
+//!
+//! [[zone.link]]
+//! name = "wire"
+//! bandwidth = "125MBps"
+//! latency = "50us"
+//! sharing = "SPLITDUPLEX"     # or SHARED, FATPIPE
+//!
+//! [[zone.route]]
+//! from = "a"
+//! to = "b"
+//! links = ["wire:UP"]         # :UP or :DOWN for links of two directions
+//!
+//! [[zone.cluster]]
+//! name = "cluster"
+//! hosts = "0-99"
+//! prefix = "node-"
+//! speed = "1Gf"
+//! bandwidth = "125MBps"
+//! latency = "50us"
+//! backbone_bandwidth = "2.25GBps"
+//! backbone_latency = "500us"
+//! ```
+//!
+//! The words mean what they mean in [`crate::xml`]: both forms make the same platforms. Within a zone, hosts and routers come first, then links,
+//! zones, clusters, routes and bypasses, whatever their order in the file.
+
+use crate::build::{
+    Builder, Cluster, Connection, ConnectionKind, Direction, NewHost, NewLink, NewSharing, Topology, radicals,
+};
+use crate::fault::{Fault, one_line};
+use crate::platform::Platform;
+use crate::profile::{self, Profile};
+use crate::units::{BANDWIDTH, DURATION, Quantity, SPEED};
+use crate::xml;
+use parades_config::{ConfigError, quoted};
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+use toml::Spanned;
+
+/// A text, and where it stands.
+type Text = Spanned<String>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    zone: Spanned<ZoneTable>,
+    #[serde(default)]
+    profile: Vec<Spanned<ProfileTable>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ZoneTable {
+    name: Text,
+    routing: Text,
+    #[serde(default)]
+    host: Vec<Spanned<HostTable>>,
+    #[serde(default)]
+    router: Vec<Spanned<RouterTable>>,
+    #[serde(default)]
+    link: Vec<Spanned<LinkTable>>,
+    #[serde(default)]
+    host_link: Vec<Spanned<HostLinkTable>>,
+    backbone: Option<Spanned<LinkTable>>,
+    #[serde(default)]
+    zone: Vec<Spanned<ZoneTable>>,
+    #[serde(default)]
+    cluster: Vec<Spanned<ClusterTable>>,
+    #[serde(default)]
+    route: Vec<Spanned<RouteTable>>,
+    #[serde(default)]
+    bypass: Vec<Spanned<RouteTable>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostTable {
+    name: Text,
+    speed: Text,
+    cores: Option<u32>,
+    power_state: Option<u32>,
+    coordinates: Option<[f64; 3]>,
+    /// Of a peer: what it receives and sends by.
+    bandwidth_in: Option<Text>,
+    bandwidth_out: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouterTable {
+    name: Text,
+    coordinates: Option<[f64; 3]>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkTable {
+    name: Text,
+    bandwidth: Text,
+    latency: Option<Text>,
+    sharing: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostLinkTable {
+    host: Text,
+    up: Text,
+    down: Text,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouteTable {
+    from: Text,
+    to: Text,
+    from_gateway: Option<Text>,
+    to_gateway: Option<Text>,
+    links: Vec<Text>,
+    symmetrical: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClusterTable {
+    name: Text,
+    hosts: Text,
+    #[serde(default)]
+    prefix: String,
+    #[serde(default)]
+    suffix: String,
+    speed: Text,
+    cores: Option<u32>,
+    bandwidth: Text,
+    latency: Text,
+    sharing: Option<Text>,
+    backbone_bandwidth: Option<Text>,
+    backbone_latency: Option<Text>,
+    backbone_sharing: Option<Text>,
+    loopback_bandwidth: Option<Text>,
+    loopback_latency: Option<Text>,
+    limiter: Option<Text>,
+    router: Option<String>,
+    topology: Option<Text>,
+    parameters: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileTable {
+    /// SPEED, HOST_AVAIL, BANDWIDTH, LATENCY or LINK_AVAIL.
+    kind: Text,
+    /// The host or link.
+    of: Text,
+    /// Lines of a date in seconds and a value; or a file of them.
+    points: Option<Text>,
+    file: Option<Text>,
+    period: Option<f64>,
+}
+
+/// Reads the platform file at `path`.
+///
+/// # Errors
+///
+/// Where it cannot be read, is no TOML, or describes no platform.
+pub fn read(path: &Path) -> Result<Platform, ConfigError> {
+    parse(path, &xml::bytes_of(path)?)
+}
+
+/// Reads a platform from memory; `file` is the name that errors give it, and its folder is where profiles are looked for.
+///
+/// # Examples
+///
+/// ```
+/// use parades_flow::toml_form;
+/// let text = r#"
+/// [zone]
+/// name = "world"
+/// routing = "Full"
+/// host = [{ name = "a", speed = "1Gf" }, { name = "b", speed = "1Gf" }]
+/// link = [{ name = "wire", bandwidth = "125MBps", latency = "1ms" }]
+/// route = [{ from = "a", to = "b", links = ["wire"] }]
+/// "#;
+/// let platform = toml_form::parse("two.toml".as_ref(), text.as_bytes())?;
+/// assert_eq!(platform.route(platform.host("b").unwrap(), platform.host("a").unwrap()).unwrap().latency_s, 0.001);
+///
+/// let error = toml_form::parse("two.toml".as_ref(), text.replace("125M", "125X").as_bytes()).unwrap_err();
+/// assert_eq!(error.to_string(), "two.toml:6:38: `125XBps` has the unit `XBps`, \
+///     and a bandwidth is written as `125MBps` or `1Gbps`; correct it");
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn parse(file: &Path, bytes: &[u8]) -> Result<Platform, ConfigError> {
+    let text = xml::text_of(file, bytes)?;
+    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+    document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text))
+}
+
+fn document(text: &str, mut builder: Builder) -> Result<Platform, Fault> {
+    let File { zone, profile } = toml::from_str(text).map_err(|why| {
+        let offset = why.span().map_or(0, |span| span.start);
+        // A message may have several lines; a sentence has one.
+        let message: Vec<&str> = why.message().lines().map(str::trim).collect();
+        Fault::new(offset, one_line(&message.join(", ")), "the fields of a platform are those of its documentation")
+    })?;
+    self::zone(&mut builder, &zone)?;
+    for table in &profile {
+        builder.at = table.span().start;
+        self::profile(&mut builder, table.get_ref())?;
+    }
+    builder.at = 0;
+    builder.finish()
+}
+
+/// Something wrong with a value.
+fn wrong(text: &Text, what: &str) -> Fault {
+    Fault::new(text.span().start, format!("{} {what}", quoted(text.get_ref())), "correct it")
+}
+
+fn quantity(text: &Text, quantity: &Quantity) -> Result<f64, Fault> {
+    quantity.read(text.get_ref()).map_err(|what| wrong(text, &what))
+}
+
+fn optional(text: Option<&Text>, of: &Quantity) -> Result<f64, Fault> {
+    text.map_or(Ok(0.0), |text| quantity(text, of))
+}
+
+fn speeds(text: &Text) -> Result<Vec<f64>, Fault> {
+    text.get_ref().split(',').map(|part| SPEED.read(part).map_err(|what| wrong(text, &what))).collect()
+}
+
+fn sharing(text: Option<&Text>, default: NewSharing) -> Result<NewSharing, Fault> {
+    let Some(text) = text else { return Ok(default) };
+    match text.get_ref().to_ascii_uppercase().as_str() {
+        "SHARED" => Ok(NewSharing::Shared),
+        "FATPIPE" => Ok(NewSharing::Pipe),
+        "SPLITDUPLEX" => Ok(NewSharing::SplitDuplex),
+        _ => Err(wrong(text, "is none of SHARED, FATPIPE, SPLITDUPLEX")),
+    }
+}
+
+fn zone(builder: &mut Builder, table: &Spanned<ZoneTable>) -> Result<(), Fault> {
+    let start = table.span().start;
+    let table = table.get_ref();
+    builder.at = table.routing.span().start;
+    builder.begin_zone(table.name.get_ref(), table.routing.get_ref())?;
+    for table in &table.host {
+        builder.at = table.span().start;
+        host(builder, table.get_ref())?;
+    }
+    for table in &table.router {
+        builder.at = table.span().start;
+        builder.router(table.get_ref().name.get_ref(), table.get_ref().coordinates)?;
+    }
+    for table in &table.link {
+        builder.at = table.span().start;
+        let link = link(table.get_ref())?;
+        builder.link(&link)?;
+    }
+    if let Some(table) = &table.backbone {
+        builder.at = table.span().start;
+        let link = link(table.get_ref())?;
+        builder.backbone(&link)?;
+    }
+    for table in &table.host_link {
+        builder.at = table.span().start;
+        let HostLinkTable { host, up, down } = table.get_ref();
+        builder.host_link(host.get_ref(), up.get_ref(), down.get_ref())?;
+    }
+    for table in &table.zone {
+        zone(builder, table)?;
+    }
+    for table in &table.cluster {
+        builder.at = table.span().start;
+        let cluster = cluster(table.get_ref())?;
+        builder.cluster(&cluster)?;
+    }
+    for (table, bypass) in
+        table.route.iter().map(|table| (table, false)).chain(table.bypass.iter().map(|table| (table, true)))
+    {
+        builder.at = table.span().start;
+        route(builder, table.get_ref(), bypass)?;
+    }
+    builder.at = start;
+    builder.end_zone()
+}
+
+fn host(builder: &mut Builder, table: &HostTable) -> Result<(), Fault> {
+    let host = NewHost {
+        name: table.name.get_ref().clone(),
+        speeds: speeds(&table.speed)?,
+        pstate: table.power_state.unwrap_or(0),
+        cores: table.cores.unwrap_or(1),
+        coordinates: table.coordinates,
+        ..NewHost::default()
+    };
+    match (&table.bandwidth_in, &table.bandwidth_out) {
+        (None, None) => builder.host(host).map(|_| ()),
+        (Some(incoming), Some(outgoing)) => {
+            builder.peer(host, quantity(incoming, &BANDWIDTH)?, quantity(outgoing, &BANDWIDTH)?)
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            Err(Fault::new(one.span().start, "the host has a bandwidth one way only", "give both, or neither"))
+        }
+    }
+}
+
+fn link(table: &LinkTable) -> Result<NewLink, Fault> {
+    Ok(NewLink {
+        name: table.name.get_ref().clone(),
+        bandwidth: quantity(&table.bandwidth, &BANDWIDTH)?,
+        latency: optional(table.latency.as_ref(), &DURATION)?,
+        sharing: sharing(table.sharing.as_ref(), NewSharing::Shared)?,
+        bandwidth_profile: None,
+        latency_profile: None,
+        state_profile: None,
+    })
+}
+
+/// A link of a cluster that is there if it has a bandwidth.
+fn part(bandwidth: Option<&Text>, latency: Option<&Text>) -> Result<Option<(f64, f64)>, Fault> {
+    match (bandwidth, latency) {
+        (Some(bandwidth), latency) => {
+            let quality = (quantity(bandwidth, &BANDWIDTH)?, optional(latency, &DURATION)?);
+            if quality.0 > 0.0 { Ok(Some(quality)) } else { Err(wrong(bandwidth, "is not above zero")) }
+        }
+        (None, Some(latency)) => Err(wrong(latency, "is the latency of a link without bandwidth")),
+        (None, None) => Ok(None),
+    }
+}
+
+fn cluster(table: &ClusterTable) -> Result<Cluster, Fault> {
+    let topology = match table.topology.as_ref().map(|text| text.get_ref().to_ascii_uppercase()).as_deref() {
+        None | Some("FLAT") => Topology::Flat,
+        Some("TORUS") => Topology::Torus,
+        Some("FAT_TREE") => Topology::FatTree,
+        Some("DRAGONFLY") => Topology::Dragonfly,
+        Some(_) => {
+            let text = table.topology.as_ref().expect("matched above");
+            return Err(wrong(text, "is none of FLAT, TORUS, FAT_TREE, DRAGONFLY"));
+        }
+    };
+    let backbone_sharing = sharing(table.backbone_sharing.as_ref(), NewSharing::Shared)?;
+    if let (NewSharing::SplitDuplex, Some(text)) = (backbone_sharing, &table.backbone_sharing) {
+        return Err(wrong(text, "is neither SHARED nor FATPIPE"));
+    }
+    Ok(Cluster {
+        name: table.name.get_ref().clone(),
+        prefix: table.prefix.clone(),
+        suffix: table.suffix.clone(),
+        numbers: radicals(table.hosts.get_ref()).map_err(|what| wrong(&table.hosts, &format!("is wrong: {what}")))?,
+        speeds: speeds(&table.speed)?,
+        cores: table.cores.unwrap_or(1),
+        link: (quantity(&table.bandwidth, &BANDWIDTH)?, quantity(&table.latency, &DURATION)?),
+        sharing: sharing(table.sharing.as_ref(), NewSharing::SplitDuplex)?,
+        backbone: part(table.backbone_bandwidth.as_ref(), table.backbone_latency.as_ref())?,
+        backbone_sharing,
+        loopback: part(table.loopback_bandwidth.as_ref(), table.loopback_latency.as_ref())?,
+        limiter: part(table.limiter.as_ref(), None)?.map(|(bandwidth, _)| bandwidth),
+        router: table.router.clone(),
+        topology,
+        parameters: table.parameters.clone().unwrap_or_default(),
+    })
+}
+
+fn route(builder: &mut Builder, table: &RouteTable, bypass: bool) -> Result<(), Fault> {
+    let ends = (table.from.get_ref().as_str(), table.to.get_ref().as_str());
+    let gateways = match (&table.from_gateway, &table.to_gateway) {
+        (Some(leaves), Some(enters)) => Some((leaves.get_ref().as_str(), enters.get_ref().as_str())),
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => {
+            return Err(Fault::new(one.span().start, "the route has one gateway", "give both, or neither"));
+        }
+    };
+    let direction = |text: &Text| match text.get_ref().rsplit_once(':') {
+        Some((name, "UP")) => (name.to_owned(), Direction::Up),
+        Some((name, "DOWN")) => (name.to_owned(), Direction::Down),
+        _ => (text.get_ref().clone(), Direction::None),
+    };
+    let links: Vec<(String, Direction)> = table.links.iter().map(direction).collect();
+    match bypass {
+        true => builder.bypass(ends, gateways, &links),
+        false => builder.route(ends, gateways, &links, table.symmetrical.unwrap_or(true)),
+    }
+}
+
+fn profile(builder: &mut Builder, table: &ProfileTable) -> Result<(), Fault> {
+    let kind = ConnectionKind::named(table.kind.get_ref())
+        .ok_or_else(|| wrong(&table.kind, "is none of SPEED, HOST_AVAIL, BANDWIDTH, LATENCY, LINK_AVAIL"))?;
+    let profile = match (&table.points, &table.file) {
+        (Some(points), None) => {
+            let read = Profile::read(points.get_ref(), table.period.unwrap_or(0.0));
+            Arc::new(read.map_err(|(_, message)| profile::fault(points.span().start, message))?)
+        }
+        (None, Some(file)) => builder.profile_from_file(file.get_ref())?,
+        _ => return Err(builder.wrong("the profile has not one of `points` and `file`", "give one of them")),
+    };
+    let trace = format!("profile at byte {}", builder.at);
+    builder.trace(&trace, profile)?;
+    builder.connect(Connection { kind, element: table.of.get_ref().clone(), trace });
+    Ok(())
+}

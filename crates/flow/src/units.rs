@@ -1,0 +1,158 @@
+//! Numbers with units, as platform files write them: `1Gf`, `125MBps`, `50us`.
+
+/// A quantity and the names of its units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    /// What it is called in messages.
+    pub(crate) noun: &'static str,
+    /// Units of their own, with what they are worth.
+    units: &'static [(&'static str, f64)],
+    /// Units that take prefixes.
+    prefixed: &'static [(&'static str, f64)],
+    /// Whether prefixes are words (`giga`) rather than letters for the second of those.
+    words: bool,
+    /// Whether binary prefixes (`Ki`) are allowed.
+    binary: bool,
+    /// An example, for messages.
+    pub(crate) example: &'static str,
+}
+
+/// Flops per second.
+pub(crate) const SPEED: Quantity = Quantity {
+    noun: "speed",
+    units: &[],
+    prefixed: &[("f", 1.0), ("flops", 1.0)],
+    words: true,
+    binary: false,
+    example: "`1Gf`",
+};
+
+/// Bytes per second.
+pub(crate) const BANDWIDTH: Quantity = Quantity {
+    noun: "bandwidth",
+    units: &[],
+    prefixed: &[("Bps", 1.0), ("bps", 0.125)],
+    words: false,
+    binary: true,
+    example: "`125MBps` or `1Gbps`",
+};
+
+/// Seconds.
+pub(crate) const DURATION: Quantity = Quantity {
+    noun: "duration",
+    units: &[
+        ("w", 604_800.0),
+        ("d", 86_400.0),
+        ("h", 3600.0),
+        ("m", 60.0),
+        ("s", 1.0),
+        ("ms", 1e-3),
+        ("us", 1e-6),
+        ("ns", 1e-9),
+        ("ps", 1e-12),
+    ],
+    prefixed: &[],
+    words: false,
+    binary: false,
+    example: "`50us`",
+};
+
+const LETTERS: [&str; 8] = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
+const BINARY: [&str; 8] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi"];
+const WORDS: [&str; 8] = ["kilo", "mega", "giga", "tera", "peta", "exa", "zeta", "yotta"];
+
+impl Quantity {
+    /// What a unit is worth.
+    fn unit(&self, name: &str) -> Option<f64> {
+        if let Some(&(_, worth)) = self.units.iter().find(|(unit, _)| *unit == name) {
+            return Some(worth);
+        }
+        for (place, &(unit, worth)) in self.prefixed.iter().enumerate() {
+            let Some(prefix) = name.strip_suffix(unit) else { continue };
+            if prefix.is_empty() {
+                return Some(worth);
+            }
+            let decimal: &[&str; 8] = if self.words && place == 1 { &WORDS } else { &LETTERS };
+            let scaled = |prefixes: &[&str; 8], base: f64| {
+                let power = prefixes.iter().position(|known| *known == prefix)?;
+                // By repeated multiplication, which is exact as far as it goes.
+                Some((0..=power).fold(worth, |scaled, _| scaled * base))
+            };
+            let found = scaled(decimal, 1000.0).or_else(|| if self.binary { scaled(&BINARY, 1024.0) } else { None });
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Reads a quantity that is at least zero. A number alone counts in the first of the units (a speed in flops per second, a bandwidth in
+    /// bytes per second, a duration in seconds).
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, to follow the text itself.
+    pub(crate) fn read(&self, text: &str) -> Result<f64, String> {
+        let text = text.trim();
+        let number = |text: &str| {
+            // `inf` and `nan` are numbers to Rust.
+            text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
+                .then(|| text.parse::<f64>().ok())
+                .flatten()
+        };
+        // The longest number that the text begins with; an `E` may be its exponent, or the prefix of a unit.
+        let end =
+            (0..=text.len().min(64)).rev().find(|&end| text.get(..end).and_then(number).is_some_and(f64::is_finite));
+        let Some((value, unit)) = end.and_then(|end| Some((number(&text[..end])?, text[end..].trim_start()))) else {
+            return Err(format!("is not a {} such as {}", self.noun, self.example));
+        };
+        let worth = match unit {
+            "" => Some(1.0),
+            unit => self.unit(unit),
+        };
+        let Some(worth) = worth else {
+            return Err(format!(
+                "has the unit {}, and a {} is written as {}",
+                parades_config::quoted(unit),
+                self.noun,
+                self.example
+            ));
+        };
+        match value * worth {
+            negative if negative < 0.0 => Err(format!("is below zero, which no {} is", self.noun)),
+            endless if !endless.is_finite() => Err("is too great".to_owned()),
+            value => Ok(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_those_of_simgrid() {
+        let close = |read: Result<f64, String>, value: f64| assert!((read.unwrap() / value - 1.0).abs() < 1e-12);
+        close(SPEED.read("1Gf"), 1e9);
+        close(SPEED.read("76.296Mf"), 76.296e6);
+        close(SPEED.read("2megaflops"), 2e6);
+        close(SPEED.read("12"), 12.0);
+        close(BANDWIDTH.read("2.25GBps"), 2.25e9);
+        close(BANDWIDTH.read("1Gbps"), 125e6);
+        close(BANDWIDTH.read("1MiBps"), 1_048_576.0);
+        close(BANDWIDTH.read("8Kibps"), 1024.0);
+        close(BANDWIDTH.read("1E3"), 1000.0);
+        close(BANDWIDTH.read("1EBps"), 1e18);
+        close(DURATION.read("50us"), 50e-6);
+        close(DURATION.read("1.461517ms"), 1.461517e-3);
+        close(DURATION.read("2m"), 120.0);
+        assert_eq!(DURATION.read("0"), Ok(0.0));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for text in ["", "fast", "nan", "inf", "1e999", "-1s", "1 parsec", "1Gs", "--1", "1e308w"] {
+            assert!(DURATION.read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The elements, one by one.
+
+use super::attributes::Attributes;
+use super::{Element, Pass, RouteKind};
+use crate::build::{
+    Builder, Cabinet, Cluster, Connection, ConnectionKind, Direction, NewHost, NewLink, NewSharing, Topology, radicals,
+};
+use crate::fault::Fault;
+use crate::profile::Profile;
+use crate::units::{BANDWIDTH, DURATION, SPEED};
+use parades_config::{nearest, quoted};
+use quick_xml::events::BytesStart;
+use std::sync::Arc;
+
+/// What may lie in a platform or a zone.
+const ELEMENTS: [&str; 23] = [
+    "zone",
+    "AS",
+    "host",
+    "router",
+    "link",
+    "route",
+    "zoneRoute",
+    "ASroute",
+    "bypassRoute",
+    "bypassZoneRoute",
+    "bypassASroute",
+    "cluster",
+    "cabinet",
+    "peer",
+    "host_link",
+    "backbone",
+    "trace",
+    "trace_connect",
+    "prop",
+    "config",
+    "random",
+    "process",
+    "actor",
+];
+
+/// The sharing policies.
+const POLICIES: [(&str, Option<NewSharing>); 5] = [
+    ("SHARED", Some(NewSharing::Shared)),
+    ("FATPIPE", Some(NewSharing::Pipe)),
+    ("SPLITDUPLEX", Some(NewSharing::SplitDuplex)),
+    ("FULLDUPLEX", Some(NewSharing::SplitDuplex)),
+    ("WIFI", None),
+];
+
+impl Pass {
+    /// An element within a platform or a zone.
+    pub(super) fn element(&mut self, name: &str, tag: &BytesStart<'_>) -> Result<Element, Fault> {
+        let builder = &mut self.builder;
+        let route = |builder: &Builder, kind, known: &[&str]| {
+            Ok(Element::Route(kind, Attributes::of(builder, tag, known)?, Vec::new()))
+        };
+        const ENDS: [&str; 5] = ["src", "dst", "gw_src", "gw_dst", "symmetrical"];
+        match name {
+            "zone" | "AS" => {
+                let attributes = Attributes::of(builder, tag, &["id", "routing"])?;
+                builder.begin_zone(attributes.required("id")?, attributes.required("routing")?)?;
+                return Ok(Element::Zone);
+            }
+            "route" => return route(builder, RouteKind::Hosts, &["src", "dst", "symmetrical"]),
+            "zoneRoute" | "ASroute" => return route(builder, RouteKind::Zones, &ENDS),
+            "bypassRoute" => return route(builder, RouteKind::BypassHosts, &ENDS[..2]),
+            "bypassZoneRoute" | "bypassASroute" => return route(builder, RouteKind::BypassZones, &ENDS[..4]),
+            "trace" => {
+                let attributes = Attributes::of(builder, tag, &["id", "file", "periodicity"])?;
+                return Ok(Element::Trace(attributes, String::new()));
+            }
+            "host" => host(builder, tag)?,
+            "router" => {
+                let attributes = Attributes::of(builder, tag, &["id", "coordinates"])?;
+                builder.router(attributes.required("id")?, attributes.coordinates()?)?;
+            }
+            "link" => {
+                let link = link(builder, tag)?;
+                builder.link(&link)?;
+            }
+            "cluster" => cluster(builder, tag)?,
+            "cabinet" => cabinet(builder, tag)?,
+            "peer" => peer(builder, tag)?,
+            "host_link" => {
+                let attributes = Attributes::of(builder, tag, &["id", "up", "down"])?;
+                builder.host_link(
+                    attributes.required("id")?,
+                    attributes.required("up")?,
+                    attributes.required("down")?,
+                )?;
+            }
+            "backbone" => {
+                let link = link(builder, tag)?;
+                builder.backbone(&link)?;
+            }
+            "trace_connect" => {
+                let attributes = Attributes::of(builder, tag, &["kind", "trace", "element"])?;
+                let kind = attributes.get("kind").unwrap_or("HOST_AVAIL");
+                let kind = ConnectionKind::named(kind).ok_or_else(|| {
+                    attributes.wrong("kind", "is none of SPEED, HOST_AVAIL, BANDWIDTH, LATENCY, LINK_AVAIL")
+                })?;
+                let (element, trace) = (attributes.required("element")?.into(), attributes.required("trace")?.into());
+                builder.connect(Connection { kind, element, trace });
+            }
+            "prop" | "random" => {}
+            "config" => builder.note("the file's <config> is left aside: the model is chosen by a parameter"),
+            "process" | "actor" => builder.note("the file deploys actors, which are left aside"),
+            unknown => {
+                let help = match nearest(unknown, ELEMENTS) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "delete it".to_owned(),
+                };
+                return Err(builder.wrong(format!("there is no element {} in platforms", quoted(unknown)), help));
+            }
+        }
+        Ok(Element::Leaf)
+    }
+}
+
+/// A profile in a file that an attribute names.
+fn profile(builder: &Builder, attributes: &Attributes, names: &[&str]) -> Result<Option<Arc<Profile>>, Fault> {
+    let name = names.iter().find_map(|name| attributes.get(name));
+    name.map(|name| builder.profile_from_file(name)).transpose()
+}
+
+/// Speeds, one for each state of power.
+fn speeds(attributes: &Attributes) -> Result<Vec<f64>, Fault> {
+    let parts = attributes.required("speed")?.split(',');
+    parts.map(|part| SPEED.read(part).map_err(|what| attributes.wrong("speed", &what))).collect()
+}
+
+fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
+    const KNOWN: [&str; 8] =
+        ["id", "speed", "core", "pstate", "coordinates", "speed_file", "availability_file", "state_file"];
+    let attributes = Attributes::of(builder, tag, &KNOWN)?;
+    let host = NewHost {
+        name: attributes.required("id")?.to_owned(),
+        speeds: speeds(&attributes)?,
+        pstate: attributes.whole("pstate")?.unwrap_or(0),
+        cores: attributes.whole("core")?.unwrap_or(1),
+        coordinates: attributes.coordinates()?,
+        speed_profile: profile(builder, &attributes, &["speed_file", "availability_file"])?,
+        state_profile: profile(builder, &attributes, &["state_file"])?,
+    };
+    builder.host(host).map(|_| ())
+}
+
+/// The policy of an attribute.
+fn policy(attributes: &Attributes, name: &str, default: NewSharing) -> Result<NewSharing, Fault> {
+    let policy = attributes.choice(name, &POLICIES, Some(default))?;
+    policy.ok_or_else(|| attributes.wrong(name, "is not supported: links of a Wi-Fi cell need rates for each host"))
+}
+
+fn link(builder: &Builder, tag: &BytesStart<'_>) -> Result<NewLink, Fault> {
+    const KNOWN: [&str; 7] =
+        ["id", "bandwidth", "latency", "sharing_policy", "bandwidth_file", "latency_file", "state_file"];
+    let attributes = Attributes::of(builder, tag, &KNOWN)?;
+    Ok(NewLink {
+        name: attributes.required("id")?.to_owned(),
+        sharing: policy(&attributes, "sharing_policy", NewSharing::Shared)?,
+        bandwidth: attributes.required_quantity("bandwidth", &BANDWIDTH)?,
+        latency: attributes.quantity("latency", &DURATION)?.unwrap_or(0.0),
+        bandwidth_profile: profile(builder, &attributes, &["bandwidth_file"])?,
+        latency_profile: profile(builder, &attributes, &["latency_file"])?,
+        state_profile: profile(builder, &attributes, &["state_file"])?,
+    })
+}
+
+fn numbers(attributes: &Attributes) -> Result<Vec<u32>, Fault> {
+    radicals(attributes.required("radical")?).map_err(|what| attributes.wrong("radical", &format!("is wrong: {what}")))
+}
+
+/// A link of a cluster that is there if it has bandwidth or latency.
+fn optional_link(attributes: &Attributes, (bandwidth, latency): (&str, &str)) -> Result<Option<(f64, f64)>, Fault> {
+    let quality = (
+        attributes.quantity(bandwidth, &BANDWIDTH)?.unwrap_or(0.0),
+        attributes.quantity(latency, &DURATION)?.unwrap_or(0.0),
+    );
+    match quality {
+        (none, also_none) if none <= 0.0 && also_none <= 0.0 => Ok(None),
+        (none, _) if none <= 0.0 => Err(attributes.wrong(latency, &format!("comes without {bandwidth}"))),
+        quality => Ok(Some(quality)),
+    }
+}
+
+fn cluster(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
+    const KNOWN: [&str; 18] = [
+        "id",
+        "prefix",
+        "suffix",
+        "radical",
+        "speed",
+        "core",
+        "bw",
+        "lat",
+        "sharing_policy",
+        "topology",
+        "topo_parameters",
+        "bb_bw",
+        "bb_lat",
+        "bb_sharing_policy",
+        "router_id",
+        "limiter_link",
+        "loopback_bw",
+        "loopback_lat",
+    ];
+    const TOPOLOGIES: [(&str, Topology); 4] = [
+        ("FLAT", Topology::Flat),
+        ("TORUS", Topology::Torus),
+        ("FAT_TREE", Topology::FatTree),
+        ("DRAGONFLY", Topology::Dragonfly),
+    ];
+    let attributes = Attributes::of(builder, tag, &KNOWN)?;
+    let text = |name: &str| attributes.get(name).unwrap_or_default().to_owned();
+    let cluster = Cluster {
+        name: attributes.required("id")?.to_owned(),
+        prefix: text("prefix"),
+        suffix: text("suffix"),
+        numbers: numbers(&attributes)?,
+        speeds: speeds(&attributes)?,
+        cores: attributes.whole("core")?.unwrap_or(1),
+        link: (attributes.required_quantity("bw", &BANDWIDTH)?, attributes.required_quantity("lat", &DURATION)?),
+        sharing: policy(&attributes, "sharing_policy", NewSharing::SplitDuplex)?,
+        backbone: optional_link(&attributes, ("bb_bw", "bb_lat"))?,
+        backbone_sharing: policy(&attributes, "bb_sharing_policy", NewSharing::Shared)?,
+        loopback: optional_link(&attributes, ("loopback_bw", "loopback_lat"))?,
+        limiter: attributes.quantity("limiter_link", &BANDWIDTH)?.filter(|&bandwidth| bandwidth > 0.0),
+        router: attributes.get("router_id").map(str::to_owned),
+        topology: attributes.choice("topology", &TOPOLOGIES, Topology::Flat)?,
+        parameters: text("topo_parameters"),
+    };
+    if cluster.backbone_sharing == NewSharing::SplitDuplex {
+        return Err(attributes.wrong("bb_sharing_policy", "is neither SHARED nor FATPIPE"));
+    }
+    builder.cluster(&cluster)
+}
+
+fn cabinet(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
+    let attributes = Attributes::of(builder, tag, &["id", "prefix", "suffix", "radical", "speed", "bw", "lat"])?;
+    attributes.required("id")?;
+    builder.cabinet(&Cabinet {
+        prefix: attributes.get("prefix").unwrap_or_default().to_owned(),
+        suffix: attributes.get("suffix").unwrap_or_default().to_owned(),
+        numbers: numbers(&attributes)?,
+        speed: attributes.required_quantity("speed", &SPEED)?,
+        bandwidth: attributes.required_quantity("bw", &BANDWIDTH)?,
+        latency: attributes.required_quantity("lat", &DURATION)?,
+    })
+}
+
+fn peer(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
+    const KNOWN: [&str; 9] =
+        ["id", "speed", "bw_in", "bw_out", "lat", "coordinates", "speed_file", "availability_file", "state_file"];
+    let attributes = Attributes::of(builder, tag, &KNOWN)?;
+    let host = NewHost {
+        name: attributes.required("id")?.to_owned(),
+        speeds: speeds(&attributes)?,
+        pstate: 0,
+        cores: 1,
+        coordinates: attributes.coordinates()?,
+        speed_profile: profile(builder, &attributes, &["speed_file", "availability_file"])?,
+        state_profile: profile(builder, &attributes, &["state_file"])?,
+    };
+    let incoming = attributes.required_quantity("bw_in", &BANDWIDTH)?;
+    let outgoing = attributes.required_quantity("bw_out", &BANDWIDTH)?;
+    builder.peer(host, incoming, outgoing)
+}
+
+/// A `<link_ctn>`.
+pub(super) fn link_of_route(builder: &Builder, tag: &BytesStart<'_>) -> Result<(String, Direction), Fault> {
+    const DIRECTIONS: [(&str, Direction); 3] =
+        [("UP", Direction::Up), ("DOWN", Direction::Down), ("NONE", Direction::None)];
+    let attributes = Attributes::of(builder, tag, &["id", "direction"])?;
+    let direction = attributes.choice("direction", &DIRECTIONS, Direction::None)?;
+    Ok((attributes.required("id")?.to_owned(), direction))
+}
+
+/// A route, when all its links are known.
+pub(super) fn route(
+    builder: &mut Builder,
+    kind: RouteKind,
+    attributes: &Attributes,
+    links: &[(String, Direction)],
+) -> Result<(), Fault> {
+    let ends = (attributes.required("src")?, attributes.required("dst")?);
+    let gateways = match kind {
+        RouteKind::Hosts | RouteKind::BypassHosts => None,
+        RouteKind::Zones | RouteKind::BypassZones => {
+            Some((attributes.required("gw_src")?, attributes.required("gw_dst")?))
+        }
+    };
+    match kind {
+        RouteKind::Hosts | RouteKind::Zones => {
+            let symmetrical = attributes.choice("symmetrical", &[("YES", true), ("NO", false)], true)?;
+            builder.route(ends, gateways, links, symmetrical)
+        }
+        RouteKind::BypassHosts | RouteKind::BypassZones => builder.bypass(ends, gateways, links),
+    }
+}

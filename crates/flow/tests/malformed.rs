@@ -1,0 +1,239 @@
+//! Malformed and hostile files: each gives one sentence with its place, and none a panic.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use parades_flow::{pattern, toml_form, xml};
+use proptest::prelude::*;
+
+/// What the error of a file says.
+fn error(text: &str) -> String {
+    let error = xml::parse("bad.xml".as_ref(), text.as_bytes()).expect_err(text).to_string();
+    assert!(!error.contains('\n') && error.len() < 400, "not one sentence: {error}");
+    error
+}
+
+/// The error of a zone with this content, in line 2.
+fn in_zone(content: &str) -> String {
+    error(&format!("<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">\n{content}</zone></platform>"))
+}
+
+const HOSTS: &str = r#"<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1MBps"/>"#;
+
+/// What a zone may hold that is wrong, and what is said of it.
+const MISTAKES: &[(&str, &str)] = &[
+    (r#"<host id="a"/>"#, "bad.xml:2:1: <host> has no speed; add the attribute"),
+    (r#"<host id="a" speed="fast"/>"#, "bad.xml:2:1: the speed of <host>, `fast`, is not a speed such as `1Gf`"),
+    (r#"<host id="a" speed="1Gf" core="0"/>"#, "the host `a` has no core"),
+    (r#"<host id="a" speed="1Gf" core="1.5"/>"#, "is not a whole number"),
+    (r#"<host id="a" speed="1Gf" pstate="3"/>"#, "the host `a` has no state of power 3"),
+    (r#"<host id="a" sped="1Gf"/>"#, "<host> has no attribute `sped`; did you mean `speed`?"),
+    (r#"<host id="a" speed="1Gf"/><host id="a" speed="1Gf"/>"#, "bad.xml:2:27: the name `a` is taken"),
+    (r#"<hots id="a" speed="1Gf"/>"#, "there is no element `hots` in platforms; did you mean `host`?"),
+    (r#"<link id="l" bandwidth="1parsec"/>"#, "has the unit `parsec`, and a bandwidth is written as"),
+    (r#"<link id="l" bandwidth="-1MBps"/>"#, "is below zero"),
+    (r#"<link id="l" bandwidth="1MBps" sharing_policy="WIFI"/>"#, "is not supported"),
+    (r#"<link id="l" bandwidth="1MBps" sharing_policy="MINE"/>"#, "is none of SHARED, FATPIPE"),
+    (r#"<link id="l" bandwidth="1MBps"/><link id="l" bandwidth="1MBps"/>"#, "there is another link `l` before"),
+    (r#"<link id="l" bandwidth="1MBps" latency_file="nowhere.txt"/>"#, "the profile `nowhere.txt` cannot be read"),
+    (r#"<zone id="y" routing="Ful"></zone>"#, "there is no routing `Ful`; did you mean `Full`?"),
+    (r#"<zone id="z" routing="Full"></zone>"#, "the name `z` is taken"),
+    (r#"<host_link id="a" up="l" down="l"/>"#, "there is no host, router or zone `a`"),
+    (r#"<backbone id="l" bandwidth="1MBps" latency="0"/>"#, "lies in a zone whose routing is not Cluster"),
+    (r#"<peer id="p" speed="1Gf" bw_in="1MBps" bw_out="1MBps" coordinates="0 0 0"/>"#, "is not Vivaldi"),
+    (r#"<trace id="t" periodicity="0">1 2 3</trace>"#, "the profile's line `1 2 3` is not a date and a value"),
+    (
+        r#"<trace id="t" periodicity="0">2 1
+1 1</trace>"#,
+        "is earlier than the one before it",
+    ),
+    (r#"<trace id="t" periodicity="1e-9">0 1</trace>"#, "repeats after less than"),
+    (r#"<trace_connect kind="SPEED" trace="t" element="a"/>"#, "there is no trace `t`"),
+    (r#"<trace_connect kind="SPED" trace="t" element="a"/>"#, "is none of SPEED"),
+    ("stray text", "bad.xml:2:1: there is text between the elements"),
+    ("&evil;", "the entity `evil` is not one of XML's own"),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="9-0" speed="1Gf" bw="1MBps" lat="0"/>"#,
+        "`9-0` is neither a number nor a range",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0-4000000000" speed="1Gf" bw="1MBps" lat="0"/>"#,
+        "lists more than",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0-4" speed="1Gf" bw="1MBps" lat="0" bb_lat="1s"/>"#,
+        "comes without bb_bw",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0-4" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="2,3"/>"#,
+        "needs 6 hosts, and its radical lists 5",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="99999,99999,99999,99999,99999"/>"#,
+        "more than",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="TORUS" topo_parameters="0,x"/>"#,
+        "are not numbers above zero",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="1"/>"#,
+        "have four parts",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="2;1;1;1"/>"#,
+        "as many numbers in each part",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="1;4000000000;1;1"/>"#,
+        "more than",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="DRAGONFLY" topo_parameters="9,1;1,1;2,1;1"/>"#,
+        "fewer than groups",
+    ),
+    (
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="DRAGONFLY" topo_parameters="9"/>"#,
+        "seven numbers",
+    ),
+];
+
+#[test]
+fn each_mistake_is_named_with_its_place() {
+    for (content, wanted) in MISTAKES {
+        let error = in_zone(content);
+        assert!(error.contains(wanted), "{content}\n  {error}\n  does not say: {wanted}");
+        assert!(error.starts_with("bad.xml:2:") || content.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn each_mistake_in_a_route_is_named() {
+    for (content, wanted) in [
+        (r#"<route src="a" dst="c"><link_ctn id="l"/></route>"#, "there is no host, router or zone `c`"),
+        (r#"<route src="a" dst="b"></route>"#, "the route has no link"),
+        (r#"<route src="a" dst="b"><link_ctn id="m"/></route>"#, "there is no link `m` before this; declare it"),
+        (
+            r#"<route src="a" dst="b"><link_ctn id="l" direction="UP"/></route>"#,
+            "there is no link `l` of two directions",
+        ),
+        (r#"<route src="a" dst="b"><link_ctn id="l" direction="LEFT"/></route>"#, "is none of UP, DOWN, NONE"),
+        (r#"<route src="a" dst="b"><host id="c" speed="1Gf"/></route>"#, "`host` does not belong here"),
+        (
+            r#"<route src="a" dst="b"><link_ctn id="l"/></route><route src="b" dst="a"><link_ctn id="l"/></route>"#,
+            "there is a route between these two",
+        ),
+        (r#"<route src="a" dst="z"><link_ctn id="l"/></route>"#, "`z` is a zone, which a route cannot end in"),
+        (r#"<zoneRoute src="a" dst="b" gw_src="a" gw_dst="b"><link_ctn id="l"/></zoneRoute>"#, "`a` is no zone"),
+        (
+            r#"<link id="d" bandwidth="1MBps" sharing_policy="SPLITDUPLEX"/><route src="a" dst="b"><link_ctn id="d"/></route>"#,
+            "say which: UP or DOWN",
+        ),
+    ] {
+        let error = in_zone(&format!("{HOSTS}{content}"));
+        assert!(error.contains(wanted), "{content}\n  {error}\n  does not say: {wanted}");
+    }
+}
+
+#[test]
+fn files_that_are_no_platforms_are_refused() {
+    for (text, wanted) in [
+        ("", "bad.xml:1:1: the file has no <platform> element"),
+        ("<html/>", "bad.xml:1:1: the root element is `html`, not <platform>"),
+        ("<platform version=\"4.1\"/>", "the file has no zone"),
+        ("<platform version=\"3\"/>", "the file is of version `3`"),
+        ("<platform/>", "<platform> has no version"),
+        ("<platform version=\"4.1\"><host id=\"a\" speed=\"1f\"/></platform>", "this lies outside every zone"),
+        ("<platform version=\"4.1\"><zone id=\"a\" routing=\"Full\">", "the file ends before `<zone>` is closed"),
+        ("<platform version=\"4.1\"></zone>", "not well-formed XML"),
+        ("<platform version=\"4.1\"/><platform version=\"4.1\"/>", "a second root element"),
+        (
+            "<platform version=\"4.1\"><zone id=\"a\" routing=\"Full\"/><zone id=\"b\" routing=\"Full\"/></platform>",
+            "a second zone lies beside the outermost",
+        ),
+        (
+            "<!DOCTYPE platform [<!ENTITY a \"b\">]><platform version=\"4.1\"/>",
+            "declares entities or elements of its own",
+        ),
+    ] {
+        let error = error(text);
+        assert!(error.contains(wanted), "{error}\n  does not say: {wanted}");
+    }
+    let not_text = xml::parse("bad.xml".as_ref(), b"<platform\n \xff").unwrap_err();
+    assert_eq!(not_text.to_string(), "bad.xml:2:2: the file is not text in UTF-8; convert it to UTF-8");
+    let missing = parades_flow::read("/nowhere/at all.xml".as_ref()).unwrap_err().to_string();
+    assert!(missing.starts_with("/nowhere/at all.xml: the file cannot be read"), "{missing}");
+}
+
+#[test]
+fn hostile_files_end_in_one_sentence() {
+    let deep = format!("<platform version=\"4.1\">{}", "<zone id=\"a\" routing=\"Full\"><prop>".repeat(1000));
+    assert!(error(&deep).contains("nest more than") || error(&deep).contains("taken"));
+    let zones: String = (0..100).map(|number| format!("<zone id=\"{number}\" routing=\"Full\">")).collect();
+    assert!(error(&format!("<platform version=\"4.1\">{zones}")).contains("zones nest more than 64 deep"));
+    let wide = format!("<platform version=\"4.1\" {}/>", "x".repeat(2 << 20));
+    assert!(error(&wide).contains("longer than") || error(&wide).contains("well-formed"));
+    let huge = format!("<platform version=\"{}\"/>", "4".repeat(1000));
+    assert!(error(&huge).contains("…"));
+    // Gateways that lead in circles: each zone is entered through the other.
+    let circle = r#"<platform version="4.1"><zone id="w" routing="Floyd">
+        <zone id="x" routing="Full"><zone id="x1" routing="Full"><host id="a" speed="1Gf"/></zone><zone id="x2" routing="Full"><host id="b" speed="1Gf"/></zone>
+        <link id="m" bandwidth="1MBps"/><zoneRoute src="x1" dst="x2" gw_src="a" gw_dst="b"><link_ctn id="m"/></zoneRoute></zone>
+        <zone id="y" routing="Full"><host id="c" speed="1Gf"/></zone><link id="l" bandwidth="1MBps"/>
+        <zoneRoute src="x" dst="y" gw_src="b" gw_dst="c"><link_ctn id="l"/></zoneRoute></zone></platform>"#;
+    let platform = xml::parse("circle.xml".as_ref(), circle.as_bytes()).unwrap();
+    let (a, c) = (platform.host("a").unwrap(), platform.host("c").unwrap());
+    assert_eq!(platform.route(a, c).unwrap().links.len(), 2);
+}
+
+#[test]
+fn mistakes_in_toml_and_in_patterns_are_named_with_their_place() {
+    let toml = |text: &str| toml_form::parse("bad.toml".as_ref(), text.as_bytes()).unwrap_err().to_string();
+    assert!(toml("zone = 3").starts_with("bad.toml:1:8: "), "{}", toml("zone = 3"));
+    assert!(toml("[zone]\nname = \"a\"\n").contains("missing field `routing`"));
+    assert!(
+        toml("[zone]\nname = \"a\"\nrouting = \"Full\"\nhots = 1").starts_with("bad.toml:4:1: unknown field `hots`")
+    );
+    let routed = "[zone]\nname = \"a\"\nrouting = \"Full\"\nroute = [{ from = \"x\", to = \"y\", links = [] }]";
+    assert!(toml(routed).starts_with("bad.toml:4:10: there is no host, router or zone `x`"), "{}", toml(routed));
+    let platform = format!("<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">{HOSTS}</zone></platform>");
+    let platform = xml::parse("p.xml".as_ref(), platform.as_bytes()).unwrap();
+    let pattern = |text: &str| pattern::parse("p.txt".as_ref(), text.as_bytes(), &platform).unwrap_err().to_string();
+    for (text, wanted) in [
+        ("", "p.txt:1:1: the pattern has no flow"),
+        ("# nothing\n\n", "the pattern has no flow"),
+        ("1 a b 5", "p.txt:1:1: the line has 4 words"),
+        ("\n 1 a x 5 0", "p.txt:2:6: there is no host `x`"),
+        ("1 a b many 0", "p.txt:1:7: `many` is no number of bytes"),
+        ("1 a b -5 0", "`-5` is no number of bytes"),
+        ("1 a b 5 never", "p.txt:1:9: `never` is no date"),
+        ("1 a b 5 1e300", "`1e300` is no date"),
+        ("1 a b 5 0", "p.txt:1:3: the platform has no route from `a` to `b`"),
+        ("1 a a 5 0\n1 a a 5 0", "p.txt:2:1: a flow before this one has the id `1`"),
+    ] {
+        assert!(pattern(text).contains(wanted), "{text:?}: {}\n  does not say: {wanted}", pattern(text));
+    }
+}
+
+proptest! {
+    /// Files cut off, and with bytes changed: an error or a platform, but no panic.
+    #[test]
+    fn damaged_files_do_not_panic(cut in 0usize..2000, changes in prop::collection::vec((0usize..2000, any::<u8>()), 0..6)) {
+        let text = format!(
+            r#"<?xml version='1.0'?><platform version="4.1"><trace id="t" periodicity="5">0 1
+            2 0.5</trace><zone id="z" routing="Floyd">{HOSTS}<router id="r" coordinates="1 2 3"/>
+            <route src="a" dst="r"><link_ctn id="l"/></route><route src="r" dst="b"><link_ctn id="l"/></route>
+            <bypassRoute src="a" dst="b"><link_ctn id="l"/></bypassRoute></zone>
+            <trace_connect kind="BANDWIDTH" trace="t" element="l"/></platform>"#
+        );
+        let mut bytes = text.into_bytes();
+        for (place, byte) in changes {
+            let place = place % bytes.len();
+            bytes[place] = byte;
+        }
+        bytes.truncate(cut);
+        if let Err(error) = xml::parse("bad.xml".as_ref(), &bytes) {
+            prop_assert!(!error.to_string().contains('\n'));
+        }
+        let _ = toml_form::parse("bad.toml".as_ref(), &bytes);
+    }
+}

@@ -1,0 +1,216 @@
+//! What a sweep came to: a row a run, and for each point the means over seeds with their intervals.
+//!
+//! The tables do not say how long runs took, nor what memory: those differ from time to time, and a sweep that was killed and went on has
+//! the same tables as one that was not. The JSON has them.
+
+use crate::outcome::{Failed, Figures, Outcome};
+use crate::schedule::{Schedule, estimate};
+use parades_core::metrics::Estimate;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// A sweep's results, read from its schedule.
+#[derive(Debug)]
+pub struct Results<'a> {
+    schedule: &'a Schedule,
+    keys: Vec<String>,
+    /// The values of the keys at each point.
+    values: Vec<Vec<Value>>,
+    columns: Vec<String>,
+}
+
+/// A point of the grid.
+#[derive(Clone, Debug)]
+pub struct Point<'a> {
+    /// The values of the swept parameters, in the order of the keys.
+    pub values: &'a [Value],
+    /// Runs that have figures.
+    pub succeeded: usize,
+    /// Runs that failed.
+    pub failed: usize,
+    /// Whether the wanted precision was reached, where one was wanted and it is known.
+    pub reached: Option<bool>,
+    /// Each metric that is a number in some run: its name, the mean over the runs that have it, and its interval.
+    pub intervals: Vec<Interval<'a>>,
+}
+
+/// A metric over the runs of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval<'a> {
+    /// The metric.
+    pub metric: &'a str,
+    /// Its mean with the 95 % interval by Student's t.
+    pub estimate: Estimate,
+}
+
+impl<'a> Results<'a> {
+    /// The results of `schedule` so far; `values` are those of the swept `keys` at each of its points.
+    pub fn new(schedule: &'a Schedule, keys: Vec<String>, values: Vec<Vec<Value>>) -> Results<'a> {
+        let mut columns = Vec::new();
+        let mut known = BTreeSet::new();
+        let figures = (0..schedule.points()).flat_map(|point| schedule.outcomes(point)).filter_map(Outcome::figures);
+        for name in figures.flat_map(|figures| figures.metrics.keys()) {
+            if known.insert(name) {
+                columns.push(name.clone());
+            }
+        }
+        Results { schedule, keys, values, columns }
+    }
+
+    /// The swept parameters.
+    pub fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    /// The metrics that runs have, in their order.
+    pub fn metrics(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Each run that is over, point by point, in the order of seeds: the values of the swept parameters, the seed, the outcome.
+    pub fn runs(&self) -> impl Iterator<Item = (&[Value], u64, &'a Outcome)> {
+        let runs = |point| self.schedule.runs(point).map(move |(seed, outcome)| (point, seed, outcome));
+        (0..self.schedule.points())
+            .flat_map(runs)
+            .map(|(point, seed, outcome)| (self.values[point].as_slice(), seed, outcome))
+    }
+
+    /// The points.
+    pub fn points(&self) -> impl Iterator<Item = Point<'_>> {
+        (0..self.schedule.points()).map(|point| {
+            let interval = |metric: &'_ String| estimate(self.schedule.outcomes(point), metric);
+            let intervals =
+                self.columns.iter().filter_map(|metric| Some(Interval { metric, estimate: interval(metric)? }));
+            let runs = self.schedule.outcomes(point).count();
+            let succeeded = self.schedule.outcomes(point).filter(|outcome| outcome.figures().is_some()).count();
+            Point {
+                values: &self.values[point],
+                succeeded,
+                failed: runs - succeeded,
+                reached: self.schedule.reached(point),
+                intervals: intervals.collect(),
+            }
+        })
+    }
+
+    /// Writes a CSV table with a row for each run that is over: the swept parameters, the seed, what was executed, the metrics, and the
+    /// error of one that failed.
+    ///
+    /// # Errors
+    ///
+    /// Where `to` cannot be written.
+    pub fn write_runs(&self, to: impl Write) -> io::Result<()> {
+        let mut table = csv::Writer::from_writer(to);
+        let of_run = ["events", "global_events", "digest", "virtual_time_s"];
+        let keys = self.keys.iter().map(String::as_str).chain(["seed"]).chain(of_run);
+        table.write_record(keys.chain(self.columns.iter().map(String::as_str)).chain(["error"]))?;
+        for (values, seed, outcome) in self.runs() {
+            let mut row: Vec<String> = values.iter().map(cell).collect();
+            row.push(seed.to_string());
+            match outcome {
+                Outcome::Figures(figures) => {
+                    let Figures { events, global_events, digest, virtual_time_s, metrics, .. } = &**figures;
+                    row.extend([events.to_string(), global_events.to_string()]);
+                    row.extend([digest.clone().unwrap_or_default(), json!(virtual_time_s).to_string()]);
+                    row.extend(self.columns.iter().map(|name| metrics.get(name).map_or_else(String::new, cell)));
+                    row.push(String::new());
+                }
+                Outcome::Failed(Failed { message, .. }) => {
+                    row.extend(std::iter::repeat_n(String::new(), of_run.len() + self.columns.len()));
+                    row.push(message.clone());
+                }
+            }
+            table.write_record(row)?;
+        }
+        table.flush()
+    }
+
+    /// Writes a CSV table with a row for each metric of each point: the swept parameters, the metric, over how many runs, the mean, and half
+    /// the width of its 95 % interval (empty for a single run).
+    ///
+    /// # Errors
+    ///
+    /// Where `to` cannot be written.
+    pub fn write_means(&self, to: impl Write) -> io::Result<()> {
+        let mut table = csv::Writer::from_writer(to);
+        let columns = ["metric", "runs", "mean", "half_width_95"];
+        table.write_record(self.keys.iter().map(String::as_str).chain(columns))?;
+        for point in self.points() {
+            for Interval { metric, estimate: Estimate { count, mean, half_width } } in &point.intervals {
+                let mut row: Vec<String> = point.values.iter().map(cell).collect();
+                row.extend([(*metric).to_owned(), count.to_string(), json!(mean).to_string()]);
+                row.push(half_width.map_or_else(String::new, |half_width| json!(half_width).to_string()));
+                table.write_record(row)?;
+            }
+        }
+        table.flush()
+    }
+
+    fn parameters(&self, values: &[Value]) -> Map<String, Value> {
+        self.keys.iter().cloned().zip(values.iter().cloned()).collect()
+    }
+}
+
+/// A value in a table.
+pub fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The runs, as the JSON of a sweep has them.
+#[derive(Debug)]
+pub struct Runs<'a>(pub &'a Results<'a>);
+
+impl Serialize for Runs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.runs().map(|(values, seed, outcome)| {
+            let mut row = json!({"parameters": self.0.parameters(values), "seed": seed});
+            match outcome {
+                Outcome::Figures(figures) => {
+                    row["events"] = json!(figures.events);
+                    row["global_events"] = json!(figures.global_events);
+                    row["digest"] = json!(figures.digest);
+                    row["virtual_time_s"] = json!(figures.virtual_time_s);
+                    row["wall_s"] = json!({"setup": figures.setup_s, "run": figures.run_s});
+                    row["peak_rss_bytes"] = json!(figures.peak_rss_bytes);
+                    row["metrics"] = json!(figures.metrics);
+                }
+                Outcome::Failed(Failed { message, .. }) => row["error"] = json!(message),
+            }
+            row
+        }))
+    }
+}
+
+/// The points, as the JSON of a sweep has them.
+#[derive(Debug)]
+pub struct Points<'a>(pub &'a Results<'a>);
+
+impl Serialize for Points<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.points().map(|point| {
+            let metrics: Map<String, Value> = point
+                .intervals
+                .iter()
+                .map(|Interval { metric, estimate: Estimate { count, mean, half_width } }| {
+                    ((*metric).to_owned(), json!({"count": count, "mean": mean, "half_width_95": half_width}))
+                })
+                .collect();
+            let mut row = json!({
+                "parameters": self.0.parameters(point.values),
+                "runs": point.succeeded,
+                "failed": point.failed,
+                "metrics": metrics,
+            });
+            if let Some(reached) = point.reached {
+                row["interval_reached"] = json!(reached);
+            }
+            row
+        }))
+    }
+}
