@@ -144,17 +144,19 @@ fn several_threads_give_the_answer_or_an_error_that_names_the_process() {
     }
 }
 
+fn waits_within(node: Node<Script>) {
+    let _told = TellsWhenDropped(node);
+    node.wait(node.receive());
+    log(node, "never");
+}
+
 #[test]
 fn a_killed_process_is_unwound_from_its_innermost_call() {
     for stack in stacks() {
         let (outcome, lines) = run(1, move |node: Node<Script>| async move {
             let endless = node.spawn_on(stack, "endless", move |node| {
                 let _told = TellsWhenDropped(node);
-                (|| {
-                    let _told = TellsWhenDropped(node);
-                    node.wait(node.receive());
-                    log(node, "never");
-                })();
+                waits_within(node);
             });
             let finished = node.spawn_on(stack, "finished", |node| {
                 node.wait(node.sleep(ms(2)));
