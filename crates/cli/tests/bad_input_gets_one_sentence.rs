@@ -234,8 +234,8 @@ fn too_little_memory_is_said_with_what_was_needed() {
         // Refused at once: the records of so many LPs do not fit any machine.
         "run phold --quiet --set lps=4000000000 --memory-limit 100MiB",
         // Found out while it runs: pending events, and what they carry.
-        "run multicast --quiet --set levels=31 --memory-limit 100MiB",
-        "run multicast --quiet --set levels=31 --engine time-warp --memory-limit 100MiB",
+        "run multicast --quiet --set trees=1 --set levels=31 --memory-limit 100MiB",
+        "run multicast --quiet --set trees=1 --set levels=31 --engine time-warp --memory-limit 100MiB",
         "run phold --quiet --set lps=100 --set start_events=100000 --memory-limit 100MiB",
         "run phold --quiet --set lps=1000 --set payload=16000000 --memory-limit 100MiB",
     ];
