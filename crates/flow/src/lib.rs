@@ -11,11 +11,13 @@
 //! | [`xml`], [`toml_form`] | platforms from files |
 //! | [`network`] | activities, and when they end |
 //! | [`flows`], [`pattern`] | the model: a list of flows on a platform |
+//! | [`messages`] | the network between processes: each message is a flow |
 
 #![forbid(unsafe_code)]
 
 mod build;
 mod fault;
+pub mod messages;
 pub mod flows;
 pub mod network;
 pub mod pattern;

@@ -84,6 +84,8 @@ pub struct Network {
     links: Vec<LinkState>,
     hosts: Vec<HostState>,
     profiles: Profiles,
+    /// Hosts that have failed or work again, where somebody wants to know.
+    host_changes: Option<VecDeque<(HostId, bool)>>,
 }
 
 impl Network {
@@ -121,7 +123,19 @@ impl Network {
             links,
             hosts,
             profiles,
+            host_changes: None,
         }
+    }
+
+    /// Keeps from now on which hosts fail or work again, for [`Network::take_host_change`]. Then changes of hosts are told by [`Network::next_event`] even where
+    /// there is no activity.
+    pub fn watch_hosts(&mut self) {
+        self.host_changes.get_or_insert_default();
+    }
+
+    /// The next of the hosts that have failed or work again, and whether it works, in the order in which they did.
+    pub fn take_host_change(&mut self) -> Option<(HostId, bool)> {
+        self.host_changes.as_mut()?.pop_front()
     }
 
     /// The platform.
@@ -259,10 +273,10 @@ impl Network {
     }
 
     /// When something will happen next, if nothing starts before: an activity ends, begins to move its bytes, or a resource changes. `None` where
-    /// there is no activity, or nothing will ever happen to those there are.
+    /// there is no activity (unless hosts are watched that change), or nothing will ever happen to those there are.
     pub fn next_event(&mut self) -> Option<Time> {
         self.settle();
-        if self.active == 0 {
+        if self.active == 0 && !(self.host_changes.is_some() && self.profiles.concern_hosts()) {
             return None;
         }
         let ends = self.calendar.first().map(|(date, _)| date);

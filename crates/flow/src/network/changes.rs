@@ -81,6 +81,7 @@ pub(super) struct Profiles {
     running: Vec<Running>,
     /// When each changes its resource next.
     next: BTreeSet<(Time, usize)>,
+    has_hosts: bool,
 }
 
 impl Profiles {
@@ -100,6 +101,7 @@ impl Profiles {
             add(What::Speed(id), &host.speed_profile);
             add(What::Host(id), &host.state_profile);
         }
+        profiles.has_hosts = profiles.running.iter().any(|running| matches!(running.what, What::Host(_)));
         for index in 0..profiles.running.len() {
             profiles.schedule(index, Time::ZERO);
         }
@@ -111,6 +113,11 @@ impl Profiles {
         let point = running.profile.point(running.number);
         let date = point.and_then(|(after, _)| since.checked_add(Delay::from_secs_f64(after)?));
         self.next.extend(date.map(|date| (date, index)));
+    }
+
+    /// Whether any host's state has a profile.
+    pub(super) fn concern_hosts(&self) -> bool {
+        self.has_hosts
     }
 
     #[inline]
@@ -159,7 +166,10 @@ impl Network {
             }
             What::Speed(host) => self.set_speed(host, value),
             What::Host(host) => {
-                self.hosts[host.0 as usize].on = value > 0.0;
+                let was = std::mem::replace(&mut self.hosts[host.0 as usize].on, value > 0.0);
+                if let Some(changes) = self.host_changes.as_mut().filter(|_| was != (value > 0.0)) {
+                    changes.push_back((host, value > 0.0));
+                }
                 if value <= 0.0 {
                     let on_host = |activity: &super::Activity| match activity.kind {
                         Kind::Flow { source, destination } => source == host || destination == host,
