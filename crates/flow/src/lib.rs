@@ -17,8 +17,8 @@
 
 mod build;
 mod fault;
-pub mod messages;
 pub mod flows;
+pub mod messages;
 pub mod network;
 pub mod pattern;
 pub mod platform;

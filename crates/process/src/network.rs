@@ -5,8 +5,8 @@
 
 mod shared;
 
-pub use shared::{Delivery, Flight, HostIs, News, Parcel, Shared, SharedNetwork, Undelivered};
 pub(crate) use shared::{Deliveries, Held, host, told};
+pub use shared::{Delivery, Flight, HostIs, News, Parcel, Shared, SharedNetwork, Undelivered};
 
 use crate::context::Sending;
 use crate::sleep::{Sleep, WAIT};
@@ -184,4 +184,3 @@ pub(crate) type ParcelOf<P> = <<P as crate::Program>::Network as Carries<<P as c
 pub(crate) type HubOf<P> = <<P as crate::Program>::Network as Carries<<P as crate::Program>::Message>>::Hub;
 /// What awaits the arrival of a program's message.
 pub(crate) type SendingOf<P> = <<P as crate::Program>::Network as Carries<<P as crate::Program>::Message>>::Sending;
-

@@ -130,7 +130,11 @@ fn serve<N: Carrier<Message>>(here: &mut Here<'_, N>, received: Received<Message
 }
 
 /// Asks, and serves whatever else comes until the answer does; `None` if it does not come in time.
-async fn ask<N: Carrier<Message>>(node: Node<Chord<N>>, whom: u32, question: impl FnOnce(&Peer) -> Message) -> Option<Message> {
+async fn ask<N: Carrier<Message>>(
+    node: Node<Chord<N>>,
+    whom: u32,
+    question: impl FnOnce(&Peer) -> Message,
+) -> Option<Message> {
     let (ticket, timeout, restarts) = node.with(|here| {
         here.state.ticket = here.state.ticket.wrapping_add(1);
         let question = question(here.state);

@@ -509,7 +509,9 @@ impl Future for HostIs {
         let HostIs { works, ticket: old } = *self;
         let ticket = with_parts(|worker, table| {
             let ticket = (table.works != works).then(|| table.ticket());
-            if old != 0 && let Some(rare) = table.rare_mut() {
+            if old != 0
+                && let Some(rare) = table.rare_mut()
+            {
                 rare.host_waiters.retain(|waiter| waiter.ticket != old);
             }
             let ticket = ticket?;
