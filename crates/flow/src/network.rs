@@ -88,6 +88,8 @@ pub struct Network {
     host_changes: Option<VecDeque<(HostId, bool)>>,
     /// Whether the latency of any link has changed since the platform was read.
     latencies_change: bool,
+    /// The activities that nothing holds back, which the system only counts on.
+    unheld: Vec<u32>,
     /// Links that do not work.
     links_off: u32,
     way: Way,
@@ -146,6 +148,7 @@ impl Network {
             profiles,
             host_changes: None,
             latencies_change: false,
+            unheld: Vec::new(),
             links_off: 0,
             way: Way::default(),
         }
@@ -355,7 +358,7 @@ impl Network {
                     self.calendar.set(slot, serial, None);
                     self.share(slot);
                 }
-                Stage::Ending | Stage::Sharing(_) => self.end(slot, Outcome::Done),
+                Stage::Ending | Stage::Free(_) | Stage::Sharing(_) => self.end(slot, Outcome::Done),
                 Stage::Over => unreachable!("what is over has no date"),
             }
         }
@@ -389,15 +392,57 @@ impl Network {
     fn share(&mut self, slot: u32) {
         let bound = self.bound(slot);
         let activity = &mut self.activities[slot as usize];
+        activity.updated = self.now;
+        if self.system.reserve(bound, &activity.uses) {
+            activity.stage = Stage::Free(u32::try_from(self.unheld.len()).expect("no more than activities"));
+            self.unheld.push(slot);
+            activity.rate = bound * activity.factor;
+            let date = activity.end_from(self.now);
+            return self.calendar.set(slot, activity.serial, date);
+        }
+        self.hold();
+        let activity = &mut self.activities[slot as usize];
         let variable = self.system.add_variable(activity.penalty, bound, &activity.uses);
         activity.stage = Stage::Sharing(variable);
-        activity.updated = self.now;
+        if activity.remaining <= 0.0 {
+            self.calendar.set(slot, activity.serial, Some(self.now));
+        }
+        self.own(variable, slot);
+    }
+
+    fn own(&mut self, variable: VariableId, slot: u32) {
         if self.owners.len() <= variable.0 as usize {
             self.owners.resize(variable.0 as usize + 1, u32::MAX);
         }
         self.owners[variable.0 as usize] = slot;
-        if activity.remaining <= 0.0 {
-            self.calendar.set(slot, activity.serial, Some(self.now));
+    }
+
+    /// Gives the system all activities that it only counts on: from now on something may hold them back. That happens to each once at most.
+    fn hold(&mut self) {
+        let mut unheld = std::mem::take(&mut self.unheld);
+        for slot in unheld.drain(..) {
+            let bound = self.bound(slot);
+            let activity = &mut self.activities[slot as usize];
+            let variable = self.system.add_counted(activity.penalty, bound, &activity.uses);
+            activity.stage = Stage::Sharing(variable);
+            self.own(variable, slot);
+        }
+        self.unheld = unheld;
+    }
+
+    /// Takes an activity's part away from what it uses.
+    fn leave(&mut self, slot: u32) {
+        match self.activities[slot as usize].stage {
+            Stage::Sharing(variable) => self.system.remove_variable(variable),
+            Stage::Free(place) => {
+                let bound = self.bound(slot);
+                self.system.release(bound, &self.activities[slot as usize].uses);
+                self.unheld.swap_remove(place as usize);
+                if let Some(&moved) = self.unheld.get(place as usize) {
+                    self.activities[moved as usize].stage = Stage::Free(place);
+                }
+            }
+            Stage::Waiting | Stage::Ending | Stage::Over => {}
         }
     }
 
@@ -412,10 +457,8 @@ impl Network {
 
     /// Ends an activity now.
     fn end(&mut self, slot: u32, outcome: Outcome) {
+        self.leave(slot);
         let activity = &mut self.activities[slot as usize];
-        if let Stage::Sharing(variable) = activity.stage {
-            self.system.remove_variable(variable);
-        }
         activity.stage = Stage::Over;
         self.calendar.set(slot, activity.serial, None);
         self.free.push(slot);

@@ -57,6 +57,8 @@ pub(super) enum Kind {
 pub(super) enum Stage {
     /// It waits for its latency, and will then share.
     Waiting,
+    /// It takes part in what it uses, where nothing holds it back; its place among those.
+    Free(u32),
     /// It takes part in what it uses.
     Sharing(VariableId),
     /// It shares nothing, and ends at a known date.

@@ -165,6 +165,7 @@ impl Network {
     /// On a value that is negative or not a number.
     pub fn apply(&mut self, Change { what, value }: Change) {
         assert!(value >= 0.0 && value.is_finite(), "nothing can be set to {value}");
+        self.hold();
         match what {
             What::Bandwidth(link) => self.set_bandwidth(link, value),
             What::Latency(link) => self.set_latency(link, value),
