@@ -236,6 +236,12 @@ pub(crate) struct BenchArguments {
     /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected ends are printed beside ours.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
     pub(crate) validation: Option<PathBuf>,
+    /// For `chord`: the program of `crates/p2p/simgrid`, which is then run in turn with ours.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) simgrid: Option<PathBuf>,
+    /// For `chord`: a million nodes too, which takes long.
+    #[arg(long)]
+    pub(crate) large: bool,
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -8,6 +8,7 @@ use crate::network::{Network, Outcome};
 use crate::platform::{HostId, Platform};
 use crate::terms::Terms;
 use crate::xml;
+use parades_config::ConfigError;
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use parades_process::{Flight, News, SharedNetwork};
@@ -51,7 +52,7 @@ use std::sync::Arc;
 /// }
 ///
 /// let terms = Terms::Shared(Sharing { cross_traffic: 0.0, ..Sharing::CM02 });
-/// let network = FlowLevel::new(star(3).into(), terms, 3, |&bytes| bytes as f64);
+/// let network = FlowLevel::new(star(3).unwrap().into(), terms, 3, |&bytes| bytes as f64);
 /// let model = Processes::new(Meet(Shared(network)));
 /// parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(9_000_000_000_000)))?;
 /// # Ok::<(), parades_core::error::Error>(())
@@ -103,22 +104,23 @@ impl<M> FlowLevel<M> {
 ///
 /// ```
 /// use parades_flow::{messages::star, platform::HostId};
-/// let platform = star(1000);
+/// let platform = star(1000)?;
 /// let route = platform.route(HostId(3), HostId(999)).unwrap();
 /// assert_eq!((platform.hosts().len(), route.links.len()), (1000, 3));
 /// assert!((route.latency_s - 600e-6).abs() < 1e-12);
+/// # Ok::<(), parades_config::ConfigError>(())
 /// ```
 ///
-/// # Panics
+/// # Errors
 ///
-/// Without a host.
-pub fn star(hosts: u32) -> Platform {
-    let last = hosts.checked_sub(1).expect("a star has a host");
+/// Without a host, and with more hosts than a platform may have.
+pub fn star(hosts: u32) -> Result<Platform, ConfigError> {
+    let last = hosts.checked_sub(1).ok_or_else(|| ConfigError::new("a star needs a host"))?;
     let text = format!(
         r#"<platform version="4.1"><cluster id="star" prefix="host-" suffix="" radical="0-{last}" speed="1Gf" bw="125MBps" lat="50us"
            bb_bw="2.25GBps" bb_lat="500us"/></platform>"#
     );
-    xml::parse(Path::new("the built-in star"), text.as_bytes()).expect("the text is right")
+    xml::parse(Path::new("the built-in star"), text.as_bytes())
 }
 
 /// A flow-level network on its way.

@@ -113,7 +113,7 @@ impl Scenario {
             "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
             "flows" => flows::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
-            "chord" => chord::prepare(values, seed).map(|prepared| visitor.visit_unrestorable(prepared)),
+            "chord" => chord::accept(values, seed, visitor),
             "phold" => phold::accept(values, visitor),
             "multicast" => multicast::accept(values, visitor),
             "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),
