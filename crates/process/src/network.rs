@@ -3,10 +3,13 @@
 //! Two kinds of network: those in which a message takes a time that nothing else has a say in ([`Network`]), and those that all messages share
 //! ([`SharedNetwork`]). A program names one of either: [`Constant`], [`Direct`], [`Shared`].
 
+mod delivery;
 mod shared;
 
-pub(crate) use shared::{Deliveries, Held, host, told};
-pub use shared::{Delivery, Flight, HostIs, News, Parcel, Shared, SharedNetwork, Undelivered};
+pub(crate) use delivery::{Deliveries, host, told};
+pub use delivery::{Delivery, HostIs};
+pub(crate) use shared::Held;
+pub use shared::{Flight, News, Parcel, Shared, SharedNetwork, Undelivered};
 
 use crate::context::Sending;
 use crate::sleep::{Sleep, WAIT};
