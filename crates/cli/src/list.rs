@@ -1,12 +1,12 @@
 //! `parades list` and `parades show`.
 
 use crate::arguments::ScenarioArguments;
-use crate::engines::ENGINES;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use parades_config::{Settings, write_scenario};
 use parades_scenarios::SCENARIOS;
+use parades_simulation::choice::ENGINES;
 use std::fmt::Write;
 use std::process::ExitCode;
 
