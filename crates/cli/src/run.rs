@@ -131,7 +131,7 @@ pub(crate) fn execute(
     let machine = Machine::this();
     let begin = Instant::now();
     let visitor = Execute { plan: &plan, choice: &choice, how, watch, machine: &machine, begin };
-    let executed = plan.scenario.accept(&plan.values, plan.seed, visitor)?;
+    let executed = plan.accept(visitor)?;
     Ok(executed.map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,
         command: typed(),

@@ -134,6 +134,15 @@ fn wan(sample: Delay) -> parades_net::network::Network {
     small.build(backbone(), 1).expect("the parameters are possible").network
 }
 
+/// Two sites, three kinds of traffic, and a bottleneck that fails after a second and a half.
+fn network() -> parades_netfile::model::Internetwork {
+    let sooner =
+        parades_netfile::EXAMPLE.replace("at = \"8s\"", "at = \"1500ms\"").replace("for = \"2s\"", "for = \"300ms\"");
+    let file = parades_netfile::NetworkFile::parse("two-sites.toml".as_ref(), sooner);
+    let file = file.ok().flatten().expect("the example is a network");
+    file.build(&file.parameters(), 1).expect("the example is right").model
+}
+
 fn faulty(fault: faulty::Fault) -> faulty::Faulty {
     faulty::Faulty { fault, at_event: 20, ..faulty::Faulty::default() }
 }
@@ -168,6 +177,7 @@ pub fn models() -> Vec<Case> {
         case("campus-multicast", 350, Some(Codec::postcard()), campus_multicast()),
         case("wan", 400, Some(Codec::postcard()), wan(Delay::ZERO)),
         case("wan-sampled", 400, Some(Codec::postcard()), wan(Delay::from_ms(3))),
+        case("network", 2_000, Some(Codec::postcard()), network()),
         case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),
         case("faulty-loop", 5_000, plain, faulty(faulty::Fault::ZeroDelayLoop)),
         case("faulty-overflow", 5_000, plain, faulty(faulty::Fault::TimeOverflow)),

@@ -19,7 +19,12 @@ const FLOW_STREAM: u32 = 12;
 const FLOWS_MAX: usize = 1 << 24;
 
 /// The apps of a file.
-pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft, packet: Option<Sizes>, seed: u64) -> Result<Vec<App>, ConfigError> {
+pub(crate) fn read(
+    tables: &[Fields<'_>],
+    draft: &Draft,
+    packet: Option<Sizes>,
+    seed: u64,
+) -> Result<Vec<App>, ConfigError> {
     let mut rng = Rng::shared(seed, FLOW_STREAM);
     let mut lines = BTreeMap::new();
     let mut apps = Vec::with_capacity(tables.len());
@@ -38,10 +43,15 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft, packet: Option<Sizes>, 
         let flows = flows(fields, draft, &mut rng)?;
         total += flows.len();
         if total > FLOWS_MAX {
-            return Err(fields.wrong("name", format!("the apps have more than {FLOWS_MAX} flows"), "let fewer nodes send"));
+            return Err(fields.wrong(
+                "name",
+                format!("the apps have more than {FLOWS_MAX} flows"),
+                "let fewer nodes send",
+            ));
         }
         let kind = kind(fields, packet.as_ref())?;
-        check::kind(&kind).map_err(|what| fields.wrong("kind", format!("the app {} {what}", quoted(&name)), "change that"))?;
+        check::kind(&kind)
+            .map_err(|what| fields.wrong("kind", format!("the app {} {what}", quoted(&name)), "change that"))?;
         apps.push(App { name, kind, flows });
     }
     Ok(apps)
@@ -53,7 +63,11 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Flow>,
     let spread = fields.duration("spread")?;
     let mut flows = if fields.has("flows") {
         if let Some(key) = ["from", "to", "pairs"].into_iter().find(|key| fields.has(key)) {
-            return Err(fields.wrong(key, format!("`{key}` stands beside `flows`, which has the pairs"), "leave one of them out"));
+            return Err(fields.wrong(
+                key,
+                format!("`{key}` stands beside `flows`, which has the pairs"),
+                "leave one of them out",
+            ));
         }
         let list = fields.list("flows")?.iter();
         list.map(|given| listed(fields, draft, given, start)).collect::<Result<Vec<_>, _>>()?
@@ -62,14 +76,18 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Flow>,
             let message = format!("an app needs the key `{key}`");
             return Err(fields.reader.error(&fields.span, message, format!("add `{key} = \"NODE\"`, or give `flows`")));
         }
-        let [from, to] = ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
+        let [from, to] =
+            ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
         let pairs = pairs(fields, (&from?, &to?), rng)?;
         pairs.into_iter().map(|(from, to)| Flow { from, to, start }).collect()
     };
     if spread > Delay::ZERO {
         for flow in &mut flows {
             let later = spread.scaled(rng.unit());
-            flow.start = flow.start.checked_add(later).ok_or_else(|| fields.wrong("spread", "flows would start past the end of time", "lower it"))?;
+            flow.start = flow
+                .start
+                .checked_add(later)
+                .ok_or_else(|| fields.wrong("spread", "flows would start past the end of time", "lower it"))?;
         }
     }
     Ok(flows)
@@ -77,8 +95,11 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Flow>,
 
 /// A flow of the list: two names, and perhaps a start.
 fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Result<Flow, ConfigError> {
-    let wrong = |help: &str| fields.reader.error(&given.span, "a flow is a list of two nodes, and perhaps a start", help);
-    let What::List(parts) = &given.what else { return Err(wrong("write `[\"a\", \"b\"]` or `[\"a\", \"b\", \"1s\"]`")) };
+    let wrong =
+        |help: &str| fields.reader.error(&given.span, "a flow is a list of two nodes, and perhaps a start", help);
+    let What::List(parts) = &given.what else {
+        return Err(wrong("write `[\"a\", \"b\"]` or `[\"a\", \"b\", \"1s\"]`"));
+    };
     let texts = parts.iter().map(|part| fields.text_of("flows", part)).collect::<Result<Vec<_>, _>>()?;
     let (ends, starts) = match texts.len() {
         2 | 3 => texts.split_at(2),
@@ -100,11 +121,21 @@ fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Res
 
 /// Who sends to whom.
 fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &mut Rng) -> Result<Vec<(u32, u32)>, ConfigError> {
-    let itself = |key: &str| fields.wrong(key, "a node would send to itself", "let `from` and `to` have no node in common, or draw `pairs` at random");
+    let itself = |key: &str| {
+        fields.wrong(
+            key,
+            "a node would send to itself",
+            "let `from` and `to` have no node in common, or draw `pairs` at random",
+        )
+    };
     match fields.choice("pairs")? {
         "all" => {
             if from.len().saturating_mul(to.len()) > FLOWS_MAX {
-                return Err(fields.wrong("pairs", format!("each with each makes more than {FLOWS_MAX} flows"), "let fewer nodes send"));
+                return Err(fields.wrong(
+                    "pairs",
+                    format!("each with each makes more than {FLOWS_MAX} flows"),
+                    "let fewer nodes send",
+                ));
             }
             let each = from.iter().flat_map(|&from| to.iter().map(move |&to| (from, to)));
             // Among themselves, nobody sends to itself.
@@ -170,7 +201,11 @@ fn kind(fields: &Fields<'_>, packet_default: Option<&Sizes>) -> Result<AppKind, 
         "request-response" => {
             let period = |mean: &str, how: &str| -> Result<Period, ConfigError> {
                 let length = fields.duration(mean)?;
-                Ok(if fields.choice(how)? == "constant" { Period::Constant(length) } else { Period::Exponential(length) })
+                Ok(if fields.choice(how)? == "constant" {
+                    Period::Constant(length)
+                } else {
+                    Period::Exponential(length)
+                })
             };
             let wanted = fields.integer("requests")?;
             Ok(AppKind::Requests(Requests {
@@ -199,22 +234,47 @@ fn pattern(fields: &Fields<'_>, name: &str, sizes: &Sizes) -> Result<Pattern, Co
             (true, false) => {
                 let seconds = sizes.mean() * 8.0 / fields.rate("rate")? as f64;
                 let mean_gap = Delay::from_secs_f64(seconds).filter(|&gap| gap > Delay::ZERO);
-                Pattern::Poisson { mean_gap: mean_gap.ok_or_else(|| fields.wrong("rate", "packets would come less than a picosecond, or more than 213 days, apart", "choose another"))? }
+                Pattern::Poisson {
+                    mean_gap: mean_gap.ok_or_else(|| {
+                        fields.wrong(
+                            "rate",
+                            "packets would come less than a picosecond, or more than 213 days, apart",
+                            "choose another",
+                        )
+                    })?,
+                }
             }
             (false, true) => Pattern::Poisson { mean_gap: fields.duration("gap")? },
-            (true, true) => return Err(fields.wrong("gap", "`gap` stands beside `rate`, and one follows from the other", "leave one of them out")),
-            (false, false) => return Err(fields.reader.error(&fields.span, "an app of kind `poisson` needs the key `rate`", "add `rate = \"10Mbps\"`: bits of payload in a second, on average")),
+            (true, true) => {
+                return Err(fields.wrong(
+                    "gap",
+                    "`gap` stands beside `rate`, and one follows from the other",
+                    "leave one of them out",
+                ));
+            }
+            (false, false) => {
+                return Err(fields.reader.error(
+                    &fields.span,
+                    "an app of kind `poisson` needs the key `rate`",
+                    "add `rate = \"10Mbps\"`: bits of payload in a second, on average",
+                ));
+            }
         },
         _ => {
             let (on, off) = (fields.duration("on")?, fields.duration("off")?);
             let shape = fields.float("shape")?;
             let periods = fields.choice("periods")?;
-            if periods == "pareto" && shape <= 1.0 {
-                return Err(fields.wrong("shape", "Pareto periods of that shape have no mean", "give them a shape above 1"));
+            if periods.starts_with("pareto") && shape <= 1.0 {
+                return Err(fields.wrong(
+                    "shape",
+                    "Pareto periods of that shape have no mean",
+                    "give them a shape above 1",
+                ));
             }
             let period = |mean: Delay| match periods {
                 "constant" => Period::Constant(mean),
                 "pareto" => Period::Pareto { least: mean.scaled((shape - 1.0) / shape), shape },
+                "pareto-least" => Period::Pareto { least: mean, shape },
                 _ => Period::Exponential(mean),
             };
             Pattern::OnOff { rate_bps: fields.rate("rate")?, on: period(on), off: period(off) }
@@ -224,7 +284,9 @@ fn pattern(fields: &Fields<'_>, name: &str, sizes: &Sizes) -> Result<Pattern, Co
 
 fn limit(fields: &Fields<'_>) -> Result<Limit, ConfigError> {
     match (fields.has("size"), fields.has("stop")) {
-        (true, true) => Err(fields.wrong("stop", "`stop` stands beside `size`, and only one can end it", "leave one of them out")),
+        (true, true) => {
+            Err(fields.wrong("stop", "`stop` stands beside `size`, and only one can end it", "leave one of them out"))
+        }
         (true, false) => Ok(Limit::Bytes(fields.size("size")?)),
         (false, true) => Ok(Limit::Until(fields.time("stop")?)),
         (false, false) => Ok(Limit::Never),

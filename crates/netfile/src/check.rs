@@ -53,7 +53,10 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
         let makes_sense = !matches!(event.what, What::Change { rate_bps: Some(0), .. })
             && !matches!(event.what, What::Change { loss: Some(loss), .. } if !(0.0..=1.0).contains(&loss));
         if !is_there || !makes_sense || event.at == Time::ZERO {
-            return Err(format!("the event at {} is of no node or link, changes it to what cannot be, or is at the start", event.at));
+            return Err(format!(
+                "the event at {} is of no node or link, changes it to what cannot be, or is at the start",
+                event.at
+            ));
         }
     }
     Ok(())

@@ -46,7 +46,11 @@ impl Quality {
     pub(crate) fn link(&self, fields: &Fields<'_>, name: String, (from, to): (u32, u32)) -> Result<Link, ConfigError> {
         let missing = |key: &str, example: &str| {
             let message = format!("nothing says the {key} of the link `{name}`");
-            fields.reader.error(&fields.span, message, format!("add `{key} = \"{example}\"` here or below `[defaults]`"))
+            fields.reader.error(
+                &fields.span,
+                message,
+                format!("add `{key} = \"{example}\"` here or below `[defaults]`"),
+            )
         };
         let rate_bps = self.rate_bps.ok_or_else(|| missing("rate", "10Mbps"))?;
         let delay = self.delay.ok_or_else(|| missing("delay", "5ms"))?;
@@ -66,13 +70,18 @@ fn queue(fields: &Fields<'_>) -> Result<Option<QueueLimit>, ConfigError> {
         What::Number(text) => {
             let packets = text.replace('_', "").parse::<u32>();
             packets.map(|packets| Some(QueueLimit::Packets(packets))).map_err(|_| {
-                wrong(ConfigError::new(format!("`queue` must be a whole number of packets from 0 to {}, not {text}", u32::MAX)))
+                wrong(ConfigError::new(format!(
+                    "`queue` must be a whole number of packets from 0 to {}, not {text}",
+                    u32::MAX
+                )))
             })
         }
         What::Text(text) => match parades_config::units::parse_size(text) {
             Ok(bytes) => Ok(Some(QueueLimit::Bytes(bytes))),
-            Err(error) => Err(wrong(ConfigError::new(format!("`queue`: {}", error.message()))
-                .with_help("write packets as `100`, bytes as `\"64KiB\"`"))),
+            Err(error) => Err(wrong(
+                ConfigError::new(format!("`queue`: {}", error.message()))
+                    .with_help("write packets as `100`, bytes as `\"64KiB\"`"),
+            )),
         },
         other => Err(wrong(ConfigError::new(format!("`queue` must be packets or bytes, not {}", other.noun())))),
     }
@@ -100,14 +109,24 @@ impl Draft {
         }
         let number = u32::try_from(self.nodes.len()).expect("the number of nodes is bounded");
         if self.numbers.insert(name.clone(), number).is_some() {
-            return Err(reader.error(span, format!("there are two nodes of the name {}", quoted(&name)), "give one another name"));
+            return Err(reader.error(
+                span,
+                format!("there are two nodes of the name {}", quoted(&name)),
+                "give one another name",
+            ));
         }
         self.nodes.push(name);
         Ok(number)
     }
 
     /// Adds a link that a table with a name of its own, or without, makes.
-    pub(crate) fn link(&mut self, reader: Reader<'_>, link: Link, span: &Range<usize>, is_named: bool) -> Result<(), ConfigError> {
+    pub(crate) fn link(
+        &mut self,
+        reader: Reader<'_>,
+        link: Link,
+        span: &Range<usize>,
+        is_named: bool,
+    ) -> Result<(), ConfigError> {
         let pair = (link.from.min(link.to), link.from.max(link.to));
         let [a, b] = [link.from, link.to].map(|node| quoted(&self.nodes[node as usize]));
         if link.from == link.to {
@@ -123,7 +142,12 @@ impl Draft {
     }
 
     /// Adds a link of a generated part, where several may join two nodes.
-    pub(crate) fn parallel_link(&mut self, reader: Reader<'_>, mut link: Link, span: &Range<usize>) -> Result<(), ConfigError> {
+    pub(crate) fn parallel_link(
+        &mut self,
+        reader: Reader<'_>,
+        mut link: Link,
+        span: &Range<usize>,
+    ) -> Result<(), ConfigError> {
         let base = link.name.clone();
         for copy in 2.. {
             if !self.link_numbers.contains_key(&link.name) {
@@ -156,19 +180,29 @@ impl Draft {
     }
 
     /// The nodes that some names and patterns stand for, in the order of the list; each pattern's in the order of nodes.
-    pub(crate) fn select_nodes(&self, reader: Reader<'_>, of: &[(String, Range<usize>)]) -> Result<Vec<u32>, ConfigError> {
+    pub(crate) fn select_nodes(
+        &self,
+        reader: Reader<'_>,
+        of: &[(String, Range<usize>)],
+    ) -> Result<Vec<u32>, ConfigError> {
         let names: Vec<&str> = self.nodes.iter().map(String::as_str).collect();
         select(reader, "node", of, &names, |name| self.numbers.get(name).copied())
     }
 
     /// The links that some names and patterns stand for. A link `a-b` is also found as `b-a`.
-    pub(crate) fn select_links(&self, reader: Reader<'_>, of: &[(String, Range<usize>)]) -> Result<Vec<u32>, ConfigError> {
+    pub(crate) fn select_links(
+        &self,
+        reader: Reader<'_>,
+        of: &[(String, Range<usize>)],
+    ) -> Result<Vec<u32>, ConfigError> {
         let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
         let turned = |name: &str| {
             let ends = name.match_indices('-').map(|(at, _)| (&name[..at], &name[at + 1..]));
             ends.into_iter().find_map(|(a, b)| self.link_numbers.get(&format!("{b}-{a}")))
         };
-        select(reader, "link", of, &names, |name| self.link_numbers.get(name).or_else(|| turned(name)).map(|known| known.0))
+        select(reader, "link", of, &names, |name| {
+            self.link_numbers.get(name).or_else(|| turned(name)).map(|known| known.0)
+        })
     }
 }
 
@@ -186,7 +220,10 @@ pub(crate) fn select(
             let before = selected.len();
             selected.extend((0..).zip(names).filter(|(_, name)| matches(pattern, name)).map(|(number, _)| number));
             if selected.len() == before {
-                let help = names.first().map_or_else(|| format!("there is no {noun} at all"), |name| format!("one {noun} is {}", quoted(name)));
+                let help = names.first().map_or_else(
+                    || format!("there is no {noun} at all"),
+                    |name| format!("one {noun} is {}", quoted(name)),
+                );
                 return Err(reader.error(span, format!("no {noun} has a name like {}", quoted(pattern)), help));
             }
             continue;
@@ -195,7 +232,11 @@ pub(crate) fn select(
             let help = match nearest(pattern, names.iter().copied()) {
                 Some(near) => format!("did you mean {}?", quoted(near)),
                 None if names.is_empty() => format!("there is no {noun} at all"),
-                None => format!("there are {} {noun}s, of which the first is {}; `*` stands for any letters", names.len(), quoted(names[0])),
+                None => format!(
+                    "there are {} {noun}s, of which the first is {}; `*` stands for any letters",
+                    names.len(),
+                    quoted(names[0])
+                ),
             };
             return Err(reader.error(span, format!("there is no {noun} {}", quoted(pattern)), help));
         };

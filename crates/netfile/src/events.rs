@@ -17,7 +17,10 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft, until: Time) -> Result<
             return Err(fields.wrong("at", message, "move it, or raise `until`"));
         }
         let back = match fields.has("for") {
-            true => Some(at.checked_add(fields.duration("for")?).ok_or_else(|| fields.wrong("for", "it would last past the end of time", "lower it"))?),
+            true => Some(
+                at.checked_add(fields.duration("for")?)
+                    .ok_or_else(|| fields.wrong("for", "it would last past the end of time", "lower it"))?,
+            ),
             false => None,
         };
         let changes = ["rate", "delay", "loss"].into_iter().find(|key| fields.has(key));
@@ -32,7 +35,9 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft, until: Time) -> Result<
                 if let Some(key) = changes {
                     return Err(fields.wrong(key, format!("a node has no `{key}`"), "name links instead, with `link`"));
                 }
-                let up = state(fields)?.ok_or_else(|| fields.reader.error(&fields.span, "nothing says what befalls the node", "add `state = \"down\"`"))?;
+                let up = state(fields)?.ok_or_else(|| {
+                    fields.reader.error(&fields.span, "nothing says what befalls the node", "add `state = \"down\"`")
+                })?;
                 for node in draft.select_nodes(fields.reader, &fields.texts("node")?)? {
                     events.push(Event { at, what: What::Node { node, up } });
                     events.extend(back.map(|at| Event { at, what: What::Node { node, up: !up } }));
@@ -53,14 +58,24 @@ fn state(fields: &Fields<'_>) -> Result<Option<bool>, ConfigError> {
     Ok(if fields.has("state") { Some(fields.choice("state")? == "up") } else { None })
 }
 
-fn of_link(fields: &Fields<'_>, link: u32, as_first: &Link, (at, back): (Time, Option<Time>), events: &mut Vec<Event>) -> Result<(), ConfigError> {
+fn of_link(
+    fields: &Fields<'_>,
+    link: u32,
+    as_first: &Link,
+    (at, back): (Time, Option<Time>),
+    events: &mut Vec<Event>,
+) -> Result<(), ConfigError> {
     let up = state(fields)?;
     let rate_bps = fields.has("rate").then(|| fields.rate("rate")).transpose()?;
     let delay = fields.has("delay").then(|| fields.duration("delay")).transpose()?;
     let loss = fields.has("loss").then(|| fields.float("loss")).transpose()?;
     let changes = rate_bps.is_some() || delay.is_some() || loss.is_some();
     if up.is_none() && !changes {
-        return Err(fields.reader.error(&fields.span, "nothing says what befalls the link", "add `state = \"down\"`, or a `rate`, `delay` or `loss`"));
+        return Err(fields.reader.error(
+            &fields.span,
+            "nothing says what befalls the link",
+            "add `state = \"down\"`, or a `rate`, `delay` or `loss`",
+        ));
     }
     if let Some(up) = up {
         events.push(Event { at, what: What::Link { link, up } });

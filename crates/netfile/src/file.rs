@@ -47,7 +47,8 @@ impl NetworkFile {
     ///
     /// On a file that cannot be read or is larger than 8 MiB, and as for [`NetworkFile::parse`].
     pub fn read(path: &Path) -> Result<Option<NetworkFile>, ConfigError> {
-        let whole = |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
+        let whole =
+            |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
         let mut bytes = Vec::new();
         File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(|error| {
             let text = error.to_string();
@@ -55,7 +56,10 @@ impl NetworkFile {
             whole(format!("cannot be read: {reason}"), "check the name and the permissions")
         })?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
-            return Err(whole("is larger than 8 MiB, too large for a network".into(), "check that it is the file you meant; long lists of links go into a part of kind `edges`"));
+            return Err(whole(
+                "is larger than 8 MiB, too large for a network".into(),
+                "check that it is the file you meant; long lists of links go into a part of kind `edges`",
+            ));
         }
         match String::from_utf8(bytes) {
             Ok(text) => NetworkFile::parse(path, text),
@@ -87,7 +91,11 @@ impl NetworkFile {
         for entry in &entries {
             let known = || {
                 let settings = SETTINGS.iter().map(Parameter::key).filter(|key| *key != "scenario");
-                TOP.iter().map(|key| key.name).chain(settings).chain(TABLES.iter().map(|shape| shape.name)).chain(["parameters"])
+                TOP.iter()
+                    .map(|key| key.name)
+                    .chain(settings)
+                    .chain(TABLES.iter().map(|shape| shape.name))
+                    .chain(["parameters"])
             };
             if !known().any(|key| key == entry.key) {
                 let message = format!("a network file has no key {}", quoted(&entry.key));
@@ -99,7 +107,12 @@ impl NetworkFile {
             Some(Given { what: What::Table(entries), .. }) => declared(&source, entries)?,
             Some(Given { what, span }) => {
                 let message = format!("`parameters` must be a table, not {}", what.noun());
-                return Err(at(&source, span, message, "write `[parameters]` on a line of its own, and the parameters below it"));
+                return Err(at(
+                    &source,
+                    span,
+                    message,
+                    "write `[parameters]` on a line of its own, and the parameters below it",
+                ));
             }
         };
         Ok(Some(NetworkFile { source, entries, parameters }))
@@ -126,7 +139,11 @@ impl NetworkFile {
                 ("seed", Value::Integer(seed)) => settings.seed = Some(seed),
                 ("tie_seed", Value::Integer(seed)) => settings.tie_seed = Some(seed),
                 ("until", Value::Duration(Delay::ZERO)) => {
-                    return Err(reader.error(&entry.value.span, "a run until 0s executes nothing", "give a time above it"));
+                    return Err(reader.error(
+                        &entry.value.span,
+                        "a run until 0s executes nothing",
+                        "give a time above it",
+                    ));
                 }
                 ("until", Value::Duration(until)) => settings.until = Some(Time::from_ps(until.as_ps())),
                 ("engine", Value::Text(engine)) => settings.engine = Some(engine),
@@ -166,7 +183,8 @@ impl NetworkFile {
     /// On the first thing that is wrong, at its place.
     pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
         let (description, until, notes) = self.describe(values, seed)?;
-        let model = Internetwork::new(description).map_err(|why| ConfigError::new(why).at(Place::File(self.source.path.clone())))?;
+        let model = Internetwork::new(description)
+            .map_err(|why| ConfigError::new(why).at(Place::File(self.source.path.clone())))?;
         Ok(Built { model, until, notes })
     }
 
@@ -228,7 +246,9 @@ impl NetworkFile {
             Value::Size(bytes) => u32::try_from(bytes).ok().filter(|&bytes| bytes <= 1 << 16),
             _ => None,
         };
-        let headers = headers.ok_or_else(|| self.error_at("headers", "`headers` is more than a packet can carry", "65536B is the most"))?;
+        let headers = headers.ok_or_else(|| {
+            self.error_at("headers", "`headers` is more than a packet can carry", "65536B is the most")
+        })?;
         Ok((routing, convergence, headers))
     }
 
@@ -247,7 +267,12 @@ impl NetworkFile {
         Ok(())
     }
 
-    fn measure(&self, fields: Option<Fields<'_>>, draft: &Draft, apps: &[crate::description::App]) -> Result<Measure, ConfigError> {
+    fn measure(
+        &self,
+        fields: Option<Fields<'_>>,
+        draft: &Draft,
+        apps: &[crate::description::App],
+    ) -> Result<Measure, ConfigError> {
         let Some(fields) = fields else { return Ok(Measure { percentiles: true, ..Measure::default() }) };
         let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
         let number = |name: &str| names.iter().position(|known| *known == name).and_then(|at| u32::try_from(at).ok());
@@ -259,7 +284,11 @@ impl NetworkFile {
         let every = fields.duration("every")?;
         for list in ["links", "apps"] {
             if fields.has(list) && every == Delay::ZERO {
-                return Err(fields.wrong(list, format!("`{list}` are sampled, but nothing says how often"), "add `every = \"100ms\"`"));
+                return Err(fields.wrong(
+                    list,
+                    format!("`{list}` are sampled, but nothing says how often"),
+                    "add `every = \"100ms\"`",
+                ));
             }
         }
         Ok(Measure {
@@ -292,7 +321,11 @@ fn attach(draft: &mut Draft, fields: &Fields<'_>, nodes: Range<u32>, defaults: Q
     let own = Quality::of(fields)?;
     if !fields.has("attach") {
         return match ["rate", "delay", "queue", "loss"].into_iter().find(|key| fields.has(key)) {
-            Some(key) => Err(fields.wrong(key, format!("`{key}` is of the links of a group, and it has none"), "say with `attach` which node they lead to")),
+            Some(key) => Err(fields.wrong(
+                key,
+                format!("`{key}` is of the links of a group, and it has none"),
+                "say with `attach` which node they lead to",
+            )),
             None => Ok(()),
         };
     }
@@ -311,11 +344,16 @@ fn attach(draft: &mut Draft, fields: &Fields<'_>, nodes: Range<u32>, defaults: Q
 /// The links of a table.
 fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<(), ConfigError> {
     let quality = Quality::of(fields)?.or(defaults);
-    let [from, to] = ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
+    let [from, to] =
+        ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
     let (from, to, duplex) = (from?, to?, fields.boolean("duplex")?);
     let is_named = fields.has("name");
     if is_named && from.len() * to.len() > 1 {
-        return Err(fields.wrong("name", "several links cannot have one name", "leave it out, or name one node at each end"));
+        return Err(fields.wrong(
+            "name",
+            "several links cannot have one name",
+            "leave it out, or name one node at each end",
+        ));
     }
     for &from in &from {
         for &to in &to {

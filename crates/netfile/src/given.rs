@@ -84,13 +84,23 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// An error at a place of the file.
-    pub(crate) fn error(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) -> ConfigError {
+    pub(crate) fn error(
+        &self,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> ConfigError {
         at(self.source, span, message, help)
     }
 }
 
 /// An error at a place of a file.
-pub(crate) fn at(source: &Source, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) -> ConfigError {
+pub(crate) fn at(
+    source: &Source,
+    span: &Range<usize>,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> ConfigError {
     ConfigError::new(message).with_help(help).at(Place::Spot(source.spot(span.clone())))
 }
 
@@ -116,7 +126,11 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The tables of a shape, among the entries of the file.
-    pub(crate) fn all(reader: Reader<'a>, top: &'a [Entry], shape: &'static Shape) -> Result<Vec<Fields<'a>>, ConfigError> {
+    pub(crate) fn all(
+        reader: Reader<'a>,
+        top: &'a [Entry],
+        shape: &'static Shape,
+    ) -> Result<Vec<Fields<'a>>, ConfigError> {
         let Some(entry) = top.iter().find(|entry| entry.key == shape.name) else { return Ok(Vec::new()) };
         let (name, noun) = (shape.name, entry.value.what.noun());
         match &entry.value.what {
@@ -145,7 +159,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn of(reader: Reader<'a>, shape: &'static Shape, span: &Range<usize>, entries: &'a [Entry]) -> Result<Fields<'a>, ConfigError> {
+    fn of(
+        reader: Reader<'a>,
+        shape: &'static Shape,
+        span: &Range<usize>,
+        entries: &'a [Entry],
+    ) -> Result<Fields<'a>, ConfigError> {
         let mut fields = Fields { reader, shape, kind: None, span: span.clone(), entries };
         if !shape.kinds.is_empty() {
             fields.kind = Some(fields.read_kind()?);
@@ -192,7 +211,8 @@ impl<'a> Fields<'a> {
             return Err(self.reader.error(&entry.value.span, message, format!("its kinds are {}", all())));
         };
         self.shape.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
-            let help = nearest(name, names()).map_or_else(|| format!("its kinds are {}", all()), |near| format!("did you mean `{near}`?"));
+            let help = nearest(name, names())
+                .map_or_else(|| format!("its kinds are {}", all()), |near| format!("did you mean `{near}`?"));
             self.reader.error(&entry.value.span, format!("{} has no kind {}", self.shape.noun, quoted(name)), help)
         })
     }
@@ -268,7 +288,11 @@ impl<'a> Fields<'a> {
         let size = self.size(name)?;
         u32::try_from(size).ok().filter(|&size| size <= crate::check::PAYLOAD_MAX).ok_or_else(|| {
             let most = crate::check::PAYLOAD_MAX;
-            self.wrong(name, format!("`{name}` is {size}B, more than a packet can carry"), format!("{most}B is the most"))
+            self.wrong(
+                name,
+                format!("`{name}` is {size}B, more than a packet can carry"),
+                format!("{most}B is the most"),
+            )
         })
     }
 
@@ -364,7 +388,9 @@ impl Found {
             (_, What::Text(text) | What::Number(text)) if self.via.is_some() => return parameter.parse(text),
             (Kind::Boolean { .. }, What::Boolean(value)) => return Ok(Value::Boolean(*value)),
             (Kind::Fraction { .. }, What::Text(text)) if text.ends_with('%') => return parameter.parse(text),
-            (Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. }, What::Number(text)) => return parameter.parse(text),
+            (Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. }, What::Number(text)) => {
+                return parameter.parse(text);
+            }
             (_, What::Text(text)) if in_quotes => return parameter.parse(text),
             (Kind::Duration { .. } | Kind::Size { .. } | Kind::Rate { .. }, What::Number(text) | What::Text(text)) => {
                 return parameter.parse(text);

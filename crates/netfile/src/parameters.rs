@@ -47,7 +47,9 @@ fn parameter(source: &Source, entry: &Entry) -> Result<Parameter, ConfigError> {
         What::Boolean(default) => Parameter::boolean(key, *default, MEANING),
         What::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') => {
             let range = Parameter::integer(key, 0, 0..=u64::MAX, MEANING);
-            range.parse(text).map_err(|error| at(source, &entry.value.span, error.message(), "choose a smaller one"))?;
+            range
+                .parse(text)
+                .map_err(|error| at(source, &entry.value.span, error.message(), "choose a smaller one"))?;
             range
         }
         What::Number(text) => {
@@ -60,7 +62,8 @@ fn parameter(source: &Source, entry: &Entry) -> Result<Parameter, ConfigError> {
         What::Text(text) if parse_size(text).is_ok() => Parameter::size(key, 0, MEANING),
         What::Text(_) => Parameter::text(key, "", MEANING),
         other => {
-            let message = format!("the parameter `{}` must be a number, text or `true`, not {}", entry.key, other.noun());
+            let message =
+                format!("the parameter `{}` must be a number, text or `true`, not {}", entry.key, other.noun());
             return Err(at(source, &entry.value.span, message, "write a value such as `\"10Mbps\"`"));
         }
     })
@@ -86,7 +89,9 @@ impl Parameters {
             let text = match value {
                 Value::Text(text) => text,
                 Value::Boolean(value) => return Ok(Found::new(What::Boolean(*value), Some(name.clone()))),
-                Value::Integer(_) | Value::Float(_) => return Ok(Found::new(What::Number(value.to_string()), Some(name.clone()))),
+                Value::Integer(_) | Value::Float(_) => {
+                    return Ok(Found::new(What::Number(value.to_string()), Some(name.clone())));
+                }
                 other => return Ok(Found::new(What::Text(other.to_string()), Some(name.clone()))),
             };
             let Some(next) = text.strip_prefix('$') else {
@@ -119,8 +124,11 @@ fn leaked(name: &str) -> &'static str {
 
 fn interned(parameters: &[Parameter]) -> &'static [Parameter] {
     let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let alike = |a: &Parameter, b: &Parameter| a.key() == b.key() && std::mem::discriminant(&a.kind()) == std::mem::discriminant(&b.kind());
-    let same = |known: &[Parameter]| known.len() == parameters.len() && known.iter().zip(parameters).all(|(a, b)| alike(a, b));
+    let alike = |a: &Parameter, b: &Parameter| {
+        a.key() == b.key() && std::mem::discriminant(&a.kind()) == std::mem::discriminant(&b.kind())
+    };
+    let same =
+        |known: &[Parameter]| known.len() == parameters.len() && known.iter().zip(parameters).all(|(a, b)| alike(a, b));
     if let Some(known) = kept.1.iter().find(|known| same(known)) {
         return known;
     }

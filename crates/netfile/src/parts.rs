@@ -51,9 +51,11 @@ impl Part<'_, '_> {
             "campus" => {
                 let networks = part.fields.count("size")?;
                 let lan_clients = part.fields.count("lan_clients")?;
-                let queue = quality.queue.unwrap_or(parades_net::interface::QueueLimit::Packets(crate::shape::QUEUE_DEFAULT));
+                let queue =
+                    quality.queue.unwrap_or(parades_net::interface::QueueLimit::Packets(crate::shape::QUEUE_DEFAULT));
                 let campus = campus::Parameters { networks, lan_clients, queue, ..campus::Parameters::default() };
-                let network = campus.network(1).map_err(|why| fields.wrong("size", why.to_string(), "make it smaller"))?;
+                let network =
+                    campus.network(1).map_err(|why| fields.wrong("size", why.to_string(), "make it smaller"))?;
                 part.topology(network.topology(), own)?;
             }
             "backbone" => part.topology(&wan::backbone(), own)?,
@@ -128,22 +130,34 @@ impl Part<'_, '_> {
                 _ => None,
             };
             sides.push(side.ok_or_else(|| {
-                self.fields.reader.error(&given.span, "a side of a torus must be a whole number from 3 to 1048576", "write `sides = [4, 4]`")
+                self.fields.reader.error(
+                    &given.span,
+                    "a side of a torus must be a whole number from 3 to 1048576",
+                    "write `sides = [4, 4]`",
+                )
             })?);
         }
         let total = sides.iter().try_fold(1_u64, |total, &side| total.checked_mul(u64::from(side)));
         let total = total.filter(|&total| !sides.is_empty() && sides.len() <= 8 && total <= 1 << 24);
         let Some(total) = total else {
-            return Err(self.fields.wrong("sides", "a torus has 1 to 8 sides, and at most 16777216 nodes", "choose fewer or smaller ones"));
+            return Err(self.fields.wrong(
+                "sides",
+                "a torus has 1 to 8 sides, and at most 16777216 nodes",
+                "choose fewer or smaller ones",
+            ));
         };
         let total = u32::try_from(total).expect("it was bounded");
         let place = |mut number: u32| -> Vec<u32> {
             // The last side varies fastest.
-            let mut place: Vec<u32> = sides.iter().rev().map(|side| {
-                let at = number % side;
-                number /= side;
-                at
-            }).collect();
+            let mut place: Vec<u32> = sides
+                .iter()
+                .rev()
+                .map(|side| {
+                    let at = number % side;
+                    number /= side;
+                    at
+                })
+                .collect();
             place.reverse();
             place
         };
@@ -164,10 +178,15 @@ impl Part<'_, '_> {
     fn fat_tree(&mut self) -> Result<(), ConfigError> {
         let arity = self.fields.count("arity")?;
         if !arity.is_multiple_of(2) {
-            return Err(self.fields.wrong("arity", format!("a fat tree's arity is even, not {arity}"), "choose the next one"));
+            return Err(self.fields.wrong(
+                "arity",
+                format!("a fat tree's arity is even, not {arity}"),
+                "choose the next one",
+            ));
         }
         let half = arity / 2;
-        let core = (0..half * half).map(|number| self.node(&format!("core.{number}"))).collect::<Result<Vec<_>, _>>()?;
+        let core =
+            (0..half * half).map(|number| self.node(&format!("core.{number}"))).collect::<Result<Vec<_>, _>>()?;
         for pod in 0..arity {
             let layer = |part: &mut Self, what: &str| {
                 (0..half).map(|number| part.node(&format!("{what}.{pod}.{number}"))).collect::<Result<Vec<u32>, _>>()
@@ -199,13 +218,18 @@ impl Part<'_, '_> {
         let across = self.fields.duration("across")?;
         let mut rng = Rng::shared(self.fields.integer("seed")?, PART_STREAM);
         if size > 1 << 14 {
-            return Err(self.fields.wrong("size", format!("a random geometric part of {size} nodes is too large"), "16384 is the most"));
+            return Err(self.fields.wrong(
+                "size",
+                format!("a random geometric part of {size} nodes is too large"),
+                "16384 is the most",
+            ));
         }
         let places: Vec<(f64, f64)> = (0..size).map(|_| (rng.unit(), rng.unit())).collect();
         let nodes = self.nodes(size)?;
         let distance = |a: usize, b: usize| libm::hypot(places[a].0 - places[b].0, places[a].1 - places[b].1);
         let base = self.quality.delay.unwrap_or(Delay::ZERO);
-        let of_length = |length: f64| Quality { delay: Some(base.saturating_add(across.scaled(length))), ..self.quality };
+        let of_length =
+            |length: f64| Quality { delay: Some(base.saturating_add(across.scaled(length))), ..self.quality };
         let mut piece: Vec<usize> = (0..places.len()).collect();
         let mut links = Vec::new();
         for b in 0..places.len() {
@@ -248,7 +272,13 @@ impl Part<'_, '_> {
         let network = graphml::read(&self.path()?, &options).map_err(|error| {
             let place = match error.line {
                 0 => Place::File(error.file.into()),
-                line => Place::Spot(Spot { file: error.file.into(), line, column: error.column, width: 1, source_line: None }),
+                line => Place::Spot(Spot {
+                    file: error.file.into(),
+                    line,
+                    column: error.column,
+                    width: 1,
+                    source_line: None,
+                }),
             };
             ConfigError::new(error.message).with_help(error.help).at(place)
         })?;

@@ -136,7 +136,11 @@ pub(crate) const PART: Shape = Shape {
     kinds: &[
         Variant { name: "line", meaning: "nodes in a row: NAME.0, NAME.1, …", keys: &[size("nodes")] },
         Variant { name: "ring", meaning: "a row whose ends are linked", keys: &[size("nodes, 3 or more")] },
-        Variant { name: "star", meaning: "NAME.hub, and nodes NAME.0, … around it", keys: &[size("nodes around the hub")] },
+        Variant {
+            name: "star",
+            meaning: "NAME.hub, and nodes NAME.0, … around it",
+            keys: &[size("nodes around the hub")],
+        },
         Variant {
             name: "dumbbell",
             meaning: "routers NAME.left and NAME.right with a trunk between; hosts NAME.l0, … and NAME.r0, … at them",
@@ -170,11 +174,19 @@ pub(crate) const PART: Shape = Shape {
             keys: &[
                 size("nodes"),
                 may(Parameter::float("radius", 0.2, 0.0..=2.0, "as a share of the square's side").positive()),
-                may(Parameter::duration("across", Delay::from_ms(10), "delay along a side of the square; it comes to `delay`")),
+                may(Parameter::duration(
+                    "across",
+                    Delay::from_ms(10),
+                    "delay along a side of the square; it comes to `delay`",
+                )),
                 may(Parameter::integer("seed", 1, 0..=u64::MAX, "which of all such parts it is")),
             ],
         },
-        Variant { name: "backbone", meaning: "24 European cities: NAME.Paris, …, with rates and delays of their own", keys: &[] },
+        Variant {
+            name: "backbone",
+            meaning: "24 European cities: NAME.Paris, …, with rates and delays of their own",
+            keys: &[],
+        },
         Variant {
             name: "graphml",
             meaning: "a GraphML file, as the Internet Topology Zoo writes them; `rate` and `delay` for links without",
@@ -226,7 +238,11 @@ pub(crate) const APP: Shape = Shape {
             &["matching", "all", "random"],
             "the first with the first and so on, the shorter list anew; each with each; each of `from` with one drawn",
         )),
-        other("flows", Form::Flows, "instead of `from` and `to`: the pairs, as in [[\"a\", \"b\"], [\"a\", \"c\", \"2s\"]], perhaps with starts"),
+        other(
+            "flows",
+            Form::Flows,
+            "instead of `from` and `to`: the pairs, as in [[\"a\", \"b\"], [\"a\", \"c\", \"2s\"]], perhaps with starts",
+        ),
         may(Parameter::duration("start", Delay::ZERO, "when it starts")),
         may(Parameter::duration("spread", Delay::ZERO, "flows start up to so much later, drawn from the seed")),
     ],
@@ -241,7 +257,8 @@ pub(crate) const APP: Shape = Shape {
             meaning: "packets as a Poisson process",
             keys: &[
                 SEND_RATE,
-                may(Parameter::duration("gap", Delay::from_ms(1), "instead of `rate`: mean time between packets").positive()),
+                may(Parameter::duration("gap", Delay::from_ms(1), "instead of `rate`: mean time between packets")
+                    .positive()),
                 PACKET,
                 BYTES,
                 STOP,
@@ -254,7 +271,12 @@ pub(crate) const APP: Shape = Shape {
                 must(Parameter::rate("rate", MBPS, "bits of payload in a second while it is on").positive()),
                 must(Parameter::duration("on", Delay::from_ms(100), "mean length of on periods").positive()),
                 must(Parameter::duration("off", Delay::from_ms(100), "mean length of off periods").positive()),
-                may(Parameter::choice("periods", "exponential", &["exponential", "constant", "pareto"], "how their lengths are distributed")),
+                may(Parameter::choice(
+                    "periods",
+                    "exponential",
+                    &["exponential", "constant", "pareto", "pareto-least"],
+                    "how their lengths are distributed; of `pareto-least`, `on` and `off` are the least lengths",
+                )),
                 may(Parameter::float("shape", 1.5, 1.0..=100.0, "of Pareto periods; above 1")),
                 PACKET,
                 BYTES,
@@ -272,7 +294,12 @@ pub(crate) const APP: Shape = Shape {
                 may(Parameter::choice("thinking", "exponential", &["exponential", "constant"], "its distribution")),
                 may(Parameter::duration("service", Delay::ZERO, "mean time from a request's arrival to its response")),
                 may(Parameter::choice("serving", "exponential", &["exponential", "constant"], "its distribution")),
-                may(Parameter::duration("timeout", Delay::from_secs(1), "how long a client waits before it asks again").positive()),
+                may(Parameter::duration(
+                    "timeout",
+                    Delay::from_secs(1),
+                    "how long a client waits before it asks again",
+                )
+                .positive()),
                 may(Parameter::integer("requests", 0, 0..=u64::MAX, "how many responses it wants; 0: no bound")),
                 STOP,
             ],
@@ -283,7 +310,12 @@ pub(crate) const APP: Shape = Shape {
             keys: &[
                 must(Parameter::size("size", 1, "what is to arrive").positive()),
                 may(Parameter::size("segment", 1460, "payload of a segment").positive()),
-                may(Parameter::integer("window", 64, 1..=crate::check::WINDOW_MAX as u64, "segments that may be under way")),
+                may(Parameter::integer(
+                    "window",
+                    64,
+                    1..=crate::check::WINDOW_MAX as u64,
+                    "segments that may be under way",
+                )),
                 may(Parameter::choice("control", "reno", &["reno", "fixed"], "whether the window adapts to losses")),
             ],
         },
@@ -317,7 +349,11 @@ pub(crate) const MEASURE: Shape = Shape {
         may(Parameter::duration("every", Delay::ZERO, "time between two samples; 0s: none")),
         other("links", Form::Select, "links whose utilisation and queue are sampled one by one"),
         other("apps", Form::Select, "apps whose throughput is sampled one by one"),
-        may(Parameter::boolean("percentiles", true, "whether each flow has percentiles of its delay, a kilobyte or so each")),
+        may(Parameter::boolean(
+            "percentiles",
+            true,
+            "whether each flow has percentiles of its delay, a kilobyte or so each",
+        )),
     ],
     kinds: &[],
 };

@@ -145,7 +145,7 @@ fn check(arguments: &WorkerArguments, request: &Request) -> Checked {
         Ok(plan) => plan,
         Err(failure) => return Checked::Wrong(failure.message()),
     };
-    match plan.scenario.accept(&plan.values, plan.seed, Declared) {
+    match plan.accept(Declared) {
         Ok(metrics) => Checked::Metrics(metrics),
         Err(error) => Checked::Wrong(error.to_string()),
     }

@@ -98,7 +98,8 @@ impl Internetwork {
             return Err("there are more than 2^30 flows".into());
         }
         let answers = |app: u32| !matches!(description.apps[app as usize].kind, AppKind::Datagrams { .. });
-        let needed = flows.iter().flat_map(|of| std::iter::once(of.flow.to).chain(answers(of.app).then_some(of.flow.from)));
+        let needed =
+            flows.iter().flat_map(|of| std::iter::once(of.flow.to).chain(answers(of.app).then_some(of.flow.from)));
         let (routes, targets) = Routes::new(&description, (&course, &arcs), needed)?;
         for of in &flows {
             let ends = [(of.flow.from, of.flow.to), (of.flow.to, of.flow.from)];
@@ -106,7 +107,11 @@ impl Internetwork {
                 if !routes.leads(from, &targets[&to], &arcs) {
                     let name = |node: u32| &description.nodes[node as usize];
                     let app = &description.apps[of.app as usize].name;
-                    return Err(format!("there is no way from `{}` to `{}`, for the app `{app}`", name(from), name(to)));
+                    return Err(format!(
+                        "there is no way from `{}` to `{}`, for the app `{app}`",
+                        name(from),
+                        name(to)
+                    ));
                 }
             }
         }

@@ -358,7 +358,10 @@ fn lost(sums: &Sums) -> u64 {
 
 /// Packets sent = received + lost + in flight.
 fn check(flow: u64, sums: &Sums) -> Result<(), String> {
-    let ways = [("", [SENT, RECEIVED, LOST, IN_FLIGHT]), ("answers of ", [BACK_SENT, BACK_RECEIVED, BACK_LOST, BACK_IN_FLIGHT])];
+    let ways = [
+        ("", [SENT, RECEIVED, LOST, IN_FLIGHT]),
+        ("answers of ", [BACK_SENT, BACK_RECEIVED, BACK_LOST, BACK_IN_FLIGHT]),
+    ];
     for (of, [sent, received, first_lost, in_flight]) in ways {
         let [sent, received, in_flight] = [sent, received, in_flight].map(|place| sums[place]);
         let lost: u64 = sums[first_lost..first_lost + LOSSES].iter().sum();

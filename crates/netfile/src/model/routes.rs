@@ -62,7 +62,8 @@ impl Arcs {
         for node in 0..nodes {
             first[node + 1] += first[node];
         }
-        let arcs = of_node.into_iter().map(|(_, _, to, link)| Arc { to, link, kind: kind_of_link[link as usize] }).collect();
+        let arcs =
+            of_node.into_iter().map(|(_, _, to, link)| Arc { to, link, kind: kind_of_link[link as usize] }).collect();
         Arcs { first, arcs, leaf }
     }
 
@@ -195,7 +196,6 @@ impl Routes {
         let from = if arcs.leaf[from as usize] { arcs.of(from)[0].to } else { from };
         from == target.attach || self.port(from, target, Time::ZERO).is_some()
     }
-
 }
 
 /// What is not as at the start: the links that are down, and those of another delay.
@@ -281,7 +281,9 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        debug_assert!(self.metric == Metric::Delay || self.distance.iter().all(|(cost, _)| matches!(*cost, 0 | u64::MAX)));
+        debug_assert!(
+            self.metric == Metric::Delay || self.distance.iter().all(|(cost, _)| matches!(*cost, 0 | u64::MAX))
+        );
     }
 
     /// The first port of a node that begins a shortest path: ports are in the order of neighbours and links.

@@ -256,7 +256,17 @@ impl Sender {
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
-        let words = [self.una, self.next, self.highest, self.cwnd, self.ssthresh, self.growth, self.duplicates, self.recover, self.timed];
+        let words = [
+            self.una,
+            self.next,
+            self.highest,
+            self.cwnd,
+            self.ssthresh,
+            self.growth,
+            self.duplicates,
+            self.recover,
+            self.timed,
+        ];
         words.into_iter().for_each(|word| digest.word(u64::from(word)));
         let words = [self.srtt_ps, self.variation_ps, self.rto.as_ps(), self.sent, self.sent_again, self.timeouts];
         words.into_iter().for_each(|word| digest.word(word));

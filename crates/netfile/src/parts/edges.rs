@@ -14,7 +14,8 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 impl Part<'_, '_> {
     pub(super) fn edges(&mut self) -> Result<(), ConfigError> {
         let path = self.path()?;
-        let of_file = |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.clone()));
+        let of_file =
+            |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.clone()));
         let mut bytes = Vec::new();
         File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(|error| {
             let text = error.to_string();
@@ -40,8 +41,15 @@ impl Part<'_, '_> {
     }
 
     /// A line, which begins at the byte `start`.
-    fn edge(&mut self, source: &Source, line: &str, start: usize, nodes: &mut BTreeMap<String, u32>) -> Result<(), ConfigError> {
-        let words: Vec<(usize, &str)> = line.split_whitespace().map(|word| (start + (word.as_ptr().addr() - line.as_ptr().addr()), word)).collect();
+    fn edge(
+        &mut self,
+        source: &Source,
+        line: &str,
+        start: usize,
+        nodes: &mut BTreeMap<String, u32>,
+    ) -> Result<(), ConfigError> {
+        let words: Vec<(usize, &str)> =
+            line.split_whitespace().map(|word| (start + (word.as_ptr().addr() - line.as_ptr().addr()), word)).collect();
         let wrong = |place: usize, message: String, help: &str| {
             let (at, word) = words[place];
             ConfigError::new(message).with_help(help).at(Place::Spot(source.spot(at..at + word.len())))
@@ -58,19 +66,22 @@ impl Part<'_, '_> {
         }
         let mut own = Quality::default();
         if let Some((_, word)) = rest.first() {
-            let rate = parse_rate(word).map_err(|error| wrong(2, error.message().into(), error.help().unwrap_or(FORM)))?;
+            let rate =
+                parse_rate(word).map_err(|error| wrong(2, error.message().into(), error.help().unwrap_or(FORM)))?;
             if rate == 0 {
                 return Err(wrong(2, "a rate must be above 0".into(), FORM));
             }
             own.rate_bps = Some(rate);
         }
         if let Some((_, word)) = rest.get(1) {
-            let delay = parse_duration(word).map_err(|error| wrong(3, error.message().into(), error.help().unwrap_or(FORM)))?;
+            let delay =
+                parse_duration(word).map_err(|error| wrong(3, error.message().into(), error.help().unwrap_or(FORM)))?;
             own.delay = Some(delay);
         }
         if let Some((_, word)) = rest.get(2) {
             let loss = word.parse::<f64>().ok().filter(|loss| (0.0..=1.0).contains(loss));
-            own.loss = Some(loss.ok_or_else(|| wrong(4, format!("{} is no number between 0 and 1", quoted(word)), FORM))?);
+            own.loss =
+                Some(loss.ok_or_else(|| wrong(4, format!("{} is no number between 0 and 1", quoted(word)), FORM))?);
         }
         let mut ends = [0; 2];
         for (end, name) in ends.iter_mut().zip([*from, *to]) {
