@@ -53,7 +53,7 @@ impl NetworkFile {
         File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(|error| {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
-            whole(format!("cannot be read: {reason}"), "check the name and the permissions")
+            ConfigError::new(format!("cannot be read: {reason}")).at(Place::File(path.to_owned()))
         })?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(whole(

@@ -111,9 +111,9 @@ impl Part<'_, '_> {
         let size = self.fields.count("size")?;
         let (left, right) = (self.node("left")?, self.node("right")?);
         self.join((left, right), self.trunk)?;
-        for (router, side) in [(left, 'l'), (right, 'r')] {
+        for (router, side) in [(left, "left"), (right, "right")] {
             for number in 0..size {
-                let host = self.node(&format!("{side}{number}"))?;
+                let host = self.node(&format!("{side}.{number}"))?;
                 self.link(host, router)?;
             }
         }

@@ -143,7 +143,7 @@ pub(crate) const PART: Shape = Shape {
         },
         Variant {
             name: "dumbbell",
-            meaning: "routers NAME.left and NAME.right with a trunk between; hosts NAME.l0, … and NAME.r0, … at them",
+            meaning: "routers NAME.left and NAME.right with a trunk between; hosts NAME.left.0, … and NAME.right.0, … at them",
             keys: &[size("hosts at each side"), TRUNK_RATE, TRUNK_DELAY],
         },
         Variant {

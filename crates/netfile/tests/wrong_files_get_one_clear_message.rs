@@ -42,7 +42,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small("").replace("5ms", "5Mbps"),
-            "net.toml:8:9: `delay`: `5Mbps` has the unknown unit `Mbps`; did you mean `ms`? a duration's units are ps, ns, us, ms, s, min and h",
+            "net.toml:8:9: `delay`: `5Mbps` has the unknown unit `Mbps`; did you mean `ps`? a duration's units are ps, ns, us, ms, s, min and h",
         ),
         // A node that there is not.
         (small("").replace("to = \"b\"", "to = \"bb\""), "net.toml:6:6: there is no node `bb`; did you mean `b`?"),
