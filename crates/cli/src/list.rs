@@ -1,13 +1,13 @@
 //! `parades list` and `parades show`.
 
 use crate::arguments::{ScenarioArguments, ShowArguments};
-use crate::engines::ENGINES;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use parades_config::{Settings, write_scenario};
 use parades_netfile::{EXAMPLE, NetworkFile, explicit};
 use parades_scenarios::SCENARIOS;
+use parades_simulation::choice::ENGINES;
 use std::fmt::Write;
 use std::process::ExitCode;
 

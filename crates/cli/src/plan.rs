@@ -1,12 +1,12 @@
 //! What is to be run: a scenario, its parameters, the seeds, the engine, gathered from the command line and a file.
 
 use crate::arguments::{HowArguments, ScenarioArguments};
-use crate::engines::{Choice, Wish};
 use crate::failure::Failure;
 use parades_config::{ConfigError, ScenarioFile, Settings, Values};
 use parades_core::time::Time;
 use parades_netfile::NetworkFile;
-use parades_scenarios::{Scenario, Visitor, network};
+use parades_scenarios::{Scenario, network};
+use parades_simulation::{Choice, Simulation, Wish};
 use std::path::Path;
 
 /// A scenario with its parameters and seeds.
@@ -78,11 +78,11 @@ impl Plan {
         })
     }
 
-    /// Makes the model and gives it to the visitor.
-    pub(crate) fn accept<V: Visitor>(&self, visitor: V) -> Result<V::Output, ConfigError> {
+    /// Makes the model.
+    pub(crate) fn simulation(&self) -> Result<Simulation, ConfigError> {
         match &self.network {
-            Some(file) => network::prepare(file, &self.values, self.seed).map(|prepared| visitor.visit(prepared)),
-            None => self.scenario.accept(&self.values, self.seed, visitor),
+            Some(file) => Simulation::of_network(file, &self.values, self.seed),
+            None => Simulation::new(self.scenario, &self.values, self.seed),
         }
     }
 
