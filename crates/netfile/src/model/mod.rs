@@ -156,7 +156,7 @@ impl Internetwork {
 
     /// An end of a flow at its node, before anything happens; its timer is set.
     fn begin(&self, slot: u32, way: u32, ctx: &mut Context<'_, Self>) -> End {
-        let (flow, begins) = (way / 2, way % 2 == 0);
+        let (flow, begins) = (way / 2, way.is_multiple_of(2));
         let start = self.flows[flow as usize].flow.start;
         let timer = TimerId(slot);
         let mut early = 0;

@@ -291,13 +291,13 @@ impl Receiver {
 
     /// A segment has come. `early` holds a bit for each segment of a window, and `changed` is shown each word of it before it changes.
     pub(crate) fn take(&mut self, number: u32, early: &mut [u64], mut changed: impl FnMut(u32, u64)) {
-        let bits = early.len() as u32 * 64;
-        let place = |number: u32| ((number % bits / 64) as usize, 1_u64 << (number % 64));
+        let bits = u32::try_from(early.len()).expect("windows are bounded") * 64;
+        let place = |number: u32| (number % bits / 64, 1_u64 << (number % 64));
         if number > self.next {
             let (word, bit) = place(number);
-            if early[word] & bit == 0 {
-                changed(word as u32, early[word]);
-                early[word] |= bit;
+            if early[word as usize] & bit == 0 {
+                changed(word, early[word as usize]);
+                early[word as usize] |= bit;
             }
             return;
         }
@@ -307,11 +307,11 @@ impl Receiver {
         self.next += 1;
         loop {
             let (word, bit) = place(self.next);
-            if early[word] & bit == 0 {
+            if early[word as usize] & bit == 0 {
                 return;
             }
-            changed(word as u32, early[word]);
-            early[word] &= !bit;
+            changed(word, early[word as usize]);
+            early[word as usize] &= !bit;
             self.next += 1;
         }
     }
