@@ -35,8 +35,9 @@ pub(crate) enum Command {
         #[arg(long)]
         engines: bool,
     },
-    /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run.
-    Show(ScenarioArguments),
+    /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run; a network described in a file, written
+    /// out in full.
+    Show(ShowArguments),
     /// One table of measurements, side by side; without a name, the tables there are.
     Bench(BenchArguments),
     /// A script that completes this command in a shell.
@@ -63,6 +64,17 @@ pub(crate) struct ScenarioArguments {
     /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
     #[arg(long, value_name = "T", value_parser = until)]
     pub(crate) until: Option<Time>,
+}
+
+/// What is to be shown.
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("scenario", |scenario| scenario.required(false).required_unless_present("schema")))]
+pub(crate) struct ShowArguments {
+    #[command(flatten)]
+    pub(crate) of: Option<ScenarioArguments>,
+    /// The JSON schema of network files instead, for editors.
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
 }
 
 /// How it is run.

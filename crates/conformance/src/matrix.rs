@@ -191,6 +191,15 @@ fn chord_precise() -> parades_process::Processes<parades_p2p::chord::Chord<parad
 
 type ChordFlows = parades_flow::messages::FlowLevel<parades_p2p::chord::Message>;
 
+/// Two sites, three kinds of traffic, and a bottleneck that fails after a second and a half.
+fn network() -> parades_netfile::model::Internetwork {
+    let sooner =
+        parades_netfile::EXAMPLE.replace("at = \"8s\"", "at = \"1500ms\"").replace("for = \"2s\"", "for = \"300ms\"");
+    let file = parades_netfile::NetworkFile::parse("two-sites.toml".as_ref(), sooner);
+    let file = file.ok().flatten().expect("the example is a network");
+    file.build(&file.parameters(), 1).expect("the example is right").model
+}
+
 fn faulty(fault: faulty::Fault) -> faulty::Faulty {
     faulty::Faulty { fault, at_event: 20, ..faulty::Faulty::default() }
 }
@@ -228,6 +237,7 @@ pub fn models() -> Vec<Case> {
         case("flows", 5_000, plain, flows()),
         unrestorable("chord", 30_000, chord_constant()),
         unrestorable("chord-precise", 30_000, chord_precise()),
+        case("network", 2_000, Some(Codec::postcard()), network()),
         case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),
         case("faulty-loop", 5_000, plain, faulty(faulty::Fault::ZeroDelayLoop)),
         case("faulty-overflow", 5_000, plain, faulty(faulty::Fault::TimeOverflow)),
