@@ -8,14 +8,17 @@ mod compare;
 mod diff;
 mod engines;
 mod failure;
+mod files;
 mod interrupt;
 mod list;
 mod machine;
 mod plan;
 mod report;
 mod run;
+mod steady;
 mod sweep;
 mod watch;
+mod why;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
@@ -43,6 +46,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::SweepWorker(arguments) => sweep::work(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments),
+        Command::Why(arguments) => why::why(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => list::show(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),

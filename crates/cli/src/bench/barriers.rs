@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn each_row_shows_the_published_figures_beside_its_own() {
-        let here = Spread { median: 100.0, least: 90.0, greatest: 110.0 };
+        let here = Spread::of(&[90.0, 100.0, 110.0]);
         let text = draw(&vec![vec![here; THREADS.len()]; ROWS.len()], Some(2.0));
         for wanted in ["200 (56145)", "200 (2366)", "100 [90–110]", "2.000 GHz"] {
             assert!(text.contains(wanted), "{wanted} is missing in\n{text}");

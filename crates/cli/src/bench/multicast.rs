@@ -242,7 +242,7 @@ fn figure_4(figures: &mut Vec<Figure>) -> Result<String, Failure> {
             let Child { peak_bytes, .. } = child::run(&case.words(share, SEQUENTIAL, case.until_ps()))?;
             let mb = peak_bytes as f64 / 1e6;
             let name = format!("figure 4, {levels} levels, {what}, MB");
-            figures.push(Figure { name, spread: Spread { median: mb, least: mb, greatest: mb } });
+            figures.push(Figure { name, spread: Spread::of(&[mb]) });
             Ok::<_, Failure>(format!("{mb:.1}"))
         };
         let copied = if case.fits_copied() { measured(false, "copied")? } else { "–".into() };
