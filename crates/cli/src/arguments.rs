@@ -57,10 +57,10 @@ pub(crate) struct ScenarioArguments {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The seed of the random streams [default: 1].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Shuffles simultaneous events, alike on every engine [default: off].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) tie_seed: Option<u64>,
     /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
     #[arg(long, value_name = "T", value_parser = until)]
@@ -282,6 +282,10 @@ pub(crate) struct BenchArguments {
     /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected ends are printed beside ours.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
     pub(crate) validation: Option<PathBuf>,
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 fn share(text: &str) -> Result<f64, String> {

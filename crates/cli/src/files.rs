@@ -78,10 +78,10 @@ impl Files {
         }
         let sends = self.timeline.is_some();
         let timesheets = self.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
+        let Files { filter, trace, inside, timeline, .. } = self;
+        let (of_trace, of_timeline) = (filter.clone(), filter.clone());
         let make = move |until| {
-            let Files { filter, trace, inside, timeline, .. } = self;
-            let of_timeline = filter.clone();
-            Tracer::observing(filter.clone(), move |executed| {
+            Tracer::observing(of_trace, move |executed| {
                 for file in [&mut *trace, &mut *inside].into_iter().flatten() {
                     let to = file.open()?;
                     write_lines(executed, |line| writeln!(to, "{line}"))?;

@@ -5,9 +5,12 @@ use crate::engines::ENGINES;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
-use parades_config::{Settings, write_scenario};
-use parades_scenarios::SCENARIOS;
-use std::fmt::Write;
+use parades_config::{Settings, Value, Values, write_scenario};
+use parades_core::model::Model;
+use parades_core::restore::Restorable;
+use parades_core::time::Time;
+use parades_scenarios::{Prepared, SCENARIOS, Visitor};
+use std::fmt::{Debug, Write};
 use std::process::ExitCode;
 
 /// The scenarios, or the engines, a line each.
@@ -33,7 +36,8 @@ pub(crate) fn list(engines: bool) -> Result<ExitCode, Failure> {
 
 /// A scenario as a file.
 pub(crate) fn show(arguments: &ScenarioArguments) -> Result<ExitCode, Failure> {
-    let plan = Plan::of(arguments)?;
+    let mut plan = Plan::of(arguments)?;
+    make_absolute(&mut plan.values)?;
     let settings = Settings {
         scenario: plan.scenario.name.to_owned(),
         seed: Some(plan.seed),
@@ -41,5 +45,44 @@ pub(crate) fn show(arguments: &ScenarioArguments) -> Result<ExitCode, Failure> {
         until: plan.until,
         ..plan.settings
     };
-    print(&write_scenario(&settings, plan.scenario.about, &plan.values))
+    let mut text = write_scenario(&settings, plan.scenario.about, &plan.values);
+    // Not as a value: it may follow from parameters that the user will change.
+    if let (None, Some(until)) = (plan.until, default_until(&plan)) {
+        text = text.replacen("# until = \"10s\"", &format!("# until = \"{until}\""), 1);
+    }
+    print(&text)
+}
+
+/// Makes the paths of files absolute, as a scenario file may be put into any folder.
+fn make_absolute(values: &mut Values) -> Result<(), Failure> {
+    let keys: Vec<&str> = values.iter().map(|(parameter, _)| parameter.key()).collect();
+    for key in keys {
+        let is_path = matches!(values.get(key), Some(Value::Path(_)));
+        if let Some(path) = is_path.then(|| values.path(key)).flatten()
+            && let Ok(absolute) = std::path::absolute(&path)
+            && absolute != path
+        {
+            values.set_argument("--set", &format!("{key}={}", absolute.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// When a run of a scenario ends unless somebody says otherwise; nothing where that is when there is nothing left to do, or where no model can be made.
+fn default_until(plan: &Plan) -> Option<Time> {
+    struct Until;
+    impl Visitor for Until {
+        type Output = Time;
+        fn visit<M>(self, prepared: Prepared<M>) -> Time
+        where
+            M: Restorable<State: Clone + PartialEq + Debug>,
+        {
+            prepared.until
+        }
+        fn visit_unrestorable<M: Model>(self, prepared: Prepared<M>) -> Time {
+            prepared.until
+        }
+    }
+    let until = plan.scenario.accept(&plan.values, plan.seed, Until).ok();
+    until.filter(|until| *until < Time::MAX)
 }

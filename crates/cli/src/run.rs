@@ -141,11 +141,11 @@ pub(crate) fn execute(
 }
 
 /// Runs whatever model a scenario makes.
-struct Execute<'a> {
+struct Execute<'a, 'w> {
     plan: &'a Plan,
     choice: &'a Choice,
     how: &'a HowArguments,
-    watch: Watch<'a>,
+    watch: Watch<'w>,
     machine: &'a Machine,
     begin: Instant,
 }
@@ -160,7 +160,7 @@ struct Executed {
     memory: Option<u64>,
 }
 
-impl Visitor for Execute<'_> {
+impl Visitor for Execute<'_, '_> {
     type Output = Result<Executed, Error>;
 
     fn visit<M>(self, prepared: Prepared<M>) -> Result<Executed, Error>
@@ -175,7 +175,7 @@ impl Visitor for Execute<'_> {
     }
 }
 
-impl Execute<'_> {
+impl Execute<'_, '_> {
     /// Runs a model as `run` does on the engine that was chosen.
     #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
     fn execute<M: Model>(

@@ -101,13 +101,17 @@ fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
     write_rows(&path, &["metric".to_owned(), "value".into()], rows).map_err(|error| written_late(&path, &error))?;
     for (name, unit, value) in done.outcome.metrics.iter() {
         let path = folder.join(TABLES).join(format!("{name}.csv"));
-        let (columns, rows): (Vec<String>, Box<dyn Fn() -> Rows<'_>>) = match value {
-            MetricValue::Table(table) => (json::columns(table), Box::new(|| Box::new(json::rows(table)))),
-            MetricValue::Series(series) => {
-                let columns = vec!["time_s".to_owned(), json::name(name, unit)];
-                (columns, Box::new(move || Box::new(json::points(unit, series))))
-            }
+        let columns = match value {
+            MetricValue::Table(table) => json::columns(table),
+            MetricValue::Series(_) => vec!["time_s".to_owned(), json::name(name, unit)],
             _ => continue,
+        };
+        let rows = || -> Rows<'_> {
+            match value {
+                MetricValue::Table(table) => Box::new(json::rows(table)),
+                MetricValue::Series(series) => Box::new(json::points(unit, series)),
+                _ => Box::new(std::iter::empty()),
+            }
         };
         write_rows(&path, &columns, rows()).map_err(|error| written_late(&path, &error))?;
         if done.parquet {
