@@ -43,7 +43,7 @@ pub(crate) fn show(arguments: &ScenarioArguments) -> Result<ExitCode, Failure> {
         seed: Some(plan.seed),
         tie_seed: plan.tie_seed,
         until: plan.until,
-        ..plan.settings
+        ..plan.settings.clone()
     };
     let mut text = write_scenario(&settings, plan.scenario.about, &plan.values);
     // Not as a value: it may follow from parameters that the user will change.

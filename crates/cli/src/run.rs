@@ -63,7 +63,7 @@ pub(crate) struct Watch<'a> {
 pub(crate) type MakeTracer<'a> = Box<dyn FnOnce(Time) -> Tracer<'a> + 'a>;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
-    let plan = Plan::of(&arguments.scenario)?;
+    let mut plan = Plan::of(&arguments.scenario)?;
     let choice = plan.engine(arguments.engine.as_deref(), &arguments.how)?;
     let mut files = Files::of(arguments, &choice)?;
     let reproduce = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
@@ -76,9 +76,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         Some(done) if !files.are_wanted() || done.outcome.stopped_at.is_some() => done,
         found => {
             // What is written as a run goes on is that of the last.
-            let (until, notes) = found.map_or((plan.until, Vec::new()), |done| (Some(done.outcome.end), done.notes));
+            let notes = found.map_or_else(Vec::new, |done| {
+                plan.until = Some(done.outcome.end);
+                done.notes
+            });
             let watch = Watch { progress: !arguments.how.quiet, ..files.watch() };
-            let mut done = execute(Plan { until, ..plan }, choice, &arguments.how, watch)?.map_err(failed)?;
+            let mut done = execute(plan, choice, &arguments.how, watch)?.map_err(failed)?;
             done.notes.extend(notes.into_iter().filter(|note| note.starts_with("until-interval")));
             done
         }

@@ -24,7 +24,10 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
     let folder = Folder::new("timeline");
     let mut first: Option<Vec<Value>> = None;
     for engine in ["sequential", "window --threads 2", "time-warp --threads 2"] {
-        let run = json(&folder, &format!("run phold --set lps=64 --until 5s --quiet --json --timeline t.json --engine {engine}"));
+        let run = json(
+            &folder,
+            &format!("run phold --set lps=64 --until 5s --quiet --json --timeline t.json --engine {engine}"),
+        );
         let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
         let of_phase = |phase: &str| {
             let entries = timeline["traceEvents"].as_array().unwrap().iter();
@@ -80,7 +83,10 @@ fn why_tells_the_chain_back_to_the_start() {
     assert_eq!((as_json["chain"].as_array().unwrap().len(), &as_json["whole"]), (lines.len() - 1, &true.into()));
     for (event, message) in [
         ("x", "error: --event x: it names no event: write LP:TIME"),
-        ("3:0.123456s", "error: LP 3 executes no such event at 0.123456s in this run; it executes none before it either"),
+        (
+            "3:0.123456s",
+            "error: LP 3 executes no such event at 0.123456s in this run; it executes none before it either",
+        ),
         ("99:1s", "error: LP 99 executes no such event at 1s in this run"),
     ] {
         let output = ask(event, "");
@@ -98,7 +104,10 @@ fn why_tells_what_led_to_a_failure() {
     assert!(chain.lines().count() >= 3, "{chain}");
     let fine = parades(&folder.0, "why phold --until 1s --quiet");
     assert_eq!(fine.status.code(), Some(2));
-    assert_eq!(said(&fine), "error: the run does not fail, so there is nothing to ask about; name an event: `--event LP:TIME`\n");
+    assert_eq!(
+        said(&fine),
+        "error: the run does not fail, so there is nothing to ask about; name an event: `--event LP:TIME`\n"
+    );
 }
 
 #[test]
@@ -113,7 +122,10 @@ fn folders_with_traces_are_compared_without_running_them_again() {
     run("part", "--trace-lps 0..=9");
     assert_eq!(folder.read("a/trace.txt"), folder.read("t"));
     let events = folder.read("t").lines().count();
-    assert_eq!(text(&parades(&folder.0, "diff a again")), format!("the runs are the same: {events} events in their traces\n"));
+    assert_eq!(
+        text(&parades(&folder.0, "diff a again")),
+        format!("the runs are the same: {events} events in their traces\n")
+    );
     let parted = parades(&folder.0, "diff a other");
     assert_eq!(parted.status.code(), Some(1));
     let parted = String::from_utf8(parted.stdout).unwrap();
@@ -133,7 +145,10 @@ fn folders_with_traces_are_compared_without_running_them_again() {
     std::fs::remove_file(folder.0.join("again/trace.txt")).unwrap();
     run("whole", "");
     for (folders, message) in [
-        ("again whole", "error: again/trace.txt: cannot be read: No such file or directory; give a folder that `run --out` wrote\n"),
+        (
+            "again whole",
+            "error: again/trace.txt: cannot be read: No such file or directory; give a folder that `run --out` wrote\n",
+        ),
         ("nowhere whole", "error: `nowhere`: "),
     ] {
         let output = parades(&folder.0, &format!("diff {folders}"));
@@ -153,7 +168,13 @@ fn folders_of_another_version_are_compared_by_what_is_in_them() {
     }
     assert!(folder.read("a/tables/flows.csv").lines().count() == 5, "a heading, and a row for each pair");
     // What this version cannot have written.
-    folder.write("b/summary.json", folder.read("b/summary.json").replace("\"digest\": \"", "\"digest\": \"0").replace("\"events\": ", "\"events\": 1"));
+    folder.write(
+        "b/summary.json",
+        folder
+            .read("b/summary.json")
+            .replace("\"digest\": \"", "\"digest\": \"0")
+            .replace("\"events\": ", "\"events\": 1"),
+    );
     let output = parades(&folder.0, "diff a b");
     assert_eq!(output.status.code(), Some(1));
     let found = String::from_utf8(output.stdout).unwrap();
@@ -183,8 +204,14 @@ fn a_run_gets_as_long_as_its_interval_needs_and_holds_the_truth() {
     }
     assert!(inside >= 17, "theory is inside in {inside} of 20");
     for (arguments, message) in [
-        ("--until-interval 1% --metric sojurn", "error: --metric sojurn: there is no steady-state metric `sojurn` in this run; did you mean `sojourn`?\n"),
-        ("--until-interval 1% --metric customers_left", "error: --metric customers_left: there is no steady-state metric `customers_left` in this run; "),
+        (
+            "--until-interval 1% --metric sojurn",
+            "error: --metric sojurn: there is no steady-state metric `sojurn` in this run; did you mean `sojourn`?\n",
+        ),
+        (
+            "--until-interval 1% --metric customers_left",
+            "error: --metric customers_left: there is no steady-state metric `customers_left` in this run; ",
+        ),
     ] {
         let output = parades(&folder.0, &format!("run mm1 --set customers=2000 --quiet {arguments}"));
         assert!(output.status.code() == Some(2) && said(&output).starts_with(message), "{}", said(&output));
@@ -214,7 +241,11 @@ fn what_show_prints_works_anywhere_and_names_the_end() {
     folder.write("mine.toml", "scenario = \"wan\"\n[parameters]\ntopology = \"none.graphml\"\n");
     let output = parades(&folder.0, "run mine.toml");
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).starts_with("error: mine.toml:3:12: none.graphml cannot be read: No such file or directory"), "{}", said(&output));
+    assert!(
+        said(&output).starts_with("error: mine.toml:3:12: none.graphml cannot be read: No such file or directory"),
+        "{}",
+        said(&output)
+    );
     let output = parades(&folder.0, "run phold --seed -1");
     assert!(said(&output).contains("a seed is a whole number from 0 to 18446744073709551615"), "{}", said(&output));
 }

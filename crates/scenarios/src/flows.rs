@@ -44,9 +44,7 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Flows>, Con
     };
     let notes = platform.notes().to_vec();
     let flows = match values.path("pattern") {
-        Some(path) => {
-            pattern::read(&path, &platform).map_err(|error| about_file(values, "pattern", error))?
-        }
+        Some(path) => pattern::read(&path, &platform).map_err(|error| about_file(values, "pattern", error))?,
         None => drawn(values, seed, &platform)?,
     };
     let terms = Terms::named(values.choice("model"), values.duration("latency")).expect("the choices are the names");

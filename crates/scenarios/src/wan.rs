@@ -70,7 +70,8 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
     };
     let (topology, mut notes) = match values.path("topology") {
         Some(path) => {
-            let read = graphml::read(&path, &options).map_err(|error| about_file(values, "topology", in_file(error)))?;
+            let read =
+                graphml::read(&path, &options).map_err(|error| about_file(values, "topology", in_file(error)))?;
             (read.topology, read.notes)
         }
         None => (backbone(), Vec::new()),
