@@ -10,6 +10,7 @@ use parades_config::quoted;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::{Executed, TraceFilter, Tracer, write_lines};
+use parades_inspect::recorded::TRACE;
 use parades_inspect::timeline::Timeline;
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
@@ -51,11 +52,15 @@ impl Files {
             report::parquet_is_possible("--out-parquet", "read the CSV files that `--out` writes")?;
         }
         arguments.out.as_deref().map_or(Ok(()), report::make_folder)?;
-        let inside = arguments.out.as_deref().filter(|_| arguments.out_trace).map(report::trace_in);
+        // A trace of that name in that folder is the one that belongs there.
+        let own = arguments.out.as_ref().map(|out| out.join(TRACE));
+        let is_own = own.is_some() && arguments.trace == own;
+        let inside = arguments.out.as_deref().filter(|_| arguments.out_trace || is_own).map(report::trace_in);
+        let trace = arguments.trace.as_deref().filter(|_| !is_own);
         let timeline = arguments.timeline.as_deref().map(|path| TimelineFile::at(path, choice)).transpose()?;
         Ok(Files {
             filter,
-            trace: arguments.trace.as_deref().map(TraceFile::at).transpose()?,
+            trace: trace.map(TraceFile::at).transpose()?,
             inside: inside.as_deref().map(TraceFile::at).transpose()?,
             timeline,
             asked: json!({
@@ -78,6 +83,10 @@ impl Files {
         }
         let sends = self.timeline.is_some();
         let timesheets = self.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
+        if self.filter.before <= self.filter.from {
+            // Nothing is to be traced, which would only disturb the workers.
+            return Watch { timesheets, ..Watch::default() };
+        }
         let Files { filter, trace, inside, timeline, .. } = self;
         let (of_trace, of_timeline) = (filter.clone(), filter.clone());
         let make = move |until| {

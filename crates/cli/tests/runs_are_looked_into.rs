@@ -42,6 +42,15 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
         let slices = of_phase("X");
         assert!(first.get_or_insert_with(|| slices.clone()) == &slices, "{engine}");
     }
+    // Of the workers alone.
+    text(&parades(
+        &folder.0,
+        "run phold --until 200s --quiet --timeline t.json --trace-before 0s --engine window --threads 2",
+    ));
+    let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
+    let phases: Vec<&str> =
+        timeline["traceEvents"].as_array().unwrap().iter().filter_map(|entry| entry["ph"].as_str()).collect();
+    assert!(phases.contains(&"C") && phases.iter().all(|phase| ["M", "C"].contains(phase)), "{phases:?}");
     let wrong = parades(&folder.0, "run phold --timeline t.txt");
     assert_eq!(wrong.status.code(), Some(2));
     assert!(said(&wrong).starts_with("error: t.txt does not end in `.json`"), "{}", said(&wrong));
@@ -119,6 +128,8 @@ fn folders_with_traces_are_compared_without_running_them_again() {
     run("a", "--trace t");
     run("again", "--engine time-warp --threads 2");
     run("other", "--seed 2");
+    text(&parades(&folder.0, "run phold --set lps=32 --until 9s --quiet --out own --trace own/trace.txt"));
+    assert_eq!(folder.read("own/trace.txt"), folder.read("t"));
     run("part", "--trace-lps 0..=9");
     assert_eq!(folder.read("a/trace.txt"), folder.read("t"));
     let events = folder.read("t").lines().count();

@@ -1,5 +1,7 @@
 //! The timeline of a run, read back, beside the run's own counts: every slice, every arrow and no other, the same on every engine.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use parades_core::event::{Body, LpId};
 use parades_core::prelude::*;
 use parades_core::timesheet::Timesheets;
@@ -138,10 +140,11 @@ fn until_ms(ms: u64) -> Time {
     Time::ZERO.checked_add(Delay::from_ms(ms)).unwrap()
 }
 
-/// The engines, and whether they are one of several threads.
-fn engines<M: Restorable<State: Clone + PartialEq + Debug>>(
-    model: &M,
-) -> [(&'static str, Box<dyn Fn(RunOptions<'_>) -> Outcome + '_>); 6] {
+/// An engine's name, and a run of a model on it.
+type Named<'m> = (&'static str, Box<dyn Fn(RunOptions<'_>) -> Outcome + 'm>);
+
+/// The engines.
+fn engines<M: Restorable<State: Clone + PartialEq + Debug>>(model: &M) -> [Named<'_>; 6] {
     [
         ("sequential", Box::new(|options: RunOptions<'_>| sequential::run(model, options).unwrap())),
         ("rollback-check", Box::new(|options| rollback_check::run(model, options).unwrap())),
