@@ -3,8 +3,8 @@
 //! A worker that is not known to do anything else is at work. What there is else, the engine writes down slice by slice of wall time; a sheet has
 //! room for [`SLICES_MAX`], which become twice as long when the run outlasts them, so that a sheet takes little memory however long the run.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Slices that a sheet has at most.
 pub const SLICES_MAX: usize = 1 << 10;
@@ -53,7 +53,10 @@ pub struct Slice {
 /// assert!(sheets.read(0).is_empty()); // nothing is known of it
 /// ```
 #[derive(Debug, Default)]
-pub struct Timesheets(Vec<Mutex<Sheet>>);
+pub struct Timesheets {
+    workers: Vec<Mutex<Sheet>>,
+    begin: OnceLock<Instant>,
+}
 
 /// Of one worker.
 #[derive(Debug)]
@@ -106,24 +109,29 @@ fn ns(time: Duration) -> u64 {
 impl Timesheets {
     /// Sheets for so many workers. What others would write is lost.
     pub fn new(workers: usize) -> Timesheets {
-        Timesheets(std::iter::repeat_with(Mutex::default).take(workers).collect())
+        Timesheets { workers: std::iter::repeat_with(Mutex::default).take(workers).collect(), begin: OnceLock::new() }
     }
 
     /// How many workers there are sheets for.
     pub fn workers(&self) -> usize {
-        self.0.len()
+        self.workers.len()
+    }
+
+    /// When the run began: `now`, if this has not been asked before.
+    pub fn begin(&self, now: Instant) -> Instant {
+        *self.begin.get_or_init(|| now)
     }
 
     /// What a worker did `during` a spell, which is counted from the beginning of the run.
     pub fn write(&self, worker: usize, spent: Spent, during: std::ops::Range<Duration>) {
-        if let Some(sheet) = self.0.get(worker) {
+        if let Some(sheet) = self.workers.get(worker) {
             lock(sheet).write(spent, ns(during.start), ns(during.end));
         }
     }
 
     /// A worker's slices, in order, without a gap from the beginning of the run to the last that it wrote down.
     pub fn read(&self, worker: usize) -> Vec<Slice> {
-        let Some(sheet) = self.0.get(worker) else { return Vec::new() };
+        let Some(sheet) = self.workers.get(worker) else { return Vec::new() };
         let sheet = lock(sheet);
         let slice = |(index, spent): (u64, &[u64; 3])| {
             let begin_ns = index * sheet.length_ns;

@@ -58,9 +58,12 @@ impl Stopwatch {
 pub(crate) struct Timekeeper(Option<(Arc<Timesheets>, Instant)>);
 
 impl Timekeeper {
-    /// From now on.
+    /// From now on, or from when another of the run's began.
     pub(crate) fn of(timesheets: Option<Arc<Timesheets>>) -> Timekeeper {
-        Timekeeper(timesheets.map(|sheets| (sheets, now())))
+        Timekeeper(timesheets.map(|sheets| {
+            let begin = sheets.begin(now());
+            (sheets, begin)
+        }))
     }
 
     /// Does something, and writes down how long it took.
