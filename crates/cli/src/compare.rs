@@ -1,13 +1,14 @@
 //! `parades compare`: the same run on several engines, digests checked against each other.
 
 use crate::arguments::CompareArguments;
-use crate::engines::{Choice, Wish, names, rolls_back};
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use crate::report::{engine_stats, figure, table};
 use crate::run::{Done, Watch, execute};
 use parades_core::metrics::Unit;
+use parades_simulation::choice::{names, rolls_back};
+use parades_simulation::{Choice, Wish};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 

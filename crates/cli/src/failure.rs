@@ -3,6 +3,7 @@
 use crate::say;
 use parades_config::{ConfigError, Place};
 use parades_core::error::{Error, ErrorKind};
+use parades_simulation::Refusal;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -29,6 +30,12 @@ pub(crate) enum Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
         Failure::Input(Box::new(error))
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        refusal.error.into()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The files that a run writes as it goes: traces and a timeline.
 
 use crate::arguments::RunArguments;
-use crate::engines::Choice;
 use crate::failure::Failure;
 use crate::plan::typed;
 use crate::report;
@@ -12,6 +11,7 @@ use parades_core::timesheet::Timesheets;
 use parades_core::trace::{Executed, TraceFilter, Tracer, write_lines};
 use parades_inspect::recorded::TRACE;
 use parades_inspect::timeline::Timeline;
+use parades_simulation::Choice;
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

@@ -1,16 +1,15 @@
 //! `parades list` and `parades show`.
 
 use crate::arguments::ScenarioArguments;
-use crate::engines::ENGINES;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use parades_config::{Settings, Value, Values, write_scenario};
-use parades_core::model::Model;
-use parades_core::restore::Restorable;
 use parades_core::time::Time;
-use parades_scenarios::{Prepared, SCENARIOS, Visitor};
-use std::fmt::{Debug, Write};
+use parades_scenarios::SCENARIOS;
+use parades_simulation::Simulation;
+use parades_simulation::choice::ENGINES;
+use std::fmt::Write;
 use std::process::ExitCode;
 
 /// The scenarios, or the engines, a line each.
@@ -70,19 +69,6 @@ fn make_absolute(values: &mut Values) -> Result<(), Failure> {
 
 /// When a run of a scenario ends unless somebody says otherwise; nothing where that is when there is nothing left to do, or where no model can be made.
 fn default_until(plan: &Plan) -> Option<Time> {
-    struct Until;
-    impl Visitor for Until {
-        type Output = Time;
-        fn visit<M>(self, prepared: Prepared<M>) -> Time
-        where
-            M: Restorable<State: Clone + PartialEq + Debug>,
-        {
-            prepared.until
-        }
-        fn visit_unrestorable<M: Model>(self, prepared: Prepared<M>) -> Time {
-            prepared.until
-        }
-    }
-    let until = plan.scenario.accept(&plan.values, plan.seed, Until).ok();
-    until.filter(|until| *until < Time::MAX)
+    let simulation = Simulation::new(plan.scenario, &plan.values, plan.seed).ok()?;
+    Some(simulation.until).filter(|until| *until < Time::MAX)
 }

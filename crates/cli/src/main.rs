@@ -6,7 +6,6 @@ mod arguments;
 mod bench;
 mod compare;
 mod diff;
-mod engines;
 mod failure;
 mod files;
 mod interrupt;

@@ -1,11 +1,11 @@
 //! What is to be run: a scenario, its parameters, the seeds, the engine, gathered from the command line and a file.
 
 use crate::arguments::{HowArguments, ScenarioArguments};
-use crate::engines::{Choice, Wish};
 use crate::failure::Failure;
 use parades_config::{ScenarioFile, Settings, Values};
 use parades_core::time::Time;
 use parades_scenarios::Scenario;
+use parades_simulation::{Choice, Wish};
 use std::path::Path;
 
 /// A scenario with its parameters and seeds.

@@ -1,7 +1,6 @@
 //! `parades run`: one simulation, from arguments to results.
 
 use crate::arguments::{HowArguments, RunArguments};
-use crate::engines::Choice;
 use crate::failure::{Failure, STOPPED};
 use crate::files::{Files, Traced};
 use crate::machine::{Machine, peak_rss_bytes};
@@ -9,15 +8,11 @@ use crate::plan::{Plan, typed};
 use crate::watch::{Watched, Watchman};
 use crate::{interrupt, print, print_by, report, say, steady};
 use parades_core::error::{Error, ErrorKind};
-use parades_core::model::Model;
-use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Tracer;
-use parades_core::world::World;
-use parades_scenarios::{Prepared, Visitor};
-use std::fmt::Debug;
+use parades_simulation::{Choice, Simulation};
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -124,9 +119,9 @@ pub(crate) fn execute(
 ) -> Result<Result<Done, Error>, Failure> {
     let machine = Machine::this();
     let begin = Instant::now();
-    let visitor = Execute { plan: &plan, choice: &choice, how, watch, machine: &machine, begin };
-    let executed = plan.scenario.accept(&plan.values, plan.seed, visitor)?;
-    Ok(executed.map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
+    let simulation = Simulation::new(plan.scenario, &plan.values, plan.seed)?;
+    let asked = Asked { plan: &plan, choice: &choice, how, watch, machine: &machine, begin };
+    Ok(asked.execute(&simulation).map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,
         traced: None,
         parquet: false,
@@ -143,8 +138,8 @@ pub(crate) fn execute(
     }))
 }
 
-/// Runs whatever model a scenario makes.
-struct Execute<'a, 'w> {
+/// What is asked of a run.
+struct Asked<'a, 'w> {
     plan: &'a Plan,
     choice: &'a Choice,
     how: &'a HowArguments,
@@ -163,35 +158,17 @@ struct Executed {
     memory: Option<u64>,
 }
 
-impl Visitor for Execute<'_, '_> {
-    type Output = Result<Executed, Error>;
-
-    fn visit<M>(self, prepared: Prepared<M>) -> Result<Executed, Error>
-    where
-        M: Restorable<State: Clone + PartialEq + Debug>,
-    {
-        self.execute(prepared, |choice, model, options| choice.run(model, options))
-    }
-
-    fn visit_unrestorable<M: Model>(self, prepared: Prepared<M>) -> Result<Executed, Error> {
-        self.execute(prepared, |choice, model, options| choice.run_unrestorable(model, options))
-    }
-}
-
-impl Execute<'_, '_> {
-    /// Runs a model as `run` does on the engine that was chosen.
+impl Asked<'_, '_> {
+    /// Runs a simulation on the engine that was chosen.
     #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-    fn execute<M: Model>(
-        self,
-        Prepared { model, until, mut notes }: Prepared<M>,
-        run: impl FnOnce(&Choice, &M, RunOptions<'_>) -> Result<Outcome, Error>,
-    ) -> Result<Executed, Error> {
-        let Execute { plan, choice, how, watch, machine, begin } = self;
+    fn execute(self, simulation: &Simulation) -> Result<Executed, Error> {
+        let Asked { plan, choice, how, watch, machine, begin } = self;
         // Where the machine does not tell its memory, there is no bound but the user's.
         let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
         let memory_limit = how.memory_limit.or(of_machine).unwrap_or(u64::MAX);
-        World::check_room(&model, Some(memory_limit))?;
-        let choice = choice.for_model(&model);
+        simulation.check_room(memory_limit)?;
+        let choice = simulation.resolve(choice);
+        let mut notes = simulation.notes.clone();
         if !how.quiet {
             if let Some(why) = &choice.why {
                 say(format_args!("engine: {} (auto: {why})", choice.engine.name));
@@ -199,7 +176,7 @@ impl Execute<'_, '_> {
             notes.iter().for_each(|note| say(format_args!("note: {note}")));
         }
         let control = Arc::new(Control::default());
-        let until = plan.until.unwrap_or(until);
+        let until = plan.until.unwrap_or(simulation.until);
         let options = RunOptions {
             seed: plan.seed,
             tie_seed: plan.tie_seed,
@@ -215,7 +192,7 @@ impl Execute<'_, '_> {
         let watchman = Watchman::of(&control, Watched { until, progress: watch.progress, memory_limit });
         interrupt::stops(&control);
         let (setup, start) = (begin.elapsed(), Instant::now());
-        let outcome = run(&choice, &model, options);
+        let outcome = simulation.run(&choice, options);
         let run = start.elapsed();
         interrupt::release(&control);
         let memory = watchman.dismiss();
@@ -225,8 +202,8 @@ impl Execute<'_, '_> {
             }
             (outcome, memory) => {
                 let outcome = outcome?;
-                notes.extend(idle_threads(&outcome.engine_stats, choice.threads, model.lps()));
-                Ok(Executed { choice, outcome, lps: model.lps(), notes, setup, run, memory })
+                notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
+                Ok(Executed { choice, outcome, lps: simulation.lps(), notes, setup, run, memory })
             }
         }
     }

@@ -160,7 +160,7 @@ fn folders_with_traces_are_compared_without_running_them_again() {
             "again whole",
             "error: again/trace.txt: cannot be read: No such file or directory; give a folder that `run --out` wrote\n",
         ),
-        ("nowhere whole", "error: `nowhere`: "),
+        ("nowhere whole", "error: there is no scenario `nowhere`"),
     ] {
         let output = parades(&folder.0, &format!("diff {folders}"));
         assert!(output.status.code() == Some(2) && said(&output).starts_with(message), "{folders}: {}", said(&output));

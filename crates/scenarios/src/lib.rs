@@ -39,9 +39,9 @@ pub trait Visitor {
     /// Does it.
     fn visit<M>(self, prepared: Prepared<M>) -> Self::Output
     where
-        M: Restorable<State: Clone + PartialEq + Debug>;
+        M: Restorable<State: Clone + PartialEq + Debug> + 'static;
     /// Does it with a model whose state cannot be restored, so that no engine that rolls back can run it.
-    fn visit_unrestorable<M: Model>(self, prepared: Prepared<M>) -> Self::Output;
+    fn visit_unrestorable<M: Model + 'static>(self, prepared: Prepared<M>) -> Self::Output;
 }
 
 /// A built-in scenario.

@@ -3,18 +3,14 @@
 use super::Measured;
 use super::phold::stat;
 use super::record::Figure;
-use super::sides::{Ran, Rates, Side, cores, in_turn, long_enough};
-use crate::engines::{Choice, Wish};
+use super::sides::{Ran, Rates, Side, choice, cores, in_turn, long_enough, simulation};
 use crate::failure::Failure;
 use crate::report::table;
 use comfy_table::CellAlignment;
-use parades_core::model::Model;
-use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
-use parades_scenarios::{Prepared, Scenario, Visitor};
+use parades_simulation::{Choice, Simulation};
 use std::cell::{Cell, RefCell};
-use std::fmt::Debug;
 
 /// The rows: a scenario, and what is set of it. Flows of the campus are so long that they last as long as the run.
 const ROWS: [(&str, &[&str]); 14] = [
@@ -63,8 +59,7 @@ impl Entrant {
 
     fn choice(&self) -> Result<Choice, Failure> {
         // On one core, `auto` chooses for one thread.
-        let threads = Some(self.threads.min(cores()));
-        Ok(Choice::of(Wish { engine: self.engine, threads, processes: None, tune: &[] })?)
+        choice(self.engine, self.threads.min(cores()), &[])
     }
 }
 
@@ -77,55 +72,34 @@ struct Found {
     ran_on: String,
 }
 
-/// Runs a scenario's model with each of some choices in turn.
-struct Contest<'a> {
-    what: &'a str,
-    choices: &'a [Choice],
-    pairs: u32,
-}
-
-impl Visitor for Contest<'_> {
-    type Output = Result<Found, Failure>;
-
-    fn visit<M>(self, Prepared { model, until, .. }: Prepared<M>) -> Result<Found, Failure>
-    where
-        M: Restorable<State: Clone + PartialEq + Debug>,
-    {
-        let Contest { what, choices, pairs } = self;
-        let model = &model;
-        // What the scenario is run for by default may be long.
-        let first = Time::from_ps(until.as_ps() / 64);
-        let until = long_enough(first, |until| run(&choices[0], model, until).map(|(ran, _)| ran))?;
-        let (events, ran_on) = (&Cell::new(0), &RefCell::new(String::new()));
-        let side = |choice: &Choice| -> Side<'_> {
-            let choice = choice.clone();
-            Box::new(move || {
-                let (ran, chosen) = run(&choice, model, until)?;
-                events.set(ran.events);
-                if let Some(chosen) = chosen {
-                    ran_on.replace(chosen);
-                }
-                Ok(ran)
-            })
-        };
-        let mut sides: Vec<Side<'_>> = choices.iter().map(side).collect();
-        let rates = in_turn(what, pairs, &mut sides)?;
-        drop(sides);
-        Ok(Found { rates, events: events.get(), ran_on: ran_on.take() })
-    }
-
-    fn visit_unrestorable<M: Model>(self, _: Prepared<M>) -> Result<Found, Failure> {
-        unreachable!("the rows above name scenarios whose state can be restored")
-    }
+/// Runs a simulation with each of some choices in turn.
+fn contest(what: &str, simulation: &Simulation, choices: &[Choice], pairs: u32) -> Result<Found, Failure> {
+    // What the scenario is run for by default may be long.
+    let first = Time::from_ps(simulation.until.as_ps() / 64);
+    let until = long_enough(first, |until| run(&choices[0], simulation, until).map(|(ran, _)| ran))?;
+    let (events, ran_on) = (&Cell::new(0), &RefCell::new(String::new()));
+    let side = |choice: &Choice| -> Side<'_> {
+        let choice = choice.clone();
+        Box::new(move || {
+            let (ran, chosen) = run(&choice, simulation, until)?;
+            events.set(ran.events);
+            if let Some(chosen) = chosen {
+                ran_on.replace(chosen);
+            }
+            Ok(ran)
+        })
+    };
+    let mut sides: Vec<Side<'_>> = choices.iter().map(side).collect();
+    let rates = in_turn(what, pairs, &mut sides)?;
+    drop(sides);
+    Ok(Found { rates, events: events.get(), ran_on: ran_on.take() })
 }
 
 /// One run, and what `auto` ran it on, if it was to choose: choosing is part of the run.
-fn run<M>(choice: &Choice, model: &M, until: Time) -> Result<(Ran, Option<String>), Failure>
-where
-    M: Restorable<State: Clone + PartialEq + Debug>,
-{
+fn run(choice: &Choice, simulation: &Simulation, until: Time) -> Result<(Ran, Option<String>), Failure> {
     let mut chosen = None;
-    let (ran, outcome) = Ran::engine(|| chosen.insert(choice.for_model(model)).run(model, RunOptions::until(until)))?;
+    let (ran, outcome) =
+        Ran::engine(|| simulation.run(chosen.insert(simulation.resolve(choice)), RunOptions::until(until)))?;
     let chosen = chosen.filter(|chosen| chosen.why.is_some());
     Ok((ran, chosen.map(|chosen| describe(&chosen, &outcome))))
 }
@@ -157,12 +131,8 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     }
     let mut figures = Vec::new();
     for (name, set) in ROWS {
-        let scenario = Scenario::named(name)?;
-        let mut values = scenario.values();
-        set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
         let what = [&[name], set].concat().join(" ");
-        let Found { rates, events, ran_on } =
-            scenario.accept(&values, 1, Contest { what: &what, choices: &choices, pairs })??;
+        let Found { rates, events, ran_on } = contest(&what, &simulation(name, set)?, &choices, pairs)?;
         let mut row = vec![what.clone()];
         for (side, column) in names.iter().enumerate() {
             row.push(format!("{:.2}", events as f64 / rates.of(side).median));

@@ -1,14 +1,12 @@
 //! `bench digest`: what the digest costs.
 
 use super::Measured;
-use super::phold::{parameters, until};
+use super::phold::until;
 use super::record::Figure;
-use super::sides::{Ran, Side, in_turn};
+use super::sides::{Ran, Side, choice, in_turn, simulation};
 use crate::failure::Failure;
 use crate::report::table;
 use parades_core::run::RunOptions;
-use parades_engine::sequential;
-use parades_models::phold::Phold;
 
 /// Sizes measured, and seconds of virtual time.
 const SIZES: [(u32, u64); 4] = [(1_024, 4_000), (16_384, 240), (262_144, 15), (1_048_576, 6)];
@@ -17,11 +15,11 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     let mut drawn = table(&["LPs", "with, M events/s", "without, M events/s", "with / without"]);
     let mut figures = Vec::new();
     for (lps, seconds) in SIZES {
-        let model = &Phold::<()>::new(parameters(lps, 1));
+        let (phold, sequential) = (&simulation("phold", &[format!("lps={lps}")])?, &choice("sequential", 1, &[])?);
         let side = |digest| -> Side<'_> {
             Box::new(move || {
                 let options = RunOptions { digest, ..RunOptions::until(until(seconds)) };
-                let (ran, _) = Ran::engine(|| sequential::run(model, options))?;
+                let (ran, _) = Ran::engine(|| phold.run(sequential, options))?;
                 Ok(Ran { answer: Some(ran.events), ..ran })
             })
         };

@@ -2,20 +2,19 @@
 
 use super::Measured;
 use super::record::Figure;
-use super::sides::{Spread, progress, timed};
+use super::sides::{Spread, choice, progress, timed};
 use crate::failure::Failure;
 use crate::report::table;
 use parades_config::{ConfigError, Place, quoted};
 use parades_core::metrics::Cell;
-use parades_core::model::Model;
-use parades_core::restore::Restorable;
-use parades_core::run::{Outcome, RunOptions};
+use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_engine::sequential;
 use parades_flow::flows::Flows;
 use parades_flow::pattern;
 use parades_flow::terms::Terms;
-use parades_scenarios::{Prepared, Scenario, Visitor};
+use parades_scenarios::Scenario;
+use parades_simulation::Simulation;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::{Debug, Write};
@@ -29,30 +28,10 @@ const ROWS: [&[&str]; 4] = [
     &["hosts=100000", "flows=200000", "arrivals=100000"],
 ];
 
-/// Runs a model to its end.
-struct ToTheEnd;
-
-impl Visitor for ToTheEnd {
-    type Output = Result<(Outcome, f64), Failure>;
-
-    fn visit<M>(self, prepared: Prepared<M>) -> Self::Output
-    where
-        M: Restorable<State: Clone + PartialEq + Debug>,
-    {
-        self.visit_unrestorable(prepared)
-    }
-
-    fn visit_unrestorable<M: Model>(self, Prepared { model, until, .. }: Prepared<M>) -> Self::Output {
-        timed(|| {
-            sequential::run(&model, RunOptions::until(until)).map_err(|error| Failure::simulation(error.to_string()))
-        })
-    }
-}
-
 pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     let mut drawn = table(&["flows on a cluster", "flows/s of wall time", "flows at a time"]);
     let mut figures = Vec::new();
-    let scenario = Scenario::named("flows")?;
+    let (scenario, sequential) = (Scenario::named("flows")?, choice("sequential", 1, &[])?);
     for set in ROWS {
         let mut values = scenario.values();
         set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
@@ -61,7 +40,9 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         let progress = progress(pairs, &what);
         for _ in 0..pairs {
             progress.inc(1);
-            let (outcome, seconds) = scenario.accept(&values, 1, ToTheEnd)??;
+            let simulation = Simulation::new(scenario, &values, 1)?;
+            let run = || simulation.run(&sequential, RunOptions::until(simulation.until));
+            let (outcome, seconds) = timed(|| run().map_err(|error| Failure::simulation(error.to_string())))?;
             let durations = outcome.metrics.get("duration").and_then(|metric| metric.tally());
             let (count, mean_ps) = durations.map_or((0, 0.0), |tally| (tally.count(), tally.mean().unwrap_or(0.0)));
             rates.push(count as f64 / seconds);

@@ -1,15 +1,13 @@
 //! `bench lookahead`: how much of it the engines need.
 
 use super::Measured;
-use super::phold::parameters;
 use super::record::Figure;
-use super::sides::{Ran, Side, cores, in_turn, long_enough};
-use crate::engines::{Choice, Wish};
+use super::sides::{Ran, Side, choice, cores, in_turn, long_enough, simulation};
 use crate::failure::Failure;
 use crate::report::table;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
-use parades_models::phold::{Parameters, Phold};
+use parades_simulation::Choice;
 
 const LPS: u32 = 16_384;
 const LOOKAHEADS_MS: [u64; 7] = [1, 3, 10, 30, 100, 300, 1_000];
@@ -44,9 +42,7 @@ impl Entrant {
     }
 
     fn choice(&self) -> Result<Choice, Failure> {
-        let tune: Vec<String> = self.tune.iter().map(|&setting| setting.to_owned()).collect();
-        let threads = Some(self.threads);
-        Ok(Choice::of(Wish { engine: self.engine, threads, processes: None, tune: &tune })?)
+        choice(self.engine, self.threads, self.tune)
     }
 }
 
@@ -61,10 +57,11 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     let mut figures = Vec::new();
     for lookahead in LOOKAHEADS_MS.map(Delay::from_ms) {
         let mean_delay = BEYOND.saturating_add(lookahead);
-        let model = &Phold::<()>::new(Parameters { lookahead, mean_delay, ..parameters(LPS, 1) });
-        let run = |choice: &Choice, until: Time| {
-            Ok(Ran::engine(|| choice.for_model(model).run(model, RunOptions::until(until)))?.0)
-        };
+        let phold = &simulation(
+            "phold",
+            &[format!("lps={LPS}"), format!("lookahead={lookahead}"), format!("mean_delay={mean_delay}")],
+        )?;
+        let run = |choice: &Choice, until: Time| Ok(Ran::engine(|| phold.run(choice, RunOptions::until(until)))?.0);
         let until = long_enough(Time::from_secs_f64(10.0).expect("some seconds"), |until| run(&choices[0], until))?;
         let side = |choice: &'_ Choice| -> Side<'_> {
             let choice = choice.clone();

@@ -4,15 +4,14 @@ use super::Measured;
 use super::bare::{Bare, Entry, Keyed, Short};
 use super::probe::{self, arithmetic};
 use super::record::Figure;
-use super::sides::{Ran, Rates, Side, Spread, cores, in_turn};
+use super::sides::{Ran, Rates, Side, Spread, choice, cores, in_turn, simulation};
 use crate::failure::Failure;
 use crate::report::table;
 use comfy_table::{CellAlignment, Table};
-use parades_core::error::Error;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
-use parades_engine::{sequential, time_warp, window};
-use parades_models::phold::{Parameters, Phold};
+use parades_models::phold::Parameters;
+use parades_simulation::{Choice, Simulation};
 use std::cell::Cell;
 use std::fmt::Write;
 
@@ -43,17 +42,15 @@ const BLOCKS: [[Size; 4]; 2] = [
 ];
 
 /// The engines measured, the sides before the bare loops: those on one thread, then those on two, in the same order but for the first.
-const ENGINES: [(&str, Run); 5] = [
-    ("sequential", |model, options| sequential::run(model, options)),
-    ("window, 1 thread", |model, options| window::run(model, options, &window::Settings::of_threads(1))),
-    ("time-warp, 1 thread", |model, options| time_warp::run(model, options, &time_warp::Settings::of_threads(1))),
-    ("window, 2 threads", |model, options| window::run(model, options, &window::Settings::of_threads(2))),
-    ("time-warp, 2 threads", |model, options| time_warp::run(model, options, &time_warp::Settings::of_threads(2))),
+const ENGINES: [(&str, &str, u64); 5] = [
+    ("sequential", "sequential", 1),
+    ("window, 1 thread", "window", 1),
+    ("time-warp, 1 thread", "time-warp", 1),
+    ("window, 2 threads", "window", 2),
+    ("time-warp, 2 threads", "time-warp", 2),
 ];
 /// How many of them are on one thread.
 const ON_ONE: usize = 3;
-
-type Run = fn(&Phold<()>, RunOptions<'_>) -> Result<Outcome, Error>;
 
 /// The end of a run, so many seconds after its begin.
 pub(super) fn until(seconds: u64) -> Time {
@@ -61,8 +58,8 @@ pub(super) fn until(seconds: u64) -> Time {
 }
 
 /// The workload of the published tables.
-pub(super) fn parameters(lps: u32, start_events: u32) -> Parameters {
-    Parameters { lps, start_events, ..Parameters::default() }
+fn phold(Size { lps, start_events, .. }: Size) -> Result<Simulation, Failure> {
+    simulation("phold", &[format!("lps={lps}"), format!("start_events={start_events}")])
 }
 
 /// A figure that only the engine can tell.
@@ -108,21 +105,21 @@ impl Found {
 /// The bare loop of this size. It is shorter than the engines' runs, so what it executes is compared once with a run as short.
 fn bare(size: Size) -> Result<(Bare, u64), Failure> {
     let Size { lps, start_events, bare_ms, .. } = size;
-    let Parameters { remote, lookahead, mean_delay, .. } = parameters(lps, start_events);
+    let Parameters { remote, lookahead, mean_delay, .. } = Parameters::default();
     let until = Time::ZERO.checked_add(Delay::from_ms(bare_ms)).expect("some hours at most");
-    let model = Phold::<()>::new(parameters(lps, start_events));
-    let (ran, _) = Ran::engine(|| sequential::run(&model, RunOptions::until(until)))?;
+    let (phold, sequential) = (phold(size)?, choice("sequential", 1, &[])?);
+    let (ran, _) = Ran::engine(|| phold.run(&sequential, RunOptions::until(until)))?;
     Ok((Bare { lps, start_events, remote, lookahead, mean_delay, until_ps: until.as_ps(), seed: 1 }, ran.events))
 }
 
 /// An engine, which also tells the bytes that an event and an LP took. As of the bare loops, set-up does not count: it is timed by a run of no
 /// virtual time, which sets up and concludes, and is taken off.
-fn engine<'a>(size: Size, model: &'a Phold<()>, run: Run, bytes: &'a Cell<(f64, f64)>) -> Side<'a> {
+fn engine<'a>(size: Size, phold: &'a Simulation, engine: Choice, bytes: &'a Cell<(f64, f64)>) -> Side<'a> {
     // The number of waiting events never changes.
     let waiting = f64::from(size.lps) * f64::from(size.start_events);
     Box::new(move || {
-        let (set_up, _) = Ran::engine(|| run(model, RunOptions::until(Time::from_ps(1))))?;
-        let (ran, outcome) = Ran::engine(|| run(model, RunOptions::until(until(size.seconds))))?;
+        let (set_up, _) = Ran::engine(|| phold.run(&engine, RunOptions::until(Time::from_ps(1))))?;
+        let (ran, outcome) = Ran::engine(|| phold.run(&engine, RunOptions::until(until(size.seconds))))?;
         bytes.set((stat(&outcome, "pending_bytes") / waiting, state_overhead(&outcome)));
         Ok(Ran { seconds: ran.seconds - set_up.seconds, ..ran })
     })
@@ -140,12 +137,14 @@ fn bare_loop<E: Entry>(bare: Bare, expected: u64) -> Side<'static> {
 
 fn find(size: Size, pairs: u32) -> Result<Found, Failure> {
     let Size { lps, start_events, .. } = size;
-    let model = &Phold::<()>::new(parameters(lps, start_events));
+    let phold = &phold(size)?;
     let (bare, expected) = bare(size)?;
     let engines = if cores() >= 2 { &ENGINES[..] } else { &ENGINES[..ON_ONE] };
     let bytes: Vec<Cell<(f64, f64)>> = engines.iter().map(|_| Cell::default()).collect();
     let with_bytes = engines.iter().zip(&bytes);
-    let mut sides: Vec<Side<'_>> = with_bytes.map(|((_, run), bytes)| engine(size, model, *run, bytes)).collect();
+    let mut sides = with_bytes
+        .map(|(&(_, name, threads), bytes)| Ok(engine(size, phold, choice(name, threads, &[])?, bytes)))
+        .collect::<Result<Vec<Side<'_>>, Failure>>()?;
     sides.extend([bare_loop::<Short>(bare, expected), bare_loop::<Keyed>(bare, expected)]);
     if cores() >= 2 {
         sides.extend([arithmetic::<1>(1), arithmetic::<1>(2), arithmetic::<4>(1), arithmetic::<4>(2)]);
@@ -159,7 +158,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: Size, found: &Found)
     let Size { lps, start_events, .. } = size;
     let (rates, short, keyed) = (&found.rates, found.short(), found.keyed());
     let events = if start_events == 1 { String::new() } else { format!("{start_events} start events, ") };
-    for (side, ((name, _), (event_bytes, lp_bytes))) in ENGINES.iter().zip(&found.bytes).enumerate() {
+    for (side, ((name, ..), (event_bytes, lp_bytes))) in ENGINES.iter().zip(&found.bytes).enumerate() {
         let of = if side == 0 { String::new() } else { format!("{name}, ") };
         let mut figure = |to: usize, what: &str| {
             let spread = rates.ratio(side, to);

@@ -7,12 +7,12 @@
 use super::Measured;
 use super::record::Figure;
 use super::sides::{Spread, progress, timed};
-use crate::engines::{Choice, Wish};
 use crate::failure::Failure;
 use crate::report::table;
 use parades_core::run::RunOptions;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
+use parades_engine::sequential;
 use parades_net::campus::Parameters;
 use parades_refcount::{
     Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
@@ -25,16 +25,6 @@ use std::sync::Barrier;
 const OPERATIONS: u32 = 500_000;
 /// Of those between two barriers.
 const BETWEEN_BARRIERS: u32 = 5_000;
-
-/// An engine that whole runs are measured under.
-struct Engine {
-    name: &'static str,
-    threads: u64,
-    /// Whether its threads meet, and say so to the scheme.
-    has_barriers: bool,
-}
-
-const ENGINES: [Engine; 1] = [Engine { name: "sequential", threads: 1, has_barriers: false }];
 
 /// What a scheme can be asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +48,7 @@ struct Row {
     published_s: &'static str,
     limits: Limits,
     clones: fn(threads: usize, is_shared: bool) -> Result<f64, Failure>,
-    run: fn(&Choice) -> Result<Run, Failure>,
+    run: fn() -> Result<Run, Failure>,
 }
 
 impl Row {
@@ -70,12 +60,9 @@ impl Row {
         self.limits != Limits::OneThread
     }
 
-    fn can_run_under(&self, engine: &Engine) -> bool {
-        match self.limits {
-            Limits::None => true,
-            Limits::OneThread => engine.threads == 1,
-            Limits::NeedsBarriers => engine.has_barriers,
-        }
+    /// Whether a whole run on one thread, which meets nobody, can use it.
+    fn can_run(&self) -> bool {
+        self.limits != Limits::NeedsBarriers
     }
 }
 
@@ -142,12 +129,12 @@ fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
 }
 
 /// The published campus by multicast, its data counted by `P`.
-fn run<P: Counted>(engine: &Choice) -> Result<Run, Failure> {
+fn run<P: Counted>() -> Result<Run, Failure> {
     let campus = Parameters::default().multicast::<P>(1);
     let campus = campus.map_err(|error| Failure::simulation(error.to_string()))?;
     let until = Time::ZERO.checked_add(Delay::from_secs(100)).expect("a short time");
     timed(|| {
-        let outcome = engine.run(&campus, RunOptions::until(until));
+        let outcome = sequential::run(&campus, RunOptions::until(until));
         P::settle();
         outcome.map(|outcome| outcome.digest).map_err(|error| Failure::simulation(error.to_string()))
     })
@@ -159,8 +146,8 @@ struct Samples {
     alone_ns: Vec<f64>,
     apart_ns: Vec<f64>,
     shared_ns: Vec<f64>,
-    /// By engine, over the yardstick's run beside it.
-    ratios: [Vec<f64>; ENGINES.len()],
+    /// Over the yardstick's run beside it.
+    ratios: Vec<f64>,
 }
 
 impl Samples {
@@ -173,42 +160,34 @@ impl Samples {
         Ok(())
     }
 
-    /// Runs the scheme under each engine, and the yardstick beside it, first in every other pair.
-    fn measure_runs(&mut self, row: &Row, engines: &[Choice], pair: u32) -> Result<(), Failure> {
-        for ((engine, choice), ratios) in ENGINES.iter().zip(engines).zip(&mut self.ratios) {
-            if !row.can_run_under(engine) {
-                continue;
-            }
-            let yardstick = || (ROWS[0].run)(&engines[0]);
-            let ((digest, seconds), (expected, yardstick_s)) = if pair.is_multiple_of(2) {
-                let run = (row.run)(choice)?;
-                (run, yardstick()?)
-            } else {
-                let yardstick = yardstick()?;
-                ((row.run)(choice)?, yardstick)
-            };
-            if digest != expected {
-                return Err(Failure::simulation(format!("the run counted by `{}` has another digest", row.name)));
-            }
-            ratios.push(seconds / yardstick_s);
+    /// Runs the scheme, and the yardstick beside it, first in every other pair.
+    fn measure_runs(&mut self, row: &Row, pair: u32) -> Result<(), Failure> {
+        if !row.can_run() {
+            return Ok(());
         }
+        let ((digest, seconds), (expected, yardstick_s)) = if pair.is_multiple_of(2) {
+            let run = (row.run)()?;
+            (run, (ROWS[0].run)()?)
+        } else {
+            let yardstick = (ROWS[0].run)()?;
+            ((row.run)()?, yardstick)
+        };
+        if digest != expected {
+            return Err(Failure::simulation(format!("the run counted by `{}` has another digest", row.name)));
+        }
+        self.ratios.push(seconds / yardstick_s);
         Ok(())
     }
 }
 
 pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
-    let choice = |engine: &Engine| {
-        let threads = (engine.threads > 1).then_some(engine.threads);
-        Choice::of(Wish { engine: engine.name, threads, processes: None, tune: &[] }).map_err(Failure::from)
-    };
-    let engines = ENGINES.iter().map(choice).collect::<Result<Vec<_>, _>>()?;
     let mut samples: Vec<Samples> = ROWS.iter().map(|_| Samples::default()).collect();
     let progress = progress(pairs, "schemes of counting references");
     for pair in 0..pairs {
         progress.inc(1);
         for (row, samples) in ROWS.iter().zip(&mut samples) {
             samples.measure_clones(row)?;
-            samples.measure_runs(row, &engines, pair)?;
+            samples.measure_runs(row, pair)?;
         }
     }
     progress.finish_and_clear();
@@ -216,16 +195,15 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
 }
 
 fn draw(samples: &[Samples]) -> Measured {
-    let mut headings = vec![
-        "scheme".to_owned(),
-        "published\ncycles".into(),
-        "published\nseconds".into(),
-        "ns\n1 thread".into(),
-        "ns, 2 threads,\neach its object".into(),
-        "ns, 2 threads,\none object".into(),
-    ];
-    headings.extend(ENGINES.iter().map(|engine| format!("run, over raw\n{}", engine.name)));
-    let mut drawn = table(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut drawn = table(&[
+        "scheme",
+        "published\ncycles",
+        "published\nseconds",
+        "ns\n1 thread",
+        "ns, 2 threads,\neach its object",
+        "ns, 2 threads,\none object",
+        "run, over raw\nsequential",
+    ]);
     let mut figures = Vec::new();
     for (row, Samples { alone_ns, apart_ns, shared_ns, ratios }) in ROWS.iter().zip(samples) {
         let mut cells = vec![row.name.to_owned(), row.published_cycles.into(), row.published_s.into()];
@@ -240,9 +218,7 @@ fn draw(samples: &[Samples]) -> Measured {
         add(alone_ns, 1, "ns with 1 thread".into());
         add(apart_ns, 1, "ns with 2 threads apart".into());
         add(shared_ns, 1, "ns with 2 threads and one object".into());
-        for (engine, ratios) in ENGINES.iter().zip(ratios) {
-            add(ratios, 2, format!("run under {} over raw", engine.name));
-        }
+        add(ratios, 2, "run under sequential over raw".into());
         drawn.add_row(cells);
     }
     let text = format!(

@@ -5,6 +5,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use parades_core::error::Error;
 use parades_core::run::Outcome;
 use parades_core::time::{Delay, Time};
+use parades_scenarios::Scenario;
+use parades_simulation::{Choice, Simulation, Wish};
 use std::time::Instant;
 
 /// A figure over several runs.
@@ -31,6 +33,20 @@ impl Spread {
         let Spread { median, least, greatest, .. } = self;
         format!("{median:.digits$} [{least:.digits$}–{greatest:.digits$}]")
     }
+}
+
+/// A scenario with some of its parameters set, as `KEY=VALUE`.
+pub(crate) fn simulation(name: &str, set: &[impl AsRef<str>]) -> Result<Simulation, Failure> {
+    let scenario = Scenario::named(name)?;
+    let mut values = scenario.values();
+    set.iter().try_for_each(|assignment| values.set_argument("--set", assignment.as_ref()))?;
+    Ok(Simulation::new(scenario, &values, 1)?)
+}
+
+/// An engine on so many threads.
+pub(crate) fn choice(engine: &str, threads: u64, tune: &[&str]) -> Result<Choice, Failure> {
+    let tune: Vec<String> = tune.iter().map(|&setting| setting.to_owned()).collect();
+    Ok(Choice::of(Wish { engine, threads: Some(threads), processes: None, tune: &tune })?)
 }
 
 /// Seconds that something takes, and what it gives.

@@ -3,13 +3,11 @@
 use super::Measured;
 use super::phold::{pending_bytes_an_event, state_overhead};
 use super::record::Figure;
-use super::sides::{Spread, progress, timed};
+use super::sides::{Spread, choice, progress, simulation, timed};
 use crate::failure::Failure;
 use crate::report::table;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
-use parades_engine::sequential;
-use parades_models::transfer::{Parameters, Transfer};
 
 /// Pairs measured, and seconds of virtual time: windows have filled by then, and memory has been touched.
 const SIZES: [(u32, u64); 4] = [(64, 15), (256, 8), (1_024, 4), (4_096, 2)];
@@ -19,14 +17,15 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     let mut figures = Vec::new();
     for (size, seconds) in SIZES {
         let until = Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("some seconds");
-        let parameters = Parameters { pairs: size, ..Parameters::default() };
-        let model = Transfer::new(parameters).map_err(|(_, what)| Failure::simulation(what))?;
+        let (transfer, sequential) =
+            (simulation("transfer", &[format!("pairs={size}")])?, choice("sequential", 1, &[])?);
         let (mut rates, mut bytes, mut overhead) = (Vec::new(), 0.0, 0.0);
         let progress = progress(pairs, &format!("transfer, {size} pairs"));
         for _ in 0..pairs {
             progress.inc(1);
             let run = || {
-                sequential::run(&model, RunOptions::until(until))
+                transfer
+                    .run(&sequential, RunOptions::until(until))
                     .map_err(|error| Failure::simulation(error.to_string()))
             };
             let (outcome, seconds) = timed(run)?;

@@ -3,13 +3,13 @@
 use super::Recorded;
 use super::worker::Request;
 use crate::arguments::{HowArguments, ScenarioArguments, SweepArguments};
-use crate::engines::Choice;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::run::cannot_write;
 use parades_config::{Kind, Place, Values, quoted};
 use parades_core::digest::Digest;
+use parades_simulation::Choice;
 use parades_sweep::journal::Record;
 use parades_sweep::{Axis, Grid, Header, Journal, Outcome, Pool, Run, seeds};
 use serde_json::{Map, Value, json};

@@ -7,13 +7,10 @@ use crate::plan::Plan;
 use crate::run::{Done, Watch, execute};
 use crate::{print_by, report};
 use parades_core::error::ErrorKind;
-use parades_core::model::Model;
-use parades_core::restore::Restorable;
-use parades_scenarios::{Prepared, Visitor};
+use parades_simulation::Simulation;
 use parades_sweep::{Failed, Figures, Grid, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::fmt::Debug;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -145,26 +142,8 @@ fn check(arguments: &WorkerArguments, request: &Request) -> Checked {
         Ok(plan) => plan,
         Err(failure) => return Checked::Wrong(failure.message()),
     };
-    match plan.scenario.accept(&plan.values, plan.seed, Declared) {
-        Ok(metrics) => Checked::Metrics(metrics),
+    match Simulation::new(plan.scenario, &plan.values, plan.seed) {
+        Ok(simulation) => Checked::Metrics(report::figures(&simulation.metrics()).keys().cloned().collect()),
         Err(error) => Checked::Wrong(error.to_string()),
-    }
-}
-
-/// Asks a model for its metrics.
-struct Declared;
-
-impl Visitor for Declared {
-    type Output = Vec<String>;
-
-    fn visit<M>(self, prepared: Prepared<M>) -> Vec<String>
-    where
-        M: Restorable<State: Clone + PartialEq + Debug>,
-    {
-        self.visit_unrestorable(prepared)
-    }
-
-    fn visit_unrestorable<M: Model>(self, Prepared { model, .. }: Prepared<M>) -> Vec<String> {
-        report::figures(&model.metrics()).keys().cloned().collect()
     }
 }

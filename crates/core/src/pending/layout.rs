@@ -80,6 +80,7 @@ impl<P> WindowedPending<P> {
         self.ring.lay(windows, self.far_min.as_ps() >> self.shift);
         self.side_mark = CROWDED;
         self.boundary = self.last;
+        self.opened_to = self.last;
         self.scan_far();
     }
 

@@ -3,6 +3,7 @@
 use super::slab::{Chain, Slab};
 use crate::event::Event;
 use crate::time::{Instant, Time};
+use std::ops::Range;
 
 /// Bits of an entry that say where the event lies; those above put it in order.
 const PLACE_BITS: u32 = 32;
@@ -11,7 +12,7 @@ const PARTS_MAX: usize = 1 << 13;
 const PART: usize = 128;
 /// The most events of one run.
 pub(super) const RUN_MAX: usize = 1024;
-/// Events of one bucket from which the insertion pass would be slower than a general sort.
+/// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
 const CROWD: u32 = 32;
 
 /// The levels of the order of events, from the first. Where all events of a window agree at one level, they are put in order by the
@@ -30,12 +31,62 @@ fn level_of<P>(event: &Event<P>, level: u8) -> u64 {
     }
 }
 
+/// The keys that events are put in order by, from the first: by a number, while there is one.
+trait Keys<P>: Fn(&Event<P>, u8) -> Option<u64> {}
+
+impl<P, F: Fn(&Event<P>, u8) -> Option<u64>> Keys<P> for F {}
+
+/// The levels of the order of events as keys.
+#[inline]
+fn by_level<P>(event: &Event<P>, step: u8) -> Option<u64> {
+    LEVELS.contains(&step).then(|| level_of(event, step))
+}
+
 /// The bucket of a key that is so much above the least one.
 #[inline]
 fn bucket(above: u64, shift: u32) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "`shift` was chosen so that there are few buckets")]
     let bucket = (above >> shift) as usize;
     bucket
+}
+
+/// How a range of keys is cut into buckets.
+#[derive(Clone, Copy)]
+struct Cut {
+    min: u64,
+    max: u64,
+    /// What does not fit beside the place is left to the full order, as a tie.
+    dropped: u32,
+    /// From an entry to its bucket.
+    shift: u32,
+}
+
+impl Cut {
+    /// The keys from `min` to `max` into about as many buckets as there are events.
+    #[inline]
+    fn of((min, max): (u64, u64), events: usize) -> Cut {
+        let bits = u64::BITS - (max - min).leading_zeros();
+        let dropped = bits.saturating_sub(u64::BITS - PLACE_BITS);
+        let buckets_log2 = events.next_power_of_two().ilog2();
+        let shift = bits.saturating_sub(buckets_log2).saturating_sub(dropped) + PLACE_BITS;
+        Cut { min, max, dropped, shift: shift.min(u64::BITS - 1) }
+    }
+
+    /// The entry of an event with this key, at this place.
+    #[inline]
+    fn entry(self, key: u64, place: u32) -> u64 {
+        (key - self.min) >> self.dropped << PLACE_BITS | u64::from(place)
+    }
+
+    #[inline]
+    fn bucket(self, entry: u64) -> usize {
+        bucket(entry, self.shift)
+    }
+
+    #[inline]
+    fn buckets(self) -> usize {
+        self.bucket(self.entry(self.max, 0)) + 1
+    }
 }
 
 /// Splits a crowd of events into smaller parts, pushed in reverse order, by the first level of the order at which they differ.
@@ -166,28 +217,23 @@ impl Run {
     /// Puts the events of `chain`, at most [`RUN_MAX`], in order. The run must have been retired.
     pub(super) fn sort<P>(&mut self, chain: Chain, slab: &Slab<P>) {
         self.take_up(chain, slab);
-        self.sort_by_level(slab);
+        self.sort_by(slab, None, &by_level);
     }
 
     /// As [`Run::sort`], for events whose times in picoseconds are known to lie from `min` to `max`.
-    pub(super) fn sort_within<P>(&mut self, chain: Chain, slab: &Slab<P>, (min, max): (u64, u64)) {
+    pub(super) fn sort_within<P>(&mut self, chain: Chain, slab: &Slab<P>, within: (u64, u64)) {
         self.take_up(chain, slab);
-        // Where they crowd in one part of that time, it pays to look how far they really reach.
-        self.note_keys(slab, |event| level_of(event, 0));
-        if self.distribute((min, max)) >= CROWD {
-            self.sort_by_level(slab);
-        } else {
-            self.insertion_pass(slab);
-        }
+        self.sort_by(slab, Some(within), &by_level);
     }
 
     /// Puts the events of `chain`, at most [`RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
     pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
         self.take_up(chain, slab);
         // Where two keys are equal in their leading bits the receiver is the same, and the order of events is the LP's own.
-        if !self.sort_by_key(slab, |event| u64::from(event.receiver.0) << 32 | u64::from(time_of(event.time()))) {
-            self.sort_by_level(slab);
-        }
+        self.sort_by(slab, None, &|event, step| match step.checked_sub(1) {
+            None => Some(u64::from(event.receiver.0) << 32 | u64::from(time_of(event.time()))),
+            Some(step) => by_level(event, step),
+        });
     }
 
     fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
@@ -197,32 +243,17 @@ impl Run {
         self.entries.resize(chain.len(), 0);
     }
 
-    fn sort_by_level<P>(&mut self, slab: &Slab<P>) {
-        if !LEVELS.into_iter().any(|level| self.sort_by_key(slab, |event| level_of(event, level))) {
-            // All are equal, which two events of one run never are; any order of equals is in order.
-            self.note_keys(slab, |_| 0);
-            self.distribute((0, 0));
-        }
-    }
-
-    /// Puts the events in the order of a key, ties in the order of events; false if all keys are equal.
+    /// Puts the events in the order of the first of some keys, ties in that of the next, and so on. `within` are bounds of the first, where
+    /// they are known.
     #[inline]
-    fn sort_by_key<P>(&mut self, slab: &Slab<P>, key_of: impl Fn(&Event<P>) -> u64) -> bool {
-        let (min, max) = self.note_keys(slab, key_of);
-        if min == max && self.order.len() > 1 {
-            return false;
-        }
-        if self.distribute((min, max)) < CROWD {
-            self.insertion_pass(slab);
+    fn sort_by<P>(&mut self, slab: &Slab<P>, within: Option<(u64, u64)>, keys: &impl Keys<P>) {
+        let found = self.note_keys(slab, |event| keys(event, 0).unwrap_or_default());
+        let most = self.distribute(within.unwrap_or(found));
+        if most < CROWD {
+            insertion_pass(slab, &mut self.order);
         } else {
-            let mut order = std::mem::take(&mut self.order);
-            let event = |entry| slab.get(place(entry));
-            order.sort_unstable_by(|&a, &b| {
-                (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS)).then_with(|| event(a).cmp(event(b)))
-            });
-            self.order = order;
+            self.sort_buckets(slab, 0, 0, keys);
         }
-        true
     }
 
     /// Writes the events' keys where their entries will be; the least and the greatest.
@@ -240,50 +271,83 @@ impl Run {
     }
 
     /// Counts the keys that have been noted, from `min` to `max`, into about as many buckets as there are keys, and writes the events' entries
-    /// bucket by bucket. The most events of a bucket.
+    /// bucket by bucket; then the buckets' ends are in `counts`. The most events of a bucket.
     #[inline]
     fn distribute(&mut self, (min, max): (u64, u64)) -> u32 {
-        let bits = u64::BITS - (max - min).leading_zeros();
-        // What does not fit beside the place is left to the full order, as a tie.
-        let dropped = bits.saturating_sub(u64::BITS - PLACE_BITS);
-        let buckets_log2 = self.order.len().next_power_of_two().ilog2();
-        let shift = bits.saturating_sub(buckets_log2).saturating_sub(dropped) + PLACE_BITS;
-        let shift = shift.min(u64::BITS - 1);
+        let cut = Cut::of((min, max), self.order.len());
         self.counts.clear();
-        self.counts.resize(bucket((max - min) >> dropped << PLACE_BITS, shift) + 1, 0);
+        self.counts.resize(cut.buckets(), 0);
         let mut entries = self.entries.iter_mut();
         for &(chunk, fill) in &self.chunks {
             for (place, entry) in (Slab::<()>::first_place(chunk)..).take(fill).zip(&mut entries) {
-                *entry = (*entry - min) >> dropped << PLACE_BITS | u64::from(place);
-                self.counts[bucket(*entry, shift)] += 1;
+                *entry = cut.entry(*entry, place);
+                self.counts[cut.bucket(*entry)] += 1;
             }
         }
-        let mut begin = 0;
+        self.write_order(cut, 0..self.order.len(), 0)
+    }
+
+    /// Writes the entries of a range bucket by bucket, as they have been counted from place `first` of `counts` on. The most of a bucket.
+    #[inline]
+    fn write_order(&mut self, cut: Cut, range: Range<usize>, first: usize) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "at most RUN_MAX")]
+        let mut begin = range.start as u32;
         let mut most = 0;
-        for count in &mut self.counts {
+        let counts = &mut self.counts[first..];
+        for count in counts.iter_mut() {
             let here = *count;
             most = most.max(here);
             *count = begin;
             begin += here;
         }
-        for &entry in &self.entries {
-            let to = &mut self.counts[bucket(entry, shift)];
+        for &entry in &self.entries[range] {
+            let to = &mut counts[cut.bucket(entry)];
             self.order[*to as usize] = entry;
             *to += 1;
         }
         most
     }
 
-    /// Puts entries in order that are nearly so.
-    fn insertion_pass<P>(&mut self, slab: &Slab<P>) {
-        for i in 1..self.order.len() {
-            let entry = self.order[i];
-            let mut to = i;
-            while to > 0 && precedes(slab, entry, self.order[to - 1]) {
-                self.order[to] = self.order[to - 1];
-                to -= 1;
+    /// Puts the events in order that lie in the right bucket already, from place `begin` on; the buckets' ends are in `counts` from place `first` on.
+    /// Crowded buckets are distributed in turn, what lies between them is put in order in one pass.
+    fn sort_buckets<P>(&mut self, slab: &Slab<P>, begin: usize, first: usize, keys: &impl Keys<P>) {
+        let (mut calm, mut from) = (begin, begin);
+        for bucket in first..self.counts.len() {
+            let to = self.counts[bucket] as usize;
+            if to - from >= CROWD as usize {
+                insertion_pass(slab, &mut self.order[calm..from]);
+                self.sort_crowd(slab, from..to, keys);
+                calm = to;
             }
-            self.order[to] = entry;
+            from = to;
+        }
+        insertion_pass(slab, &mut self.order[calm..from]);
+    }
+
+    /// Puts the events of a range in order, by the first key in which they differ.
+    fn sort_crowd<P>(&mut self, slab: &Slab<P>, range: Range<usize>, keys: &impl Keys<P>) {
+        for step in 0.. {
+            let (mut min, mut max) = (u64::MAX, 0);
+            let (entries, order) = (&mut self.entries[range.clone()], &self.order[range.clone()]);
+            for (entry, &at) in entries.iter_mut().zip(order) {
+                // All keys are equal, which those of two events of one run never are; any order of equals is in order.
+                let Some(key) = keys(slab.get(place(at)), step) else { return };
+                *entry = key;
+                (min, max) = (min.min(key), max.max(key));
+            }
+            if min == max {
+                continue;
+            }
+            let (cut, first) = (Cut::of((min, max), range.len()), self.counts.len());
+            self.counts.resize(first + cut.buckets(), 0);
+            for (entry, &at) in entries.iter_mut().zip(order) {
+                *entry = cut.entry(*entry, place(at));
+                self.counts[first + cut.bucket(*entry)] += 1;
+            }
+            self.write_order(cut, range.clone(), first);
+            self.sort_buckets(slab, range.start, first, keys);
+            self.counts.truncate(first);
+            return;
         }
     }
 
@@ -291,6 +355,20 @@ impl Run {
         self.chunks.capacity() * size_of::<(u32, usize)>()
             + self.counts.capacity() * 4
             + (self.order.capacity() + self.entries.capacity()) * 8
+    }
+}
+
+/// Puts entries in order that are nearly so.
+#[inline]
+fn insertion_pass<P>(slab: &Slab<P>, order: &mut [u64]) {
+    for i in 1..order.len() {
+        let entry = order[i];
+        let mut to = i;
+        while to > 0 && precedes(slab, entry, order[to - 1]) {
+            order[to] = order[to - 1];
+            to -= 1;
+        }
+        order[to] = entry;
     }
 }
 

@@ -1,6 +1,7 @@
 //! A few events in order, and a heap for what is more than a few.
 
 use crate::event::{Event, LpId};
+use crate::time::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -70,6 +71,19 @@ impl<P> Side<P> {
     fn fill_sorted(&mut self) {
         self.sorted.extend((0..SORTED_MAX / 2).map_while(|_| self.heap.pop()).map(|Reverse(event)| event));
         self.sorted.reverse();
+    }
+
+    /// Takes the events later than `boundary`, in no order.
+    pub(super) fn take_after(&mut self, boundary: Instant, mut accept: impl FnMut(Event<P>)) {
+        let later = self.sorted.partition_point(|event| event.instant() > boundary);
+        self.sorted.drain(..later).for_each(&mut accept);
+        let heap = std::mem::take(&mut self.heap).into_vec();
+        let (later, others): (Vec<_>, Vec<_>) = heap.into_iter().partition(|Reverse(event)| event.instant() > boundary);
+        self.heap = BinaryHeap::from(others);
+        later.into_iter().for_each(|Reverse(event)| accept(event));
+        if self.sorted.is_empty() {
+            self.fill_sorted();
+        }
     }
 
     /// Takes all events, in no order, and gives back what memory a crowd of them took.

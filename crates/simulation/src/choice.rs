@@ -1,6 +1,5 @@
-//! The engines, and their settings.
+//! The engines, by name, and their settings.
 
-use crate::failure::Failure;
 use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
 use parades_core::error::Error;
 use parades_core::model::Model;
@@ -15,13 +14,15 @@ use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 use std::fmt::Debug;
 
-/// One engine.
+/// An engine, as users name it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Engine {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
+pub struct Engine {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
     /// What `--tune` sets.
-    pub(crate) settings: &'static [Parameter],
+    pub settings: &'static [Parameter],
 }
 
 const PENDING: Parameter = Parameter::choice(
@@ -122,7 +123,8 @@ const PINNED: Parameter =
 /// Chooses one of the others for each model.
 static AUTO: Engine = Engine { name: "auto", about: "the engine that suits the model and the machine", settings: &[] };
 
-pub(crate) const ENGINES: &[Engine] = &[
+/// All of them but `auto`, in the order in which they are listed.
+pub const ENGINES: &[Engine] = &[
     Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: &[PENDING] },
     Engine {
         name: "rollback-check",
@@ -153,28 +155,37 @@ pub(crate) const ENGINES: &[Engine] = &[
 
 /// An engine chosen, with its settings and the threads it runs on.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
-    pub(crate) engine: &'static Engine,
-    pub(crate) threads: u64,
-    pub(crate) settings: Values,
+pub struct Choice {
+    /// The engine.
+    pub engine: &'static Engine,
+    /// Its worker threads.
+    pub threads: u64,
+    /// What `--tune` set.
+    pub settings: Values,
     /// Why `auto` chose it.
-    pub(crate) why: Option<String>,
+    pub why: Option<String>,
 }
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish<'a> {
-    pub(crate) engine: &'a str,
-    pub(crate) threads: Option<u64>,
-    pub(crate) processes: Option<u64>,
-    pub(crate) tune: &'a [String],
+pub struct Wish<'a> {
+    /// The engine's name, or `auto`.
+    pub engine: &'a str,
+    /// Worker threads; as many as there are cores if not said.
+    pub threads: Option<u64>,
+    /// Processes.
+    pub processes: Option<u64>,
+    /// Settings of the engine, as `key=value`.
+    pub tune: &'a [String],
 }
 
 /// Why a wish cannot be met, and which of its parts that is about.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) about: &'static str,
-    pub(crate) error: ConfigError,
+pub struct Refusal {
+    /// `engine`, `threads`, `processes` or `tune`.
+    pub about: &'static str,
+    /// What is wrong, and what to do.
+    pub error: ConfigError,
 }
 
 impl Refusal {
@@ -183,15 +194,13 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Failure {
-        refusal.error.into()
-    }
-}
-
 impl Choice {
-    /// The engine that the user asked for, or that `auto` chooses. An engine that cannot do what was asked is refused.
-    pub(crate) fn of(wish: Wish<'_>) -> Result<Choice, Refusal> {
+    /// The engine that the user asked for, or that `auto` chooses.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such engine or setting, or where the engine cannot do what was asked.
+    pub fn of(wish: Wish<'_>) -> Result<Choice, Refusal> {
         if let Some(processes @ 2..) = wish.processes {
             let message = format!("{processes} processes need the shared-memory transport, which does not exist yet");
             return Err(Refusal::new("processes", message, "leave it out"));
@@ -214,7 +223,7 @@ impl Choice {
     }
 
     /// The choice for this model: for `auto`, the engine that suits it.
-    pub(crate) fn for_model<M: Model>(&self, model: &M) -> Choice {
+    pub fn for_model<M: Model>(&self, model: &M) -> Choice {
         if self.engine.name != AUTO.name {
             return self.clone();
         }
@@ -232,7 +241,15 @@ impl Choice {
     }
 
     /// Runs a model on it.
-    pub(crate) fn run<M>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error>
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    ///
+    /// # Panics
+    ///
+    /// If it is `auto`, which [`for_model`](Choice::for_model) resolves.
+    pub fn run<M>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error>
     where
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
@@ -244,7 +261,15 @@ impl Choice {
     }
 
     /// Runs a model whose state cannot be restored, on an engine that does not roll back.
-    pub(crate) fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    ///
+    /// # Panics
+    ///
+    /// If it is an engine that rolls back, or `auto`.
+    pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
         match self.engine.name {
             "sequential" if self.settings.choice("pending") == "heap" => {
                 sequential::run_on::<M, HeapPending<M::Message>>(model, options)
@@ -262,7 +287,7 @@ impl Choice {
     /// # Errors
     ///
     /// Where it rolls back, and the scenario's state cannot be restored.
-    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Refusal> {
+    pub fn check(&self, scenario: &Scenario) -> Result<(), Refusal> {
         if scenario.is_restorable() || !rolls_back(self.engine.name) {
             return Ok(());
         }
@@ -374,12 +399,12 @@ impl Choice {
 const PARALLEL: &[&str] = &["rounds", "window", "null-message", "time-warp"];
 
 /// Whether an engine takes executions back, for which state must be restorable.
-pub(crate) fn rolls_back(engine: &str) -> bool {
+pub fn rolls_back(engine: &str) -> bool {
     ["rollback-check", "time-warp"].contains(&engine)
 }
 
 /// The names of all engines.
-pub(crate) fn names() -> Vec<&'static str> {
+pub fn names() -> Vec<&'static str> {
     ENGINES.iter().map(|engine| engine.name).collect()
 }
 
