@@ -1,6 +1,6 @@
 //! The command line's grammar.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use parades_config::units::{parse_size, parse_time};
 use parades_core::time::Time;
@@ -29,6 +29,8 @@ pub(crate) enum Command {
     SweepWorker(WorkerArguments),
     /// The first event, of the first LP, at which two runs part.
     Diff(DiffArguments),
+    /// The chain of events that led to a given one, or to the failure of a run.
+    Why(WhyArguments),
     /// The built-in scenarios, a line each.
     List {
         /// The engines, transports and their settings instead.
@@ -56,10 +58,10 @@ pub(crate) struct ScenarioArguments {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The seed of the random streams [default: 1].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Shuffles simultaneous events, alike on every engine [default: off].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) tie_seed: Option<u64>,
     /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
     #[arg(long, value_name = "T", value_parser = until)]
@@ -104,6 +106,7 @@ pub(crate) struct HowArguments {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(group(ArgGroup::new("traced").args(["trace", "timeline", "out_trace"]).multiple(true)))]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
@@ -115,19 +118,63 @@ pub(crate) struct RunArguments {
     /// Writes the results as files into a folder: summary, metrics, each table and series as `tables/NAME.csv`.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Writes the trace into the folder of `--out` too, as `trace.txt`, from which `diff` tells where two runs part.
+    #[arg(long, requires = "out")]
+    pub(crate) out_trace: bool,
+    /// Writes each table and series into the folder of `--out` as Parquet too (where this program was built with `--features parquet`).
+    #[arg(long, requires = "out")]
+    pub(crate) out_parquet: bool,
     /// Writes the executed events in their one order, as readable text.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Writes a timeline for https://ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and what workers spend their time on
+    /// (with `--trace-before 0s` that alone, which tracing does not disturb then).
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) timeline: Option<PathBuf>,
     /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`.
-    #[arg(long, value_name = "LPS", requires = "trace")]
+    #[arg(long, value_name = "LPS", requires = "traced")]
     pub(crate) trace_lps: Option<String>,
     /// Traces from this time on.
-    #[arg(long, value_name = "T", value_parser = time, requires = "trace")]
+    #[arg(long, value_name = "T", value_parser = time, requires = "traced")]
     pub(crate) trace_from: Option<Time>,
     /// Traces before this time.
-    #[arg(long, value_name = "T", value_parser = time, requires = "trace")]
+    #[arg(long, value_name = "T", value_parser = time, requires = "traced")]
     pub(crate) trace_before: Option<Time>,
+    /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
+    #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
+    pub(crate) metrics: Vec<String>,
+    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to either side: `1%`.
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "metrics")]
+    pub(crate) until_interval: Option<f64>,
 }
+
+/// What may be asked about: an event, or the failure of a run.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = WHY_HELP)]
+pub(crate) struct WhyArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// The event: LP:TIME, LP:TIME:SENDER#NUMBER, or a line of a trace [default: the one at which the run fails].
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// Tells of so many events at most, the latest.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) links: Option<u32>,
+    /// The engine: `auto`, `sequential`, … (`parades list --engines`) [default: auto].
+    #[arg(long, value_name = "E")]
+    pub(crate) engine: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+}
+
+const WHY_HELP: &str = "\
+Examples:
+  parades why phold --event 3:1.5s
+  parades why campus --event '4.25s LP 17 <- LP 16 #805'
+  parades why faulty --set fault=fail
+
+Each line is an event, and was sent, or set as a timer, during the event of the line above. The run is executed twice: to find the chain, and to \
+write it. It takes four bytes for each event before the one in question.";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompareArguments {
@@ -254,6 +301,10 @@ pub(crate) struct BenchArguments {
     /// For `chord`: a million nodes too, which takes long.
     #[arg(long)]
     pub(crate) large: bool,
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -21,6 +21,7 @@ mod refcounts;
 mod restore;
 mod rounds;
 mod sides;
+mod steady;
 mod transfer;
 
 use crate::arguments::BenchArguments;
@@ -113,6 +114,11 @@ const BENCHES: &[Bench] = &[
         about: "flows that share links: how many begin and end in a second; with --validation DIR, ends computed elsewhere beside ours",
         measure: flows::measure,
     },
+    Bench {
+        name: "steady",
+        about: "runs that end when their interval is narrow enough: how often it holds what theory says of M/M/1, 20 seeds each",
+        measure: steady::measure,
+    },
     Bench { name: "digest", about: "what the digest costs: PHOLD with and without", measure: digest::measure },
 ];
 
@@ -151,7 +157,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
         machine.cpu, machine.cores, arguments.pairs
     );
     if let Some(before) = before {
-        text.push_str(&record::compare(bench.name, &figures, &before));
+        text.push_str(&record::compare(bench.name, &figures, &before, &machine));
     }
     if let Some(file) = &mut file {
         record::write(file, bench.name, &figures, &machine)?;

@@ -33,7 +33,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let mut runs = Vec::new();
     for choice in choices {
         let command = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
-        let watch = Watch { tracer: None, progress: !arguments.how.quiet };
+        let watch = Watch { progress: !arguments.how.quiet, ..Watch::default() };
         let done =
             execute(plan.clone(), choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
         if done.stopped_by_hand()? {

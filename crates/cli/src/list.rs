@@ -4,7 +4,8 @@ use crate::arguments::{ScenarioArguments, ShowArguments};
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
-use parades_config::{Settings, write_scenario};
+use parades_config::{Settings, Value, Values, write_scenario};
+use parades_core::time::Time;
 use parades_netfile::{EXAMPLE, NetworkFile, explicit};
 use parades_scenarios::SCENARIOS;
 use parades_simulation::choice::ENGINES;
@@ -37,18 +38,45 @@ pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitC
     let Some(arguments) = of.as_ref().filter(|_| !schema) else {
         return print(&format!("{:#}\n", parades_netfile::schema()));
     };
-    let plan = Plan::of(arguments)?;
+    let mut plan = Plan::of(arguments)?;
     if let Some(network) = &plan.network {
         return show_network(arguments, &plan, network);
     }
+    make_absolute(&mut plan.values)?;
     let settings = Settings {
         scenario: plan.scenario.name.to_owned(),
         seed: Some(plan.seed),
         tie_seed: plan.tie_seed,
         until: plan.until,
-        ..plan.settings
+        ..plan.settings.clone()
     };
-    print(&write_scenario(&settings, plan.scenario.about, &plan.values))
+    let mut text = write_scenario(&settings, plan.scenario.about, &plan.values);
+    // Not as a value: it may follow from parameters that the user will change.
+    if let (None, Some(until)) = (plan.until, default_until(&plan)) {
+        text = text.replacen("# until = \"10s\"", &format!("# until = \"{until}\""), 1);
+    }
+    print(&text)
+}
+
+/// Makes the paths of files absolute, as a scenario file may be put into any folder.
+fn make_absolute(values: &mut Values) -> Result<(), Failure> {
+    let keys: Vec<&str> = values.iter().map(|(parameter, _)| parameter.key()).collect();
+    for key in keys {
+        let is_path = matches!(values.get(key), Some(Value::Path(_)));
+        if let Some(path) = is_path.then(|| values.path(key)).flatten()
+            && let Ok(absolute) = std::path::absolute(&path)
+            && absolute != path
+        {
+            values.set_argument("--set", &format!("{key}={}", absolute.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// When a run of a scenario ends unless somebody says otherwise; nothing where that is when there is nothing left to do, or where no model can be made.
+fn default_until(plan: &Plan) -> Option<Time> {
+    let simulation = plan.simulation().ok()?;
+    Some(simulation.until).filter(|until| *until < Time::MAX)
 }
 
 /// A network as a file: the example as it was written, which explains itself; others in full.

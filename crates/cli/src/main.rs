@@ -7,14 +7,17 @@ mod bench;
 mod compare;
 mod diff;
 mod failure;
+mod files;
 mod interrupt;
 mod list;
 mod machine;
 mod plan;
 mod report;
 mod run;
+mod steady;
 mod sweep;
 mod watch;
+mod why;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
@@ -42,6 +45,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::SweepWorker(arguments) => sweep::work(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments),
+        Command::Why(arguments) => why::why(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => list::show(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),

@@ -2,20 +2,19 @@
 
 use crate::arguments::{HowArguments, RunArguments};
 use crate::failure::{Failure, STOPPED};
+use crate::files::{Files, Traced};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::plan::{Plan, typed};
 use crate::watch::{Watched, Watchman};
-use crate::{interrupt, print, print_by, report, say};
-use parades_config::quoted;
+use crate::{interrupt, print, print_by, report, say, steady};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
-use parades_core::trace::{TraceFilter, Tracer};
+use parades_core::timesheet::Timesheets;
+use parades_core::trace::Tracer;
 use parades_simulation::{Choice, Simulation};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,42 +35,61 @@ pub(crate) struct Done {
     pub(crate) peak_rss_bytes: u64,
     /// The memory for which it was stopped early, if it was.
     pub(crate) too_much_memory: Option<u64>,
+    /// The trace that goes into its folder, if any does.
+    pub(crate) traced: Option<Traced>,
+    /// Whether its tables go there as Parquet too.
+    pub(crate) parquet: bool,
 }
 
 /// What a run is watched for.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Watch<'a> {
     /// Where the trace goes.
-    pub(crate) tracer: Option<Tracer<'a>>,
+    pub(crate) tracer: Option<MakeTracer<'a>>,
+    /// Whether the trace is told what handlers send.
+    pub(crate) sends: bool,
+    /// Where workers write down what they spend their time on.
+    pub(crate) timesheets: Option<Arc<Timesheets>>,
     /// Whether progress is drawn.
     pub(crate) progress: bool,
 }
 
+/// Makes a tracer, once it is known when the run ends.
+pub(crate) type MakeTracer<'a> = Box<dyn FnOnce(Time) -> Tracer<'a> + 'a>;
+
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
-    let plan = Plan::of(&arguments.scenario)?;
+    let mut plan = Plan::of(&arguments.scenario)?;
     let choice = plan.engine(arguments.engine.as_deref(), &arguments.how)?;
-    let filter = TraceFilter {
-        lps: arguments.trace_lps.as_deref().map_or(Ok(Vec::new()), trace_lps)?,
-        from: arguments.trace_from.unwrap_or(Time::ZERO),
-        before: arguments.trace_before.unwrap_or(Time::MAX),
-    };
-    let out = arguments.out.as_deref();
-    out.map_or(Ok(()), report::make_folder)?;
-    let mut trace = arguments.trace.as_deref().map(TraceFile::at).transpose()?;
-    let tracer = trace.as_mut().map(|file| Tracer::new(filter, |line| writeln!(file.open()?, "{line}")));
+    let mut files = Files::of(arguments, &choice)?;
     let reproduce = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
-    let watch = Watch { tracer, progress: !arguments.how.quiet };
-    let done = execute(plan, choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &reproduce))?;
+    let failed = |error: Error| Failure::of_run(&error, &reproduce);
+    let long_enough = match steady::Wanted::of(arguments) {
+        Some(wanted) => Some(wanted.lengthen(&plan, &choice, &arguments.how)?.map_err(failed)?),
+        None => None,
+    };
+    let mut done = match long_enough {
+        Some(done) if !files.are_wanted() || done.outcome.stopped_at.is_some() => done,
+        found => {
+            // What is written as a run goes on is that of the last.
+            let notes = found.map_or_else(Vec::new, |done| {
+                plan.until = Some(done.outcome.end);
+                done.notes
+            });
+            let watch = Watch { progress: !arguments.how.quiet, ..files.watch() };
+            let mut done = execute(plan, choice, &arguments.how, watch)?.map_err(failed)?;
+            done.notes.extend(notes.into_iter().filter(|note| note.starts_with("until-interval")));
+            done
+        }
+    };
+    (done.traced, done.parquet) = (files.traced(), arguments.out_parquet);
     // Printed first: whatever becomes of the files, the results are not lost.
     if arguments.how.json {
         print_by(|to| report::write_json_line(to, &done))?;
     } else {
         print(&report::for_people(&done))?;
     }
-    if let Some(mut trace) = trace {
-        trace.open().and_then(Write::flush).map_err(|error| written_late(&trace.path, &error))?;
-    }
-    if let Some(folder) = out {
+    files.finish()?;
+    if let Some(folder) = &arguments.out {
         report::write_folder(folder, &done)?;
     }
     Ok(if done.stopped_by_hand()? { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
@@ -91,30 +109,6 @@ impl Done {
     }
 }
 
-/// A file for a trace. What was in it is replaced only when there is something to write.
-#[derive(Debug)]
-struct TraceFile {
-    path: PathBuf,
-    file: Option<BufWriter<File>>,
-}
-
-impl TraceFile {
-    /// A file that can be written.
-    fn at(path: &Path) -> Result<TraceFile, Failure> {
-        let probe = OpenOptions::new().append(true).create(true).open(path);
-        probe.map_err(|error| cannot_write(path, &error))?;
-        Ok(TraceFile { path: path.to_owned(), file: None })
-    }
-
-    /// The file, emptied when it is first opened.
-    fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
-        Ok(match &mut self.file {
-            Some(file) => file,
-            none => none.insert(BufWriter::new(File::create(&self.path)?)),
-        })
-    }
-}
-
 /// Makes the model and runs it. The outer error is the user's, the inner one the simulation's.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
 pub(crate) fn execute(
@@ -129,6 +123,8 @@ pub(crate) fn execute(
     let asked = Asked { plan: &plan, choice: &choice, how, watch, machine: &machine, begin };
     Ok(asked.execute(&simulation).map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,
+        traced: None,
+        parquet: false,
         command: typed(),
         peak_rss_bytes: peak_rss_bytes(),
         plan,
@@ -143,11 +139,11 @@ pub(crate) fn execute(
 }
 
 /// What is asked of a run.
-struct Asked<'a> {
+struct Asked<'a, 'w> {
     plan: &'a Plan,
     choice: &'a Choice,
     how: &'a HowArguments,
-    watch: Watch<'a>,
+    watch: Watch<'w>,
     machine: &'a Machine,
     begin: Instant,
 }
@@ -162,7 +158,7 @@ struct Executed {
     memory: Option<u64>,
 }
 
-impl Asked<'_> {
+impl Asked<'_, '_> {
     /// Runs a simulation on the engine that was chosen.
     #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
     fn execute(self, simulation: &Simulation) -> Result<Executed, Error> {
@@ -186,7 +182,9 @@ impl Asked<'_> {
             tie_seed: plan.tie_seed,
             digest: !how.no_digest,
             notes: watch.tracer.is_some(),
-            tracer: watch.tracer,
+            sends: watch.sends,
+            tracer: watch.tracer.map(|make| make(until)),
+            timesheets: watch.timesheets,
             control: Some(&control),
             memory_limit: Some(memory_limit),
             ..RunOptions::until(until)
@@ -224,20 +222,6 @@ fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String>
     // It goes to and fro between one worker and all.
     let ended_on_one = stat("turns").is_some_and(|turns| turns % 2.0 > 0.5);
     ended_on_one.then(|| format!("1 of {threads} threads used in the end: that was faster than all of them"))
-}
-
-/// The LPs of `3`, `10..=20` and lists of such.
-fn trace_lps(text: &str) -> Result<Vec<RangeInclusive<u32>>, Failure> {
-    let range = |part: &str| {
-        let lp = |text: &str| text.trim().parse::<u32>().ok().filter(|&id| id < u32::MAX);
-        let (first, last) = part.split_once("..=").unwrap_or((part, part));
-        let range = lp(first)?..=lp(last)?;
-        (!range.is_empty()).then_some(range)
-    };
-    text.split(',').map(range).collect::<Option<_>>().ok_or_else(|| {
-        let message = format!("{} names no LPs for `--trace-lps`", quoted(text));
-        Failure::usage(message, "write `3`, `10..=20`, or several of them with commas")
-    })
 }
 
 /// That a file could not be written when the run was over.

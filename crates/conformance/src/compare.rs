@@ -4,7 +4,7 @@ use crate::engines::{Engine, Setting};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
-use parades_core::trace::{TraceFilter, Tracer};
+use parades_core::trace::{Note, TraceFilter, Tracer, write_lines};
 use parades_engine::sequential;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -28,6 +28,8 @@ pub struct Answer {
     pub result: Result<Outcome, Error>,
     /// The trace: an event and its notes in each entry.
     pub trace: Vec<String>,
+    /// What each event sent and which timers it set, as the trace was told.
+    pub sends: Vec<Vec<Note>>,
 }
 
 impl Answer {
@@ -50,13 +52,20 @@ pub fn ask(question: Question, run: impl FnOnce(RunOptions<'_>) -> Result<Outcom
         }
         Ok(())
     };
-    let tracer = traced.then(|| Tracer::new(TraceFilter::default(), &mut sink));
-    let options = RunOptions { seed, tie_seed, notes: traced, tracer, ..RunOptions::until(until) };
+    let mut sends = Vec::new();
+    let tracer = traced.then(|| {
+        Tracer::observing(TraceFilter::default(), |executed| {
+            let told = executed.notes.iter().filter(|note| !matches!(note, Note::Line(_)));
+            sends.push(told.cloned().collect());
+            write_lines(executed, &mut sink)
+        })
+    });
+    let options = RunOptions { seed, tie_seed, notes: traced, sends: traced, tracer, ..RunOptions::until(until) };
     let result = catch_unwind(AssertUnwindSafe(|| run(options))).unwrap_or_else(|panic| {
         let kind = ErrorKind::of_panic(panic.as_ref());
         Err(Error::new(kind))
     });
-    Answer { result, trace }
+    Answer { result, trace, sends }
 }
 
 /// What `sequential` says.
@@ -94,6 +103,8 @@ pub fn compare(expected: &Answer, found: &Answer) -> Result<(), String> {
         (Err(expected), Ok(_)) => Some(format!("it did not end with the error `{expected}`")),
     };
     let differs = differs.or_else(|| (expected.trace != found.trace).then(|| "the traces differ".to_string()));
+    let sends_differ = || (expected.sends != found.sends).then(|| "the traces were told of other sends".to_string());
+    let differs = differs.or_else(sends_differ);
     let Some(differs) = differs else { return Ok(()) };
     Err(match parting(&expected.trace, &found.trace) {
         Some(parting) => format!("{differs}\n  {parting}"),

@@ -12,6 +12,7 @@ use parades_core::metrics::{Metrics, Sample};
 use parades_core::model::Model;
 use parades_core::run::{Finished, Outcome, RunOptions, conclude};
 use parades_core::time::Time;
+use parades_core::trace::Note;
 use parades_core::world::World;
 
 /// What an execution leaves behind besides its sends, until it is committed.
@@ -19,7 +20,7 @@ use parades_core::world::World;
 pub struct Leftover<M: Model> {
     execution: Execution,
     samples: Vec<Sample>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     requests: Vec<Request<M::Global>>,
     failure: Option<ErrorKind>,
 }

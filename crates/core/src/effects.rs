@@ -7,6 +7,7 @@ use crate::metrics::Sample;
 use crate::model::Model;
 use crate::outbox::Outbox;
 use crate::timer::TimerChange;
+use crate::trace::Note;
 use std::any::Any;
 
 /// A global event that a controller asked for.
@@ -27,8 +28,8 @@ pub struct Effects<M: Model> {
     pub beyond_sends: bool,
     /// Metrics to apply at commit.
     pub samples: Vec<Sample>,
-    /// Lines for the trace.
-    pub notes: Vec<String>,
+    /// What the trace shall have besides the event.
+    pub notes: Vec<Note>,
     /// Global events asked for.
     pub requests: Vec<Request<M::Global>>,
     /// Why the run cannot go on from here, if this execution is committed.

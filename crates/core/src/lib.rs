@@ -40,6 +40,7 @@ pub mod run;
 pub mod shared;
 pub mod time;
 pub mod timer;
+pub mod timesheet;
 pub mod trace;
 pub mod world;
 

@@ -18,6 +18,7 @@ use crate::random::Rng;
 use crate::run::{End, Unfinished};
 use crate::time::{Delay, Instant, Time};
 use crate::timer::{Setting, TimerChange};
+use crate::trace::Note;
 use crate::world::{Controllers, World};
 use std::any::Any;
 
@@ -253,6 +254,7 @@ impl<'a, M: Model> Context<'a, M> {
             ));
         }
         let Some(key) = self.next_key(self.id, delay) else { return };
+        self.last_was(|key| Some(Note::Set { timer: id, sequence: key.sequence }));
         self.remember_timer(id);
         if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
             self.effects.outbox.push(key, self.id, Body::Timer(id));
@@ -299,7 +301,7 @@ impl<'a, M: Model> Context<'a, M> {
     #[inline]
     pub fn note(&mut self, text: impl FnOnce() -> String) {
         if self.world.notes {
-            self.effects.notes.push(text());
+            self.effects.notes.push(Note::Line(text()));
             self.effects.beyond_sends = true;
         }
     }
@@ -326,6 +328,7 @@ impl<'a, M: Model> Context<'a, M> {
             );
         }
         if let Some(key) = self.next_key(self.id, self.world.controllers().delay) {
+            self.last_was(|_| None);
             self.effects.requests.push(Request { key, global });
             self.effects.beyond_sends = true;
         }
@@ -358,7 +361,29 @@ impl<'a, M: Model> Context<'a, M> {
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;
         self.kernel.sequence += 1;
-        Some(EventKey { instant, tie: self.world.tie(instant, receiver, sender), sender, sequence })
+        let tie = if self.world.is_watched { self.watched(receiver, (instant, sender, sequence)) } else { 0 };
+        Some(EventKey { instant, tie, sender, sequence })
+    }
+
+    /// The tie shuffle of what is sent, which a trace may want to know of. Out of the way of runs that have neither.
+    #[inline(never)]
+    fn watched(&mut self, receiver: LpId, (instant, sender, sequence): (Instant, Sender, u64)) -> u32 {
+        let tie = self.world.tie(instant, receiver, sender);
+        if self.world.sends {
+            let key = EventKey { instant, tie, sender, sequence };
+            self.effects.notes.push(Note::Sent { key, receiver });
+            self.effects.beyond_sends = true;
+        }
+        tie
+    }
+
+    /// What a trace was told of last is not a message but something else that took a key.
+    fn last_was(&mut self, what: impl FnOnce(&EventKey) -> Option<Note>) {
+        if self.world.sends
+            && let Some(Note::Sent { key, .. }) = self.effects.notes.pop()
+        {
+            self.effects.notes.extend(what(&key));
+        }
     }
 
     /// The instant at which what is sent without delay arrives.

@@ -9,7 +9,9 @@ use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::pending::Leftover;
 use crate::time::Time;
+use crate::timesheet::Timesheets;
 use crate::trace::Tracer;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is asked of a run. The answer depends on the model, `seed`, `tie_seed` and `until` alone.
@@ -31,8 +33,12 @@ pub struct RunOptions<'a> {
     pub digest: bool,
     /// Whether handlers are asked for their notes.
     pub notes: bool,
+    /// Whether the trace is told what each handler sent and which timers it set.
+    pub sends: bool,
     /// Where the trace goes, if one is wanted.
     pub tracer: Option<Tracer<'a>>,
+    /// Where workers write down what they spend their wall time on; `rounds`, and engines of one thread, do not.
+    pub timesheets: Option<Arc<Timesheets>>,
     /// How the run is watched and stopped from outside.
     pub control: Option<&'a Control>,
     /// Bytes that the LPs' records, pending events, and history where there is one, may take.
@@ -48,7 +54,9 @@ impl RunOptions<'_> {
             tie_seed: None,
             digest: true,
             notes: false,
+            sends: false,
             tracer: None,
+            timesheets: None,
             control: None,
             memory_limit: None,
         }

@@ -1,7 +1,10 @@
-//! Traces: the events that a run executed for good, as text, in their one order.
+//! Traces: the events that a run executed for good, in their one order.
+//!
+//! An engine tells its [`Tracer`] of each event when that is committed, and of what its handler noted. As text, a line an event; or, for those who
+//! look at it in another way, as what was [`Executed`], with what it sent and which timers it set: from this follows what caused what.
 
 use crate::digest::Payload;
-use crate::event::{Body, Event, LpId};
+use crate::event::{Body, Event, EventKey, LpId, TimerId};
 use crate::time::Time;
 use std::fmt;
 use std::io;
@@ -33,13 +36,65 @@ impl TraceFilter {
     }
 }
 
-/// Where a trace goes: called with one line at a time, in order.
-pub type TraceSink<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
+/// What a handler left for the trace of its event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A line of text ([`crate::model::Context::note`]); only where [`crate::run::RunOptions::notes`] asks for them.
+    Line(String),
+    /// A message that it sent; like what follows, only where [`crate::run::RunOptions::sends`] asks for it.
+    Sent {
+        /// The key that the message's event will have.
+        key: EventKey,
+        /// To whom.
+        receiver: LpId,
+    },
+    /// A timer of its own that it set. Where the timer comes due, its event has this sequence number.
+    Set {
+        /// Which.
+        timer: TimerId,
+        /// The number that the setting took.
+        sequence: u64,
+    },
+}
+
+/// An event that was executed for good, as a trace is told of it.
+#[derive(Clone, Copy)]
+pub struct Executed<'a> {
+    /// Its key.
+    pub key: EventKey,
+    /// Who executed it.
+    pub receiver: LpId,
+    /// What it was about: a message to be shown, or a timer.
+    pub body: Body<&'a dyn fmt::Debug>,
+    /// What its handler left for the trace, in order.
+    pub notes: &'a [Note],
+}
+
+impl fmt::Debug for Executed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executed").field("line", &self.to_string()).field("notes", &self.notes).finish()
+    }
+}
+
+/// The line of a trace: time and round, receiver, sender and sequence, body.
+impl fmt::Display for Executed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EventKey { instant, sender, sequence, .. } = self.key;
+        write!(f, "{instant} {} <- {sender} #{sequence} ", self.receiver)?;
+        match &self.body {
+            Body::Message(message) => write!(f, "{message:?}"),
+            Body::Timer(id) => write!(f, "timer {}", id.0),
+        }
+    }
+}
+
+/// Where a trace goes: called with one event at a time, in order.
+pub type TraceObserver<'a> = dyn FnMut(&Executed<'_>) -> io::Result<()> + 'a;
 
 /// A trace being written.
 pub struct Tracer<'a> {
     filter: TraceFilter,
-    sink: Box<TraceSink<'a>>,
+    observer: Box<TraceObserver<'a>>,
 }
 
 impl fmt::Debug for Tracer<'_> {
@@ -49,23 +104,58 @@ impl fmt::Debug for Tracer<'_> {
 }
 
 impl<'a> Tracer<'a> {
-    /// A trace of the events that `filter` wants, into `sink`.
-    pub fn new(filter: TraceFilter, sink: impl FnMut(&str) -> io::Result<()> + 'a) -> Tracer<'a> {
-        Tracer { filter, sink: Box::new(sink) }
+    /// A trace as text of the events that `filter` wants: one line at a time into `sink`, that of an event before those that its handler wrote.
+    pub fn new(filter: TraceFilter, mut sink: impl FnMut(&str) -> io::Result<()> + 'a) -> Tracer<'a> {
+        Tracer::observing(filter, move |executed| write_lines(executed, &mut sink))
     }
 
-    /// Writes a committed event and the notes of its handler. Engines call it in the order of events.
+    /// A trace of the events that `filter` wants, shown to `observer`.
+    ///
+    /// ```
+    /// use parades_core::trace::{Note, Tracer, TraceFilter};
+    /// let mut messages = 0;
+    /// let tracer = Tracer::observing(TraceFilter::default(), |executed| {
+    ///     messages += executed.notes.iter().filter(|note| matches!(note, Note::Sent { .. })).count();
+    ///     Ok(())
+    /// });
+    /// // As `RunOptions { sends: true, tracer: Some(tracer), .. }` of a run.
+    /// # drop(tracer);
+    /// # assert_eq!(messages, 0);
+    /// ```
+    pub fn observing(filter: TraceFilter, observer: impl FnMut(&Executed<'_>) -> io::Result<()> + 'a) -> Tracer<'a> {
+        Tracer { filter, observer: Box::new(observer) }
+    }
+
+    /// Shows a committed event and the notes of its handler. Engines call it in the order of events.
     ///
     /// # Errors
     ///
     /// Those of the sink.
-    pub fn record<P: Payload>(&mut self, event: &Event<P>, notes: &[String]) -> io::Result<()> {
-        if !self.filter.wants(event.time(), event.receiver) {
-            return Ok(());
-        }
-        (self.sink)(&line(event))?;
-        notes.iter().try_for_each(|note| (self.sink)(&format!("  | {note}")))
+    pub fn record<P: Payload>(&mut self, event: &Event<P>, notes: &[Note]) -> io::Result<()> {
+        if self.filter.wants(event.time(), event.receiver) { (self.observer)(&executed(event, notes)) } else { Ok(()) }
     }
+}
+
+/// The lines of an event: its own, and those that its handler wrote.
+///
+/// # Errors
+///
+/// Those of the sink.
+pub fn write_lines(executed: &Executed<'_>, mut sink: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    sink(&executed.to_string())?;
+    executed.notes.iter().try_for_each(|note| match note {
+        Note::Line(line) => sink(&format!("  | {line}")),
+        Note::Sent { .. } | Note::Set { .. } => Ok(()),
+    })
+}
+
+/// An event as a trace is told of it.
+fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note]) -> Executed<'a> {
+    let body = match &event.body {
+        Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
+        Body::Timer(id) => Body::Timer(*id),
+    };
+    Executed { key: event.key(), receiver: event.receiver, body, notes }
 }
 
 /// An event as a line of a trace: time and round, receiver, sender and sequence, body.
@@ -76,10 +166,5 @@ impl<'a> Tracer<'a> {
 /// assert_eq!(trace::line(&Event::new(key, LpId(4), Body::Message(9_u32))), "0.0015s LP 4 <- LP 3 #7 9");
 /// ```
 pub fn line<P: Payload>(event: &Event<P>) -> String {
-    let key = event.key();
-    let head = format!("{} {} <- {} #{}", key.instant, event.receiver, key.sender, key.sequence);
-    match &event.body {
-        Body::Message(message) => format!("{head} {message:?}"),
-        Body::Timer(id) => format!("{head} timer {}", id.0),
-    }
+    executed(event, &[]).to_string()
 }

@@ -38,6 +38,10 @@ pub struct World {
     pub(crate) digest: bool,
     /// Whether the notes of handlers are wanted, for a trace.
     pub(crate) notes: bool,
+    /// Whether a trace wants to know what handlers send.
+    pub(crate) sends: bool,
+    /// Whether there is more to a key than what every run needs: a tie seed, or a trace that wants to know of it.
+    pub(crate) is_watched: bool,
     /// Who executed events in the last rounds before the bound, for the error that names them.
     late_rounds: Mutex<BTreeSet<(Time, LpId)>>,
 }
@@ -76,6 +80,8 @@ impl World {
             round_limit: model.round_limit(),
             digest: options.digest,
             notes: options.notes,
+            sends: options.sends,
+            is_watched: options.sends || options.tie_seed.is_some(),
             late_rounds: Mutex::default(),
         })
     }

@@ -11,6 +11,7 @@ use parades_core::model::Model;
 use parades_core::pending::Leftover;
 use parades_core::run::{Control, Finished, Outcome, RunOptions, conclude};
 use parades_core::time::{Delay, Time};
+use parades_core::trace::Note;
 use parades_core::world::World;
 
 /// Events between two looks at the outside: progress, the wish to stop, memory.
@@ -135,7 +136,7 @@ impl<'a, M: Model> Course<'a, M> {
     }
 
     /// Writes an event into the trace, if there is one.
-    pub(crate) fn trace(&mut self, event: &Event<M::Message>, notes: &[String]) -> Result<(), Error> {
+    pub(crate) fn trace(&mut self, event: &Event<M::Message>, notes: &[Note]) -> Result<(), Error> {
         let Some(tracer) = &mut self.options.tracer else { return Ok(()) };
         tracer.record(event, notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }

@@ -6,9 +6,10 @@ use parades_core::event::{Event, LpId};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::time::Time;
+use parades_core::trace::Note;
 
 /// Executions for the trace, with their notes.
-pub(crate) type Trace<P> = Vec<(Event<P>, Vec<String>)>;
+pub(crate) type Trace<P> = Vec<(Event<P>, Vec<Note>)>;
 
 /// The least of the failures that are known.
 #[derive(Debug, Default)]

@@ -153,7 +153,9 @@ impl Settings {
 /// The least error of the run, and what the model finds wrong at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     let partitions = partitions_max(settings);
-    run_over(model, options, settings, &|workers| Threads::new(workers, partitions, BarrierKind::default()))
+    let timesheets = options.timesheets.clone();
+    let transport = |workers| Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone());
+    run_over(model, options, settings, &transport)
 }
 
 /// The most partitions that a run with these settings can have.

@@ -1,5 +1,7 @@
 //! How much of its time a worker works, and how much it waits for the others. No result depends on it.
 
+use parades_core::timesheet::{Spent, Timesheets};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Tells working from waiting.
@@ -48,6 +50,30 @@ impl Stopwatch {
     /// Begins anew.
     pub(crate) fn reset(&mut self) {
         *self = Stopwatch::new();
+    }
+}
+
+/// Writes down what workers spend their time on, where somebody wants to know.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timekeeper(Option<(Arc<Timesheets>, Instant)>);
+
+impl Timekeeper {
+    /// From now on, or from when another of the run's began.
+    pub(crate) fn of(timesheets: Option<Arc<Timesheets>>) -> Timekeeper {
+        Timekeeper(timesheets.map(|sheets| {
+            let begin = sheets.begin(now());
+            (sheets, begin)
+        }))
+    }
+
+    /// Does something, and writes down how long it took.
+    #[inline]
+    pub(crate) fn spend<T>(&self, worker: usize, spent: Spent, on: impl FnOnce() -> T) -> T {
+        let Some((sheets, begin)) = &self.0 else { return on() };
+        let from = begin.elapsed();
+        let result = on();
+        sheets.write(worker, spent, from..begin.elapsed());
+        result
     }
 }
 

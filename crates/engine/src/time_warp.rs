@@ -52,7 +52,7 @@ pub use reviewer::Retreats;
 use crate::course::just_after;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
-use crate::stopwatch::timed;
+use crate::stopwatch::{Timekeeper, timed};
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::{Alarm, lock, on_all_workers};
 use leader::Leader;
@@ -65,6 +65,7 @@ use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Instant, Time};
+use parades_core::timesheet::Spent;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
 use reviewer::{Cost, Reviewer};
@@ -110,7 +111,10 @@ impl Settings {
 ///
 /// The least error of the run, and what the model finds wrong at its end.
 pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
-    run_over(model, options, settings, &|workers, partitions| Threads::new(workers, partitions, BarrierKind::default()))
+    let timesheets = options.timesheets.clone();
+    let transport =
+        |workers, partitions| Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone());
+    run_over(model, options, settings, &transport)
 }
 
 /// Runs `model` optimistically over a transport, made for so many workers and as many partitions.
@@ -126,6 +130,7 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let control = options.control;
+    let timekeeper = Timekeeper::of(options.timesheets.clone());
     let placement = place(&world, settings.threads);
     let memory = Memory { limit: options.memory_limit, lps: world.lps() as usize * Leader::<M>::LP_BYTES };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
@@ -138,6 +143,7 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
         settings: *settings,
         control,
         memory,
+        timekeeper,
         transport: transport(workers, placement.partitions()),
         world: RwLock::new(world),
         sites: (0..placement.partitions()).map(site).collect(),
@@ -193,6 +199,7 @@ struct Crew<'a, M: Restorable, T> {
     /// How the run is stopped while its LPs are set up.
     control: Option<&'a Control>,
     memory: Memory,
+    timekeeper: Timekeeper,
     /// Where each LP lives while all work.
     placement: Placement,
     transport: T,
@@ -413,14 +420,16 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         (site, world): (&mut Site<M>, &World),
         leader: Option<&mut Leader<'_, M>>,
     ) -> bool {
-        self.take_in(all, view, site, world);
-        if let Some(leader) = leader {
-            leader.watch((self, world), all, view);
-        }
-        site.commit_before(world, view.gvt.min(view.horizon));
-        if site.ledger.traces {
-            lock(&self.traced[worker]).append(&mut site.ledger.trace);
-        }
+        self.timekeeper.spend(worker, Spent::Gvt, || {
+            self.take_in(all, view, site, world);
+            if let Some(leader) = leader {
+                leader.watch((self, world), all, view);
+            }
+            site.commit_before(world, view.gvt.min(view.horizon));
+            if site.ledger.traces {
+                lock(&self.traced[worker]).append(&mut site.ledger.trace);
+            }
+        });
         view.gvt >= view.horizon || view.too_much.is_some()
     }
 

@@ -7,8 +7,10 @@ mod clocks;
 
 pub use clocks::{ClockId, Clocks};
 
+use crate::stopwatch::Timekeeper;
 use parades_core::event::Event;
 use parades_core::time::Time;
+use parades_core::timesheet::{Spent, Timesheets};
 use parades_raw::prefetch::prefetch;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
@@ -170,6 +172,7 @@ pub struct Threads<P> {
     /// By worker.
     news: Vec<EventCount>,
     barrier: Box<dyn Barrier>,
+    timekeeper: Timekeeper,
 }
 
 /// How many events ahead of its turn an event is fetched from the core that sent it.
@@ -192,22 +195,18 @@ impl<P> Threads<P> {
             spare: many(workers),
             news: (0..workers).map(|_| EventCount::new(workers)).collect(),
             barrier: barrier.open(workers),
+            timekeeper: Timekeeper::default(),
         }
     }
-}
 
-/// A lock whose holders cannot panic, or whose content is whole even so: it is moved in and out.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-impl<P: Send> Transport<P> for Threads<P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        let empty = lock(&self.spare[worker].0).pop().unwrap_or_default();
-        lock(&self.inboxes[partition as usize].0).push(std::mem::replace(events, empty));
+    /// As it is, but where there are timesheets, it writes down from now on how long workers wait and how long they take events in.
+    #[must_use]
+    pub fn timed(self, timesheets: Option<Arc<Timesheets>>) -> Threads<P> {
+        Threads { timekeeper: Timekeeper::of(timesheets), ..self }
     }
 
-    fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Event<P>)) {
+    /// Takes in what has arrived for a partition.
+    fn take(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Event<P>)) {
         let mut lists = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
         for list in &mut lists {
             let mut events = list.drain(..);
@@ -224,6 +223,22 @@ impl<P: Send> Transport<P> for Threads<P> {
             spare.append(&mut lists);
         }
     }
+}
+
+/// A lock whose holders cannot panic, or whose content is whole even so: it is moved in and out.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl<P: Send> Transport<P> for Threads<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+        let empty = lock(&self.spare[worker].0).pop().unwrap_or_default();
+        lock(&self.inboxes[partition as usize].0).push(std::mem::replace(events, empty));
+    }
+
+    fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Event<P>)) {
+        self.timekeeper.spend(worker, Spent::Exchange, || self.take(worker, partition, accept));
+    }
 
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         // Ordering: Relaxed throughout; the barrier makes what was stored before it visible after it. A worker that runs ahead writes the
@@ -231,7 +246,7 @@ impl<P: Send> Transport<P> for Threads<P> {
         let crossing = self.crossings[worker].0.fetch_add(1, Ordering::Relaxed);
         let slots = &self.slots[usize::from(crossing % 2 == 1)];
         slots.tell(worker, to_words(mine));
-        self.barrier.wait(worker)?;
+        self.timekeeper.spend(worker, Spent::Waiting, || self.barrier.wait(worker))?;
         Ok(together(slots.told()))
     }
 
@@ -260,7 +275,7 @@ impl<P: Send> Transport<P> for Threads<P> {
     }
 
     fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
-        self.news[worker].wait(seen)
+        self.timekeeper.spend(worker, Spent::Waiting, || self.news[worker].wait(seen))
     }
 
     fn break_up(&self) {

@@ -217,10 +217,11 @@ impl Model for Transfer {
         }
     }
 
-    fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
+    fn finish(&self, id: LpId, state: &State, _: &End, metrics: &mut Metrics) {
+        let pair = u64::from(id.0 % self.parameters.pairs);
         match state {
-            State::Sender(sender) => sender.finish(metrics),
-            State::Receiver(receiver) => receiver.finish(metrics),
+            State::Sender(sender) => sender.finish(pair, metrics),
+            State::Receiver(receiver) => receiver.finish(pair, metrics),
         }
     }
 

@@ -160,3 +160,31 @@ fn parameters_that_make_no_sense_are_named() {
         assert!(sentence.contains(expected), "`{sentence}` does not say `{expected}`");
     }
 }
+
+#[test]
+fn the_table_of_flows_adds_up_to_the_totals() {
+    let parameters = Parameters { pairs: 7, ..Parameters::default() };
+    let segment_bytes = u64::from(parameters.segment_bytes);
+    let until = Time::from_secs_f64(5.0).unwrap();
+    let outcome = sequential::run(&Transfer::new(parameters).unwrap(), RunOptions::until(until)).unwrap();
+    let table = outcome.metrics.get("flows").and_then(|metric| metric.table()).unwrap();
+    let rows = table.rows();
+    let integer = |cell: &Cell| if let Cell::Integer(x) = cell { *x } else { panic!("{cell:?} is no integer") };
+    assert_eq!(rows.iter().map(|row| integer(&row[0])).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+    let sum = |column: &str| {
+        let index = table.columns().iter().position(|other| &*other.name == column).unwrap();
+        rows.iter().map(|row| integer(&row[index])).sum::<u64>()
+    };
+    for column in [
+        "segments_delivered",
+        "segments_sent",
+        "segments_retransmitted",
+        "segments_lost",
+        "transfers_completed",
+        "timeouts",
+    ] {
+        assert_eq!(u128::from(sum(column)), u128::from(counter(&outcome, column)), "{column}");
+    }
+    assert_eq!(sum("delivered"), sum("segments_delivered") * segment_bytes);
+    assert!(sum("segments_delivered") > 1000);
+}

@@ -1,10 +1,15 @@
 #![doc = include_str!("../../../README.md")]
 #![forbid(unsafe_code)]
 
+mod engine;
+
+pub use engine::{Engine, UnknownEngine};
+
 pub use parades_core as core;
 pub use parades_core::prelude;
 pub use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
 pub use parades_flow as flow;
+pub use parades_inspect as inspect;
 pub use parades_models as models;
 pub use parades_net as net;
 pub use parades_p2p as p2p;

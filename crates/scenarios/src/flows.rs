@@ -1,6 +1,6 @@
 //! `flows`.
 
-use crate::{Prepared, Scenario, int32};
+use crate::{Prepared, Scenario, about_file, int32};
 use parades_config::{ConfigError, Parameter, Place, Values};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
@@ -39,12 +39,12 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 
 pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Flows>, ConfigError> {
     let platform = match values.path("platform") {
-        Some(path) => parades_flow::read(&path)?,
+        Some(path) => parades_flow::read(&path).map_err(|error| about_file(values, "platform", error))?,
         None => cluster(int32(values, "hosts"))?,
     };
     let notes = platform.notes().to_vec();
     let flows = match values.path("pattern") {
-        Some(path) => pattern::read(&path, &platform)?,
+        Some(path) => pattern::read(&path, &platform).map_err(|error| about_file(values, "pattern", error))?,
         None => drawn(values, seed, &platform)?,
     };
     let terms = Terms::named(values.choice("model"), values.duration("latency")).expect("the choices are the names");

@@ -16,7 +16,7 @@ mod queueing;
 mod transfer;
 mod wan;
 
-use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
+use parades_config::{ConfigError, Parameter, Place, Values, nearest, quoted};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::time::Time;
@@ -125,6 +125,18 @@ impl Scenario {
             "faulty" => faulty::prepare(values).map(|prepared| visitor.visit(prepared)),
             name => unreachable!("`{name}` is in the table of scenarios and not in this match"),
         }
+    }
+}
+
+/// The error of reading the file that a parameter names. Where it cannot be read at all, and a scenario file names it, it is the place there that helps.
+fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
+    let why = error.message().strip_prefix("the file cannot be read");
+    match (why, values.place(key), values.path(key)) {
+        (Some(why), Some(Place::Spot(_)), Some(path)) => {
+            let help = error.help().unwrap_or("check its name and permissions");
+            values.error_at(key, &format!("{} cannot be read{why}", path.display()), help)
+        }
+        _ => error,
     }
 }
 

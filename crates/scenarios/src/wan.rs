@@ -1,7 +1,7 @@
 //! `wan`.
 
 use crate::campus::{SAMPLE, bytes};
-use crate::{Prepared, Scenario, int32};
+use crate::{Prepared, Scenario, about_file, int32};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Place, Spot, Values};
 use parades_core::time::{Delay, Time};
@@ -70,7 +70,8 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
     };
     let (topology, mut notes) = match values.path("topology") {
         Some(path) => {
-            let read = graphml::read(&path, &options).map_err(in_file)?;
+            let read =
+                graphml::read(&path, &options).map_err(|error| about_file(values, "topology", in_file(error)))?;
             (read.topology, read.notes)
         }
         None => (backbone(), Vec::new()),

@@ -19,7 +19,7 @@ pub mod grid;
 pub mod journal;
 pub mod outcome;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub mod parquet;
 pub mod pool;
 pub mod precision;
 pub mod results;

@@ -1,7 +1,7 @@
-//! The runs as a Parquet file, for those who read them with a data frame.
+//! Tables as Parquet files, for those who read them with a data frame: the runs of a sweep, the tables of a run.
 //!
 //! A column whose values are all whole numbers is `INT64`, one whose values are all numbers is `DOUBLE`, and any other is text; what a run does not have is
-//! null. The columns are those of [`Results::write_runs`].
+//! null. The columns of the runs are those of [`Results::write_runs`].
 
 use crate::outcome::{Failed, Outcome};
 use crate::results::{Results, cell};
@@ -96,24 +96,32 @@ impl Results<'_> {
     ///
     /// Where `to` cannot be written, and where a swept parameter has the name of another column.
     pub fn write_parquet(&self, to: impl Write + Send) -> io::Result<()> {
-        let write = || -> Result<()> {
-            let columns = self.columns();
-            let fields = columns.iter().map(Column::field).collect::<Result<_>>()?;
-            let schema = Type::group_type_builder("runs").with_fields(fields).build()?;
-            let mut file =
-                SerializedFileWriter::new(to, Arc::new(schema), Arc::new(WriterProperties::builder().build()))?;
-            let mut rows = file.next_row_group()?;
-            for column in &columns {
-                match column.physical {
-                    Physical::INT64 => column.write::<Int64Type, _>(&mut rows, Value::as_i64)?,
-                    Physical::DOUBLE => column.write::<DoubleType, _>(&mut rows, Value::as_f64)?,
-                    _ => column
-                        .write::<ByteArrayType, _>(&mut rows, |value| Some(ByteArray::from(cell(value).as_str())))?,
-                }
-            }
-            rows.close()?;
-            file.close().map(|_| ())
-        };
-        write().map_err(io::Error::other)
+        write("runs", &self.columns(), to).map_err(io::Error::other)
     }
+}
+
+/// Writes a table as a Parquet file: each column's name, and its value in each row, `Null` for none.
+///
+/// # Errors
+///
+/// Where `to` cannot be written, and where two columns have one name.
+pub fn write_table(columns: Vec<(String, Vec<Value>)>, to: impl Write + Send) -> io::Result<()> {
+    let columns: Vec<Column> = columns.into_iter().map(|(name, values)| Column::new(name, values)).collect();
+    write("table", &columns, to).map_err(io::Error::other)
+}
+
+fn write(name: &str, columns: &[Column], to: impl Write + Send) -> Result<()> {
+    let fields = columns.iter().map(Column::field).collect::<Result<_>>()?;
+    let schema = Type::group_type_builder(name).with_fields(fields).build()?;
+    let mut file = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(WriterProperties::builder().build()))?;
+    let mut rows = file.next_row_group()?;
+    for column in columns {
+        match column.physical {
+            Physical::INT64 => column.write::<Int64Type, _>(&mut rows, Value::as_i64)?,
+            Physical::DOUBLE => column.write::<DoubleType, _>(&mut rows, Value::as_f64)?,
+            _ => column.write::<ByteArrayType, _>(&mut rows, |value| Some(ByteArray::from(cell(value).as_str())))?,
+        }
+    }
+    rows.close()?;
+    file.close().map(|_| ())
 }

@@ -141,7 +141,7 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         }
         // The same events: the ratio of times is that of speeds, turned over.
         let share = rates.ratio(AUTO, best(&rates));
-        figures.push(Figure { name: format!("{what}: auto over the best"), spread: share });
+        figures.push(Figure { name: format!("{what}: auto over the best"), spread: share.clone() });
         row.extend([share.show(2), ran_on]);
         drawn.add_row(row);
     }

@@ -109,7 +109,7 @@ fn times<'a>(
     columns.iter().map(move |Column { model, rates, .. }| {
         // The same events: the ratio of times is that of speeds, turned over.
         let spread = rates.ratio(to, side);
-        figures.push(Figure { name: format!("{model}, {what}, relative time"), spread });
+        figures.push(Figure { name: format!("{model}, {what}, relative time"), spread: spread.clone() });
         spread.show(2)
     })
 }

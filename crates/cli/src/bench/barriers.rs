@@ -79,8 +79,9 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         ns.iter().map(|cells| cells.iter().map(|values| Spread::of(values)).collect()).collect();
     let mut figures = Vec::new();
     for (row, cells) in ROWS.iter().zip(&spreads) {
-        for (threads, &spread) in THREADS.iter().zip(cells) {
-            figures.push(Figure { name: format!("{}, {threads} threads, ns a crossing", row.name()), spread });
+        for (threads, spread) in THREADS.iter().zip(cells) {
+            let name = format!("{}, {threads} threads, ns a crossing", row.name());
+            figures.push(Figure { name, spread: spread.clone() });
         }
     }
     Ok(Measured { text: draw(&spreads, ghz()), figures })
@@ -188,8 +189,8 @@ mod tests {
 
     #[test]
     fn each_row_shows_the_published_figures_beside_its_own() {
-        let here = Spread { median: 100.0, least: 90.0, greatest: 110.0 };
-        let text = draw(&vec![vec![here; THREADS.len()]; ROWS.len()], Some(2.0));
+        let here = Spread::of(&[90.0, 100.0, 110.0]);
+        let text = draw(&vec![vec![here.clone(); THREADS.len()]; ROWS.len()], Some(2.0));
         for wanted in ["200 (56145)", "200 (2366)", "100 [90–110]", "2.000 GHz"] {
             assert!(text.contains(wanted), "{wanted} is missing in\n{text}");
         }

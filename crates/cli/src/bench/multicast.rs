@@ -200,23 +200,23 @@ fn table_1(pairs: u32, figures: &mut Vec<Figure>) -> Result<String, Failure> {
         let peaks = [copied_peak, shared_peak].map(|peaks| peaks.map(|peaks| Spread::of(&peaks)));
         let mut add = |what: &str, spread| figures.push(Figure { name: format!("{}, {what}", case.name()), spread });
         add("shared, events/s", rates.of(0));
-        for (what, peak) in ["copied, MB", "shared, MB"].into_iter().zip(peaks) {
-            peak.into_iter().for_each(|peak| add(what, peak));
+        for (what, peak) in ["copied, MB", "shared, MB"].into_iter().zip(&peaks) {
+            peak.iter().for_each(|peak| add(what, peak.clone()));
         }
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".into());
-        let mb = |peak: Option<Spread>| or_none(peak.map(|peak| format!("{:.1}", peak.median)));
+        let mb = |peak: &Option<Spread>| or_none(peak.as_ref().map(|peak| format!("{:.1}", peak.median)));
         let rate = |side| format!("{:.2}", rates.of(side).median / 1e6);
         let ratio = has_copied.then(|| rates.ratio(0, 1));
-        if let Some(ratio) = ratio {
+        if let Some(ratio) = &ratio {
             add("copied, events/s", rates.of(1));
-            add("shared over copied", ratio);
+            add("shared over copied", ratio.clone());
         }
         let more = has_copied
             .then(|| format!("{:.0} / {:.0}", nanoseconds(&rates, 1) - nanoseconds(&rates, 0), nanoseconds(&rates, 2)));
         let mut cells = case.cells();
         cells.extend([
             format!("{copied_mb:.1} / {shared_mb:.1}"),
-            format!("{} / {}", mb(peaks[0]), mb(peaks[1])),
+            format!("{} / {}", mb(&peaks[0]), mb(&peaks[1])),
             format!("{:.0} / {:.0}", copied / 1e3, shared / 1e3),
             format!("{} / {}", or_none(has_copied.then(|| rate(1))), rate(0)),
             format!("{:.2}", shared / copied),
@@ -242,7 +242,7 @@ fn figure_4(figures: &mut Vec<Figure>) -> Result<String, Failure> {
             let Child { peak_bytes, .. } = child::run(&case.words(share, SEQUENTIAL, case.until_ps()))?;
             let mb = peak_bytes as f64 / 1e6;
             let name = format!("figure 4, {levels} levels, {what}, MB");
-            figures.push(Figure { name, spread: Spread { median: mb, least: mb, greatest: mb } });
+            figures.push(Figure { name, spread: Spread::of(&[mb]) });
             Ok::<_, Failure>(format!("{mb:.1}"))
         };
         let copied = if case.fits_copied() { measured(false, "copied")? } else { "–".into() };
@@ -335,7 +335,10 @@ fn table_3(pairs: u32, figures: &mut Vec<Figure>) -> Result<String, Failure> {
             let several = ONE + 4 * (index + 1);
             let mut ratio = |side: usize, to: usize, what: &str| {
                 let spread = rates.ratio(side, to);
-                figures.push(Figure { name: format!("{}, {threads} threads, {what}", case.name()), spread });
+                figures.push(Figure {
+                    name: format!("{}, {threads} threads, {what}", case.name()),
+                    spread: spread.clone(),
+                });
                 spread
             };
             let mut cells = case.cells();

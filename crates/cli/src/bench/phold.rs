@@ -162,7 +162,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: Size, found: &Found)
         let of = if side == 0 { String::new() } else { format!("{name}, ") };
         let mut figure = |to: usize, what: &str| {
             let spread = rates.ratio(side, to);
-            figures.push(Figure { name: format!("{events}{lps} LPs, {of}ratio to {what}"), spread });
+            figures.push(Figure { name: format!("{events}{lps} LPs, {of}ratio to {what}"), spread: spread.clone() });
             spread
         };
         let rate = rates.of(side).median;
@@ -240,8 +240,8 @@ fn limit([one_chain, chains]: &[Vec<f64>; 2], figures: &mut Vec<Figure>) -> Stri
         return "one core is available: nothing was measured with two threads\n".to_owned();
     }
     let [one_chain, chains] = [one_chain, chains].map(|gains| Spread::of(gains));
-    figures.push(Figure { name: "arithmetic, two threads over one".into(), spread: one_chain });
-    figures.push(Figure { name: "arithmetic in four chains, two threads over one".into(), spread: chains });
+    figures.push(Figure { name: "arithmetic, two threads over one".into(), spread: one_chain.clone() });
+    figures.push(Figure { name: "arithmetic in four chains, two threads over one".into(), spread: chains.clone() });
     format!(
         "the machine's limit, in the same rounds: two threads of plain arithmetic do {} times the work of one in a second;\n\
          where it fills the core, {} times\n",

@@ -357,7 +357,10 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates
         let first = 1 + index * size.ways.len();
         for (way, side) in size.ways.iter().zip(first..) {
             let mut figure = |what: &str, spread: Spread| {
-                figures.push(Figure { name: format!("{state}, {}, {}, {what}", mode.name, way.name), spread });
+                figures.push(Figure {
+                    name: format!("{state}, {}, {}, {what}", mode.name, way.name),
+                    spread: spread.clone(),
+                });
                 spread
             };
             let Told { rollbacks, efficiency, history, .. } = &told[side];

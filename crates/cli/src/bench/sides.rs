@@ -10,11 +10,13 @@ use parades_simulation::{Choice, Simulation, Wish};
 use std::time::Instant;
 
 /// A figure over several runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
     pub(crate) least: f64,
     pub(crate) greatest: f64,
+    /// All of its values, in the order in which they were measured.
+    pub(crate) values: Vec<f64>,
 }
 
 impl Spread {
@@ -23,12 +25,12 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         let middle = sorted.len() / 2;
         let median = if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
-        Spread { median, least: sorted[0], greatest: sorted[sorted.len() - 1] }
+        Spread { median, least: sorted[0], greatest: sorted[sorted.len() - 1], values: values.to_vec() }
     }
 
     /// `1.42 [1.38–1.51]`.
-    pub(crate) fn show(self, digits: usize) -> String {
-        let Spread { median, least, greatest } = self;
+    pub(crate) fn show(&self, digits: usize) -> String {
+        let Spread { median, least, greatest, .. } = self;
         format!("{median:.digits$} [{least:.digits$}–{greatest:.digits$}]")
     }
 }
@@ -200,8 +202,8 @@ mod tests {
     fn sides_that_executed_something_else_are_not_compared() {
         let side = |answer| -> Side<'static> { Box::new(move || Ok(Ran { events: 6, seconds: 2.0, answer })) };
         let rates = in_turn("same", 3, &mut [side(Some(1)), side(None), side(Some(1))]).expect("the answers agree");
-        assert_eq!(rates.of(1), Spread { median: 3.0, least: 3.0, greatest: 3.0 });
-        assert_eq!(rates.ratio(0, 2), Spread { median: 1.0, least: 1.0, greatest: 1.0 });
+        assert_eq!(rates.of(1), Spread::of(&[3.0; 3]));
+        assert_eq!(rates.ratio(0, 2), Spread::of(&[1.0; 3]));
         assert!(in_turn("other", 1, &mut [side(Some(1)), side(None), side(Some(2))]).is_err());
     }
 }

@@ -4,18 +4,13 @@ use super::json;
 use crate::failure::Failure;
 use crate::run::{Done, cannot_write, written_late};
 use parades_core::metrics::MetricValue;
+use parades_inspect::recorded::{Recorded, SUMMARY, TABLES, TRACE};
 use parades_sweep::results::cell;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-
-/// The file in a run's folder that `diff` reads.
-pub(crate) const SUMMARY: &str = "summary.json";
-
-/// The folder of tables and series inside it, which belongs to the latest run alone.
-const TABLES: &str = "tables";
 
 /// The metrics alone, and as rows.
 const METRICS: &str = "metrics.json";
@@ -33,16 +28,22 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
     let left: Vec<PathBuf> = entries.flatten().filter(left).map(|entry| entry.path()).collect();
     let ours = left.iter().map(PathBuf::as_path).chain([folder]).any(|folder| command_of(folder).is_ok());
-    let there = [SUMMARY, METRICS, METRIC_ROWS, TABLES].iter().map(|name| folder.join(name)).find(|path| path.exists());
+    let there =
+        [SUMMARY, METRICS, METRIC_ROWS, TABLES, TRACE].iter().map(|name| folder.join(name)).find(|path| path.exists());
     if let (Some(path), false) = (there, ours) {
         let message = format!("{} is there, and no run wrote it", path.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
     }
     left.iter().for_each(|path| {
-        let _ = fs::remove_dir_all(path);
+        let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
     });
     let probe = gathering(folder);
     fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).map_err(|error| cannot_write(folder, &error))
+}
+
+/// Where the trace of a run is written while that goes on.
+pub(crate) fn trace_in(folder: &Path) -> PathBuf {
+    folder.join(format!("{GATHERED}{}-trace", std::process::id()))
 }
 
 /// Where results are gathered before they take the place of others.
@@ -63,10 +64,11 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
         let moved = || {
             remove(&folder.join(SUMMARY), |path| fs::remove_file(path))?;
             remove(&folder.join(TABLES), |path| fs::remove_dir_all(path))?;
-            for name in [TABLES, METRIC_ROWS, METRICS, SUMMARY] {
+            remove(&folder.join(TRACE), |path| fs::remove_file(path))?;
+            for name in [TABLES, TRACE, METRIC_ROWS, METRICS, SUMMARY] {
                 match fs::rename(aside.join(name), folder.join(name)) {
-                    // A run without tables.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound && name == TABLES => {}
+                    // A run without tables, or without a trace.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && [TABLES, TRACE].contains(&name) => {}
                     moved => moved?,
                 }
             }
@@ -88,6 +90,10 @@ fn remove(path: &Path, remove: impl FnOnce(&Path) -> io::Result<()>) -> io::Resu
 
 /// Writes all files of a run into an empty folder.
 fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
+    if let Some(traced) = &done.traced {
+        let path = folder.join(TRACE);
+        fs::rename(&traced.path, &path).map_err(|error| written_late(&path, &error))?;
+    }
     write_json(&folder.join(SUMMARY), &json::Summary(done))?;
     write_json(&folder.join(METRICS), &json::AllMetrics(&done.outcome.metrics))?;
     let rows = json::figures(&done.outcome.metrics).into_iter().map(|(name, value)| vec![name.into(), value]);
@@ -95,17 +101,53 @@ fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
     write_rows(&path, &["metric".to_owned(), "value".into()], rows).map_err(|error| written_late(&path, &error))?;
     for (name, unit, value) in done.outcome.metrics.iter() {
         let path = folder.join(TABLES).join(format!("{name}.csv"));
-        let written = match value {
-            MetricValue::Table(table) => write_rows(&path, &json::columns(table), json::rows(table)),
-            MetricValue::Series(series) => {
-                let columns = ["time_s".to_owned(), json::name(name, unit)];
-                write_rows(&path, &columns, json::points(unit, series))
-            }
-            _ => Ok(()),
+        let columns = match value {
+            MetricValue::Table(table) => json::columns(table),
+            MetricValue::Series(_) => vec!["time_s".to_owned(), json::name(name, unit)],
+            _ => continue,
         };
-        written.map_err(|error| written_late(&path, &error))?;
+        let rows = || -> Rows<'_> {
+            match value {
+                MetricValue::Table(table) => Box::new(json::rows(table)),
+                MetricValue::Series(series) => Box::new(json::points(unit, series)),
+                _ => Box::new(std::iter::empty()),
+            }
+        };
+        write_rows(&path, &columns, rows()).map_err(|error| written_late(&path, &error))?;
+        if done.parquet {
+            let path = path.with_extension("parquet");
+            write_parquet(&path, columns, rows()).map_err(|error| written_late(&path, &error))?;
+        }
     }
     Ok(())
+}
+
+/// The rows of a table.
+type Rows<'a> = Box<dyn Iterator<Item = Vec<Value>> + 'a>;
+
+/// Writes a table as a Parquet file.
+#[cfg(feature = "parquet")]
+fn write_parquet(path: &Path, columns: Vec<String>, rows: Rows<'_>) -> io::Result<()> {
+    let mut columns: Vec<(String, Vec<Value>)> = columns.into_iter().map(|name| (name, Vec::new())).collect();
+    for row in rows {
+        columns.iter_mut().zip(row).for_each(|((_, column), value)| column.push(value));
+    }
+    parades_sweep::parquet::write_table(columns, fs::File::create(path)?)
+}
+
+/// Writes a table as a Parquet file, for which this program was not built.
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(_: &Path, _: Vec<String>, _: Rows<'_>) -> io::Result<()> {
+    Err(io::Error::other("this program was built without Parquet"))
+}
+
+/// Sees to it, before any run, that Parquet files can be written, which `option` asks for.
+pub(crate) fn parquet_is_possible(option: &str, instead: &str) -> Result<(), Failure> {
+    if cfg!(feature = "parquet") {
+        return Ok(());
+    }
+    let help = format!("build it with `cargo build --release --features parquet`, or {instead}");
+    Err(Failure::usage(format!("{option}: this program was built without Parquet"), help))
 }
 
 /// Sees to it that [`write_whole`] will be able to write a file.
@@ -118,7 +160,7 @@ pub(crate) fn can_be_written(path: &Path) -> Result<(), Failure> {
 }
 
 /// Where a file is written before it is put in its place.
-fn aside(path: &Path) -> PathBuf {
+pub(crate) fn aside(path: &Path) -> PathBuf {
     path.with_added_extension(format!("parades-{}", std::process::id()))
 }
 
@@ -167,8 +209,8 @@ pub(crate) fn command_of(folder: &Path) -> Result<(Vec<String>, Option<String>),
     let path = folder.join(SUMMARY);
     let wrong =
         |what: String| Failure::usage(format!("{}: {what}", path.display()), "give a folder that `run --out` wrote");
-    let text = fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let summary: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let recorded = Recorded::read(folder).map_err(|unusable| wrong(unusable.what))?;
+    let summary = recorded.summary();
     let field = |name: &str| summary.get(name).cloned().ok_or_else(|| wrong(format!("has no field `{name}`")));
     let text_of = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut words = vec![text_of(&field("scenario")?)];

@@ -76,6 +76,9 @@ fn fields(done: &Done) -> Map<String, Value> {
         METRICS: null,
         "engine_stats": engine_stats(outcome),
     });
+    if let (Some(traced), Some(fields)) = (&done.traced, object.as_object_mut()) {
+        fields.insert("trace".into(), traced.filter.clone());
+    }
     if let (Some(time), Some(fields)) = (outcome.stopped_at, object.as_object_mut()) {
         fields.insert("stopped_at_s".into(), json!(time.as_secs_f64()));
     }

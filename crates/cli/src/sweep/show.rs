@@ -142,11 +142,8 @@ impl Report<'_> {
 
 /// Sees to it, before any run, that a Parquet file can be written.
 pub(super) fn parquet_is_possible(file: &Path) -> Result<(), Failure> {
-    if cfg!(feature = "parquet") {
-        return crate::report::can_be_written(file);
-    }
-    let help = "build it with `cargo build --release --features parquet`, or read the table that `--csv` prints";
-    Err(Failure::usage(format!("{}: this program was built without Parquet", file.display()), help))
+    crate::report::parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")?;
+    crate::report::can_be_written(file)
 }
 
 /// A run that is over, in the table for people.

@@ -9,6 +9,7 @@ use parades_core::metrics::Sample;
 use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::Ring;
 use parades_core::timer::TimerChange;
+use parades_core::trace::Note;
 use std::collections::BTreeMap;
 
 /// The position in the history of an execution that there never was.
@@ -40,7 +41,7 @@ pub(super) struct Begins {
 /// What few executions leave.
 #[derive(Debug)]
 pub(super) struct Rare<M: Restorable> {
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Note>,
     pub(super) requests: Vec<Request<M::Global>>,
     pub(super) failure: Option<ErrorKind>,
 }

@@ -53,7 +53,7 @@ impl Receiver {
         }
     }
 
-    pub(super) fn finish(&self, metrics: &mut Metrics) {
+    pub(super) fn finish(&self, pair: u64, metrics: &mut Metrics) {
         let Figures { next, arrived, repeated, link } = self.figures;
         let waiting = self.buffer.iter().filter(|slot| slot.number != u64::MAX && slot.number >= next).count();
         let counts = [
@@ -65,6 +65,7 @@ impl Receiver {
             (Ids::ACKS_LOST, link.lost),
         ];
         counts.into_iter().for_each(|(metric, count)| metrics.count(metric, count));
+        metrics.add_to_sums(Ids::FLOWS, pair, &[next]);
     }
 }
 

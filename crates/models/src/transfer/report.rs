@@ -27,10 +27,25 @@ impl Ids {
     pub(super) const ACKS_LOST: MetricId = MetricId(16);
     pub(super) const ACKS_ARRIVED: MetricId = MetricId(17);
     pub(super) const ACKS_IN_FLIGHT: MetricId = MetricId(18);
+    /// A row for each pair. Its sums: segments delivered, sent, sent again, lost; transfers; timeouts; fast retransmissions.
+    pub(super) const FLOWS: MetricId = MetricId(19);
 }
 
 pub(super) fn declare() -> Metrics {
     let mut metrics = Metrics::new();
+    let columns = [
+        ("flow", Unit::Count),
+        ("goodput", Unit::BitsPerSecond),
+        ("delivered", Unit::Bytes),
+        ("segments_delivered", Unit::Count),
+        ("segments_sent", Unit::Count),
+        ("segments_retransmitted", Unit::Count),
+        ("segments_lost", Unit::Count),
+        ("transfers_completed", Unit::Count),
+        ("timeouts", Unit::Count),
+        ("fast_retransmissions", Unit::Count),
+    ];
+    let columns = columns.map(|(name, unit)| Column::new(name, unit)).into();
     let declared = [
         metrics.value("goodput", Unit::BitsPerSecond),
         metrics.value("goodput_bound", Unit::BitsPerSecond),
@@ -51,6 +66,7 @@ pub(super) fn declare() -> Metrics {
         metrics.counter("acks_lost", Unit::Count),
         metrics.counter("acks_arrived", Unit::Count),
         metrics.counter("acks_in_flight", Unit::Count),
+        metrics.table("flows", columns),
     ];
     debug_assert!(declared.into_iter().zip(0..).all(|(id, place)| id == MetricId(place)));
     metrics
@@ -84,6 +100,16 @@ pub(super) fn conclude(model: &Transfer, end: Time, metrics: &mut Metrics) -> Re
     if end > Time::ZERO {
         let bits = delivered as f64 * f64::from(parameters.segment_bytes) * 8.0;
         metrics.set(Ids::GOODPUT, bits / end.as_secs_f64());
+    }
+    let segment_bytes = u64::from(parameters.segment_bytes);
+    for (pair, sums) in metrics.take_sums(Ids::FLOWS) {
+        let bytes = sums.first().copied().unwrap_or(0) * segment_bytes;
+        let goodput = match end > Time::ZERO {
+            true => Cell::Float(bytes as f64 * 8.0 / end.as_secs_f64()),
+            false => Cell::Empty,
+        };
+        let of_sums = sums.iter().map(|&sum| Cell::Integer(sum));
+        metrics.row(Ids::FLOWS, [pair.into(), goodput, bytes.into()].into_iter().chain(of_sums).collect::<Vec<_>>());
     }
     Ok(())
 }

@@ -89,7 +89,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn finish(&self, metrics: &mut Metrics) {
+    pub(super) fn finish(&self, pair: u64, metrics: &mut Metrics) {
         let Figures { next, link, transfers, timeouts, fast_retransmissions, acks, .. } = self.figures;
         let counts = [
             (Ids::SEGMENTS_SENT, link.sent),
@@ -101,6 +101,8 @@ impl Sender {
             (Ids::ACKS_ARRIVED, acks),
         ];
         counts.into_iter().for_each(|(metric, count)| metrics.count(metric, count));
+        let of_pair = [0, link.sent, link.sent - next, link.lost, transfers, timeouts, fast_retransmissions];
+        metrics.add_to_sums(Ids::FLOWS, pair, &of_pair);
     }
 }
 

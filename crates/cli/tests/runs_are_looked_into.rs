@@ -1,0 +1,262 @@
+//! What a run did, looked at from the command line: timelines, chains of causes, folders of results compared, runs as long as their interval needs.
+
+mod common;
+
+use common::{Folder, command, parades};
+use serde_json::Value;
+use std::process::Output;
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", said(output));
+    String::from_utf8(output.stdout.clone()).expect("it is text")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(folder: &Folder, arguments: &str) -> Value {
+    serde_json::from_str(&text(&parades(&folder.0, arguments))).expect("standard output is one JSON object")
+}
+
+#[test]
+fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
+    let folder = Folder::new("timeline");
+    let mut first: Option<Vec<Value>> = None;
+    for engine in ["sequential", "window --threads 2", "time-warp --threads 2"] {
+        let run = json(
+            &folder,
+            &format!("run phold --set lps=64 --until 5s --quiet --json --timeline t.json --engine {engine}"),
+        );
+        let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
+        let of_phase = |phase: &str| {
+            let entries = timeline["traceEvents"].as_array().unwrap().iter();
+            entries.filter(|entry| entry["ph"] == phase).cloned().collect::<Vec<Value>>()
+        };
+        assert_eq!(of_phase("X").len() as u64, run["events"].as_u64().unwrap(), "{engine}");
+        // Each of the 64 LPs began with one event, which no event sent.
+        assert_eq!(of_phase("f").len(), of_phase("X").len() - 64, "{engine}");
+        assert_eq!(of_phase("s").len(), of_phase("f").len(), "{engine}");
+        assert_eq!(timeline["otherData"]["arrows"], of_phase("f").len());
+        assert_eq!(of_phase("C").is_empty(), engine == "sequential", "{engine}: workers");
+        let slices = of_phase("X");
+        assert!(first.get_or_insert_with(|| slices.clone()) == &slices, "{engine}");
+    }
+    // Of the workers alone.
+    text(&parades(
+        &folder.0,
+        "run phold --until 200s --quiet --timeline t.json --trace-before 0s --engine window --threads 2",
+    ));
+    let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
+    let phases: Vec<&str> =
+        timeline["traceEvents"].as_array().unwrap().iter().filter_map(|entry| entry["ph"].as_str()).collect();
+    assert!(phases.contains(&"C") && phases.iter().all(|phase| ["M", "C"].contains(phase)), "{phases:?}");
+    let wrong = parades(&folder.0, "run phold --timeline t.txt");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(said(&wrong).starts_with("error: t.txt does not end in `.json`"), "{}", said(&wrong));
+    // A run that fails leaves the timeline of the run before.
+    let before = folder.read("t.json");
+    assert_eq!(parades(&folder.0, "run faulty --quiet --timeline t.json").status.code(), Some(1));
+    assert_eq!(folder.read("t.json"), before);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "and nothing else");
+}
+
+#[test]
+fn why_tells_the_chain_back_to_the_start() {
+    let folder = Folder::new("why");
+    text(&parades(&folder.0, "run phold --set lps=32 --until 20s --quiet --trace t"));
+    let trace = folder.read("t");
+    let line = trace.lines().last().unwrap();
+    let ask = |event: &str, more: &str| {
+        let mut command = command(&folder.0, &format!("why phold --set lps=32 --until 20s --quiet {more}"));
+        command.arg("--event").arg(event).output().unwrap()
+    };
+    let chain = text(&ask(line, ""));
+    let lines: Vec<&str> = chain.lines().collect();
+    assert!(lines[0].ends_with("sent it to itself at its start, or when a global event visited it)"), "{chain}");
+    assert_eq!(*lines.last().unwrap(), line);
+    for pair in lines[1..].windows(2) {
+        // Who executed the one sent the other.
+        let lp = pair[0].split(" <- ").next().unwrap().split_once(' ').unwrap().1;
+        assert!(pair[1].contains(&format!("<- {lp} #")), "{chain}");
+        assert!(trace.contains(pair[0]));
+    }
+    assert!(lines.len() > 5, "{chain}");
+    assert_eq!(text(&ask(line, "--engine time-warp --threads 2")), chain);
+    let last = text(&ask(line, "--links 2"));
+    assert_eq!(last, format!("…\n{}\n{line}\n", lines[lines.len() - 2]));
+    let (time, rest) = line.split_once(' ').unwrap();
+    let lp = rest.split_whitespace().nth(1).unwrap();
+    assert_eq!(text(&ask(&format!("{lp}:{time}"), "")), chain);
+    let as_json: Value = serde_json::from_str(&text(&ask(line, "--json"))).unwrap();
+    assert_eq!((as_json["chain"].as_array().unwrap().len(), &as_json["whole"]), (lines.len() - 1, &true.into()));
+    for (event, message) in [
+        ("x", "error: --event x: it names no event: write LP:TIME"),
+        (
+            "3:0.123456s",
+            "error: LP 3 executes no such event at 0.123456s in this run; it executes none before it either",
+        ),
+        ("99:1s", "error: LP 99 executes no such event at 1s in this run"),
+    ] {
+        let output = ask(event, "");
+        assert_eq!(output.status.code(), Some(2), "{event}");
+        assert!(said(&output).starts_with(message) && said(&output).lines().count() == 1, "{}", said(&output));
+    }
+}
+
+#[test]
+fn why_tells_what_led_to_a_failure() {
+    let folder = Folder::new("why-failed");
+    let chain = text(&parades(&folder.0, "why faulty --set fault=fail --quiet"));
+    let last = chain.lines().last().unwrap();
+    assert!(last.starts_with("failed: LP 0 at 0.05s, executing the event from LP "), "{chain}");
+    assert!(chain.lines().count() >= 3, "{chain}");
+    let fine = parades(&folder.0, "why phold --until 1s --quiet");
+    assert_eq!(fine.status.code(), Some(2));
+    assert_eq!(
+        said(&fine),
+        "error: the run does not fail, so there is nothing to ask about; name an event: `--event LP:TIME`\n"
+    );
+}
+
+#[test]
+fn folders_with_traces_are_compared_without_running_them_again() {
+    let folder = Folder::new("diff-traces");
+    let run = |out: &str, more: &str| {
+        text(&parades(&folder.0, &format!("run phold --set lps=32 --until 9s --quiet --out {out} --out-trace {more}")));
+    };
+    run("a", "--trace t");
+    run("again", "--engine time-warp --threads 2");
+    run("other", "--seed 2");
+    text(&parades(&folder.0, "run phold --set lps=32 --until 9s --quiet --out own --trace own/trace.txt"));
+    assert_eq!(folder.read("own/trace.txt"), folder.read("t"));
+    run("part", "--trace-lps 0..=9");
+    assert_eq!(folder.read("a/trace.txt"), folder.read("t"));
+    let events = folder.read("t").lines().count();
+    assert_eq!(
+        text(&parades(&folder.0, "diff a again")),
+        format!("the runs are the same: {events} events in their traces\n")
+    );
+    let parted = parades(&folder.0, "diff a other");
+    assert_eq!(parted.status.code(), Some(1));
+    let parted = String::from_utf8(parted.stdout).unwrap();
+    let [a, other] = ["a", "other"].map(|run| folder.read(&format!("{run}/trace.txt")));
+    let first = a.lines().zip(other.lines()).position(|(a, b)| a != b).unwrap();
+    let [a_line, other_line] = [a, other].map(|trace| trace.lines().nth(first).unwrap().to_owned());
+    let expected = format!(
+        "the runs are the same for {first} events, then part:\n  a: {a_line}\n  other: {other_line}\n\
+         the first difference in their results is `seed`:\n  a: 1\n  other: 2\n"
+    );
+    assert_eq!(parted, expected);
+    // Traces of other events cannot be compared, but the runs can be had again.
+    assert!(text(&parades(&folder.0, "diff a part")).starts_with("the runs are the same: "));
+    // The trace belongs to the latest run in the folder.
+    text(&parades(&folder.0, "run phold --set lps=32 --until 1s --quiet --out a"));
+    assert!(!folder.0.join("a/trace.txt").exists());
+    std::fs::remove_file(folder.0.join("again/trace.txt")).unwrap();
+    run("whole", "");
+    for (folders, message) in [
+        (
+            "again whole",
+            "error: again/trace.txt: cannot be read: No such file or directory; give a folder that `run --out` wrote\n",
+        ),
+        ("nowhere whole", "error: there is no scenario `nowhere`"),
+    ] {
+        let output = parades(&folder.0, &format!("diff {folders}"));
+        assert!(output.status.code() == Some(2) && said(&output).starts_with(message), "{folders}: {}", said(&output));
+    }
+    folder.write("whole/summary.json", "{\"scenario\": ");
+    let broken = parades(&folder.0, "diff whole part");
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(said(&broken).starts_with("error: whole/summary.json: EOF while parsing"), "{}", said(&broken));
+}
+
+#[test]
+fn folders_of_another_version_are_compared_by_what_is_in_them() {
+    let folder = Folder::new("diff-files");
+    for out in ["a", "b"] {
+        text(&parades(&folder.0, &format!("run transfer --set pairs=4 --until 2s --quiet --out {out}")));
+    }
+    assert!(folder.read("a/tables/flows.csv").lines().count() == 5, "a heading, and a row for each pair");
+    // What this version cannot have written.
+    folder.write(
+        "b/summary.json",
+        folder
+            .read("b/summary.json")
+            .replace("\"digest\": \"", "\"digest\": \"0")
+            .replace("\"events\": ", "\"events\": 1"),
+    );
+    let output = parades(&folder.0, "diff a b");
+    assert_eq!(output.status.code(), Some(1));
+    let found = String::from_utf8(output.stdout).unwrap();
+    assert!(found.starts_with("the first difference in their results is `events`:\n  a: "), "{found}");
+}
+
+#[test]
+fn a_run_gets_as_long_as_its_interval_needs_and_holds_the_truth() {
+    let folder = Folder::new("steady");
+    let mm1 = "run mm1 --set utilisation=0.5 --set customers=5000 --quiet --json --metric sojourn --until-interval 3%";
+    let mut inside = 0;
+    for seed in 1..=20 {
+        let run = json(&folder, &format!("{mm1} --seed {seed} --engine sequential"));
+        let estimate = &run["metrics"]["sojourn_s"];
+        let [mean, half_width] = ["mean", "half_width_95"].map(|field| estimate[field].as_f64().unwrap());
+        assert!(half_width <= 0.03 * mean, "{estimate}");
+        // Theory: 1 / (1000 - 500) s.
+        inside += u32::from((mean - 0.002).abs() <= half_width);
+        if seed == 1 {
+            let other = json(&folder, &format!("{mm1} --seed 1 --engine time-warp --threads 2"));
+            for field in ["digest", "events", "metrics", "virtual_time_s"] {
+                assert_eq!(other[field], run[field], "{field}");
+            }
+            assert!(run["virtual_time_s"].as_f64().unwrap() > 10.0, "it was made longer than the 5000 customers take");
+            assert!(run["notes"][0].as_str().unwrap().starts_with("until-interval: "), "{}", run["notes"]);
+        }
+    }
+    assert!(inside >= 17, "theory is inside in {inside} of 20");
+    for (arguments, message) in [
+        (
+            "--until-interval 1% --metric sojurn",
+            "error: --metric sojurn: there is no steady-state metric `sojurn` in this run; did you mean `sojourn`?\n",
+        ),
+        (
+            "--until-interval 1% --metric customers_left",
+            "error: --metric customers_left: there is no steady-state metric `customers_left` in this run; ",
+        ),
+    ] {
+        let output = parades(&folder.0, &format!("run mm1 --set customers=2000 --quiet {arguments}"));
+        assert!(output.status.code() == Some(2) && said(&output).starts_with(message), "{}", said(&output));
+    }
+    assert_eq!(parades(&folder.0, "run mm1 --until-interval 1%").status.code(), Some(2));
+}
+
+#[test]
+fn the_trace_of_a_run_made_longer_is_that_of_the_whole() {
+    let folder = Folder::new("steady-trace");
+    let run = "run mm1 --set utilisation=0.3 --set customers=300 --quiet --json --metric sojourn --until-interval 20% --trace t --out o --out-trace";
+    let run = json(&folder, run);
+    assert_eq!(folder.read("t").lines().count() as u64, run["events"].as_u64().unwrap());
+    assert_eq!(folder.read("o/trace.txt"), folder.read("t"));
+}
+
+#[test]
+fn what_show_prints_works_anywhere_and_names_the_end() {
+    let folder = Folder::new("show-paths");
+    let shown = text(&parades(&folder.0, "show wan --set topology=nets/a.graphml"));
+    let absolute = folder.0.join("nets/a.graphml");
+    assert!(shown.contains(&format!("topology = \"{}\"", absolute.display())), "{shown}");
+    let shown = text(&parades(&folder.0, "show phold"));
+    assert!(shown.contains("\n# until = \"100s\"  # end of virtual time\n"), "{shown}");
+    let shown = text(&parades(&folder.0, "show phold --until 7s"));
+    assert!(shown.contains("\nuntil = \"7s\""), "{shown}");
+    folder.write("mine.toml", "scenario = \"wan\"\n[parameters]\ntopology = \"none.graphml\"\n");
+    let output = parades(&folder.0, "run mine.toml");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said(&output).starts_with("error: mine.toml:3:12: none.graphml cannot be read: No such file or directory"),
+        "{}",
+        said(&output)
+    );
+    let output = parades(&folder.0, "run phold --seed -1");
+    assert!(said(&output).contains("a seed is a whole number from 0 to 18446744073709551615"), "{}", said(&output));
+}

@@ -1,0 +1,170 @@
+//! What the workers of a run spend their wall time on, for those who want to see it. No result depends on it.
+//!
+//! A worker that is not known to do anything else is at work. What there is else, the engine writes down slice by slice of wall time; a sheet has
+//! room for [`SLICES_MAX`], which become twice as long when the run outlasts them, so that a sheet takes little memory however long the run.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Slices that a sheet has at most.
+pub const SLICES_MAX: usize = 1 << 10;
+
+/// How long a slice is at first, in nanoseconds.
+const NS_AT_FIRST: u64 = 1 << 20;
+
+/// What a worker does that is not executing events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spent {
+    /// It waits for the others.
+    Waiting,
+    /// It takes in what the others have sent.
+    Exchange,
+    /// It takes in what all know together of GVT, commits what is older, and frees its history.
+    Gvt,
+}
+
+/// A slice of a worker's wall time. Durations are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// When it began, from the beginning of the run.
+    pub begin_ns: u64,
+    /// How long it is.
+    pub length_ns: u64,
+    /// How much of it went into waiting,
+    pub waiting_ns: u64,
+    /// into taking in events,
+    pub exchange_ns: u64,
+    /// and into GVT. The rest was work.
+    pub gvt_ns: u64,
+}
+
+/// The sheets of the workers of a run.
+///
+/// ```
+/// use parades_core::timesheet::{Spent, Timesheets};
+/// use std::time::Duration;
+/// let sheets = Timesheets::new(2);
+/// let ms = Duration::from_millis;
+/// sheets.write(1, Spent::Waiting, ms(1)..ms(3));
+/// sheets.write(1, Spent::Gvt, ms(3)..ms(4));
+/// let slices = sheets.read(1);
+/// assert_eq!(slices.iter().map(|slice| slice.length_ns).sum::<u64>(), 4_000_000);
+/// assert_eq!(slices.iter().map(|slice| slice.waiting_ns).sum::<u64>(), 2_000_000);
+/// assert!(sheets.read(0).is_empty()); // nothing is known of it
+/// ```
+#[derive(Debug, Default)]
+pub struct Timesheets {
+    workers: Vec<Mutex<Sheet>>,
+    begin: OnceLock<Instant>,
+}
+
+/// Of one worker.
+#[derive(Debug)]
+struct Sheet {
+    length_ns: u64,
+    /// By slice: waiting, exchange, GVT.
+    slices: Vec<[u64; 3]>,
+    end_ns: u64,
+}
+
+impl Default for Sheet {
+    fn default() -> Sheet {
+        Sheet { length_ns: NS_AT_FIRST, slices: Vec::new(), end_ns: 0 }
+    }
+}
+
+impl Sheet {
+    fn write(&mut self, spent: Spent, from: u64, to: u64) {
+        self.end_ns = self.end_ns.max(to);
+        while to / self.length_ns >= SLICES_MAX as u64 {
+            self.length_ns *= 2;
+            self.slices = self
+                .slices
+                .chunks(2)
+                .map(|pair| std::array::from_fn(|what| pair.iter().map(|slice| slice[what]).sum()))
+                .collect();
+        }
+        let mut begin = from;
+        while begin < to {
+            let index = begin / self.length_ns;
+            let end = to.min((index + 1) * self.length_ns);
+            let index = usize::try_from(index).expect("below the most slices");
+            if self.slices.len() <= index {
+                self.slices.resize(index + 1, [0; 3]);
+            }
+            self.slices[index][spent as usize] += end - begin;
+            begin = end;
+        }
+    }
+}
+
+fn lock(sheet: &Mutex<Sheet>) -> MutexGuard<'_, Sheet> {
+    sheet.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+impl Timesheets {
+    /// Sheets for so many workers. What others would write is lost.
+    pub fn new(workers: usize) -> Timesheets {
+        Timesheets { workers: std::iter::repeat_with(Mutex::default).take(workers).collect(), begin: OnceLock::new() }
+    }
+
+    /// How many workers there are sheets for.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// When the run began: `now`, if this has not been asked before.
+    pub fn begin(&self, now: Instant) -> Instant {
+        *self.begin.get_or_init(|| now)
+    }
+
+    /// What a worker did `during` a spell, which is counted from the beginning of the run.
+    pub fn write(&self, worker: usize, spent: Spent, during: std::ops::Range<Duration>) {
+        if let Some(sheet) = self.workers.get(worker) {
+            lock(sheet).write(spent, ns(during.start), ns(during.end));
+        }
+    }
+
+    /// A worker's slices, in order, without a gap from the beginning of the run to the last that it wrote down.
+    pub fn read(&self, worker: usize) -> Vec<Slice> {
+        let Some(sheet) = self.workers.get(worker) else { return Vec::new() };
+        let sheet = lock(sheet);
+        let slice = |(index, spent): (u64, &[u64; 3])| {
+            let begin_ns = index * sheet.length_ns;
+            let [waiting_ns, exchange_ns, gvt_ns] = *spent;
+            let length_ns = sheet.length_ns.min(sheet.end_ns - begin_ns);
+            Slice { begin_ns, length_ns, waiting_ns, exchange_ns, gvt_ns }
+        };
+        (0..).zip(&sheet.slices).map(slice).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_has_no_more_slices_and_nothing_is_lost() {
+        let sheets = Timesheets::new(1);
+        let at = |ms: u64| Duration::from_millis(ms);
+        let mut waited = 0;
+        for spell in 0..10_000_u64 {
+            let (begin, length) = (spell * 7, spell % 5);
+            sheets.write(0, Spent::Waiting, at(begin)..at(begin + length));
+            sheets.write(0, Spent::Gvt, at(begin + length)..at(begin + length + 1));
+            waited += length;
+        }
+        let slices = sheets.read(0);
+        assert!((SLICES_MAX / 4..=SLICES_MAX).contains(&slices.len()), "{}", slices.len());
+        assert_eq!(slices.iter().map(|slice| slice.waiting_ns).sum::<u64>(), waited * 1_000_000);
+        assert_eq!(slices.iter().map(|slice| slice.gvt_ns).sum::<u64>(), 10_000_000_000);
+        assert!(slices.iter().all(|slice| slice.waiting_ns + slice.exchange_ns + slice.gvt_ns <= slice.length_ns));
+        assert!(slices.windows(2).all(|pair| pair[0].begin_ns + pair[0].length_ns == pair[1].begin_ns));
+        sheets.write(7, Spent::Waiting, at(0)..at(1));
+        assert!(sheets.read(7).is_empty());
+    }
+}
