@@ -37,8 +37,9 @@ pub(crate) enum Command {
         #[arg(long)]
         engines: bool,
     },
-    /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run.
-    Show(ScenarioArguments),
+    /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run; a network described in a file, written
+    /// out in full.
+    Show(ShowArguments),
     /// One table of measurements, side by side; without a name, the tables there are.
     Bench(BenchArguments),
     /// A script that completes this command in a shell.
@@ -65,6 +66,17 @@ pub(crate) struct ScenarioArguments {
     /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
     #[arg(long, value_name = "T", value_parser = until)]
     pub(crate) until: Option<Time>,
+}
+
+/// What is to be shown.
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("scenario", |scenario| scenario.required(false).required_unless_present("schema")))]
+pub(crate) struct ShowArguments {
+    #[command(flatten)]
+    pub(crate) of: Option<ScenarioArguments>,
+    /// The JSON schema of network files instead, for editors.
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
 }
 
 /// How it is run.
@@ -283,6 +295,12 @@ pub(crate) struct BenchArguments {
     /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected ends are printed beside ours.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
     pub(crate) validation: Option<PathBuf>,
+    /// For `chord`: the program of `crates/p2p/simgrid`, which is then run in turn with ours.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) simgrid: Option<PathBuf>,
+    /// For `chord`: a million nodes too, which takes long.
+    #[arg(long)]
+    pub(crate) large: bool,
 }
 
 fn seed(text: &str) -> Result<u64, String> {

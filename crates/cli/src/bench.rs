@@ -7,6 +7,7 @@ mod balance;
 mod bare;
 mod barriers;
 mod child;
+mod chord;
 mod contexts;
 mod counters;
 mod digest;
@@ -74,6 +75,11 @@ const BENCHES: &[Bench] = &[
         measure: rounds::measure,
     },
     Bench {
+        name: "chord",
+        about: "Chord on both networks beside the same protocol in SimGrid (--simgrid PATH), and to 100,000 nodes (--large: a million): time, messages, memory",
+        measure: |pairs| chord::measure(pairs, &chord::Wish::default()),
+    },
+    Bench {
         name: "transfer",
         about: "sequential on pairs that move data by a sliding window",
         measure: transfer::measure,
@@ -132,10 +138,19 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
         }
         return print(&flows::validate(folder)?);
     }
+    let wish = chord::Wish { simgrid: arguments.simgrid.clone(), large: arguments.large };
+    let is_chord = bench.name == "chord";
+    if (wish.simgrid.is_some() || wish.large) && !is_chord {
+        let message = "only the table `chord` knows SimGrid and large sizes";
+        return Err(Failure::usage(message, "leave --simgrid and --large out"));
+    }
     let before = arguments.against.as_deref().map(record::read).transpose()?;
     let mut file = arguments.record.as_deref().map(record::open).transpose()?;
     let machine = Machine::this();
-    let Measured { mut text, figures } = (bench.measure)(arguments.pairs)?;
+    let Measured { mut text, figures } = match is_chord {
+        true => chord::measure(arguments.pairs, &wish)?,
+        false => (bench.measure)(arguments.pairs)?,
+    };
     let _ = writeln!(
         text,
         "{}, {} cores; medians of {} pairs, least and greatest in brackets",

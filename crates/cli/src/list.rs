@@ -1,13 +1,13 @@
 //! `parades list` and `parades show`.
 
-use crate::arguments::ScenarioArguments;
+use crate::arguments::{ScenarioArguments, ShowArguments};
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use parades_config::{Settings, Value, Values, write_scenario};
 use parades_core::time::Time;
+use parades_netfile::{EXAMPLE, NetworkFile, explicit};
 use parades_scenarios::SCENARIOS;
-use parades_simulation::Simulation;
 use parades_simulation::choice::ENGINES;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -34,8 +34,14 @@ pub(crate) fn list(engines: bool) -> Result<ExitCode, Failure> {
 }
 
 /// A scenario as a file.
-pub(crate) fn show(arguments: &ScenarioArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitCode, Failure> {
+    let Some(arguments) = of.as_ref().filter(|_| !schema) else {
+        return print(&format!("{:#}\n", parades_netfile::schema()));
+    };
     let mut plan = Plan::of(arguments)?;
+    if let Some(network) = &plan.network {
+        return show_network(arguments, &plan, network);
+    }
     make_absolute(&mut plan.values)?;
     let settings = Settings {
         scenario: plan.scenario.name.to_owned(),
@@ -69,6 +75,17 @@ fn make_absolute(values: &mut Values) -> Result<(), Failure> {
 
 /// When a run of a scenario ends unless somebody says otherwise; nothing where that is when there is nothing left to do, or where no model can be made.
 fn default_until(plan: &Plan) -> Option<Time> {
-    let simulation = Simulation::new(plan.scenario, &plan.values, plan.seed).ok()?;
+    let simulation = plan.simulation().ok()?;
     Some(simulation.until).filter(|until| *until < Time::MAX)
+}
+
+/// A network as a file: the example as it was written, which explains itself; others in full.
+fn show_network(arguments: &ScenarioArguments, plan: &Plan, network: &NetworkFile) -> Result<ExitCode, Failure> {
+    let ScenarioArguments { scenario, set, seed, tie_seed, until } = arguments;
+    if scenario == plan.scenario.name && set.is_empty() && seed.or(*tie_seed).is_none() && until.is_none() {
+        return print(EXAMPLE);
+    }
+    let (description, of_file, _) = network.describe(&plan.values, plan.seed)?;
+    let settings = Settings { seed: Some(plan.seed), tie_seed: plan.tie_seed, ..plan.settings.clone() };
+    print(&explicit(&network.title(), &settings, until.unwrap_or(of_file), &description))
 }

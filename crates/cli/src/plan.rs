@@ -2,10 +2,11 @@
 
 use crate::arguments::{HowArguments, ScenarioArguments};
 use crate::failure::Failure;
-use parades_config::{ScenarioFile, Settings, Values};
+use parades_config::{ConfigError, ScenarioFile, Settings, Values};
 use parades_core::time::Time;
-use parades_scenarios::Scenario;
-use parades_simulation::{Choice, Wish};
+use parades_netfile::NetworkFile;
+use parades_scenarios::{Scenario, network};
+use parades_simulation::{Choice, Simulation, Wish};
 use std::path::Path;
 
 /// A scenario with its parameters and seeds.
@@ -20,11 +21,16 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     /// That file.
     file: Option<ScenarioFile>,
+    /// The network, where it is described in a file.
+    pub(crate) network: Option<NetworkFile>,
 }
 
 impl Plan {
     /// What the arguments ask for. What the command line says goes before what a file says.
     pub(crate) fn of(arguments: &ScenarioArguments) -> Result<Plan, Failure> {
+        if let Some(network) = network_file(&arguments.scenario)? {
+            return Plan::of_network(arguments, network);
+        }
         let (scenario, mut values, settings, file) = if is_file(&arguments.scenario) {
             let file = ScenarioFile::read(Path::new(&arguments.scenario))?;
             let settings = file.settings();
@@ -51,7 +57,33 @@ impl Plan {
             until: arguments.until.or(settings.until),
             settings,
             file,
+            network: None,
         })
+    }
+
+    /// What the arguments ask for of a network that is described in a file.
+    fn of_network(arguments: &ScenarioArguments, network: NetworkFile) -> Result<Plan, Failure> {
+        let mut values = network.parameters();
+        arguments.set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
+        let settings = network.settings(&values)?;
+        Ok(Plan {
+            scenario: &network::SCENARIO,
+            values,
+            seed: arguments.seed.or(settings.seed).unwrap_or(1),
+            tie_seed: arguments.tie_seed.or(settings.tie_seed),
+            until: arguments.until.or(settings.until),
+            settings,
+            file: None,
+            network: Some(network),
+        })
+    }
+
+    /// Makes the model.
+    pub(crate) fn simulation(&self) -> Result<Simulation, ConfigError> {
+        match &self.network {
+            Some(file) => Simulation::of_network(file, &self.values, self.seed),
+            None => Simulation::new(self.scenario, &self.values, self.seed),
+        }
     }
 
     /// The engine that the arguments, else the file, ask for.
@@ -70,10 +102,12 @@ impl Plan {
                 "processes" => how.processes.is_some(),
                 _ => true,
             };
+            let (message, help) = (refusal.error.message(), refusal.error.help().unwrap_or_default());
+            if let (Some(network), false) = (&self.network, typed) {
+                return network.error_at(refusal.about, message, help).into();
+            }
             match &self.file {
-                Some(file) if !typed => file
-                    .error_at(refusal.about, refusal.error.message(), refusal.error.help().unwrap_or_default())
-                    .into(),
+                Some(file) if !typed => file.error_at(refusal.about, message, help).into(),
                 _ => refusal.error.into(),
             }
         })
@@ -103,6 +137,15 @@ impl Plan {
 /// What the user typed.
 pub(crate) fn typed() -> String {
     std::env::args_os().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
+/// The network that is described in a file, or the example; `None` for other scenarios and their files.
+fn network_file(scenario: &str) -> Result<Option<NetworkFile>, ConfigError> {
+    match scenario {
+        "network" => Ok(Some(network::example_file())),
+        path if is_file(path) => NetworkFile::read(Path::new(path)),
+        _ => Ok(None),
+    }
 }
 
 /// Whether a scenario is given by the path of a file, not by a name.

@@ -119,7 +119,7 @@ pub(crate) fn execute(
 ) -> Result<Result<Done, Error>, Failure> {
     let machine = Machine::this();
     let begin = Instant::now();
-    let simulation = Simulation::new(plan.scenario, &plan.values, plan.seed)?;
+    let simulation = plan.simulation()?;
     let asked = Asked { plan: &plan, choice: &choice, how, watch, machine: &machine, begin };
     Ok(asked.execute(&simulation).map(|Executed { choice, outcome, lps, notes, setup, run, memory }| Done {
         too_much_memory: memory,

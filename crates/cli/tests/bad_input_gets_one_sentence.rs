@@ -134,6 +134,37 @@ fn wrong_files_are_named_with_line_and_column() {
 }
 
 #[test]
+fn wrong_network_files_are_named_with_line_and_column() {
+    let folder = Folder::new("networks");
+    let small = "network = \"\"\nnodes = [\"a\", \"b\"]\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"$rate\"\ndelay = \"5ms\"\n[parameters]\nrate = \"1Mbps\"\n";
+    folder.write("node.toml", small.replace("to = \"b\"", "to = \"c\""));
+    folder.write("key.toml", small.replace("delay", "dealy"));
+    folder.write("small.toml", small);
+    folder.write("engine.toml", format!("engine = \"windo\"\n{small}"));
+    folder.write("deep.toml", format!("network = {}", "[".repeat(1_000_000)));
+    check(
+        &folder,
+        &[
+            ("run node.toml", 2, "node.toml:5:6: there is no node `c`; did you mean `a`?"),
+            ("show key.toml", 2, "key.toml:7:1: a link has no key `dealy`; did you mean `delay`?"),
+            (
+                "run small.toml --set rte=1Mbps",
+                2,
+                "--set rte=1Mbps: the network has no key `rte`; did you mean `rate`?",
+            ),
+            (
+                "run small.toml --set rate=1ms",
+                2,
+                "--set rate=1ms: `rate`: `1ms` has the unknown unit `ms`; a rate's units are bps, kbps, Mbps, Gbps and Tbps",
+            ),
+            ("sweep node.toml --seeds 1..3 --quiet", 2, "node.toml:5:6: there is no node `c`; did you mean `a`?"),
+            ("run engine.toml", 2, "engine.toml:1:10: there is no engine `windo`; did you mean `window`?"),
+            ("run deep.toml", 2, "deep.toml:1:92: malformed TOML: nested too deeply"),
+        ],
+    );
+}
+
+#[test]
 fn simulations_that_fail_say_where_and_how_to_see_it_again() {
     let folder = Folder::new("faults");
     let case = |fault: &str, what: &str| {

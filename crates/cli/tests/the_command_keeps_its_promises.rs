@@ -117,13 +117,42 @@ fn both_pending_sets_give_the_same_run() {
 #[test]
 fn what_show_prints_runs_to_the_same_digest() {
     let folder = Folder::new("show");
-    for scenario in ["phold", "multicast", "transfer", "mm1", "jackson", "campus", "wan", "flows"] {
+    let listed = parades(&folder.0, "list").stdout;
+    let listed = String::from_utf8(listed).expect("names are text");
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() >= 11 && names.contains(&"network"), "{names:?}");
+    // `faulty` is there to fail.
+    for scenario in names.into_iter().filter(|name| *name != "faulty") {
         let shown = parades(&folder.0, &format!("show {scenario} --seed 5 --until 200ms"));
         assert!(shown.status.success());
         folder.write("shown.toml", &shown.stdout);
         let of = |run: &str| json(&folder, &format!("run {run} --json --quiet"))["digest"].clone();
         assert_eq!(of("shown.toml"), of(&format!("{scenario} --seed 5 --until 200ms")), "{scenario}");
     }
+}
+
+#[test]
+fn a_network_in_a_file_runs_on_every_engine_and_is_written_out_in_full() {
+    let folder = Folder::new("network");
+    folder.write("net.toml", parades(&folder.0, "show network").stdout);
+    let run = |file: &str, more: &str| json(&folder, &format!("run {file} --json --quiet --until 9s {more}"));
+    let expected = run("net.toml", "--set rate=4Mbps --engine sequential");
+    assert_eq!((&expected["scenario"], &expected["parameters"]["rate"]), (&"network".into(), &"4Mbps".into()));
+    assert!(expected["metrics"]["packets_lost_down"].as_u64().unwrap() > 0, "the bottleneck fails");
+    for engine in ["rounds", "window", "null-message", "time-warp"] {
+        let other = run("net.toml", &format!("--set rate=4Mbps --engine {engine} --threads 2"));
+        assert_eq!((&other["digest"], &other["metrics"]), (&expected["digest"], &expected["metrics"]), "{engine}");
+    }
+    let full = parades(&folder.0, "show net.toml --set rate=4Mbps");
+    assert!(full.status.success());
+    folder.write("full.toml", full.stdout);
+    assert_eq!(run("full.toml", "")["digest"], expected["digest"]);
+    assert_ne!(run("net.toml", "")["digest"], expected["digest"]);
+    let schema: Value = serde_json::from_slice(&parades(&folder.0, "show --schema").stdout).expect("it is JSON");
+    assert_eq!(schema["required"][0], "network");
+    let sweep = "sweep net.toml --set rate=4Mbps,8Mbps --seeds 1..3 --jobs 2 --until 3s --quiet --csv --metric response_web.mean";
+    let table = String::from_utf8(parades(&folder.0, sweep).stdout).expect("CSV is text");
+    assert_eq!(table.lines().count(), 1 + 2 * 3, "{table}");
 }
 
 #[test]

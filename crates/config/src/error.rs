@@ -129,18 +129,21 @@ impl fmt::Display for Place {
 
 /// A file's path and text, from which spots are made.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(crate) path: PathBuf,
-    pub(crate) text: String,
+pub struct Source {
+    /// The file, as the user named it.
+    pub path: PathBuf,
+    /// What stands in it.
+    pub text: String,
 }
 
 impl Source {
-    pub(crate) fn new(path: &Path, text: String) -> Source {
+    /// The file `path` with the text that stands in it.
+    pub fn new(path: &Path, text: String) -> Source {
         Source { path: path.to_owned(), text }
     }
 
     /// The spot of the bytes `span`. Positions past the end, or inside a character, count as the character's or the end's.
-    pub(crate) fn spot(&self, span: Range<usize>) -> Spot {
+    pub fn spot(&self, span: Range<usize>) -> Spot {
         let start = self.text.floor_char_boundary(span.start);
         let end = self.text.floor_char_boundary(span.end).max(start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);

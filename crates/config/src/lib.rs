@@ -37,10 +37,10 @@ pub mod value;
 pub mod values;
 pub mod write;
 
-pub use error::{ConfigError, Place, Spot, quoted};
+pub use error::{ConfigError, Place, Source, Spot, quoted};
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter};
-pub use scenario::{ScenarioFile, Settings};
+pub use scenario::{SETTINGS, ScenarioFile, Settings, malformed};
 pub use value::{Json, Value};
 pub use values::Values;
 pub use write::write_scenario;

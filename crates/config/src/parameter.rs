@@ -164,7 +164,7 @@ impl Parameter {
 
 impl Parameter {
     /// Its name, as in `--set KEY=VALUE`.
-    pub fn key(&self) -> &'static str {
+    pub const fn key(&self) -> &'static str {
         self.key
     }
 
@@ -174,7 +174,7 @@ impl Parameter {
     }
 
     /// What it means, for the user.
-    pub fn meaning(&self) -> &'static str {
+    pub const fn meaning(&self) -> &'static str {
         self.meaning
     }
 

@@ -35,7 +35,7 @@ pub const FILE_BYTES_MAX: u64 = MIB;
 
 /// The keys that a scenario file may have above its `[parameters]`. Only `scenario` is required; the defaults of the others are
 /// never read, because [`Settings`] first asks whether a key is set.
-const SETTINGS: &[Parameter] = &[
+pub const SETTINGS: &[Parameter] = &[
     Parameter::text("scenario", "", "the scenario's name"),
     Parameter::integer("seed", 1, 0..=u64::MAX, "random streams"),
     Parameter::integer("tie_seed", 0, 0..=u64::MAX, "order of simultaneous events"),
@@ -296,7 +296,7 @@ fn misplaced(key: &str, error: ConfigError) -> ConfigError {
 }
 
 /// The error of text that is not TOML.
-fn malformed(source: &Source, error: &toml::de::Error) -> ConfigError {
+pub fn malformed(source: &Source, error: &toml::de::Error) -> ConfigError {
     let spot = source.spot(error.span().unwrap_or(0..0));
     let line = spot.source_line.clone().unwrap_or_default();
     let message = visible(&error.message().replace('\n', ", "));

@@ -1,7 +1,8 @@
 //! Runs a model on an engine and compares what it comes to with what `sequential` says.
 
-use crate::engines::{Engine, Setting, Subject};
+use crate::engines::{Engine, Setting};
 use parades_core::error::{Error, ErrorKind};
+use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::trace::{Note, TraceFilter, Tracer, write_lines};
 use parades_engine::sequential;
@@ -68,12 +69,12 @@ pub fn ask(question: Question, run: impl FnOnce(RunOptions<'_>) -> Result<Outcom
 }
 
 /// What `sequential` says.
-pub fn expected<M: Subject>(model: &M, question: Question) -> Answer {
+pub fn expected<M: Model>(model: &M, question: Question) -> Answer {
     ask(question, |options| sequential::run(model, options))
 }
 
 /// What differs between the answer of an engine and that of `sequential`, and the engine's answer.
-pub fn check<M: Subject>(
+pub fn check<M: Model>(
     model: &M,
     question: Question,
     engine: &Engine<M>,

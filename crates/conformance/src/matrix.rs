@@ -1,10 +1,11 @@
 //! Shipped models × engines × transports × workers × seeds.
 
 use crate::compare::{Answer, Question, check, expected};
-use crate::engines::{Fault, Setting, Subject, Varies, engines};
+use crate::engines::{Engine, Fault, Setting, Subject, Varies, engines, engines_without_rollback};
 use crate::random::WORKERS;
 use crate::report::Report;
 use crate::transport::{Carrier, Codec};
+use parades_core::model::Model;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
 use parades_models::phold::{Carried, DelayKind, Parameters, Phold, Restore};
@@ -67,12 +68,27 @@ impl Case {
 
 /// A model that runs until `until_ms` of virtual time. Without a codec it is not run over `bytes`.
 fn case<M: Subject + 'static>(name: &'static str, until_ms: u64, codec: Option<Codec<M::Message>>, model: M) -> Case {
+    case_on(engines, name, until_ms, codec, model)
+}
+
+/// As [`case`], where the model's state cannot be restored.
+fn unrestorable<M: Model + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
+    case_on(engines_without_rollback, name, until_ms, None, model)
+}
+
+fn case_on<M: Model + 'static>(
+    engines: fn() -> Vec<Engine<M>>,
+    name: &'static str,
+    until_ms: u64,
+    codec: Option<Codec<M::Message>>,
+    model: M,
+) -> Case {
     let until = Time::ZERO.checked_add(Delay::from_ms(until_ms)).expect("a short run");
     let model = std::rc::Rc::new(model);
     let traced = std::rc::Rc::clone(&model);
     Case {
         name,
-        check: Box::new(move |part, report| check_case(name, until, codec, &*model, (part, report))),
+        check: Box::new(move |part, report| check_case((name, &engines()), until, codec, &*model, (part, report))),
         trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
     }
 }
@@ -134,6 +150,56 @@ fn wan(sample: Delay) -> parades_net::network::Network {
     small.build(backbone(), 1).expect("the parameters are possible").network
 }
 
+/// Flows on a cluster whose backbone is narrow, so that they hold each other back, and whose bandwidth changes.
+fn flows() -> parades_flow::flows::Flows {
+    let text = br#"<platform version="4.1"><zone id="world" routing="Floyd">
+        <cluster id="c" prefix="n" suffix="" radical="0-7" speed="1Gf" bw="10MBps" lat="1ms" bb_bw="25MBps" bb_lat="2ms"/>
+        </zone></platform>"#;
+    let platform = parades_flow::xml::parse("narrow.xml".as_ref(), text).expect("it is right");
+    let mut pattern = String::new();
+    for flow in 0..60 {
+        let (source, destination) = (flow % 8, (flow * 5 + 3) % 8);
+        let destination = if source == destination { (destination + 1) % 8 } else { destination };
+        pattern +=
+            &format!("{flow} n{source} n{destination} {} {}\n", 50_000 * (1 + flow % 7), f64::from(flow / 4) / 50.0);
+    }
+    let list = parades_flow::pattern::parse("pattern".as_ref(), pattern.as_bytes(), &platform).expect("it is right");
+    let terms = parades_flow::terms::Terms::Shared(parades_flow::terms::Sharing::LV08);
+    parades_flow::flows::Flows::new(platform, list, terms)
+}
+
+/// Few nodes of Chord that come and go.
+fn chord() -> parades_p2p::chord::Parameters {
+    use parades_p2p::chord::{Churn, Parameters};
+    let (session, absence) = (Delay::from_secs(10), Delay::from_secs(2));
+    let churn = Churn { session, absence, crash: 0.5, until: Time::MAX };
+    Parameters { nodes: 16, churn: Some(churn), ..Parameters::default() }
+}
+
+fn chord_constant() -> parades_process::Processes<parades_p2p::chord::Chord> {
+    parades_p2p::chord::Chord::model(chord(), 1).expect("the parameters are possible")
+}
+
+/// Its messages are flows, which share the links of a star.
+fn chord_precise() -> parades_process::Processes<parades_p2p::chord::Chord<parades_process::Shared<ChordFlows>>> {
+    use parades_flow::{messages, terms};
+    let platform = messages::star(16).expect("it is possible").into();
+    let network = ChordFlows::new(platform, terms::Terms::Shared(terms::Sharing::LV08), 16, |_| 10.0);
+    let network = parades_process::Shared(network);
+    parades_p2p::chord::Chord::over(network, chord(), 1).expect("the parameters are possible")
+}
+
+type ChordFlows = parades_flow::messages::FlowLevel<parades_p2p::chord::Message>;
+
+/// Two sites, three kinds of traffic, and a bottleneck that fails after a second and a half.
+fn network() -> parades_netfile::model::Internetwork {
+    let sooner =
+        parades_netfile::EXAMPLE.replace("at = \"8s\"", "at = \"1500ms\"").replace("for = \"2s\"", "for = \"300ms\"");
+    let file = parades_netfile::NetworkFile::parse("two-sites.toml".as_ref(), sooner);
+    let file = file.ok().flatten().expect("the example is a network");
+    file.build(&file.parameters(), 1).expect("the example is right").model
+}
+
 fn faulty(fault: faulty::Fault) -> faulty::Faulty {
     faulty::Faulty { fault, at_event: 20, ..faulty::Faulty::default() }
 }
@@ -168,6 +234,10 @@ pub fn models() -> Vec<Case> {
         case("campus-multicast", 350, Some(Codec::postcard()), campus_multicast()),
         case("wan", 400, Some(Codec::postcard()), wan(Delay::ZERO)),
         case("wan-sampled", 400, Some(Codec::postcard()), wan(Delay::from_ms(3))),
+        case("flows", 5_000, plain, flows()),
+        unrestorable("chord", 30_000, chord_constant()),
+        unrestorable("chord-precise", 30_000, chord_precise()),
+        case("network", 2_000, Some(Codec::postcard()), network()),
         case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),
         case("faulty-loop", 5_000, plain, faulty(faulty::Fault::ZeroDelayLoop)),
         case("faulty-overflow", 5_000, plain, faulty(faulty::Fault::TimeOverflow)),
@@ -194,8 +264,8 @@ fn check_part_of(models: &[Case], part: &Part) -> Report {
     report
 }
 
-fn check_case<M: Subject>(
-    name: &str,
+fn check_case<M: Model>(
+    (name, engines): (&str, &[Engine<M>]),
     until: Time,
     codec: Option<Codec<M::Message>>,
     model: &M,
@@ -211,7 +281,7 @@ fn check_case<M: Subject>(
         report.count_model(&plain);
         question.traced = plain.result.as_ref().map_or(true, |outcome| outcome.events <= TRACED_EVENTS);
         let expected = if question.traced { expected(model, question) } else { plain };
-        for engine in engines::<M>().iter().filter(|engine| Part::has(part.engine.as_ref(), engine.name)) {
+        for engine in engines.iter().filter(|engine| Part::has(part.engine.as_ref(), engine.name)) {
             for (carrier, workers) in ways(engine.varies, codec.is_some(), part) {
                 let setting = Setting { workers, seed: seed + workers as u64, carrier, codec, fault: Fault::None };
                 let (found, same) = check(model, question, engine, &setting, &expected);

@@ -11,12 +11,14 @@
 //! | [`xml`], [`toml_form`] | platforms from files |
 //! | [`network`] | activities, and when they end |
 //! | [`flows`], [`pattern`] | the model: a list of flows on a platform |
+//! | [`messages`] | the network between processes: each message is a flow |
 
 #![forbid(unsafe_code)]
 
 mod build;
 mod fault;
 pub mod flows;
+pub mod messages;
 pub mod network;
 pub mod pattern;
 pub mod platform;

@@ -18,6 +18,7 @@
 mod activity;
 mod calendar;
 mod changes;
+mod sharing;
 
 pub use activity::{ActivityId, Ended, Outcome};
 pub use changes::{Change, What};
@@ -84,6 +85,31 @@ pub struct Network {
     links: Vec<LinkState>,
     hosts: Vec<HostState>,
     profiles: Profiles,
+    /// Hosts that have failed or work again, where somebody wants to know.
+    host_changes: Option<VecDeque<(HostId, bool)>>,
+    /// Whether the latency of any link has changed since the platform was read.
+    latencies_change: bool,
+    /// The activities that nothing holds back, which the system only counts on.
+    unheld: Vec<u32>,
+    /// Links that do not work.
+    links_off: u32,
+    way: Way,
+}
+
+/// Room for the links of a route there and back.
+#[derive(Debug, Default)]
+struct Way(Vec<LinkId>);
+
+/// It holds nothing between calls.
+impl PartialEq for Way {
+    fn eq(&self, _: &Way) -> bool {
+        true
+    }
+}
+impl Clone for Way {
+    fn clone(&self) -> Way {
+        Way::default()
+    }
 }
 
 impl Network {
@@ -100,7 +126,7 @@ impl Network {
         for host in platform.hosts() {
             system.add_constraint(f64::from(host.cores) * host.speed(), ConstraintSharing::Shared);
         }
-        let links = platform.links().iter().map(LinkState::new).collect();
+        let links = platform.links().iter().map(|link| LinkState::new(link, terms)).collect();
         let hosts = platform.hosts().iter().map(HostState::new).collect();
         let profiles = Profiles::new(&platform);
         let (owners, free, ended) = (Vec::new(), Vec::new(), VecDeque::new());
@@ -121,7 +147,23 @@ impl Network {
             links,
             hosts,
             profiles,
+            host_changes: None,
+            latencies_change: false,
+            unheld: Vec::new(),
+            links_off: 0,
+            way: Way::default(),
         }
+    }
+
+    /// Keeps from now on which hosts fail or work again, for [`Network::take_host_change`]. Then changes of hosts are told by [`Network::next_event`] even where
+    /// there is no activity.
+    pub fn watch_hosts(&mut self) {
+        self.host_changes.get_or_insert_default();
+    }
+
+    /// The next of the hosts that have failed or work again, and whether it works, in the order in which they did.
+    pub fn take_host_change(&mut self) -> Option<(HostId, bool)> {
+        self.host_changes.as_mut()?.pop_front()
     }
 
     /// The platform.
@@ -158,31 +200,11 @@ impl Network {
                 (slot, id)
             }
             Terms::Shared(sharing) => {
-                let there = self.platform.route(source, destination)?;
-                // Where there is no way back, there are no acknowledgements to be counted.
-                let back = match sharing.cross_traffic > 0.0 {
-                    true => self.platform.route(destination, source).map(|route| route.links).unwrap_or_default(),
-                    false => Vec::new(),
-                };
-                let (slot, id) = self.begin(bytes, Kind::Flow { source, destination });
-                // What has changed since the platform was read.
-                let later = |link: &LinkId| {
-                    self.links[link.0 as usize].latency - self.platform.links()[link.0 as usize].latency
-                };
-                let latency = there.latency_s + there.links.iter().map(later).sum::<f64>();
-                let activity = &mut self.activities[slot as usize];
-                activity.uses.extend(there.links.iter().map(|link| (link.0, 1.0)));
-                activity.uses.extend(back.iter().map(|link| (link.0, sharing.cross_traffic)));
-                let bandwidth = |link: &LinkId| self.links[link.0 as usize].bandwidth;
-                activity.latency = latency.max(0.0);
-                activity.penalty = there.links.iter().fold(activity.latency, |sum, link| match bandwidth(link) {
-                    b if b > 0.0 => sum + sharing.weight_s / b,
-                    _ => sum,
-                });
-                activity.width = there.links.iter().map(bandwidth).fold(f64::INFINITY, f64::min);
-                activity.factor = sharing.bandwidth_factor;
-                self.send_off(slot, &sharing);
-                (slot, id)
+                let mut way = std::mem::take(&mut self.way);
+                way.0.clear();
+                let started = self.start_sharing((source, destination), bytes, &sharing, &mut way.0);
+                self.way = way;
+                started?
             }
         };
         if !self.hosts[source.0 as usize].on || !self.hosts[destination.0 as usize].on {
@@ -191,10 +213,44 @@ impl Network {
         Ok(id)
     }
 
+    /// Starts a flow that shares links.
+    #[inline]
+    fn start_sharing(
+        &mut self,
+        (source, destination): (HostId, HostId),
+        bytes: f64,
+        sharing: &Sharing,
+        way: &mut Vec<LinkId>,
+    ) -> Result<(u32, ActivityId), NoRoute> {
+        let latency = self.platform.route_into(source, destination, way)?;
+        let there = way.len();
+        if sharing.cross_traffic > 0.0 && self.platform.route_into(destination, source, way).is_err() {
+            // Where there is no way back, there are no acknowledgements to be counted.
+            way.truncate(there);
+        }
+        let (there, back) = way.split_at(there);
+        let (slot, id) = self.begin(bytes, Kind::Flow { source, destination });
+        // What has changed since the platform was read.
+        let later =
+            |link: &LinkId| self.links[link.0 as usize].latency - self.platform.links()[link.0 as usize].latency;
+        let latency = if self.latencies_change { latency + there.iter().map(later).sum::<f64>() } else { latency };
+        let activity = &mut self.activities[slot as usize];
+        activity.uses.extend(there.iter().map(|link| (link.0, 1.0)));
+        activity.uses.extend(back.iter().map(|link| (link.0, sharing.cross_traffic)));
+        let bandwidth = |link: &LinkId| self.links[link.0 as usize].bandwidth;
+        activity.latency = latency.max(0.0);
+        let price = |link: &LinkId| self.links[link.0 as usize].price;
+        activity.penalty = there.iter().fold(activity.latency, |sum, link| sum + price(link));
+        activity.width = there.iter().map(bandwidth).fold(f64::INFINITY, f64::min);
+        activity.factor = sharing.bandwidth_factor;
+        self.send_off(slot, sharing);
+        Ok((slot, id))
+    }
+
     /// Lets a new flow wait for its latency, or begin to move bytes.
     fn send_off(&mut self, slot: u32, sharing: &Sharing) {
         let activity = &self.activities[slot as usize];
-        if activity.uses.iter().any(|&(link, _)| !self.links[link as usize].on) {
+        if self.links_off > 0 && activity.uses.iter().any(|&(link, _)| !self.links[link as usize].on) {
             return self.end(slot, Outcome::Failed);
         }
         if activity.latency > 0.0 {
@@ -259,10 +315,10 @@ impl Network {
     }
 
     /// When something will happen next, if nothing starts before: an activity ends, begins to move its bytes, or a resource changes. `None` where
-    /// there is no activity, or nothing will ever happen to those there are.
+    /// there is no activity (unless hosts are watched that change), or nothing will ever happen to those there are.
     pub fn next_event(&mut self) -> Option<Time> {
         self.settle();
-        if self.active == 0 {
+        if self.active == 0 && !(self.host_changes.is_some() && self.profiles.concern_hosts()) {
             return None;
         }
         let ends = self.calendar.first().map(|(date, _)| date);
@@ -303,7 +359,7 @@ impl Network {
                     self.calendar.set(slot, serial, None);
                     self.share(slot);
                 }
-                Stage::Ending | Stage::Sharing(_) => self.end(slot, Outcome::Done),
+                Stage::Ending | Stage::Free(_) | Stage::Sharing(_) => self.end(slot, Outcome::Done),
                 Stage::Over => unreachable!("what is over has no date"),
             }
         }
@@ -330,40 +386,13 @@ impl Network {
     fn enter_stage(&mut self, slot: u32, stage: Stage, date: Option<Time>) {
         let activity = &mut self.activities[slot as usize];
         activity.stage = stage;
-        self.calendar.set(slot, activity.serial, date);
-    }
-
-    /// Lets an activity take part in what it uses.
-    fn share(&mut self, slot: u32) {
-        let bound = self.bound(slot);
-        let activity = &mut self.activities[slot as usize];
-        let variable = self.system.add_variable(activity.penalty, bound, &activity.uses);
-        activity.stage = Stage::Sharing(variable);
-        activity.updated = self.now;
-        if self.owners.len() <= variable.0 as usize {
-            self.owners.resize(variable.0 as usize + 1, u32::MAX);
-        }
-        self.owners[variable.0 as usize] = slot;
-        if activity.remaining <= 0.0 {
-            self.calendar.set(slot, activity.serial, Some(self.now));
-        }
-    }
-
-    /// What bounds an activity besides what it shares.
-    fn bound(&self, slot: u32) -> f64 {
-        let Activity { latency, width, .. } = self.activities[slot as usize];
-        match self.terms {
-            Terms::Shared(Sharing { window, .. }) if latency > 0.0 => width.min(window / (2.0 * latency)),
-            _ => width,
-        }
+        self.calendar.append(slot, activity.serial, date);
     }
 
     /// Ends an activity now.
     fn end(&mut self, slot: u32, outcome: Outcome) {
+        self.leave(slot);
         let activity = &mut self.activities[slot as usize];
-        if let Stage::Sharing(variable) = activity.stage {
-            self.system.remove_variable(variable);
-        }
         activity.stage = Stage::Over;
         self.calendar.set(slot, activity.serial, None);
         self.free.push(slot);

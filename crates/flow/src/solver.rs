@@ -27,6 +27,7 @@
 //! *References*: D. Bertsekas, R. Gallager, *Data Networks*, 1992, section 6.5.2 (max-min fairness); A. Legrand, *Scheduling for Large Scale
 //! Distributed Computing Systems*, 2015 (bounds, penalties, lazy partial updates).
 
+mod counted;
 mod fill;
 
 use fill::Scratch;
@@ -51,6 +52,8 @@ pub struct VariableId(pub(crate) u32);
 #[derive(Clone, Debug, PartialEq)]
 struct Constraint {
     capacity: f64,
+    /// The same in [`UNITS`], rounded down; the greatest there is where it is more than all demands that are counted.
+    capacity_units: u64,
     sharing: Sharing,
     /// The variables that take part, in no order that matters to anyone.
     users: Vec<User>,
@@ -73,7 +76,7 @@ struct User {
 /// What the variables of a constraint could ask of it.
 #[derive(Clone, Debug, PartialEq)]
 struct Demand {
-    /// The sum of weights times bounds, in [`UNITS`], rounded up.
+    /// The sum of weights times bounds, each in [`UNITS`] and rounded up.
     units: u128,
     /// Variables whose demand is too much to count, or without bound.
     endless: u32,
@@ -91,11 +94,23 @@ impl Default for Demand {
 /// A unit of rate in which demands are counted.
 const UNITS: f64 = 1024.0;
 
-/// A demand as a whole number of units; `None` where it is endless.
-fn units(demand: f64) -> Option<u128> {
-    const ENDLESS: f64 = 1e30;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1e33")]
-    (demand < ENDLESS).then(|| (demand * UNITS).ceil() as u128)
+/// A demand as a whole number of units; `None` where it is as good as endless.
+#[inline]
+fn units(demand: f64) -> Option<u64> {
+    const ENDLESS: f64 = 1e15;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1.03e18")]
+    (demand < ENDLESS).then(|| {
+        let exact = demand * UNITS;
+        let below = exact as u64;
+        below + u64::from((below as f64) < exact)
+    })
+}
+
+/// A capacity as a whole number of units.
+fn units_of_capacity(capacity: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as it should")]
+    let units = (capacity * UNITS) as u64;
+    units
 }
 
 /// What takes part in constraints.
@@ -160,7 +175,9 @@ impl System {
         let number = u32::try_from(self.constraints.len()).expect("fewer than 2^32 constraints");
         let demand = Demand::default();
         let users = Vec::new();
-        self.constraints.push(Constraint { capacity, sharing, users, demand, tied: false, dirty: false });
+        let capacity_units = units_of_capacity(capacity);
+        let (tied, dirty) = (false, false);
+        self.constraints.push(Constraint { capacity, capacity_units, sharing, users, demand, tied, dirty });
         number
     }
 
@@ -203,8 +220,8 @@ impl System {
     pub fn remove_variable(&mut self, id: VariableId) {
         let uses = std::mem::take(&mut self.variables[id.0 as usize].uses);
         for used in &uses {
-            self.touch_constraint(used.constraint);
             self.constraints[used.constraint as usize].forget(&self.variables[id.0 as usize], used.weight);
+            self.touch_if_tied(used.constraint);
             let users = &mut self.constraints[used.constraint as usize].users;
             users.swap_remove(used.place as usize);
             if let Some(&moved) = users.get(used.place as usize) {
@@ -224,12 +241,14 @@ impl System {
         self.touch_constraint(constraint);
         let changed = &mut self.constraints[constraint as usize];
         changed.capacity = capacity;
+        changed.capacity_units = units_of_capacity(capacity);
         // What a pipe remembers is in terms of its capacity.
         changed.demand = Demand::default();
-        for &User { variable, weight, .. } in &changed.users {
-            let variable = &self.variables[variable as usize];
-            changed.demand.note(changed.capacity, variable.penalty, variable.bound, weight);
+        let users = std::mem::take(&mut changed.users);
+        for &User { variable, weight, .. } in &users {
+            changed.note(&self.variables[variable as usize], weight);
         }
+        changed.users = users;
     }
 
     /// Changes a variable's penalty and bound.
@@ -238,12 +257,13 @@ impl System {
         for position in 0..self.variables[id.0 as usize].uses.len() {
             let Use { constraint, weight, .. } = self.variables[id.0 as usize].uses[position];
             self.touch_constraint(constraint);
-            let known = &mut self.constraints[constraint as usize];
-            known.forget(&self.variables[id.0 as usize], weight);
-            known.demand.note(known.capacity, penalty, bound, weight);
+            self.constraints[constraint as usize].forget(&self.variables[id.0 as usize], weight);
         }
         let variable = &mut self.variables[id.0 as usize];
         (variable.penalty, variable.bound) = (penalty, bound);
+        for used in &variable.uses {
+            self.constraints[used.constraint as usize].note(variable, used.weight);
+        }
         self.touch_variable(id.0);
     }
 
@@ -273,7 +293,11 @@ impl System {
         self.changed.clear();
         if !self.dirty_constraints.is_empty() || !self.dirty_variables.is_empty() {
             self.collect();
-            self.fill();
+            if self.is_free() {
+                self.give_bounds();
+            } else {
+                self.fill();
+            }
         }
         &self.changed
     }
@@ -301,16 +325,25 @@ impl System {
     }
 
     /// Enters a variable on one of its constraints.
+    #[inline]
     fn join(&mut self, slot: u32, position: usize) {
         let variable = &mut self.variables[slot as usize];
-        let used = &mut variable.uses[position];
-        let constraint = &mut self.constraints[used.constraint as usize];
-        used.place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
+        let Use { constraint: number, weight, .. } = variable.uses[position];
+        let constraint = &mut self.constraints[number as usize];
+        variable.uses[position].place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
         let position = u32::try_from(position).expect("a route of fewer than 2^32 links");
-        constraint.users.push(User { variable: slot, position, weight: used.weight });
-        constraint.demand.note(constraint.capacity, variable.penalty, variable.bound, used.weight);
-        let constraint = used.constraint;
-        self.touch_constraint(constraint);
+        constraint.users.push(User { variable: slot, position, weight });
+        constraint.note(variable, weight);
+        self.touch_if_tied(number);
+    }
+
+    /// Has a constraint looked at whose users have changed. One that held none before and could hold none now concerns nobody.
+    #[inline]
+    fn touch_if_tied(&mut self, number: u32) {
+        let constraint = &self.constraints[number as usize];
+        if constraint.tied || constraint.ties() {
+            self.touch_constraint(number);
+        }
     }
 
     fn touch_constraint(&mut self, number: u32) {
@@ -333,41 +366,35 @@ impl Constraint {
     #[inline]
     fn ties(&self) -> bool {
         match self.sharing {
-            Sharing::Shared => {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "`as` saturates, as it should"
-                )]
-                let capacity = (self.capacity * UNITS) as u128;
-                self.demand.endless > 0 || self.demand.units > capacity
-            }
+            Sharing::Shared => self.demand.endless > 0 || self.demand.units > u128::from(self.capacity_units),
             Sharing::Pipe => self.demand.endless > 0 || self.demand.cap_max > self.demand.full_min,
+        }
+    }
+
+    /// Adds a variable's demand.
+    #[inline]
+    fn note(&mut self, &Variable { penalty, bound, .. }: &Variable, weight: f64) {
+        let demand = &mut self.demand;
+        match units(weight * bound) {
+            Some(units) => demand.units += u128::from(units),
+            None => demand.endless += 1,
+        }
+        if self.sharing == Sharing::Pipe {
+            demand.cap_max = demand.cap_max.max(bound * penalty);
+            demand.full_min = demand.full_min.min(self.capacity * (penalty / weight));
         }
     }
 
     /// Takes a variable's demand off.
     fn forget(&mut self, variable: &Variable, weight: f64) {
         match units(weight * variable.bound) {
-            Some(units) => self.demand.units -= units,
+            Some(units) => self.demand.units -= u128::from(units),
             None => self.demand.endless -= 1,
         }
-        if self.users.len() <= 1 {
+        if self.sharing == Sharing::Pipe && self.users.len() <= 1 {
             // The extremes of a pipe are those since it was empty.
             let Demand { units, endless, .. } = self.demand;
             self.demand = Demand { units, endless, ..Demand::default() };
         }
-    }
-}
-
-impl Demand {
-    /// Adds a variable's demand.
-    fn note(&mut self, capacity: f64, penalty: f64, bound: f64, weight: f64) {
-        match units(weight * bound) {
-            Some(units) => self.units += units,
-            None => self.endless += 1,
-        }
-        self.cap_max = self.cap_max.max(bound * penalty);
-        self.full_min = self.full_min.min(capacity * (penalty / weight));
     }
 }

@@ -55,18 +55,20 @@ impl Flow {
 
 /// What the source of a flow remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
-    pub(crate) packets: u64,
-    /// Payload alone.
-    pub(crate) bytes: u64,
+pub struct Source {
+    /// Packets sent.
+    pub packets: u64,
+    /// Payload sent, headers not included.
+    pub bytes: u64,
     /// When the on period ends; the end of time where there are none.
-    pub(crate) on_until: Time,
+    pub on_until: Time,
     /// Whether all has been sent.
-    pub(crate) finished: bool,
+    pub finished: bool,
 }
 
 impl Source {
-    pub(crate) fn fold(&self, digest: &mut Digest) {
+    /// Folds all of it into a digest.
+    pub fn fold(&self, digest: &mut Digest) {
         for word in [self.packets, self.bytes, self.on_until.as_ps(), u64::from(self.finished)] {
             digest.word(word);
         }
@@ -75,27 +77,31 @@ impl Source {
 
 /// What the sink of a flow has measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sink {
-    pub(crate) packets: u64,
-    /// Payload alone.
-    pub(crate) bytes: u64,
+pub struct Sink {
+    /// Packets that have come.
+    pub packets: u64,
+    /// Their payload, headers not included.
+    pub bytes: u64,
     /// In picoseconds.
     delay_sum: u128,
-    pub(crate) delay_min: Delay,
-    pub(crate) delay_max: Delay,
+    /// The shortest way of a packet; [`Delay::MAX`] before there is one.
+    pub delay_min: Delay,
+    /// The longest.
+    pub delay_max: Delay,
     delay_last: Delay,
     /// The interarrival jitter of RFC 3550, section 6.4.1, in sixteenths of a picosecond, by the integer arithmetic of its appendix A.8.
     jitter_sixteenths: u64,
     /// When the last one came.
-    pub(crate) last: Time,
+    pub last: Time,
     /// One more than the greatest sequence number seen.
     next: u64,
     /// Packets with a smaller sequence number than one seen before (RFC 4737's definition of reordered).
-    pub(crate) reordered: u64,
+    pub reordered: u64,
 }
 
 impl Sink {
-    pub(crate) const NEW: Sink = Sink {
+    /// A sink that nothing has come to.
+    pub const NEW: Sink = Sink {
         packets: 0,
         bytes: 0,
         delay_sum: 0,
@@ -110,7 +116,7 @@ impl Sink {
 
     /// Takes a packet that was under way for `delay`.
     #[inline]
-    pub(crate) fn receive(&mut self, now: Time, sequence: u32, payload: u32, delay: Delay) {
+    pub fn receive(&mut self, now: Time, sequence: u32, payload: u32, delay: Delay) {
         if self.packets > 0 {
             let difference = delay.as_ps().abs_diff(self.delay_last.as_ps());
             let decay = self.jitter_sixteenths.saturating_add(8) >> 4;
@@ -132,16 +138,18 @@ impl Sink {
     }
 
     /// The mean delay, to the picosecond below; zero where nothing has come.
-    pub(crate) fn delay_mean(&self) -> Delay {
+    pub fn delay_mean(&self) -> Delay {
         let mean = self.delay_sum.checked_div(u128::from(self.packets)).unwrap_or(0);
         Delay::from_ps(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn jitter(&self) -> Delay {
+    /// The interarrival jitter of RFC 3550, section 6.4.1.
+    pub fn jitter(&self) -> Delay {
         Delay::from_ps(self.jitter_sixteenths >> 4)
     }
 
-    pub(crate) fn fold(&self, digest: &mut Digest) {
+    /// Folds what is known of the packets into a digest.
+    pub fn fold(&self, digest: &mut Digest) {
         let times = [self.delay_mean(), self.delay_min, self.delay_max, self.jitter()];
         times.into_iter().for_each(|time| digest.word(time.as_ps()));
         for word in [self.packets, self.bytes, self.last.as_ps(), self.reordered] {

@@ -69,7 +69,7 @@ pub mod node;
 mod report;
 pub mod routing;
 pub mod sampling;
-mod source;
+pub mod source;
 pub mod topology;
 pub mod traffic;
 pub mod wan;

@@ -1,4 +1,4 @@
-//! The sending end of a flow or of a group: when its packets leave, and how large they are.
+//! The sending end of a flow or of a group: when its packets leave, and how large they are. Of use to any model whose LPs send packets.
 
 use crate::flow::{Limit, PAYLOAD_MAX, Source};
 use crate::traffic::{Pattern, Sizes};
@@ -6,25 +6,29 @@ use parades_core::prelude::*;
 
 /// What a source sends, and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sending<'a> {
-    pub(crate) start: Time,
-    pub(crate) limit: Limit,
-    pub(crate) sizes: &'a Sizes,
-    pub(crate) pattern: &'a Pattern,
+pub struct Sending<'a> {
+    /// When it starts.
+    pub start: Time,
+    /// When it ends.
+    pub limit: Limit,
+    /// How much a packet carries.
+    pub sizes: &'a Sizes,
+    /// When packets are sent.
+    pub pattern: &'a Pattern,
 }
 
 /// A packet that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub struct Due {
     /// How many were sent before.
-    pub(crate) sequence: u32,
+    pub sequence: u32,
     /// Bytes, headers not included.
-    pub(crate) payload: u32,
+    pub payload: u32,
 }
 
 impl Sending<'_> {
     /// The initial state of the source; its timer is set.
-    pub(crate) fn begin<M: Model>(self, timer: TimerId, ctx: &mut Context<'_, M>) -> Source {
+    pub fn begin<M: Model>(self, timer: TimerId, ctx: &mut Context<'_, M>) -> Source {
         let first = self.pattern.first(self.start, self.sizes, ctx.rng());
         let first = first.filter(|&(time, _)| self.is_open_at(time));
         if let Some((time, _)) = first {
@@ -36,7 +40,7 @@ impl Sending<'_> {
 
     /// Counts the packet that is due now, and sets the timer to the one after it. `None` where 2^32 have been sent.
     #[inline]
-    pub(crate) fn next<M: Model>(self, source: &mut Source, timer: TimerId, ctx: &mut Context<'_, M>) -> Option<Due> {
+    pub fn next<M: Model>(self, source: &mut Source, timer: TimerId, ctx: &mut Context<'_, M>) -> Option<Due> {
         let sequence = u32::try_from(source.packets).ok()?;
         let size = self.sizes.draw(ctx.rng());
         let left = match self.limit {
@@ -67,7 +71,7 @@ impl Sending<'_> {
     }
 
     /// The least payload that a packet of it carries.
-    pub(crate) fn least_payload(self) -> Option<u32> {
+    pub fn least_payload(self) -> Option<u32> {
         let least = self.sizes.least()?;
         Some(match (self.limit, self.sizes) {
             (Limit::Bytes(total), Sizes::Constant(size)) => match u32::try_from(total % u64::from(*size)) {
@@ -80,7 +84,11 @@ impl Sending<'_> {
     }
 
     /// What makes no sense about it, as the end of a sentence that begins with whose it is.
-    pub(crate) fn check(self) -> Result<(), String> {
+    ///
+    /// # Errors
+    ///
+    /// That sentence.
+    pub fn check(self) -> Result<(), String> {
         let (Some(least), Some(greatest)) = (self.sizes.least(), self.sizes.greatest()) else {
             return Err("has no packet size of a weight above zero; give it one".into());
         };

@@ -38,12 +38,12 @@ impl Sizes {
     }
 
     /// The least payload that can be drawn; `None` where none can.
-    pub(crate) fn least(&self) -> Option<u32> {
+    pub fn least(&self) -> Option<u32> {
         self.possible().min()
     }
 
     /// The greatest payload that can be drawn; `None` where none can.
-    pub(crate) fn greatest(&self) -> Option<u32> {
+    pub fn greatest(&self) -> Option<u32> {
         self.possible().max()
     }
 
@@ -110,7 +110,8 @@ pub enum Period {
 }
 
 impl Period {
-    fn draw(&self, rng: &mut Rng) -> Delay {
+    /// A length.
+    pub fn draw(&self, rng: &mut Rng) -> Delay {
         match self {
             Period::Constant(length) => *length,
             Period::Exponential(mean) => rng.exponential_delay(*mean),
@@ -118,7 +119,8 @@ impl Period {
         }
     }
 
-    fn mean(&self) -> Delay {
+    /// The mean length.
+    pub fn mean(&self) -> Delay {
         match self {
             Period::Constant(mean) | Period::Exponential(mean) => *mean,
             Period::Pareto { least, shape } => least.scaled(shape / (shape - 1.0)),
@@ -137,7 +139,12 @@ impl Period {
         }
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// What makes no sense about it, as the end of a sentence that begins with whose it is.
+    ///
+    /// # Errors
+    ///
+    /// That sentence.
+    pub fn check(&self) -> Result<(), String> {
         match self {
             Period::Pareto { shape, .. } if !(*shape > 1.0 && shape.is_finite()) => {
                 Err(format!("has Pareto periods of shape {shape}, which have no mean; give them a shape above 1"))

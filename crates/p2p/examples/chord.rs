@@ -1,24 +1,35 @@
 //! Chord on one thread: how long it takes, what memory, and what comes of it.
 //!
-//! `cargo run --release -p parades-p2p --example chord -- 1000 1000` simulates 1000 nodes for 1000 s.
+//! `cargo run --release -p parades-p2p --example chord -- 1000 1000` simulates 1000 nodes for 1000 s; with `precise` before the numbers, over the flow-level
+//! network.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures, and says what it measured")]
 
 use parades_core::prelude::*;
-use parades_p2p::chord::{Chord, Keys, Parameters};
+use parades_flow::messages::{FlowLevel, star};
+use parades_flow::terms::{Sharing, Terms};
+use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Parameters};
+use parades_process::Shared;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).peekable();
+    let precise = arguments.next_if(|word| word == "precise").is_some();
     let mut number = |default: u32| arguments.next().map_or(Ok(default), |text| text.parse());
     let (nodes, seconds, seed) = (number(1000)?, number(1000)?, number(1)?);
     let keys = if number(0)? == 0 { Keys::OwnFingers } else { Keys::Uniform };
     let fingers_at_once = number(0)? > 0;
     let parameters = Parameters { nodes, keys, fingers_at_once, ..Parameters::default() };
     let begin = std::time::Instant::now();
-    let model = Chord::model(parameters, u64::from(seed)).map_err(|(_, what)| what)?;
     let until = Time::ZERO.checked_add(Delay::from_secs(u64::from(seconds))).ok_or("too long")?;
-    let outcome =
-        parades_engine::sequential::run(&model, RunOptions { seed: u64::from(seed), ..RunOptions::until(until) })?;
+    let options = RunOptions { seed: u64::from(seed), ..RunOptions::until(until) };
+    let outcome = if precise {
+        let network = FlowLevel::new(star(nodes)?.into(), Terms::Shared(Sharing::LV08), nodes, |_| MESSAGE_BYTES);
+        let model = Chord::over(Shared(network), parameters, u64::from(seed)).map_err(|(_, what)| what)?;
+        parades_engine::sequential::run(&model, options)?
+    } else {
+        let model = Chord::model(parameters, u64::from(seed)).map_err(|(_, what)| what)?;
+        parades_engine::sequential::run(&model, options)?
+    };
     let took = begin.elapsed();
     for (name, unit, metric) in outcome.metrics.iter() {
         let mean = metric.tally().and_then(|tally| tally.mean()).map(|mean| unit.show(mean));

@@ -33,12 +33,12 @@ mod node;
 mod report;
 mod ring;
 
-pub use message::Message;
+pub use message::{MESSAGE_BYTES, Message};
 pub use node::Peer;
 pub use ring::Ring;
 
 use parades_core::prelude::*;
-use parades_process::{Constant, Processes, Program, Start};
+use parades_process::{Carrier, Constant, Processes, Program, Start};
 use report::Ids;
 
 /// What is looked up.
@@ -132,12 +132,12 @@ impl Default for Parameters {
     }
 }
 
-/// The program of Chord's nodes.
+/// The program of Chord's nodes, over the network `N`.
 #[derive(Debug)]
-pub struct Chord {
+pub struct Chord<N = Constant> {
     parameters: Parameters,
     ring: Ring,
-    network: Constant,
+    network: N,
     /// From when on the ring must be right; `None`: never.
     settled: Option<Time>,
     /// The identifiers of all nodes in order, where all are members in the end.
@@ -155,22 +155,36 @@ impl Chord {
     ///
     /// On a parameter that makes no sense, with its name.
     pub fn model(parameters: Parameters, seed: u64) -> Result<Processes<Chord>, Invalid> {
-        Ok(Processes::new(Chord::new(parameters, seed)?))
+        if parameters.latency == Delay::ZERO {
+            return Err(("latency", "`latency` must be above zero, or time would stand still".into()));
+        }
+        Chord::over(Constant::new(parameters.latency), parameters, seed)
+    }
+}
+
+impl<N: Carrier<Message>> Chord<N> {
+    /// As [`Chord::model`], over any network; [`Parameters::latency`] is then without effect.
+    ///
+    /// # Errors
+    ///
+    /// On a parameter that makes no sense, with its name.
+    pub fn over(network: N, parameters: Parameters, seed: u64) -> Result<Processes<Chord<N>>, Invalid> {
+        Ok(Processes::new(Chord::new(network, parameters, seed)?))
     }
 
-    fn new(parameters: Parameters, seed: u64) -> Result<Chord, Invalid> {
-        let Parameters { nodes, bits, latency, spacing, idle, timeout, churn, settle, .. } = parameters;
+    fn new(network: N, parameters: Parameters, seed: u64) -> Result<Chord<N>, Invalid> {
+        let Parameters { nodes, bits, spacing, idle, timeout, churn, settle, .. } = parameters;
         if !(1..=32).contains(&bits) {
             return Err(("bits", format!("identifiers have 1 to 32 bits, not {bits}")));
         }
         let identifiers = 1_u64 << bits;
-        if nodes == 0 || u64::from(nodes) > identifiers || nodes == u32::MAX {
+        if nodes == 0 || u64::from(nodes) > identifiers || nodes >= u32::MAX - 1 {
             let what = format!(
                 "there are {identifiers} identifiers of {bits} bits, and {nodes} nodes; at least one is needed"
             );
             return Err(("nodes", what));
         }
-        for (name, delay) in [("idle", idle), ("timeout", timeout), ("latency", latency)] {
+        for (name, delay) in [("idle", idle), ("timeout", timeout)] {
             if delay == Delay::ZERO {
                 return Err((name, format!("`{name}` must be above zero, or time would stand still")));
             }
@@ -189,13 +203,15 @@ impl Chord {
         Ok(Chord {
             parameters,
             ring,
-            network: Constant::new(latency),
+            network,
             settled: changed.checked_add(settle),
             all,
             ids: Ids::declare(&mut Metrics::new()),
         })
     }
+}
 
+impl<N> Chord<N> {
     /// The parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
@@ -218,16 +234,16 @@ impl Chord {
     }
 }
 
-impl Program for Chord {
+impl<N: Carrier<Message>> Program for Chord<N> {
     type Message = Message;
     type State = Peer;
-    type Network = Constant;
+    type Network = N;
 
     fn nodes(&self) -> u32 {
         self.parameters.nodes
     }
 
-    fn network(&self) -> &Constant {
+    fn network(&self) -> &N {
         &self.network
     }
 
@@ -247,8 +263,8 @@ impl Program for Chord {
             peer.known = self.ring.id(LpId(known));
         }
         match self.parameters.churn {
-            None => start.spawn("peer", life::settled),
-            Some(_) => start.spawn("peer", life::restless),
+            None => start.spawn("peer", life::settled::<N>),
+            Some(_) => start.spawn("peer", life::restless::<N>),
         }
         peer
     }

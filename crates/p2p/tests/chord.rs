@@ -2,9 +2,17 @@
 
 use parades_core::error::Error;
 use parades_core::prelude::*;
-use parades_engine::{null_message, sequential, window};
-use parades_p2p::chord::{Chord, Churn, Keys, Parameters};
-use parades_process::Processes;
+use parades_engine::rounds::{Main, Settings, Threshold};
+use parades_engine::{null_message, rounds, sequential, window};
+use parades_flow::messages::{FlowLevel, star};
+use parades_flow::platform::Platform;
+use parades_flow::terms::{Sharing, Terms};
+use parades_flow::xml;
+use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Message, Parameters};
+use parades_process::{Processes, Shared};
+use parades_sync::pool::Waiting;
+use std::path::Path;
+use std::sync::Arc;
 
 fn seconds(seconds: u64) -> Time {
     Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("not for so long")
@@ -164,4 +172,111 @@ fn a_ring_that_has_not_had_time_to_settle_is_told_of_and_no_error() {
     let strict = Parameters { nodes: 200, settle: Delay::ZERO, ..Parameters::default() };
     let error = run(strict, 1, 15).expect_err("predecessors are not known yet");
     assert!(error.to_string().contains("the ring is wrong: of "), "{error}");
+}
+
+type Precise = Chord<Shared<FlowLevel<Message>>>;
+
+fn precise_on(platform: Platform, parameters: Parameters, seed: u64) -> Processes<Precise> {
+    let network = FlowLevel::new(Arc::new(platform), Terms::Shared(Sharing::LV08), parameters.nodes, |_| MESSAGE_BYTES);
+    Chord::over(Shared(network), parameters, seed).expect("the parameters are possible")
+}
+
+fn precise(parameters: Parameters, seed: u64) -> Processes<Precise> {
+    precise_on(star(parameters.nodes).expect("it is possible"), parameters, seed)
+}
+
+fn run_precise(model: &Processes<Precise>, seed: u64, until_s: u64) -> Result<Outcome, Error> {
+    sequential::run(model, RunOptions { seed, ..RunOptions::until(seconds(until_s)) })
+}
+
+#[test]
+fn where_messages_are_flows_all_who_join_at_once_form_one_ring() {
+    for nodes in [1, 2, 3, 30, 300] {
+        for seed in 1..=2 {
+            let parameters = Parameters { nodes, ..Parameters::default() };
+            let outcome = run_precise(&precise(parameters, seed), seed, 1000).expect("the ring is right");
+            assert_eq!(counter(&outcome, "members"), u128::from(nodes));
+            assert_eq!(counter(&outcome, "wrong_look_ups"), 0);
+            assert_eq!(counter(&outcome, "messages_failed"), 0);
+        }
+    }
+}
+
+#[test]
+fn where_messages_are_flows_the_ring_heals_too() {
+    let outcome = run_precise(&precise(restless(60), 1), 1, 1300).expect("the ring is right again");
+    assert_eq!(counter(&outcome, "members"), 60);
+    assert!(counter(&outcome, "departures") > 50);
+}
+
+#[test]
+fn a_message_that_is_a_flow_takes_as_long_as_its_route_says() {
+    // Two nodes: the second asks the first to join, and is answered.
+    let outcome = run_precise(&precise(Parameters { nodes: 2, ..Parameters::default() }, 1), 1, 10).expect("it runs");
+    let tally = outcome.metrics.get("join_time").and_then(|metric| metric.tally()).expect("it is declared");
+    // There at once, and the first node finds it when it wakes, after 5 s. Back: 13.01 times 600 us, and 10 bytes at 0.97 of 125 MB/s.
+    let back = 13.01 * 600e-6 + 10.0 / (0.97 * 125e6);
+    let expected = Delay::from_secs_f64(5.0 + back).expect("short").as_ps();
+    assert!(tally.max().expect("one joined").abs_diff(expected) < 2_000, "{tally:?}");
+}
+
+/// Every way of running rounds that its settings offer.
+fn ways_of_rounds(threads: usize) -> impl Iterator<Item = Settings> {
+    let thresholds = [
+        Threshold::Adaptive,
+        Threshold::Cumulative(250),
+        Threshold::Naive(250),
+        Threshold::Fixed(2),
+        Threshold::Fixed(u64::MAX),
+    ];
+    let waitings = [Waiting::Adaptive, Waiting::Futex, Waiting::Posix, Waiting::Busy];
+    let all = thresholds.into_iter().flat_map(move |threshold| waitings.map(|waiting| (threshold, waiting)));
+    all.flat_map(move |(threshold, waiting)| {
+        let main = if waiting == Waiting::Futex { Main::Sleeps } else { Main::Works };
+        [Settings { threshold, waiting, main, ..Settings::of_threads(threads) }]
+    })
+}
+
+#[test]
+fn where_messages_are_flows_rounds_give_the_answer_of_sequential_however_they_are_run() {
+    for seed in 1..=5 {
+        let model = precise(Parameters { nodes: 24, ..Parameters::default() }, seed);
+        let options = || RunOptions { seed, ..RunOptions::until(seconds(40)) };
+        let expected = sequential::run(&model, options()).expect("it can run");
+        let same = |how: &str, outcome: Result<Outcome, Error>| {
+            let outcome = outcome.expect("it can run");
+            assert_eq!((outcome.digest, outcome.events), (expected.digest, expected.events), "{how}, seed {seed}");
+            assert_eq!(outcome.metrics, expected.metrics, "{how}, seed {seed}");
+        };
+        for threads in [1, 2, 3, 8] {
+            // All settings on two threads; the ordinary ones, and all in parallel, on others.
+            let chosen = |settings: &Settings| threads == 2 || settings.waiting == Waiting::Adaptive;
+            for settings in ways_of_rounds(threads).filter(chosen) {
+                same(&format!("{settings:?}"), rounds::run(&model, options(), &settings));
+            }
+        }
+        // They find no lookahead, and go on with one worker.
+        same("window", window::run(&model, options(), &window::Settings::of_threads(2)));
+        same("null-message", null_message::run(&model, options(), &null_message::Settings::of_threads(2)));
+    }
+}
+
+#[test]
+fn hosts_that_fail_fail_messages_and_the_ring_goes_on() {
+    // Four hosts for 12 nodes; one is away from 50 s to 100 s.
+    let text = r#"<platform version="4.1"><zone id="world" routing="Full">
+        <host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><host id="c" speed="1Gf"/>
+        <host id="d" speed="1Gf"><prop id="x" value="y"/></host>
+        <trace id="away" periodicity="-1">50 0
+100 1</trace><trace_connect trace="away" element="d" kind="HOST_AVAIL"/>
+        <link id="wire" bandwidth="10MBps" latency="1ms"/>
+        <route src="a" dst="b"><link_ctn id="wire"/></route><route src="a" dst="c"><link_ctn id="wire"/></route>
+        <route src="a" dst="d"><link_ctn id="wire"/></route><route src="b" dst="c"><link_ctn id="wire"/></route>
+        <route src="b" dst="d"><link_ctn id="wire"/></route><route src="c" dst="d"><link_ctn id="wire"/></route>
+        </zone></platform>"#;
+    let platform = xml::parse(Path::new("four.xml"), text.as_bytes()).expect("it is right");
+    let parameters = Parameters { settle: Delay::from_secs(600), ..restless(12) };
+    let outcome = run_precise(&precise_on(platform, parameters, 1), 1, 1300).expect("the ring is right again");
+    assert!(counter(&outcome, "messages_failed") > 0, "messages to and from the host that is away fail");
+    assert_eq!(counter(&outcome, "members"), 12);
 }

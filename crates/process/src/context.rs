@@ -2,7 +2,7 @@
 
 use crate::desk::{Desk, Outgoing, Record, Worker, with_desk, with_parts};
 use crate::model::{Inner, Program, Received};
-use crate::network::Network;
+use crate::network::{Carries, HostIs, SendingOf, WayOf};
 use crate::receive::{Pick, Receive};
 use crate::serve::Serve;
 use crate::sleep::{Sleep, TIMEOUT, WAIT};
@@ -72,15 +72,24 @@ impl<P: Program> Node<P> {
         with_parts(|worker, _| draw(&mut worker.rng))
     }
 
-    /// Sends a message to a node, itself perhaps. It is on its way at once; who awaits what is returned goes on when the message has arrived.
+    /// Sends a message to a node, itself perhaps. It is on its way at once; who awaits what is returned goes on when the message has arrived:
+    /// [`Sending`], or in a shared network [`crate::Delivery`], which tells of messages that fail.
     #[inline]
-    pub fn send(self, to: LpId, message: P::Message) -> Sending {
-        Sending(Sleep::until(self.with(|here| here.send(to, message)), WAIT))
+    pub fn send(self, to: LpId, message: P::Message) -> SendingOf<P> {
+        with_desk::<P, _>(|desk| {
+            let (mut here, table) = Here::on(desk);
+            let now = here.now();
+            let mut way = here.way(to, &message);
+            let sending = P::Network::sending(now, &mut way, table);
+            here.outgoing.push(Outgoing { to, way, message });
+            sending
+        })
     }
 
     /// Sends a message so that it arrives after `delay`, whatever the network. That must not be less than the channel's lookahead.
     pub fn send_after(self, to: LpId, delay: Delay, message: P::Message) {
-        with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, delay, message }));
+        let way = P::Network::after(delay);
+        with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, way, message }));
     }
 
     /// Waits for `delay` of virtual time. With [`Delay::ZERO`], what else the node does at this instant comes first.
@@ -200,6 +209,21 @@ impl<P: Program> Node<P> {
         with_parts(|_, table| table.online = true);
     }
 
+    /// Whether the node's host works: on a platform, hosts may fail and come back. Until they do, no message reaches them or leaves them.
+    pub fn host_works(self) -> bool {
+        with_parts(|_, table| table.works)
+    }
+
+    /// Waits until the node's host fails, unless it has.
+    pub fn until_host_fails(self) -> HostIs {
+        HostIs::new(false)
+    }
+
+    /// Waits until the node's host works, unless it does.
+    pub fn until_host_works(self) -> HostIs {
+        HostIs::new(true)
+    }
+
     /// Adds to a counter.
     #[inline]
     pub fn count(self, metric: MetricId, amount: u64) {
@@ -265,7 +289,7 @@ pub struct Here<'a, P: Program> {
     pub state: &'a mut P::State,
     worker: &'a mut Worker,
     inbox: &'a mut VecDeque<Received<P::Message>>,
-    outgoing: &'a mut Vec<Outgoing<P::Message>>,
+    outgoing: &'a mut Vec<Outgoing<P::Message, WayOf<P>>>,
 }
 
 impl<P: Program> fmt::Debug for Here<'_, P> {
@@ -306,12 +330,17 @@ impl<'a, P: Program> Here<'a, P> {
         &mut self.worker.rng
     }
 
-    /// Sends a message to a node, as [`Node::send`]; when it arrives.
+    /// Sends a message to a node, as [`Node::send`]; when it arrives, where the network knows.
     #[inline]
     pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
-        let delay = self.program.network().delay(self.worker.id, to, &message, &mut self.worker.rng);
-        self.outgoing.push(Outgoing { to, delay, message });
-        self.worker.now.time.checked_add(delay)
+        let way = self.way(to, &message);
+        self.outgoing.push(Outgoing { to, way, message });
+        P::Network::arrival(self.worker.now.time, way)
+    }
+
+    #[inline]
+    fn way(&mut self, to: LpId, message: &P::Message) -> WayOf<P> {
+        self.program.network().way(self.worker.id, to, message, &mut self.worker.rng)
     }
 
     /// Takes the first message that has come, if there is one.
@@ -352,7 +381,7 @@ impl<'a, P: Program> Here<'a, P> {
 
 /// A message on its way. Awaiting it is to wait until it has arrived; it arrives all the same if it is not awaited.
 #[derive(Debug)]
-pub struct Sending(Sleep);
+pub struct Sending(pub(crate) Sleep);
 
 impl Future for Sending {
     type Output = ();

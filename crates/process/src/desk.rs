@@ -5,12 +5,13 @@
 //! may go on at a time: each thread has its desk, and a simulation begun inside a process of another has a desk of its own meanwhile.
 
 use crate::model::{Inner, Program};
+use crate::network::WayOf;
 use crate::table::{Code, Killed, State, Table};
 use crate::wait::{Place, Wait, Waiter};
 use parades_core::event::LpId;
 use parades_core::metrics::MetricId;
 use parades_core::random::Rng;
-use parades_core::time::{Delay, Instant};
+use parades_core::time::Instant;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -33,13 +34,13 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) program: Arc<P>,
     pub(crate) worker: Worker,
     pub(crate) node: Option<Box<Inner<P>>>,
-    pub(crate) outgoing: Vec<Outgoing<P::Message>>,
+    pub(crate) outgoing: Vec<Outgoing<P::Message, WayOf<P>>>,
 }
 
 /// A message that goes out when the event is over.
-pub(crate) struct Outgoing<M> {
+pub(crate) struct Outgoing<M, W> {
     pub(crate) to: LpId,
-    pub(crate) delay: Delay,
+    pub(crate) way: W,
     pub(crate) message: M,
 }
 

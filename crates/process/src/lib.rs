@@ -38,8 +38,11 @@ mod wait;
 
 pub use blocking::{Stack, StackKind};
 pub use context::{Here, Node, Sending, Start};
-pub use model::{NodeState, Processes, Program, Received};
-pub use network::{Constant, Network};
+pub use model::{HubState, LpState, NodeState, Processes, Program, Received};
+pub use network::{
+    Carrier, Constant, Delivery, Direct, Flight, HostIs, Latency, Network, News, Parcel, Shared, SharedNetwork,
+    Undelivered,
+};
 pub use receive::{Receive, ReceiveBefore};
 pub use select::{Either, all, select};
 pub use serve::Serve;

@@ -2,7 +2,7 @@
 
 use crate::context::{Node, Start};
 use crate::desk::{Outgoing, Record, Taken};
-use crate::network::Network;
+use crate::network::{Carrier, Carries, HubOf, Opened, ParcelOf};
 use crate::report;
 use crate::table::{CLOCKS, Table};
 use parades_core::prelude::*;
@@ -57,7 +57,7 @@ pub trait Program: Sized + Send + Sync + 'static {
     /// What the processes of a node share, and what is left of the node at the end of the run.
     type State: Send + 'static;
     /// How messages get from node to node.
-    type Network: Network<Self::Message>;
+    type Network: Carrier<Self::Message>;
 
     /// How many nodes there are. Node `i` is the LP of that id.
     fn nodes(&self) -> u32;
@@ -111,6 +111,24 @@ pub struct Processes<P> {
 impl<P: fmt::Debug> fmt::Debug for Processes<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Processes").field(&self.program).finish()
+    }
+}
+
+/// An LP of a program: a node, or its network if that is [`crate::Shared`].
+#[derive(Debug)]
+pub enum LpState<P: Program> {
+    /// A node.
+    Node(NodeState<P>),
+    /// The network.
+    Hub(HubState<P>),
+}
+
+/// The network of a program, with the messages on their way.
+pub struct HubState<P: Program>(HubOf<P>);
+
+impl<P: Program> fmt::Debug for HubState<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HubState").finish_non_exhaustive()
     }
 }
 
@@ -171,7 +189,7 @@ impl<P: Program> Processes<P> {
     /// The model of a program.
     pub fn new(program: P) -> Processes<P> {
         let mut metrics = program.metrics();
-        let ids = report::Ids::declare(&mut metrics);
+        let ids = report::Ids::declare(&mut metrics, P::Network::HUBS > 0);
         Processes { program: Arc::new(program), metrics, ids }
     }
 
@@ -187,15 +205,17 @@ impl<P: Program> Processes<P> {
         let desk = &mut *taken.desk;
         desk.worker.now = ctx.instant();
         desk.worker.id = ctx.id();
-        desk.worker.nodes = ctx.lps();
+        desk.worker.nodes = ctx.lps() - P::Network::HUBS;
         desk.worker.rng = ctx.rng().clone();
         desk.node = state.0.take();
         begin(&mut taken);
         let (mut taken, result) = taken.run();
         let desk = &mut *taken.desk;
         *ctx.rng() = desk.worker.rng.clone();
-        for Outgoing { to, delay, message } in desk.outgoing.drain(..) {
-            ctx.send_to(to, delay, message);
+        if let Some(node) = &desk.node {
+            for Outgoing { to, way, message } in desk.outgoing.drain(..) {
+                P::Network::post(ctx, (to, way, message), &node.table);
+            }
         }
         for record in desk.worker.records.drain(..) {
             match record {
@@ -235,12 +255,12 @@ fn arm<P: Program>(table: &mut Table, ctx: &mut Context<'_, Processes<P>>) {
 }
 
 impl<P: Program> Model for Processes<P> {
-    type State = NodeState<P>;
-    type Message = P::Message;
+    type State = LpState<P>;
+    type Message = ParcelOf<P>;
     type Global = NoGlobal;
 
     fn lps(&self) -> u32 {
-        self.program.nodes()
+        self.program.nodes().saturating_add(P::Network::HUBS)
     }
 
     fn channels(&self) -> Channels {
@@ -251,24 +271,51 @@ impl<P: Program> Model for Processes<P> {
         self.metrics.clone()
     }
 
-    fn start(&self, ctx: &mut Context<'_, Self>) -> NodeState<P> {
+    fn start(&self, ctx: &mut Context<'_, Self>) -> LpState<P> {
         let mut table = Table::default();
-        let (id, nodes) = (ctx.id(), ctx.lps());
+        let (id, nodes) = (ctx.id(), ctx.lps() - P::Network::HUBS);
+        if id.0 >= nodes {
+            return LpState::Hub(HubState(self.program.network().open_hub(ctx)));
+        }
         let state = self.program.start(&mut Start::new(Node::new(id), nodes, ctx.rng(), &mut table));
         arm(&mut table, ctx);
-        NodeState(Some(Box::new(Inner { table, inbox: VecDeque::new(), lost: 0, state })), Arc::clone(&self.program))
+        let inner = Inner { table, inbox: VecDeque::new(), lost: 0, state };
+        LpState::Node(NodeState(Some(Box::new(inner)), Arc::clone(&self.program)))
     }
 
     #[inline]
-    fn handle(&self, state: &mut NodeState<P>, event: Body<&P::Message>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut LpState<P>, event: Body<&ParcelOf<P>>, ctx: &mut Context<'_, Self>) {
+        let state = match state {
+            LpState::Node(state) => state,
+            LpState::Hub(hub) => {
+                let parcel = match event {
+                    Body::Message(parcel) => Some(parcel),
+                    Body::Timer(_) => None,
+                };
+                return self.program.network().serve(&mut hub.0, parcel, ctx);
+            }
+        };
         let node = state.0.as_deref_mut().expect(WHOLE);
         match event {
-            Body::Message(message) => {
+            Body::Message(parcel) => {
+                let (from, message) = match P::Network::open(parcel, ctx.sender()) {
+                    Opened::Message(from, message) => (from, message),
+                    Opened::Told(ticket, outcome) => {
+                        return self.run(state, ctx, |taken| {
+                            taken.with_table(|worker, table| crate::network::told(worker, table, ticket, outcome));
+                        });
+                    }
+                    Opened::Host(works) => {
+                        return self.run(state, ctx, |taken| {
+                            taken.with_table(|worker, table| crate::network::host(worker, table, works));
+                        });
+                    }
+                };
                 if !node.table.online || node.table.alive == 0 {
                     node.lost += 1;
                     return;
                 }
-                let from = ctx.sender().and_then(Sender::as_lp).unwrap_or(ctx.id());
+                let from = from.unwrap_or(ctx.id());
                 node.inbox.push_back(Received { from, message: message.clone() });
                 if node.table.receiver.is_some() {
                     self.run(state, ctx, Taken::offer);
@@ -282,19 +329,24 @@ impl<P: Program> Model for Processes<P> {
         }
     }
 
-    fn fold(&self, state: &NodeState<P>, digest: &mut Digest) {
+    fn fold(&self, state: &LpState<P>, digest: &mut Digest) {
+        let LpState::Node(state) = state else { return };
         let node = state.inner();
         digest.word(u64::from(node.table.alive) << 32 | node.inbox.len() as u64);
         self.program.fold(&node.state, digest);
     }
 
-    fn finish(&self, id: LpId, state: &NodeState<P>, end: &End, metrics: &mut Metrics) {
+    fn finish(&self, id: LpId, state: &LpState<P>, end: &End, metrics: &mut Metrics) {
+        let state = match state {
+            LpState::Node(state) => state,
+            LpState::Hub(hub) => return self.ids.finish_network(self.program.network().held(&hub.0), metrics),
+        };
         let node = state.inner();
         self.ids.finish(id, (&node.table, node.lost, node.inbox.len() as u64), metrics);
         self.program.finish(id, &node.state, end, metrics);
     }
 
-    fn unfinished(&self, messages: Unfinished<P::Message>, metrics: &mut Metrics) {
+    fn unfinished(&self, messages: Unfinished<ParcelOf<P>>, metrics: &mut Metrics) {
         self.ids.unfinished(messages.count(), metrics);
     }
 
@@ -312,6 +364,14 @@ impl<P: Program> Taken<P> {
         let desk = &mut *self.desk;
         let Some(node) = desk.node.as_deref_mut() else { return };
         offer(&mut desk.worker, &mut node.table);
+    }
+
+    /// Changes what the executor keeps for the node.
+    fn with_table(&mut self, change: impl FnOnce(&mut crate::desk::Worker, &mut Table)) {
+        let desk = &mut *self.desk;
+        if let Some(node) = desk.node.as_deref_mut() {
+            change(&mut desk.worker, &mut node.table);
+        }
     }
 
     /// Has those polled whose time has come.

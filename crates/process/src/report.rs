@@ -1,5 +1,6 @@
 //! What became of the processes: how many ended, were killed, or still wait, and who waits for what if nothing will ever happen again.
 
+use crate::network::Held;
 use crate::table::{State, Table};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
@@ -24,11 +25,13 @@ pub(crate) struct Ids {
     /// The first that wait: node, process, for what.
     waits: MetricId,
     deadlock: MetricId,
+    /// Messages that a shared network did not deliver.
+    failed: Option<MetricId>,
 }
 
 impl Ids {
     /// Declares them after the program's own.
-    pub(crate) fn declare(metrics: &mut Metrics) -> Ids {
+    pub(crate) fn declare(metrics: &mut Metrics, shared: bool) -> Ids {
         let columns = ["node", "process", "waits for"].map(|name| Column::new(name, Unit::Count)).into_iter().collect();
         Ids {
             ended: metrics.counter("processes_ended", Unit::Count),
@@ -40,6 +43,7 @@ impl Ids {
             asleep: metrics.counter("nodes_asleep", Unit::Count),
             waits: metrics.table("first_waiting", columns),
             deadlock: metrics.value("deadlock", Unit::Count),
+            failed: shared.then(|| metrics.counter("messages_failed", Unit::Count)),
         }
     }
 
@@ -60,6 +64,15 @@ impl Ids {
                 metrics.row(self.waits, cells);
             }
             metrics.count(self.waiting, 1);
+        }
+    }
+
+    /// Adds what a shared network holds.
+    pub(crate) fn finish_network(&self, held: Held, metrics: &mut Metrics) {
+        metrics.count(self.on_their_way, held.on_their_way);
+        metrics.count(self.lost, held.stuck);
+        if let Some(failed) = self.failed {
+            metrics.count(failed, held.failed);
         }
     }
 

@@ -3,6 +3,7 @@
 //! Nothing here depends on what the node's messages are. What few nodes need lies behind one pointer ([`Rare`]), so that a node with one process
 //! takes a few hundred bytes.
 
+use crate::network::Deliveries;
 use crate::sync::Object;
 use crate::wait::{Place, Ticket, Wait, Waiter};
 use parades_core::time::Time;
@@ -77,6 +78,10 @@ pub(crate) struct Rare {
     joiners: Vec<(Place, Waiter)>,
     /// Mutexes, semaphores, barriers, conditions.
     pub(crate) objects: Vec<Option<Object>>,
+    /// Messages of its own whose arrival is waited for.
+    pub(crate) deliveries: Deliveries,
+    /// Those who wait for the node's host to fail, or to work again.
+    pub(crate) host_waiters: Vec<Waiter>,
 }
 
 /// Who waits for a message; whether for some messages only.
@@ -87,7 +92,7 @@ pub(crate) struct Receiver {
 }
 
 /// A node's processes and their waits.
-pub(crate) struct Table {
+pub struct Table {
     pub(crate) processes: Vec<Process>,
     pub(crate) clocks: [Clock; CLOCKS],
     /// Who waits for a message first.
@@ -99,6 +104,14 @@ pub(crate) struct Table {
     pub(crate) killed: u32,
     /// Whether messages reach it.
     pub(crate) online: bool,
+    /// Whether its host works.
+    pub(crate) works: bool,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("alive", &self.alive).finish_non_exhaustive()
+    }
 }
 
 impl Default for Table {
@@ -114,6 +127,7 @@ impl Default for Table {
             ended: 0,
             killed: 0,
             online: true,
+            works: true,
         }
     }
 }
@@ -129,6 +143,11 @@ impl Table {
 
     pub(crate) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
+    }
+
+    /// Whether anybody waits for the arrival of the message of this name.
+    pub(crate) fn awaits_delivery(&self, ticket: Ticket) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.deliveries.has(ticket))
     }
 
     pub(crate) fn rare_mut(&mut self) -> Option<&mut Rare> {

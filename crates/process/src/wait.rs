@@ -16,6 +16,10 @@ pub enum Wait {
     Time,
     /// For a message.
     Message,
+    /// For a message of its own to arrive.
+    Delivery,
+    /// For the node's host to fail, or to work again.
+    Host,
     /// For the end of the process of this number of its node.
     End(u32),
     /// For a mutex of the node.
@@ -34,6 +38,8 @@ impl fmt::Display for Wait {
             Wait::Unknown => f.write_str("something of its own"),
             Wait::Time => f.write_str("a time"),
             Wait::Message => f.write_str("a message"),
+            Wait::Delivery => f.write_str("the arrival of its message"),
+            Wait::Host => f.write_str("a change of its host"),
             Wait::End(process) => write!(f, "the end of its process {process}"),
             Wait::Mutex(which) => write!(f, "its mutex {which}"),
             Wait::Semaphore(which) => write!(f, "its semaphore {which}"),

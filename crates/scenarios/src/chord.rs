@@ -1,10 +1,13 @@
 //! `chord`.
 
-use crate::{Prepared, Scenario, int32};
+use crate::{Prepared, Scenario, Visitor, int32};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
-use parades_p2p::chord::{Chord, Churn, Keys, Parameters};
-use parades_process::Processes;
+use parades_flow::messages::{FlowLevel, star};
+use parades_flow::terms::Terms;
+use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Parameters};
+use parades_process::Shared;
+use std::sync::Arc;
 
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "chord",
@@ -22,7 +25,18 @@ pub(crate) const SCENARIO: Scenario = Scenario {
             "network",
             "constant",
             &["constant", "precise"],
-            "every message takes `latency`; or messages share the bandwidth of links",
+            "every message takes `latency`; or each is a flow of 10 bytes, which shares the links of a platform with the others",
+        ),
+        Parameter::path(
+            "platform",
+            "platform file, SimGrid's XML or TOML, for the network `precise`; without one, a star of as many hosts as nodes, 125 MB/s and 50us up and \
+             down around a backbone of 2.25 GB/s and 500us",
+        ),
+        Parameter::choice(
+            "model",
+            "LV08",
+            &["CM02", "LV08", "LV08-noct"],
+            "what flows wait for and may take, in the network `precise`",
         ),
         Parameter::duration("latency", Delay::from_us(600), "how long a message takes, in the network `constant`")
             .positive(),
@@ -70,11 +84,39 @@ pub(crate) fn apply_presets(values: &mut Values) {
     }
 }
 
-pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Processes<Chord>>, ConfigError> {
-    if values.choice("network") == "precise" {
-        let message = "the network `precise` does not exist yet";
-        return Err(values.error_at("network", message, "use `network=constant`, also with `preset=paper`"));
+/// Makes the model, over the network that is asked for, and gives it to the visitor.
+pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
+    let parameters = parameters(values);
+    let until = Time::from_ps(1_000_000_000_000_000);
+    let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
+    if values.choice("network") == "constant" {
+        if values.path("platform").is_some() {
+            let message = "the network `constant` knows no platform";
+            return Err(values.error_at("platform", message, "set `network=precise`, or leave it out"));
+        }
+        let model = Chord::model(parameters, seed).map_err(refused)?;
+        return Ok(visitor.visit_unrestorable(Prepared { model, until, notes: Vec::new() }));
     }
+    let nodes = parameters.nodes;
+    let platform = match values.path("platform") {
+        Some(path) => parades_flow::read(&path)?,
+        None => star(nodes)?,
+    };
+    let mut notes = platform.notes().to_vec();
+    let hosts = platform.hosts().len();
+    if hosts == 0 {
+        return Err(values.error_at("platform", "the platform has no host for the nodes", "give one that has"));
+    }
+    if hosts < nodes as usize {
+        notes.push(format!("{nodes} nodes share the platform's {hosts} hosts"));
+    }
+    let terms = Terms::named(values.choice("model"), Delay::ZERO).expect("the choices are among the names");
+    let network = FlowLevel::new(Arc::new(platform), terms, nodes, |_| MESSAGE_BYTES);
+    let model = Chord::over(Shared(network), parameters, seed).map_err(refused)?;
+    Ok(visitor.visit_unrestorable(Prepared { model, until, notes }))
+}
+
+fn parameters(values: &Values) -> Parameters {
     let session = values.duration("session");
     let churn = (session > Delay::ZERO).then(|| Churn {
         session,
@@ -82,7 +124,7 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Processes<C
         crash: values.float("crash"),
         until: Time::from_ps(values.duration("churn_until").as_ps()),
     });
-    let parameters = Parameters {
+    Parameters {
         nodes: int32(values, "nodes"),
         bits: int32(values, "bits"),
         latency: values.duration("latency"),
@@ -97,8 +139,5 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Processes<C
         fingers_at_once: values.boolean("fingers_at_once"),
         churn,
         settle: values.duration("settle"),
-    };
-    let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
-    let model = Chord::model(parameters, seed).map_err(refused)?;
-    Ok(Prepared { model, until: Time::from_ps(1_000_000_000_000_000), notes: Vec::new() })
+    }
 }

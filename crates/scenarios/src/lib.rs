@@ -10,6 +10,7 @@ mod chord;
 mod faulty;
 mod flows;
 mod multicast;
+pub mod network;
 mod phold;
 mod queueing;
 mod transfer;
@@ -59,6 +60,7 @@ pub struct Scenario {
 pub const SCENARIOS: &[Scenario] = &[
     campus::SCENARIO,
     wan::SCENARIO,
+    network::SCENARIO,
     flows::SCENARIO,
     chord::SCENARIO,
     phold::SCENARIO,
@@ -112,8 +114,9 @@ impl Scenario {
         match self.name {
             "campus" => campus::accept(values, seed, visitor),
             "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
+            "network" => network::example(seed).map(|prepared| visitor.visit(prepared)),
             "flows" => flows::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
-            "chord" => chord::prepare(values, seed).map(|prepared| visitor.visit_unrestorable(prepared)),
+            "chord" => chord::accept(values, seed, visitor),
             "phold" => phold::accept(values, visitor),
             "multicast" => multicast::accept(values, visitor),
             "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),

@@ -37,7 +37,8 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
-use parades_scenarios::{Prepared, Scenario, Visitor};
+use parades_netfile::NetworkFile;
+use parades_scenarios::{Prepared, Scenario, Visitor, network};
 use std::fmt::{self, Debug};
 
 /// A scenario's model, made and ready to be run, any number of times.
@@ -57,6 +58,15 @@ impl Simulation {
     /// On values that make no sense together, and files that cannot be used.
     pub fn new(scenario: &Scenario, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         scenario.accept(values, seed, Boxed)
+    }
+
+    /// Makes the model of a network file with these values of its parameters. `seed` is for what is drawn once, before the run.
+    ///
+    /// # Errors
+    ///
+    /// On the first thing in the file that is wrong.
+    pub fn of_network(file: &NetworkFile, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
+        network::prepare(file, values, seed).map(|prepared| Boxed.visit(prepared))
     }
 
     /// The number of LPs.

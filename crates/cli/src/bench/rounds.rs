@@ -122,6 +122,12 @@ fn by_size(pairs: u32, found: &mut Measured) -> Result<(), Failure> {
         drawn.add_row(row);
     }
     let _ = writeln!(found.text, "Chord, network=constant, defaults; each run in a process of its own\n{drawn}\n");
+    let _ = writeln!(found.text, "{}", published());
+    Ok(())
+}
+
+/// What was published for SimGrid.
+pub(super) fn published() -> String {
     let mut published =
         table(&["nodes", "serial", "2 threads", "8 threads", "2, adaptive", "8, adaptive", "GB", "B/node"]);
     for (nodes, times, gigabytes) in PUBLISHED {
@@ -130,11 +136,7 @@ fn by_size(pairs: u32, found: &mut Measured) -> Result<(), Failure> {
         row.extend([format!("{gigabytes}"), format!("{:.0}", gigabytes * 1e9 / f64::from(nodes))]);
         published.add_row(row);
     }
-    let _ = writeln!(
-        found.text,
-        "published for SimGrid 3.11, network=precise, 32-bit identifiers, 1000 s (tables 1 and 2)\n{published}\n"
-    );
-    Ok(())
+    format!("published for SimGrid 3.11, network=precise, 32-bit identifiers, 1000 s (tables 1 and 2)\n{published}\n")
 }
 
 /// Rounds of about one size.

@@ -7,7 +7,6 @@ use crate::plan::Plan;
 use crate::run::{Done, Watch, execute};
 use crate::{print_by, report};
 use parades_core::error::ErrorKind;
-use parades_simulation::Simulation;
 use parades_sweep::{Failed, Figures, Grid, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -142,7 +141,7 @@ fn check(arguments: &WorkerArguments, request: &Request) -> Checked {
         Ok(plan) => plan,
         Err(failure) => return Checked::Wrong(failure.message()),
     };
-    match Simulation::new(plan.scenario, &plan.values, plan.seed) {
+    match plan.simulation() {
         Ok(simulation) => Checked::Metrics(report::figures(&simulation.metrics()).keys().cloned().collect()),
         Err(error) => Checked::Wrong(error.to_string()),
     }

@@ -7,6 +7,7 @@ pub mod window;
 
 use crate::transport::{Carrier, Codec, HeldBack, Speculative};
 use parades_core::error::Error;
+use parades_core::model::Model;
 use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
@@ -25,7 +26,7 @@ impl<M: Restorable<State: Clone + PartialEq + Debug>> Subject for M {}
 
 /// An engine under test.
 #[derive(Debug)]
-pub struct Engine<M: Subject> {
+pub struct Engine<M: Model> {
     /// The word for it on the command line.
     pub name: &'static str,
     /// What else it is run with.
@@ -63,30 +64,40 @@ impl Varies {
 }
 
 /// How an engine is called.
-pub type Run<M> =
-    fn(&M, RunOptions<'_>, &Setting<<M as parades_core::model::Model>::Message>) -> Result<Outcome, Error>;
+pub type Run<M> = fn(&M, RunOptions<'_>, &Setting<<M as Model>::Message>) -> Result<Outcome, Error>;
 
-/// The engines that are compared with `sequential`. A new engine is one line here.
+fn engine<M: Model>(name: &'static str, varies: Varies, run: Run<M>) -> Engine<M> {
+    Engine { name, varies, is_optimistic: false, run }
+}
+
+/// The engines that are compared with `sequential`. A new engine is one line here, or below if it never takes anything back.
 pub fn engines<M: Subject>() -> Vec<Engine<M>> {
-    let engine = |name, varies, run| Engine { name, varies, is_optimistic: false, run };
     let optimistic = |name, run| Engine { is_optimistic: true, ..engine(name, Varies::Transports, run) };
+    let mut engines = engines_without_rollback();
+    engines.extend([
+        engine("rollback-check", Varies::Nothing, |model, options, _| rollback_check::run(model, options)),
+        optimistic("time-warp-test", time_warp::run),
+        optimistic("time-warp", run_time_warp),
+    ]);
+    engines
+}
+
+/// Those of them that run models whose state cannot be restored.
+pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
     vec![
         engine("heap", Varies::Nothing, |model, options, _| {
             sequential::run_on::<M, HeapPending<M::Message>>(model, options)
         }),
-        engine("rollback-check", Varies::Nothing, |model, options, _| rollback_check::run(model, options)),
         engine("rounds-test", Varies::Nothing, rounds::run),
         engine("window-test", Varies::Transports, window::run),
-        optimistic("time-warp-test", time_warp::run),
         engine("rounds", Varies::Workers, run_rounds),
         engine("window", Varies::Transports, run_window),
         engine("null-message", Varies::Transports, run_null_message),
-        optimistic("time-warp", run_time_warp),
     ]
 }
 
 /// `rounds`, its choices drawn from the seed.
-fn run_rounds<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
+fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 7);
     let thresholds = [
         Threshold::Adaptive,
@@ -107,7 +118,7 @@ fn run_rounds<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
 }
 
 /// The real `window`, its choices drawn from the seed, over threads or over bytes that are held back.
-fn run_window<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
+fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 4);
     let orders = [window_engine::Order::Measured, window_engine::Order::Time, window_engine::Order::Lp];
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
@@ -130,7 +141,7 @@ fn run_window<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
 }
 
 /// `null-message`, its choices drawn from the seed, over threads or over bytes and promises that are held back.
-fn run_null_message<M: Subject>(
+fn run_null_message<M: Model>(
     model: &M,
     options: RunOptions<'_>,
     setting: &Setting<M::Message>,

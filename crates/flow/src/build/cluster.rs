@@ -91,7 +91,7 @@ impl Builder {
             let (up, down) = self.made_link(name, cluster.link, alike(cluster.sharing))?;
             branch.up = Some([&limiter[..], &[up], &backbone].concat().into());
             branch.down = Some([&backbone[..], &[down], &limiter].concat().into());
-            star.branches.insert(place, branch);
+            *star.branch_mut(place) = branch;
         }
         let router = match &cluster.router {
             Some(name) => name.clone(),

@@ -111,7 +111,7 @@ impl Builder {
             Routing::Star { star, .. } => {
                 let shared: &[LinkId] = backbone.as_slice();
                 for (_, member, [up, down]) in host_links {
-                    let branch = star.branches.entry(self.platform.points[member.0 as usize].index).or_default();
+                    let branch = star.branch_mut(self.platform.points[member.0 as usize].index);
                     branch.up = Some([&[up], shared].concat().into());
                     branch.down = Some([shared, &[down]].concat().into());
                 }
@@ -193,7 +193,7 @@ impl Builder {
         let (zone, member) = (point.zone.expect("a host lies in a zone"), point.index);
         let branch = Branch { up: Some([up].into()), down: Some([down].into()), ..Branch::default() };
         if let Routing::Star { star, .. } = &mut self.platform.zones[zone.0 as usize].routing {
-            star.branches.insert(member, branch);
+            *star.branch_mut(member) = branch;
         }
         Ok(())
     }

@@ -12,6 +12,11 @@ pub struct ActivityId {
 }
 
 impl ActivityId {
+    /// A number below that of the activities there were at a time, which is given to another when it has ended.
+    pub(crate) fn place(self) -> usize {
+        self.slot as usize
+    }
+
     /// Counts the network's activities from 0, in the order in which they started.
     pub fn number(self) -> u64 {
         self.serial
@@ -52,6 +57,8 @@ pub(super) enum Kind {
 pub(super) enum Stage {
     /// It waits for its latency, and will then share.
     Waiting,
+    /// It takes part in what it uses, where nothing holds it back; its place among those.
+    Free(u32),
     /// It takes part in what it uses.
     Sharing(VariableId),
     /// It shares nothing, and ends at a known date.

@@ -1,34 +1,85 @@
-//! When activities will end: a heap that knows where each stands, so that dates can change.
+//! When activities will end: a heap that knows where each stands, so that dates can change; and beside it a queue for dates that come in their order,
+//! as those of flows do that all wait for the same latency.
 
 use parades_core::time::Time;
+use std::collections::VecDeque;
 
-/// Not in the heap.
+/// Not in the calendar.
 const ABSENT: u32 = u32::MAX;
+/// In the queue.
+const QUEUED: u32 = u32::MAX - 1;
 
 /// A date, and what breaks ties: the activity's serial number.
 type Key = (Time, u64);
 
 /// Dates by slot.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
     heap: Vec<(Key, u32)>,
-    /// Where each slot stands in the heap.
-    places: Vec<u32>,
+    /// In order. What its slot does not say is here any more has been taken away; the first has not.
+    queue: VecDeque<(Key, u32)>,
+    /// Where each slot stands in the heap; of those in the queue, by what key.
+    places: Vec<(u32, Key)>,
+}
+
+/// Calendars are equal that have the same dates.
+impl PartialEq for Calendar {
+    fn eq(&self, other: &Calendar) -> bool {
+        let dates = |calendar: &Calendar| {
+            let queued = calendar.queue.iter().filter(|entry| calendar.is_queued(entry));
+            let mut dates: Vec<_> = queued.chain(&calendar.heap).copied().collect();
+            dates.sort_unstable();
+            dates
+        };
+        dates(self) == dates(other)
+    }
 }
 
 impl Calendar {
     /// The earliest date, and whose it is.
     #[inline]
     pub(super) fn first(&self) -> Option<(Time, u32)> {
-        self.heap.first().map(|&((date, _), slot)| (date, slot))
+        let first = match (self.heap.first(), self.queue.front()) {
+            (Some(heap), Some(queue)) => heap.min(queue),
+            (one, other) => one.or(other)?,
+        };
+        Some((first.0.0, first.1))
+    }
+
+    fn is_queued(&self, &(key, slot): &(Key, u32)) -> bool {
+        self.places[slot as usize] == (QUEUED, key)
+    }
+
+    /// Sets the date of a slot that has none. Dates that come in their order cost less so than by [`Calendar::set`].
+    #[inline]
+    pub(super) fn append(&mut self, slot: u32, serial: u64, date: Option<Time>) {
+        let Some(date) = date else { return };
+        let key = (date, serial);
+        if self.queue.back().is_some_and(|last| last.0 > key) {
+            return self.set(slot, serial, Some(date));
+        }
+        self.reserve(slot);
+        debug_assert_eq!(self.places[slot as usize].0, ABSENT, "it has no date yet");
+        self.places[slot as usize] = (QUEUED, key);
+        self.queue.push_back((key, slot));
+    }
+
+    fn reserve(&mut self, slot: u32) {
+        if self.places.len() <= slot as usize {
+            self.places.resize(slot as usize + 1, (ABSENT, (Time::ZERO, 0)));
+        }
     }
 
     /// Sets the date of a slot, or takes it away.
     pub(super) fn set(&mut self, slot: u32, serial: u64, date: Option<Time>) {
-        if self.places.len() <= slot as usize {
-            self.places.resize(slot as usize + 1, ABSENT);
+        self.reserve(slot);
+        if self.places[slot as usize].0 == QUEUED {
+            self.places[slot as usize].0 = ABSENT;
+            while self.queue.front().is_some_and(|front| !self.is_queued(front)) {
+                self.queue.pop_front();
+            }
         }
-        match (self.places[slot as usize], date) {
+        match (self.places[slot as usize].0, date) {
             (ABSENT, None) => {}
             (ABSENT, Some(date)) => {
                 self.heap.push(((date, serial), slot));
@@ -40,7 +91,7 @@ impl Calendar {
                 self.sink(place);
             }
             (place, None) => {
-                self.places[slot as usize] = ABSENT;
+                self.places[slot as usize].0 = ABSENT;
                 self.heap.swap_remove(place as usize);
                 if (place as usize) < self.heap.len() {
                     let place = self.rise(place as usize);
@@ -52,7 +103,7 @@ impl Calendar {
 
     fn put(&mut self, place: usize, entry: (Key, u32)) {
         self.heap[place] = entry;
-        self.places[entry.1 as usize] = u32::try_from(place).expect("slots are counted in 32 bits");
+        self.places[entry.1 as usize].0 = u32::try_from(place).expect("slots are counted in 32 bits");
     }
 
     /// Moves an entry towards the top, to where it belongs.
@@ -97,12 +148,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_least_of_those_set(changes in prop::collection::vec((0u32..20, prop::option::of(0u64..50)), 1..200)) {
+        fn the_first_is_the_least_of_those_set(changes in prop::collection::vec((0u32..20, prop::option::of(0u64..50), any::<bool>()), 1..200)) {
             let mut calendar = Calendar::default();
             let mut known = std::collections::BTreeMap::new();
-            for (slot, date) in changes {
+            for (slot, date, appended) in changes {
                 let date = date.map(Time::from_ps);
-                calendar.set(slot, u64::from(slot), date);
+                match appended && !known.contains_key(&slot) {
+                    true => calendar.append(slot, u64::from(slot), date),
+                    false => calendar.set(slot, u64::from(slot), date),
+                }
                 match date {
                     Some(date) => known.insert(slot, date),
                     None => known.remove(&slot),

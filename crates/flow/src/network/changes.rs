@@ -37,12 +37,22 @@ pub struct Change {
 pub(super) struct LinkState {
     pub(super) bandwidth: f64,
     pub(super) latency: f64,
+    /// What it adds to the penalty of a flow.
+    pub(super) price: f64,
     pub(super) on: bool,
 }
 
 impl LinkState {
-    pub(super) fn new(link: &Link) -> LinkState {
-        LinkState { bandwidth: link.bandwidth, latency: link.latency, on: true }
+    pub(super) fn new(link: &Link, terms: Terms) -> LinkState {
+        LinkState { bandwidth: link.bandwidth, latency: link.latency, price: price(link.bandwidth, terms), on: true }
+    }
+}
+
+/// What a link of this bandwidth adds to the penalty of a flow.
+fn price(bandwidth: f64, terms: Terms) -> f64 {
+    match terms {
+        Terms::Shared(sharing) if bandwidth > 0.0 => sharing.weight_s / bandwidth,
+        _ => 0.0,
     }
 }
 
@@ -81,6 +91,7 @@ pub(super) struct Profiles {
     running: Vec<Running>,
     /// When each changes its resource next.
     next: BTreeSet<(Time, usize)>,
+    has_hosts: bool,
 }
 
 impl Profiles {
@@ -100,6 +111,7 @@ impl Profiles {
             add(What::Speed(id), &host.speed_profile);
             add(What::Host(id), &host.state_profile);
         }
+        profiles.has_hosts = profiles.running.iter().any(|running| matches!(running.what, What::Host(_)));
         for index in 0..profiles.running.len() {
             profiles.schedule(index, Time::ZERO);
         }
@@ -111,6 +123,11 @@ impl Profiles {
         let point = running.profile.point(running.number);
         let date = point.and_then(|(after, _)| since.checked_add(Delay::from_secs_f64(after)?));
         self.next.extend(date.map(|date| (date, index)));
+    }
+
+    /// Whether any host's state has a profile.
+    pub(super) fn concern_hosts(&self) -> bool {
+        self.has_hosts
     }
 
     #[inline]
@@ -148,18 +165,23 @@ impl Network {
     /// On a value that is negative or not a number.
     pub fn apply(&mut self, Change { what, value }: Change) {
         assert!(value >= 0.0 && value.is_finite(), "nothing can be set to {value}");
+        self.hold();
         match what {
             What::Bandwidth(link) => self.set_bandwidth(link, value),
             What::Latency(link) => self.set_latency(link, value),
             What::Link(link) => {
-                self.links[link.0 as usize].on = value > 0.0;
+                let was = std::mem::replace(&mut self.links[link.0 as usize].on, value > 0.0);
+                self.links_off = self.links_off + u32::from(was) - u32::from(value > 0.0);
                 if value <= 0.0 {
                     self.fail(|activity| activity.uses.iter().any(|&(used, _)| used == link.0), true);
                 }
             }
             What::Speed(host) => self.set_speed(host, value),
             What::Host(host) => {
-                self.hosts[host.0 as usize].on = value > 0.0;
+                let was = std::mem::replace(&mut self.hosts[host.0 as usize].on, value > 0.0);
+                if let Some(changes) = self.host_changes.as_mut().filter(|_| was != (value > 0.0)) {
+                    changes.push_back((host, value > 0.0));
+                }
                 if value <= 0.0 {
                     let on_host = |activity: &super::Activity| match activity.kind {
                         Kind::Flow { source, destination } => source == host || destination == host,
@@ -186,15 +208,19 @@ impl Network {
     }
 
     fn set_bandwidth(&mut self, link: LinkId, bandwidth: f64) {
-        let before = std::mem::replace(&mut self.links[link.0 as usize].bandwidth, bandwidth);
+        let state = &mut self.links[link.0 as usize];
+        state.bandwidth = bandwidth;
+        let before = std::mem::replace(&mut state.price, price(bandwidth, self.terms));
+        let more = state.price - before;
         self.system.set_capacity(link.0, bandwidth);
-        let Terms::Shared(sharing) = self.terms else { return };
-        let share = |bandwidth: f64| if bandwidth > 0.0 { sharing.weight_s / bandwidth } else { 0.0 };
-        let more = share(bandwidth) - share(before);
+        if matches!(self.terms, Terms::Constant(_)) {
+            return;
+        }
         self.reprice(link, |activity| activity.penalty += more);
     }
 
     fn set_latency(&mut self, link: LinkId, latency: f64) {
+        self.latencies_change = true;
         let more = latency - std::mem::replace(&mut self.links[link.0 as usize].latency, latency);
         self.reprice(link, |activity| {
             activity.penalty += more;

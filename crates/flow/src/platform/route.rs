@@ -62,6 +62,33 @@ impl Platform {
         })
     }
 
+    /// The links of the route from one host to another, added to `links`, and its latency in seconds: as [`Platform::route`], without memory of its own where
+    /// both hosts are members of one star, as in most platforms.
+    ///
+    /// # Errors
+    ///
+    /// Where the platform has no route.
+    #[inline]
+    pub fn route_into(&self, from: HostId, to: HostId, links: &mut Vec<LinkId>) -> Result<f64, NoRoute> {
+        let (source, destination) = (self.hosts[from.0 as usize].point, self.hosts[to.0 as usize].point);
+        let (source, destination) = (self.point(source), self.point(destination));
+        if let (Some(near), true) = (source.zone, source.zone == destination.zone) {
+            let zone = self.zone(near);
+            if let (Routing::Star { star, vivaldi: false }, true) = (&zone.routing, zone.bypasses.is_empty()) {
+                let first = links.len();
+                if star.links(source.index, destination.index, links).is_ok() && links.len() > first {
+                    let latency = |link: &LinkId| self.links[link.0 as usize].latency;
+                    // From zero on, in their order, as a search adds them.
+                    return Ok(links[first..].iter().fold(0.0, |sum, link| sum + latency(link)));
+                }
+                links.truncate(first);
+            }
+        }
+        let route = self.route(from, to)?;
+        links.extend_from_slice(&route.links);
+        Ok(route.latency_s)
+    }
+
     /// The zones that a point lies in, from the innermost out.
     fn path(&self, point: &Point) -> Vec<ZoneId> {
         std::iter::successors(point.zone, |&zone| self.zone(zone).parent).collect()
@@ -213,7 +240,7 @@ impl Search<'_> {
                 return self.along(zone, &legs, true);
             }
             Routing::Star { star, vivaldi } => {
-                links = star.links(first, second).map_err(|why| unknown(&format!(": {why}")))?;
+                star.links(first, second, &mut links).map_err(|why| unknown(&format!(": {why}")))?;
                 gateways = star.gateway(first).zip(star.gateway(second));
                 if *vivaldi {
                     self.cross(&links);

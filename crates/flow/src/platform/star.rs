@@ -1,7 +1,6 @@
 //! Members around a centre: a route goes up from the one and down to the other.
 
 use super::{LinkId, PointId};
-use std::collections::BTreeMap;
 
 /// What lies between a member and the centre.
 #[derive(Clone, Debug, Default)]
@@ -19,35 +18,48 @@ pub(crate) struct Branch {
 /// The branches, by the member's place in the zone. A member without one is at the centre.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Star {
-    pub(crate) branches: BTreeMap<u32, Branch>,
+    branches: Vec<Option<Branch>>,
 }
 
 impl Star {
-    /// The links from one member to another, none of them twice: both may share a backbone.
-    pub(crate) fn links(&self, from: u32, to: u32) -> Result<Vec<LinkId>, &'static str> {
-        let centre = Branch { up: Some(Box::default()), down: Some(Box::default()), ..Branch::default() };
-        let source = self.branches.get(&from).unwrap_or(&centre);
-        let destination = self.branches.get(&to).unwrap_or(&centre);
-        if let (true, Some(loopback)) = (from == to, &source.loopback) {
-            return Ok(unique(loopback.iter().copied()));
+    fn branch(&self, member: u32) -> Option<&Branch> {
+        self.branches.get(member as usize)?.as_ref()
+    }
+
+    /// The branch of a member, a new one if it has none.
+    pub(crate) fn branch_mut(&mut self, member: u32) -> &mut Branch {
+        if self.branches.len() <= member as usize {
+            self.branches.resize(member as usize + 1, None);
         }
-        let up = source.up.as_deref().ok_or("the first has no link up")?;
-        let down = destination.down.as_deref().ok_or("the second has no link down")?;
-        Ok(unique(up.iter().chain(down).copied()))
+        self.branches[member as usize].get_or_insert_default()
+    }
+
+    /// Adds the links from one member to another, none of them twice: both may share a backbone.
+    #[inline]
+    pub(crate) fn links(&self, from: u32, to: u32, links: &mut Vec<LinkId>) -> Result<(), &'static str> {
+        let (source, destination) = (self.branch(from), self.branch(to));
+        let first = links.len();
+        let mut add = |way: &[LinkId]| {
+            for link in way {
+                if !links[first..].contains(link) {
+                    links.push(*link);
+                }
+            }
+        };
+        if let (true, Some(loopback)) = (from == to, source.and_then(|branch| branch.loopback.as_deref())) {
+            add(loopback);
+            return Ok(());
+        }
+        let up = source.map_or(Some(&[][..]), |branch| branch.up.as_deref()).ok_or("the first has no link up")?;
+        let down = destination.map_or(Some(&[][..]), |branch| branch.down.as_deref());
+        let down = down.ok_or("the second has no link down")?;
+        add(up);
+        add(down);
+        Ok(())
     }
 
     /// Where a route between members leaves the one and enters the other, if they are zones.
     pub(crate) fn gateway(&self, member: u32) -> Option<PointId> {
-        self.branches.get(&member)?.gateway
+        self.branch(member)?.gateway
     }
-}
-
-fn unique(links: impl Iterator<Item = LinkId>) -> Vec<LinkId> {
-    let mut kept: Vec<LinkId> = Vec::new();
-    for link in links {
-        if !kept.contains(&link) {
-            kept.push(link);
-        }
-    }
-    kept
 }

@@ -118,6 +118,25 @@ impl System {
         }
     }
 
+    /// Whether no constraint holds any of the variables collected, so that each has its bound.
+    #[inline]
+    pub(super) fn is_free(&self) -> bool {
+        self.scratch.constraints.is_empty()
+    }
+
+    /// Gives the variables collected their bounds, as [`System::fill`] would where no constraint was collected.
+    #[inline]
+    pub(super) fn give_bounds(&mut self) {
+        for &slot in &self.scratch.variables {
+            self.scratch.stage[slot as usize] = Stage::Outside;
+            let variable = &mut self.variables[slot as usize];
+            if variable.rate.to_bits() != variable.bound.to_bits() {
+                variable.rate = variable.bound;
+                self.changed.push(VariableId(slot));
+            }
+        }
+    }
+
     /// Gives the variables collected their rates.
     pub(super) fn fill(&mut self) {
         let mut filling = Filling::new(self);

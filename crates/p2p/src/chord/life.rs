@@ -5,23 +5,23 @@ use super::node::{Peer, Phase, Way};
 use super::{Chord, Churn, Keys, Parameters};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
-use parades_process::{Node, Received};
+use parades_process::{Carrier, Node, Received};
 use std::ops::ControlFlow;
 use std::pin::pin;
 
 /// How often a node asks in vain to join before it makes a ring of its own, where nodes come and go.
 const TRIES: u32 = 3;
 
-type Here<'a> = parades_process::Here<'a, Chord>;
+type Here<'a, N> = parades_process::Here<'a, Chord<N>>;
 
 /// A node that joins and stays.
-pub(super) async fn settled(node: Node<Chord>) {
+pub(super) async fn settled<N: Carrier<Message>>(node: Node<Chord<N>>) {
     wait_for_turn(node).await;
     live(node, Time::MAX).await;
 }
 
 /// A node that comes and goes.
-pub(super) async fn restless(node: Node<Chord>) {
+pub(super) async fn restless<N: Carrier<Message>>(node: Node<Chord<N>>) {
     wait_for_turn(node).await;
     let Some(Churn { session, absence, crash, until }) = node.with_program(|chord| chord.parameters.churn) else {
         return;
@@ -50,7 +50,7 @@ pub(super) async fn restless(node: Node<Chord>) {
 }
 
 /// Waits until it is this node's turn to join.
-async fn wait_for_turn(node: Node<Chord>) {
+async fn wait_for_turn<N: Carrier<Message>>(node: Node<Chord<N>>) {
     let spacing = node.with_program(|chord| chord.parameters.spacing);
     if spacing > Delay::ZERO {
         node.sleep(Delay::from_ps(spacing.as_ps() * u64::from(node.id().0))).await;
@@ -65,7 +65,7 @@ enum Next {
 }
 
 /// Joins, does what is due, and leaves at `end`.
-async fn live(node: Node<Chord>, end: Time) {
+async fn live<N: Carrier<Message>>(node: Node<Chord<N>>, end: Time) {
     let mut due = node.with(|here| {
         let now = here.now();
         periods(here.program.parameters()).map(|period| after(now, period))
@@ -116,21 +116,25 @@ fn after(now: Time, period: Delay) -> Time {
 
 /// Sends to the node of an identifier.
 #[inline]
-fn send(here: &mut Here<'_>, to: u32, message: Message) {
+fn send<N: Carrier<Message>>(here: &mut Here<'_, N>, to: u32, message: Message) {
     here.state.books.messages += 1;
     here.send(here.program.ring.lp(to), message);
 }
 
 /// Answers a message that was not waited for, or passes it on.
 #[inline]
-fn serve(here: &mut Here<'_>, received: Received<Message>) {
+fn serve<N: Carrier<Message>>(here: &mut Here<'_, N>, received: Received<Message>) {
     if let Some((to, message)) = here.state.serve(&here.program.ring, received.message) {
         send(here, to, message);
     }
 }
 
 /// Asks, and serves whatever else comes until the answer does; `None` if it does not come in time.
-async fn ask(node: Node<Chord>, whom: u32, question: impl FnOnce(&Peer) -> Message) -> Option<Message> {
+async fn ask<N: Carrier<Message>>(
+    node: Node<Chord<N>>,
+    whom: u32,
+    question: impl FnOnce(&Peer) -> Message,
+) -> Option<Message> {
     let (ticket, timeout, restarts) = node.with(|here| {
         here.state.ticket = here.state.ticket.wrapping_add(1);
         let question = question(here.state);
@@ -154,7 +158,7 @@ async fn ask(node: Node<Chord>, whom: u32, question: impl FnOnce(&Peer) -> Messa
 }
 
 /// Comes into the ring; node 0 makes it.
-async fn join(node: Node<Chord>) {
+async fn join<N: Carrier<Message>>(node: Node<Chord<N>>) {
     let began = node.now();
     let (first, timeout) = node.with(|here| {
         let nodes = here.nodes();
@@ -209,7 +213,7 @@ async fn join(node: Node<Chord>) {
 }
 
 /// Any node but this one.
-fn any_other(here: &mut Here<'_>) -> u32 {
+fn any_other<N: Carrier<Message>>(here: &mut Here<'_, N>) -> u32 {
     let (others, own) = (u64::from(here.nodes()) - 1, here.id().0);
     #[expect(clippy::cast_possible_truncation, reason = "below the number of nodes")]
     let other = here.rng().below(others) as u32;
@@ -217,7 +221,7 @@ fn any_other(here: &mut Here<'_>) -> u32 {
 }
 
 /// Takes the answer to the request to join, if it is that.
-fn joined(here: &mut Here<'_>, message: &Message) -> bool {
+fn joined<N: Carrier<Message>>(here: &mut Here<'_, N>, message: &Message) -> bool {
     let Message::Joined { session, predecessor, successors } = *message else { return false };
     let peer = &mut *here.state;
     if session != peer.session {
@@ -232,7 +236,7 @@ fn joined(here: &mut Here<'_>, message: &Message) -> bool {
 }
 
 /// Asks its successor who comes before that, and tells who does of itself. A nearer successor is asked at once, until there is none.
-async fn stabilise(node: Node<Chord>) {
+async fn stabilise<N: Carrier<Message>>(node: Node<Chord<N>>) {
     loop {
         let (own, successor) = node.with_state(|peer| (peer.id, peer.successor()));
         if successor == own {
@@ -264,7 +268,7 @@ async fn stabilise(node: Node<Chord>) {
 }
 
 /// Looks up where the next finger points.
-async fn fix_a_finger(node: Node<Chord>) {
+async fn fix_a_finger<N: Carrier<Message>>(node: Node<Chord<N>>) {
     let finger = node.with(|here| {
         let k = here.state.finger_to_fix(&here.program.ring)?;
         Some((k, here.program.ring.after(here.state.id, 1 << k)))
@@ -276,7 +280,7 @@ async fn fix_a_finger(node: Node<Chord>) {
 }
 
 /// Looks up where all fingers point, from the furthest down to the nearest that is not the successor.
-async fn fix_all_fingers(node: Node<Chord>) {
+async fn fix_all_fingers<N: Carrier<Message>>(node: Node<Chord<N>>) {
     loop {
         fix_a_finger(node).await;
         if !node.with(|here| here.state.has_more_to_fix(&here.program.ring)) {
@@ -286,7 +290,7 @@ async fn fix_all_fingers(node: Node<Chord>) {
 }
 
 /// Asks its predecessor whether it is there, and forgets it if not.
-async fn check_predecessor(node: Node<Chord>) {
+async fn check_predecessor<N: Carrier<Message>>(node: Node<Chord<N>>) {
     let (own, predecessor) = node.with_state(|peer| (peer.id, peer.predecessor));
     if let Some(predecessor) = predecessor.filter(|&id| id != own) {
         let answer = ask(node, predecessor, |peer| Message::Ping { asker: own, ticket: peer.ticket }).await;
@@ -301,7 +305,7 @@ async fn check_predecessor(node: Node<Chord>) {
 
 /// Asks any other node for the successor of its own identifier. That is itself, unless the ring has come apart and the other is in another part: then it may have
 /// found a nearer successor, and stabilising makes one ring of the two.
-async fn look_around(node: Node<Chord>) {
+async fn look_around<N: Carrier<Message>>(node: Node<Chord<N>>) {
     let (own, other) = node.with(|here| (here.state.id, any_other(here)));
     let question = |peer: &Peer| Message::Find { key: own, asker: own, ticket: peer.ticket, hops: 1 };
     if let Some(Message::Found { successor, .. }) = ask(node, other, question).await {
@@ -310,7 +314,7 @@ async fn look_around(node: Node<Chord>) {
 }
 
 /// Looks an identifier up.
-async fn look_up(node: Node<Chord>) {
+async fn look_up<N: Carrier<Message>>(node: Node<Chord<N>>) {
     let (key, began) = node.with(|here| {
         let Chord { parameters, ring, .. } = here.program;
         #[expect(clippy::cast_possible_truncation, reason = "random bits")]
@@ -340,7 +344,7 @@ async fn look_up(node: Node<Chord>) {
 }
 
 /// The successor of a key, and how many nodes the question reached.
-async fn find(node: Node<Chord>, key: u32) -> Option<(u32, u16)> {
+async fn find<N: Carrier<Message>>(node: Node<Chord<N>>, key: u32) -> Option<(u32, u16)> {
     let whom = match node.with(|here| here.state.way(&here.program.ring, key)) {
         Way::Here(successor) => return Some((successor, 0)),
         Way::Ask(whom) => whom,
@@ -355,7 +359,7 @@ async fn find(node: Node<Chord>, key: u32) -> Option<(u32, u16)> {
 }
 
 /// Tells its successor, then its predecessor, that it leaves.
-fn leave(node: Node<Chord>) {
+fn leave<N: Carrier<Message>>(node: Node<Chord<N>>) {
     node.with(|here| {
         let Peer { id: leaver, predecessor, .. } = *here.state;
         let successor = here.state.successor();

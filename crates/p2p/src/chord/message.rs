@@ -114,6 +114,9 @@ fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
+/// How long a message is in a network in which that matters, in bytes: as long as in SimGrid's example, whatever it says.
+pub const MESSAGE_BYTES: f64 = 10.0;
+
 impl Payload for Message {
     #[inline]
     fn fold(&self, digest: &mut Digest) {

@@ -1,0 +1,95 @@
+//! What befalls links and nodes: the tables `[[event]]`.
+
+use crate::description::{Event, Link, What};
+use crate::draft::Draft;
+use crate::given::Fields;
+use parades_config::ConfigError;
+use parades_config::units::format_time;
+use parades_core::time::Time;
+
+/// The events of a file, of a run that ends at `until`.
+pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft, until: Time) -> Result<Vec<Event>, ConfigError> {
+    let mut events = Vec::new();
+    for fields in tables {
+        let at = fields.time("at")?;
+        if at >= until {
+            let message = format!("the event is at {}, but the run ends at {}", format_time(at), format_time(until));
+            return Err(fields.wrong("at", message, "move it, or raise `until`"));
+        }
+        let back = match fields.has("for") {
+            true => Some(
+                at.checked_add(fields.duration("for")?)
+                    .ok_or_else(|| fields.wrong("for", "it would last past the end of time", "lower it"))?,
+            ),
+            false => None,
+        };
+        let changes = ["rate", "delay", "loss"].into_iter().find(|key| fields.has(key));
+        match (fields.has("link"), fields.has("node")) {
+            (true, false) => {
+                let links = draft.select_links(fields.reader, &fields.texts("link")?)?;
+                for link in links {
+                    of_link(fields, link, &draft.links[link as usize], (at, back), &mut events)?;
+                }
+            }
+            (false, true) => {
+                if let Some(key) = changes {
+                    return Err(fields.wrong(key, format!("a node has no `{key}`"), "name links instead, with `link`"));
+                }
+                let up = state(fields)?.ok_or_else(|| {
+                    fields.reader.error(&fields.span, "nothing says what befalls the node", "add `state = \"down\"`")
+                })?;
+                for node in draft.select_nodes(fields.reader, &fields.texts("node")?)? {
+                    events.push(Event { at, what: What::Node { node, up } });
+                    events.extend(back.map(|at| Event { at, what: What::Node { node, up: !up } }));
+                }
+            }
+            (true, true) => return Err(fields.wrong("node", "`node` stands beside `link`", "write an event for each")),
+            (false, false) => {
+                let help = "add `link = \"a-b\"` or `node = \"a\"`";
+                return Err(fields.reader.error(&fields.span, "an event is of a link or of a node", help));
+            }
+        }
+    }
+    Ok(events)
+}
+
+/// Whether it comes up; `None` where nothing is said.
+fn state(fields: &Fields<'_>) -> Result<Option<bool>, ConfigError> {
+    Ok(if fields.has("state") { Some(fields.choice("state")? == "up") } else { None })
+}
+
+fn of_link(
+    fields: &Fields<'_>,
+    link: u32,
+    as_first: &Link,
+    (at, back): (Time, Option<Time>),
+    events: &mut Vec<Event>,
+) -> Result<(), ConfigError> {
+    let up = state(fields)?;
+    let rate_bps = fields.has("rate").then(|| fields.rate("rate")).transpose()?;
+    let delay = fields.has("delay").then(|| fields.duration("delay")).transpose()?;
+    let loss = fields.has("loss").then(|| fields.float("loss")).transpose()?;
+    let changes = rate_bps.is_some() || delay.is_some() || loss.is_some();
+    if up.is_none() && !changes {
+        return Err(fields.reader.error(
+            &fields.span,
+            "nothing says what befalls the link",
+            "add `state = \"down\"`, or a `rate`, `delay` or `loss`",
+        ));
+    }
+    if let Some(up) = up {
+        events.push(Event { at, what: What::Link { link, up } });
+        events.extend(back.map(|at| Event { at, what: What::Link { link, up: !up } }));
+    }
+    if changes {
+        events.push(Event { at, what: What::Change { link, rate_bps, delay, loss } });
+        let as_before = What::Change {
+            link,
+            rate_bps: rate_bps.and(Some(as_first.rate_bps)),
+            delay: delay.and(Some(as_first.delay)),
+            loss: loss.and(Some(as_first.loss)),
+        };
+        events.extend(back.map(|at| Event { at, what: as_before }));
+    }
+    Ok(())
+}

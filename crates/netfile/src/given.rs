@@ -1,0 +1,446 @@
+//! A file as a tree of its own, with the place of each thing in it; and one table of it, read as its shape says.
+
+use crate::parameters::Parameters;
+use crate::shape::{Form, Key, Shape, Variant};
+use parades_config::{ConfigError, Kind, Parameter, Place, Source, Value, nearest, quoted};
+use parades_core::time::{Delay, Time};
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it stands, in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) what: What,
+    pub(crate) span: Range<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Text(String),
+    Number(String),
+    Boolean(bool),
+    List(Vec<Given>),
+    Table(Vec<Entry>),
+    Date,
+}
+
+/// A key and its value, in the order of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) value: Given,
+}
+
+impl What {
+    pub(crate) fn noun(&self) -> &'static str {
+        match self {
+            What::Text(_) => "text in quotes",
+            What::Number(_) => "a number",
+            What::Boolean(true) => "`true`",
+            What::Boolean(false) => "`false`",
+            What::List(_) => "a list",
+            What::Table(_) => "a table",
+            What::Date => "a date",
+        }
+    }
+}
+
+/// The entries of a table, in the order of the file. The parser bounds how deep it goes.
+pub(crate) fn entries(table: &DeTable<'_>) -> Vec<Entry> {
+    let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+        let text: &std::borrow::Cow<'_, str> = key.get_ref();
+        Entry { key: text.to_string(), key_span: key.span(), value: given(value) }
+    };
+    let mut entries: Vec<Entry> = table.iter().map(entry).collect();
+    entries.sort_by_key(|entry| entry.key_span.start);
+    entries
+}
+
+fn given(value: &Spanned<DeValue<'_>>) -> Given {
+    let what = match value.get_ref() {
+        DeValue::String(text) => What::Text(text.to_string()),
+        DeValue::Integer(integer) if integer.radix() == 10 => What::Number(integer.as_str().to_owned()),
+        DeValue::Integer(integer) => {
+            let number = u128::from_str_radix(integer.as_str(), integer.radix());
+            What::Number(number.map_or_else(|_| integer.to_string(), |number| number.to_string()))
+        }
+        DeValue::Float(float) => What::Number(float.as_str().to_owned()),
+        DeValue::Boolean(boolean) => What::Boolean(*boolean),
+        DeValue::Datetime(_) => What::Date,
+        DeValue::Array(list) => What::List(list.iter().map(given).collect()),
+        DeValue::Table(table) => What::Table(entries(table)),
+    };
+    Given { what, span: value.span() }
+}
+
+/// What all readers of a file share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) parameters: &'a Parameters,
+}
+
+impl Reader<'_> {
+    /// An error at a place of the file.
+    pub(crate) fn error(
+        &self,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> ConfigError {
+        at(self.source, span, message, help)
+    }
+}
+
+/// An error at a place of a file.
+pub(crate) fn at(
+    source: &Source,
+    span: &Range<usize>,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> ConfigError {
+    ConfigError::new(message).with_help(help).at(Place::Spot(source.spot(span.clone())))
+}
+
+/// A value that stands in a file, the parameter that it names having been looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) what: What,
+    /// The parameter it came from.
+    via: Option<String>,
+}
+
+/// One table, whose keys are known and whose values wait to be read.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    pub(crate) reader: Reader<'a>,
+    shape: &'static Shape,
+    /// The kind of table, where there are several.
+    pub(crate) kind: Option<&'static Variant>,
+    /// Where its header stands.
+    pub(crate) span: Range<usize>,
+    entries: &'a [Entry],
+}
+
+impl<'a> Fields<'a> {
+    /// The tables of a shape, among the entries of the file.
+    pub(crate) fn all(
+        reader: Reader<'a>,
+        top: &'a [Entry],
+        shape: &'static Shape,
+    ) -> Result<Vec<Fields<'a>>, ConfigError> {
+        let Some(entry) = top.iter().find(|entry| entry.key == shape.name) else { return Ok(Vec::new()) };
+        let (name, noun) = (shape.name, entry.value.what.noun());
+        match &entry.value.what {
+            What::Table(entries) if !shape.several => Ok(vec![Fields::of(reader, shape, &entry.value.span, entries)?]),
+            What::List(list) if shape.several => {
+                let table = |given: &'a Given| match &given.what {
+                    What::Table(entries) => Fields::of(reader, shape, &given.span, entries),
+                    other => Err(reader.error(
+                        &given.span,
+                        format!("`{name}` must be a list of tables, not of {}", other.noun()),
+                        format!("write `[[{name}]]` on a line of its own, and its keys below it"),
+                    )),
+                };
+                list.iter().map(table).collect()
+            }
+            _ if shape.several => Err(reader.error(
+                &entry.value.span,
+                format!("`{name}` must be a list of tables, not {noun}"),
+                format!("write `[[{name}]]`, with two brackets, as there may be several"),
+            )),
+            _ => Err(reader.error(
+                &entry.value.span,
+                format!("`{name}` must be a table, not {noun}"),
+                format!("write `[{name}]`, with one bracket, as there is one"),
+            )),
+        }
+    }
+
+    fn of(
+        reader: Reader<'a>,
+        shape: &'static Shape,
+        span: &Range<usize>,
+        entries: &'a [Entry],
+    ) -> Result<Fields<'a>, ConfigError> {
+        let mut fields = Fields { reader, shape, kind: None, span: span.clone(), entries };
+        if !shape.kinds.is_empty() {
+            fields.kind = Some(fields.read_kind()?);
+        }
+        let kind = fields.kind;
+        let known = || shape.keys_of(kind).map(|key| key.name).chain((!shape.kinds.is_empty()).then_some("kind"));
+        for entry in entries {
+            if !known().any(|key| key == entry.key) {
+                return Err(reader.error(&entry.key_span, fields.unknown(&entry.key), suggestion(&entry.key, known())));
+            }
+        }
+        if let Some(missing) = shape.keys_of(kind).find(|key| key.required && !fields.has(key.name)) {
+            return Err(fields.missing(missing));
+        }
+        Ok(fields)
+    }
+
+    fn noun(&self) -> String {
+        match self.kind {
+            Some(kind) => format!("{} of kind `{}`", self.shape.noun, kind.name),
+            None => self.shape.noun.to_owned(),
+        }
+    }
+
+    fn unknown(&self, key: &str) -> String {
+        format!("{} has no key {}", self.noun(), quoted(key))
+    }
+
+    pub(crate) fn missing(&self, key: &Key) -> ConfigError {
+        let help = format!("add `{} = {}`: {}", key.name, example(&key.form), key.meaning);
+        self.reader.error(&self.span, format!("{} needs the key `{}`", self.noun(), key.name), help)
+    }
+
+    fn read_kind(&self) -> Result<&'static Variant, ConfigError> {
+        let names = || self.shape.kinds.iter().map(|kind| kind.name);
+        let all = || names().collect::<Vec<_>>().join(", ");
+        let Some(entry) = self.entry("kind") else {
+            let message = format!("{} needs the key `kind`", self.shape.noun);
+            return Err(self.reader.error(&self.span, message, format!("its kinds are {}", all())));
+        };
+        let found = self.reader.parameters.look_up(self.reader, &entry.value)?;
+        let What::Text(name) = &found.what else {
+            let message = format!("`kind` must be text, not {}", found.what.noun());
+            return Err(self.reader.error(&entry.value.span, message, format!("its kinds are {}", all())));
+        };
+        self.shape.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
+            let help = nearest(name, names())
+                .map_or_else(|| format!("its kinds are {}", all()), |near| format!("did you mean `{near}`?"));
+            self.reader.error(&entry.value.span, format!("{} has no kind {}", self.shape.noun, quoted(name)), help)
+        })
+    }
+
+    fn entry(&self, key: &str) -> Option<&'a Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    fn key(&self, name: &str) -> &'static Key {
+        let key = self.shape.keys_of(self.kind).find(|key| key.name == name);
+        key.unwrap_or_else(|| panic!("{} has no key `{name}`", self.shape.noun))
+    }
+
+    /// Whether a key is given.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.entry(name).is_some()
+    }
+
+    /// An error about a key's value, or the table where it is not given.
+    pub(crate) fn wrong(&self, name: &str, message: impl Into<String>, help: impl Into<String>) -> ConfigError {
+        let span = self.entry(name).map_or(&self.span, |entry| &entry.value.span);
+        self.reader.error(span, message, help)
+    }
+
+    /// The value of a key, a parameter that it names having been looked up; with its place.
+    pub(crate) fn found(&self, name: &str) -> Result<Option<(Found, &'a Range<usize>)>, ConfigError> {
+        let Some(entry) = self.entry(name) else { return Ok(None) };
+        Ok(Some((self.reader.parameters.look_up(self.reader, &entry.value)?, &entry.value.span)))
+    }
+
+    /// The value of a key of one value; the default where it is not given.
+    pub(crate) fn one(&self, name: &str) -> Result<Value, ConfigError> {
+        let key = self.key(name);
+        let Form::One(parameter) = &key.form else { panic!("`{name}` is not of one value") };
+        match self.found(name)? {
+            None => Ok(parameter.default_value()),
+            Some((found, span)) => found.read(parameter).map_err(|error| found.explain(error).at(self.spot(span))),
+        }
+    }
+
+    pub(crate) fn spot(&self, span: &Range<usize>) -> Place {
+        Place::Spot(self.reader.source.spot(span.clone()))
+    }
+
+    pub(crate) fn rate(&self, name: &str) -> Result<u64, ConfigError> {
+        match self.one(name)? {
+            Value::Rate(rate) => Ok(rate),
+            _ => panic!("`{name}` is no rate"),
+        }
+    }
+
+    pub(crate) fn duration(&self, name: &str) -> Result<Delay, ConfigError> {
+        match self.one(name)? {
+            Value::Duration(delay) => Ok(delay),
+            _ => panic!("`{name}` is no duration"),
+        }
+    }
+
+    /// A duration since the start, as a time.
+    pub(crate) fn time(&self, name: &str) -> Result<Time, ConfigError> {
+        self.duration(name).map(|delay| Time::from_ps(delay.as_ps()))
+    }
+
+    pub(crate) fn size(&self, name: &str) -> Result<u64, ConfigError> {
+        match self.one(name)? {
+            Value::Size(size) => Ok(size),
+            _ => panic!("`{name}` is no size"),
+        }
+    }
+
+    /// A size that is a packet's.
+    pub(crate) fn small_size(&self, name: &str) -> Result<u32, ConfigError> {
+        let size = self.size(name)?;
+        u32::try_from(size).ok().filter(|&size| size <= crate::check::PAYLOAD_MAX).ok_or_else(|| {
+            let most = crate::check::PAYLOAD_MAX;
+            self.wrong(
+                name,
+                format!("`{name}` is {size}B, more than a packet can carry"),
+                format!("{most}B is the most"),
+            )
+        })
+    }
+
+    pub(crate) fn integer(&self, name: &str) -> Result<u64, ConfigError> {
+        match self.one(name)? {
+            Value::Integer(integer) => Ok(integer),
+            _ => panic!("`{name}` is no integer"),
+        }
+    }
+
+    /// An integer whose range ends below 2^32.
+    pub(crate) fn count(&self, name: &str) -> Result<u32, ConfigError> {
+        self.integer(name).map(|count| u32::try_from(count).expect("the range of counts ends below 2^32"))
+    }
+
+    pub(crate) fn float(&self, name: &str) -> Result<f64, ConfigError> {
+        match self.one(name)? {
+            Value::Float(float) => Ok(float),
+            _ => panic!("`{name}` is no number"),
+        }
+    }
+
+    pub(crate) fn boolean(&self, name: &str) -> Result<bool, ConfigError> {
+        match self.one(name)? {
+            Value::Boolean(boolean) => Ok(boolean),
+            _ => panic!("`{name}` is no boolean"),
+        }
+    }
+
+    pub(crate) fn choice(&self, name: &str) -> Result<&'static str, ConfigError> {
+        match self.one(name)? {
+            Value::Choice(word) => Ok(word),
+            _ => panic!("`{name}` is no choice"),
+        }
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<String, ConfigError> {
+        match self.one(name)? {
+            Value::Text(text) | Value::Path(text) => Ok(text),
+            _ => panic!("`{name}` is no text"),
+        }
+    }
+
+    /// The texts of a key that takes one or several, with their places; none where it is not given.
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<(String, Range<usize>)>, ConfigError> {
+        let Some(entry) = self.entry(name) else { return Ok(Vec::new()) };
+        let single = std::slice::from_ref(&entry.value);
+        let list = if let What::List(list) = &entry.value.what { list } else { single };
+        list.iter().map(|given| self.text_of(name, given)).collect()
+    }
+
+    /// A text of a list.
+    pub(crate) fn text_of(&self, name: &str, given: &Given) -> Result<(String, Range<usize>), ConfigError> {
+        let found = self.reader.parameters.look_up(self.reader, given)?;
+        match found.what {
+            What::Text(text) => Ok((text, given.span.clone())),
+            other => {
+                let message = format!("`{name}` takes names, not {}", other.noun());
+                Err(self.reader.error(&given.span, message, "write them in quotes"))
+            }
+        }
+    }
+
+    /// The elements of a list.
+    pub(crate) fn list(&self, name: &str) -> Result<&'a [Given], ConfigError> {
+        match self.entry(name).map(|entry| &entry.value) {
+            None => Ok(&[]),
+            Some(Given { what: What::List(list), .. }) => Ok(list),
+            Some(other) => {
+                let help = format!("write `{name} = {}`", example(&self.key(name).form));
+                Err(self.wrong(name, format!("`{name}` must be a list, not {}", other.what.noun()), help))
+            }
+        }
+    }
+}
+
+impl Found {
+    pub(crate) fn new(what: What, via: Option<String>) -> Found {
+        Found { what, via }
+    }
+
+    /// Its value for `parameter`; text and numbers are read as on the command line, if they may stand for that kind at all.
+    pub(crate) fn read(&self, parameter: &Parameter) -> Result<Value, ConfigError> {
+        let in_quotes = matches!(parameter.kind(), Kind::Choice { .. } | Kind::Text { .. } | Kind::Path);
+        let noun = match parameter.kind() {
+            Kind::Integer { .. } => "a whole number",
+            Kind::Float { .. } | Kind::Fraction { .. } => "a number",
+            Kind::Boolean { .. } => "`true` or `false`",
+            _ if in_quotes => "text",
+            _ => "a number with its unit",
+        };
+        match (parameter.kind(), &self.what) {
+            (_, What::Text(text) | What::Number(text)) if self.via.is_some() => return parameter.parse(text),
+            (Kind::Boolean { .. }, What::Boolean(value)) => return Ok(Value::Boolean(*value)),
+            (Kind::Fraction { .. }, What::Text(text)) if text.ends_with('%') => return parameter.parse(text),
+            (Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. }, What::Number(text)) => {
+                return parameter.parse(text);
+            }
+            (_, What::Text(text)) if in_quotes => return parameter.parse(text),
+            (Kind::Duration { .. } | Kind::Size { .. } | Kind::Rate { .. }, What::Number(text) | What::Text(text)) => {
+                return parameter.parse(text);
+            }
+            _ => {}
+        }
+        let error = ConfigError::new(format!("`{}` must be {noun}, not {}", parameter.key(), self.what.noun()));
+        Err(match self.what {
+            What::Text(_) => error.with_help("write it without quotes"),
+            What::Number(_) | What::Boolean(_) if in_quotes => error.with_help("write it in quotes"),
+            _ => error,
+        })
+    }
+
+    /// The error, with the parameter that the value came from.
+    pub(crate) fn explain(&self, error: ConfigError) -> ConfigError {
+        let (Some(name), What::Text(text) | What::Number(text)) = (&self.via, &self.what) else { return error };
+        let explained = ConfigError::new(format!("{} (`${name}` is {})", error.message(), quoted(text)));
+        match error.help() {
+            Some(help) => explained.with_help(help),
+            None => explained,
+        }
+    }
+}
+
+/// The help for an unknown key.
+pub(crate) fn suggestion<'a>(key: &str, keys: impl Iterator<Item = &'a str> + Clone) -> String {
+    match nearest(key, keys.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("its keys are {}", keys.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// How a value is written, for help.
+pub(crate) fn example(form: &Form) -> &'static str {
+    match form {
+        Form::One(parameter) => match parameter.kind() {
+            Kind::Rate { .. } => "\"10Mbps\"",
+            Kind::Duration { .. } => "\"5ms\"",
+            Kind::Size { .. } => "\"1500B\"",
+            Kind::Integer { .. } => "10",
+            Kind::Float { .. } | Kind::Fraction { .. } => "0.1",
+            Kind::Boolean { .. } => "true",
+            _ => "\"…\"",
+        },
+        Form::Queue => "100",
+        Form::Packet => "\"1000B\"",
+        Form::Select => "\"west.*\"",
+        Form::Names => "[\"a\", \"b\"]",
+        Form::Sides => "[4, 4]",
+        Form::Flows => "[[\"a\", \"b\"]]",
+    }
+}

@@ -1,0 +1,138 @@
+//! The parameters of a file: `[parameters]`, to which values of the rest refer as `"$name"`, and which `--set name=value` sets.
+
+use crate::given::{Entry, Found, Given, Reader, What, at, suggestion};
+use parades_config::units::{parse_duration, parse_rate, parse_size};
+use parades_config::{ConfigError, Parameter, Source, Value, Values, quoted};
+use parades_core::time::Delay;
+use std::sync::Mutex;
+
+/// The values of a file's parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameters(pub(crate) Values);
+
+/// What a parameter means, as far as this program can tell.
+const MEANING: &str = "a parameter of the file";
+
+/// The parameters that the entries of `[parameters]` declare, at the values that stand there.
+pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, ConfigError> {
+    let mut parameters = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        if entry.key.is_empty() || !entry.key.chars().all(is_word) {
+            let message = format!("{} is no name for a parameter", quoted(&entry.key));
+            return Err(at(source, &entry.key_span, message, "use letters, digits, `_` and `-`"));
+        }
+        parameters.push(parameter(source, entry)?);
+    }
+    let mut values = Values::new("the network", interned(&parameters));
+    // As if they were presets: what is not set otherwise has the value that the file gives.
+    for entry in entries {
+        match &entry.value.what {
+            What::Text(text) | What::Number(text) => values.preset(&entry.key, text),
+            What::Boolean(value) => values.preset(&entry.key, &value.to_string()),
+            _ => {}
+        }
+    }
+    for entry in entries {
+        let reader = Reader { source, parameters: &Parameters(values.clone()) };
+        reader.parameters.look_up(reader, &entry.value)?;
+    }
+    Ok(values)
+}
+
+/// A parameter of the kind that its value shows.
+fn parameter(source: &Source, entry: &Entry) -> Result<Parameter, ConfigError> {
+    let key: &'static str = leaked(&entry.key);
+    Ok(match &entry.value.what {
+        What::Boolean(default) => Parameter::boolean(key, *default, MEANING),
+        What::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') => {
+            let range = Parameter::integer(key, 0, 0..=u64::MAX, MEANING);
+            range
+                .parse(text)
+                .map_err(|error| at(source, &entry.value.span, error.message(), "choose a smaller one"))?;
+            range
+        }
+        What::Number(text) => {
+            let range = Parameter::float(key, 0.0, f64::NEG_INFINITY..=f64::INFINITY, MEANING);
+            range.parse(text).map_err(|error| at(source, &entry.value.span, error.message(), "write a number"))?;
+            range
+        }
+        What::Text(text) if parse_rate(text).is_ok() => Parameter::rate(key, 0, MEANING),
+        What::Text(text) if parse_duration(text).is_ok() => Parameter::duration(key, Delay::ZERO, MEANING),
+        What::Text(text) if parse_size(text).is_ok() => Parameter::size(key, 0, MEANING),
+        What::Text(_) => Parameter::text(key, "", MEANING),
+        other => {
+            let message =
+                format!("the parameter `{}` must be a number, text or `true`, not {}", entry.key, other.noun());
+            return Err(at(source, &entry.value.span, message, "write a value such as `\"10Mbps\"`"));
+        }
+    })
+}
+
+impl Parameters {
+    /// A value, or that of the parameter which it names.
+    pub(crate) fn look_up(&self, reader: Reader<'_>, given: &Given) -> Result<Found, ConfigError> {
+        let What::Text(text) = &given.what else { return Ok(Found::new(given.what.clone(), None)) };
+        let Some(first) = text.strip_prefix('$') else { return Ok(Found::new(given.what.clone(), None)) };
+        let mut chain = vec![first.to_owned()];
+        loop {
+            let name = chain.last().expect("it begins with one");
+            let Some(value) = self.0.get(name) else {
+                let names = self.0.iter().map(|(parameter, _)| parameter.key()).collect::<Vec<_>>();
+                let help = if names.is_empty() {
+                    format!("declare it: `{name} = …` below `[parameters]`")
+                } else {
+                    suggestion(name, names.iter().copied()).replace("its keys are", "there are")
+                };
+                return Err(reader.error(&given.span, format!("there is no parameter {}", quoted(name)), help));
+            };
+            let text = match value {
+                Value::Text(text) => text,
+                Value::Boolean(value) => return Ok(Found::new(What::Boolean(*value), Some(name.clone()))),
+                Value::Integer(_) | Value::Float(_) => {
+                    return Ok(Found::new(What::Number(value.to_string()), Some(name.clone())));
+                }
+                other => return Ok(Found::new(What::Text(other.to_string()), Some(name.clone()))),
+            };
+            let Some(next) = text.strip_prefix('$') else {
+                return Ok(Found::new(What::Text(text.clone()), Some(name.clone())));
+            };
+            let repeats = chain.iter().any(|before| before == next);
+            chain.push(next.to_owned());
+            if repeats {
+                let chain = chain.iter().map(|name| format!("`${name}`")).collect::<Vec<_>>().join(" is ");
+                let message = format!("the parameters refer to each other in a circle: {chain}");
+                return Err(reader.error(&given.span, message, "give one of them a value"));
+            }
+        }
+    }
+}
+
+/// Names and lists of parameters that live as long as the program: a scenario's are constants, and a file's must last as long. Equal ones are
+/// kept once, so a program that reads the same file again and again takes no more memory.
+static KEPT: Mutex<(Vec<&'static str>, Vec<&'static [Parameter]>)> = Mutex::new((Vec::new(), Vec::new()));
+
+fn leaked(name: &str) -> &'static str {
+    let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = kept.0.iter().find(|known| **known == name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    kept.0.push(name);
+    name
+}
+
+fn interned(parameters: &[Parameter]) -> &'static [Parameter] {
+    let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let alike = |a: &Parameter, b: &Parameter| {
+        a.key() == b.key() && std::mem::discriminant(&a.kind()) == std::mem::discriminant(&b.kind())
+    };
+    let same =
+        |known: &[Parameter]| known.len() == parameters.len() && known.iter().zip(parameters).all(|(a, b)| alike(a, b));
+    if let Some(known) = kept.1.iter().find(|known| same(known)) {
+        return known;
+    }
+    let parameters: &'static [Parameter] = Vec::leak(parameters.to_vec());
+    kept.1.push(parameters);
+    parameters
+}

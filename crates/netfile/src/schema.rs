@@ -1,0 +1,140 @@
+//! The JSON schema of network files, by which editors complete and check them. It follows from the same shapes as the reader.
+
+use crate::shape::{Form, Key, Shape, TABLES, TOP, Variant};
+use parades_config::{Kind, Parameter, SETTINGS};
+use serde_json::{Map, Value, json};
+
+/// The schema, of draft 2020-12.
+pub fn schema() -> Value {
+    let mut properties = Map::new();
+    for key in TOP {
+        properties.insert(key.name.to_owned(), of_key(key));
+    }
+    for parameter in SETTINGS.iter().filter(|parameter| parameter.key() != "scenario") {
+        properties.insert(parameter.key().to_owned(), described(of_parameter(parameter), parameter.meaning()));
+    }
+    let scalar = json!({"type": ["string", "number", "boolean"]});
+    let parameters = json!({
+        "type": "object",
+        "description": "values to which others refer as \"$name\", and which --set name=value sets",
+        "propertyNames": {"pattern": "^[A-Za-z0-9_-]+$"},
+        "additionalProperties": scalar,
+    });
+    properties.insert("parameters".into(), parameters);
+    for shape in TABLES {
+        let one = of_shape(shape);
+        let value = if shape.several { json!({"type": "array", "items": one}) } else { one };
+        properties.insert(shape.name.to_owned(), described(value, shape.meaning));
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A network for parades",
+        "type": "object",
+        "properties": properties,
+        "required": ["network"],
+        "additionalProperties": false,
+    })
+}
+
+fn described(mut schema: Value, meaning: &str) -> Value {
+    if let Value::Object(fields) = &mut schema {
+        fields.insert("description".into(), meaning.into());
+    }
+    schema
+}
+
+fn of_shape(shape: &Shape) -> Value {
+    if shape.kinds.is_empty() {
+        return table(shape.keys, None);
+    }
+    let of_kind = |kind: &'static Variant| {
+        let keys: Vec<Key> = shape.keys_of(Some(kind)).copied().collect();
+        described(table(&keys, Some(kind.name)), kind.meaning)
+    };
+    let kinds: Vec<&str> = shape.kinds.iter().map(|kind| kind.name).collect();
+    // The list of kinds for editors; which keys each has, by the first that fits.
+    json!({
+        "type": "object",
+        "required": ["kind"],
+        "properties": {"kind": {"enum": kinds}},
+        "oneOf": shape.kinds.iter().map(of_kind).collect::<Vec<_>>(),
+    })
+}
+
+fn table(keys: &[Key], kind: Option<&str>) -> Value {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    if let Some(kind) = kind {
+        properties.insert("kind".into(), json!({"const": kind}));
+        required.push("kind");
+    }
+    for key in keys {
+        properties.insert(key.name.to_owned(), of_key(key));
+        if key.required {
+            required.push(key.name);
+        }
+    }
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// What refers to a parameter.
+const REFERENCE: &str = r"\$[A-Za-z0-9_-]+";
+
+fn reference() -> Value {
+    json!({"type": "string", "pattern": format!("^{REFERENCE}$")})
+}
+
+fn of_key(key: &Key) -> Value {
+    let text = json!({"type": "string"});
+    let size = || quantity(SIZES);
+    let schema = match &key.form {
+        Form::One(parameter) => of_parameter(parameter),
+        Form::Queue => json!({"anyOf": [{"type": "integer", "minimum": 0, "maximum": u32::MAX}, size(), reference()]}),
+        Form::Packet => json!({"anyOf": [size(), {"const": "internet-mix"}, reference()]}),
+        Form::Select => json!({"anyOf": [text, {"type": "array", "items": text}]}),
+        Form::Names => json!({"type": "array", "items": text}),
+        Form::Sides => {
+            json!({"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 3}, reference()]}, "minItems": 1, "maxItems": 8})
+        }
+        Form::Flows => {
+            json!({"type": "array", "items": {"type": "array", "items": text, "minItems": 2, "maxItems": 3}})
+        }
+    };
+    described(schema, key.meaning)
+}
+
+const RATES: &str = "bps|kbps|Mbps|Gbps|Tbps";
+const SIZES: &str = "B|kB|KiB|MB|MiB|GB|GiB|TB|TiB";
+const DURATIONS: &str = "ps|ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h";
+
+/// A number and one of these units.
+fn quantity(units: &str) -> Value {
+    let number = r"\+?[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?";
+    json!({"type": "string", "pattern": format!(r"^\s*{number}\s*({units})\s*$")})
+}
+
+fn of_parameter(parameter: &Parameter) -> Value {
+    let value = match parameter.kind() {
+        Kind::Integer { least, most, .. } => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Kind::Float { least, most, .. } => {
+            let mut number = Map::from_iter([("type".to_owned(), json!("number"))]);
+            for (name, bound) in [("minimum", least), ("maximum", most)] {
+                if bound.is_finite() {
+                    number.insert(name.into(), json!(bound));
+                }
+            }
+            Value::Object(number)
+        }
+        Kind::Fraction { .. } => json!({"anyOf": [
+            {"type": "number", "minimum": 0, "maximum": 1},
+            {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?%$"},
+        ]}),
+        Kind::Duration { .. } => quantity(DURATIONS),
+        Kind::Size { .. } => quantity(SIZES),
+        Kind::Rate { .. } => quantity(RATES),
+        Kind::Boolean { .. } => json!({"type": "boolean"}),
+        Kind::Choice { of, .. } => json!({"enum": of}),
+        _ => return json!({"type": "string"}),
+    };
+    json!({"anyOf": [value, reference()]})
+}

@@ -1,0 +1,369 @@
+//! What a file may say: for each table its keys, what they take and mean. Checks, error messages and the JSON schema all follow from this.
+
+use parades_config::Parameter;
+use parades_config::units::{KIB, MBPS};
+use parades_core::time::Delay;
+
+/// What the value of a key is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// One value, as in a scenario file.
+    One(Parameter),
+    /// Packets as a whole number, or bytes with their unit.
+    Queue,
+    /// A payload with its unit, or `internet-mix`.
+    Packet,
+    /// A name, or several; `*` stands for any letters.
+    Select,
+    /// New names.
+    Names,
+    /// Whole numbers.
+    Sides,
+    /// Pairs of names, each perhaps with a start.
+    Flows,
+}
+
+/// A key of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+    pub(crate) meaning: &'static str,
+    pub(crate) required: bool,
+}
+
+/// A table of a file.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// As in: a link has no key `x`.
+    pub(crate) noun: &'static str,
+    pub(crate) name: &'static str,
+    /// Whether there are several: `[[link]]`, not `[link]`.
+    pub(crate) several: bool,
+    pub(crate) meaning: &'static str,
+    pub(crate) keys: &'static [Key],
+    /// What the key `kind` chooses between; empty where there is none.
+    pub(crate) kinds: &'static [Variant],
+}
+
+/// Further keys of a table, for one of its kinds.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) keys: &'static [Key],
+}
+
+impl Shape {
+    /// The keys of a table of this kind.
+    pub(crate) fn keys_of(&self, kind: Option<&Variant>) -> impl Iterator<Item = &'static Key> + Clone {
+        self.keys.iter().chain(kind.map_or(&[][..], |kind| kind.keys))
+    }
+}
+
+/// A key that may be left out.
+const fn may(parameter: Parameter) -> Key {
+    Key { name: parameter.key(), meaning: parameter.meaning(), form: Form::One(parameter), required: false }
+}
+
+/// A key that must be there.
+const fn must(parameter: Parameter) -> Key {
+    Key { required: true, ..may(parameter) }
+}
+
+const fn other(name: &'static str, form: Form, meaning: &'static str) -> Key {
+    Key { name, form, meaning, required: false }
+}
+
+const fn required(key: Key) -> Key {
+    Key { required: true, ..key }
+}
+
+const RATE: Key = may(Parameter::rate("rate", MBPS, "bits in a second, each way").positive());
+const DELAY: Key = may(Parameter::duration("delay", Delay::ZERO, "propagation delay"));
+const LOSS: Key = may(Parameter::fraction("loss", 0.0, "probability that a packet which was sent does not arrive"));
+const QUEUE: Key = other("queue", Form::Queue, "what may wait at each end: packets, or bytes with a unit");
+const COUNT_MAX: u64 = 1 << 24;
+const fn size(meaning: &'static str) -> Key {
+    must(Parameter::integer("size", 1, 1..=COUNT_MAX, meaning))
+}
+
+/// Keys that stand above all tables, beside the settings of every scenario file.
+pub(crate) const TOP: &[Key] = &[
+    must(Parameter::text("network", "", "what the network is, in a few words; marks the file as one")),
+    may(Parameter::choice("routing", "delay", &["delay", "hops"], "what makes a path short")),
+    may(Parameter::duration("convergence", Delay::ZERO, "from a failure, or a return, until routes are anew")),
+    may(Parameter::size("headers", 30, "headers that come to every payload: UDP 8, IP 20, PPP 2")),
+    other("nodes", Form::Names, "names of nodes"),
+];
+
+pub(crate) const DEFAULTS: Shape = Shape {
+    noun: "the table of defaults",
+    name: "defaults",
+    several: false,
+    meaning: "what holds where a link, part, group or app says nothing",
+    keys: &[RATE, DELAY, QUEUE, LOSS, other("packet", Form::Packet, "payload of packets; 1000B by default")],
+    kinds: &[],
+};
+
+pub(crate) const GROUP: Shape = Shape {
+    noun: "a group",
+    name: "group",
+    several: true,
+    meaning: "nodes NAME.0, NAME.1 and so on, perhaps each with a link to one node",
+    keys: &[
+        must(Parameter::text("name", "", "its name, with which the names of its nodes begin")),
+        size("how many nodes it has"),
+        may(Parameter::text("attach", "", "the node that each of them is linked to")),
+        RATE,
+        DELAY,
+        QUEUE,
+        LOSS,
+    ],
+    kinds: &[],
+};
+
+const TRUNK_RATE: Key = may(Parameter::rate("trunk_rate", MBPS, "rate of the links between routers").positive());
+const TRUNK_DELAY: Key = may(Parameter::duration("trunk_delay", Delay::ZERO, "delay of the links between routers"));
+const FILE: Key = must(Parameter::path("file", "the file, relative to the folder of this one"));
+
+pub(crate) const PART: Shape = Shape {
+    noun: "a part",
+    name: "part",
+    several: true,
+    meaning: "a generated part of the network; its nodes' names begin with its own",
+    keys: &[must(Parameter::text("name", "", "its name")), RATE, DELAY, QUEUE, LOSS],
+    kinds: &[
+        Variant { name: "line", meaning: "nodes in a row: NAME.0, NAME.1, …", keys: &[size("nodes")] },
+        Variant { name: "ring", meaning: "a row whose ends are linked", keys: &[size("nodes, 3 or more")] },
+        Variant {
+            name: "star",
+            meaning: "NAME.hub, and nodes NAME.0, … around it",
+            keys: &[size("nodes around the hub")],
+        },
+        Variant {
+            name: "dumbbell",
+            meaning: "routers NAME.left and NAME.right with a trunk between; hosts NAME.left.0, … and NAME.right.0, … at them",
+            keys: &[size("hosts at each side"), TRUNK_RATE, TRUNK_DELAY],
+        },
+        Variant {
+            name: "torus",
+            meaning: "a grid whose rows and columns are rings: NAME.0.0, …",
+            keys: &[required(other("sides", Form::Sides, "how many nodes along each side, 3 or more, as in [4, 4]"))],
+        },
+        Variant {
+            name: "fat-tree",
+            meaning: "k pods of k switches in two layers, (k/2)^2 core switches and k^3/4 hosts: NAME.host.POD.EDGE.I, …",
+            keys: &[
+                must(Parameter::integer("arity", 4, 2..=128, "k, the ports of a switch; even")),
+                TRUNK_RATE,
+                TRUNK_DELAY,
+            ],
+        },
+        Variant {
+            name: "campus",
+            meaning: "the ring of campuses of the DARPA NMS programme, with its own rates and delays: NAME.0.net0.1, …",
+            keys: &[
+                may(Parameter::integer("size", 1, 1..=4096, "campuses")),
+                may(Parameter::integer("lan_clients", 42, 1..=65_536, "hosts at each of the twelve LANs of a campus")),
+            ],
+        },
+        Variant {
+            name: "random-geometric",
+            meaning: "nodes at random in a square, linked where they are nearer than a radius, in one piece: NAME.0, …",
+            keys: &[
+                size("nodes"),
+                may(Parameter::float("radius", 0.2, 0.0..=2.0, "as a share of the square's side").positive()),
+                may(Parameter::duration(
+                    "across",
+                    Delay::from_ms(10),
+                    "delay along a side of the square; it comes to `delay`",
+                )),
+                may(Parameter::integer("seed", 1, 0..=u64::MAX, "which of all such parts it is")),
+            ],
+        },
+        Variant {
+            name: "backbone",
+            meaning: "24 European cities: NAME.Paris, …, with rates and delays of their own",
+            keys: &[],
+        },
+        Variant {
+            name: "graphml",
+            meaning: "a GraphML file, as the Internet Topology Zoo writes them; `rate` and `delay` for links without",
+            keys: &[FILE],
+        },
+        Variant {
+            name: "edges",
+            meaning: "a file with a line for each link: two names, and perhaps rate, delay and loss",
+            keys: &[FILE],
+        },
+    ],
+};
+
+pub(crate) const LINK: Shape = Shape {
+    noun: "a link",
+    name: "link",
+    several: true,
+    meaning: "a link from each node of `from` to each of `to`",
+    keys: &[
+        required(other("from", Form::Select, "one end")),
+        required(other("to", Form::Select, "the other end")),
+        may(Parameter::text("name", "", "its name; FROM-TO by default, and needed where two nodes have several links")),
+        RATE,
+        DELAY,
+        QUEUE,
+        LOSS,
+        may(Parameter::boolean("duplex", true, "whether it carries packets both ways")),
+    ],
+    kinds: &[],
+};
+
+const STOP: Key = may(Parameter::duration("stop", Delay::MAX, "when it stops; never by default").positive());
+const BYTES: Key = may(Parameter::size("size", 1, "what is sent in all; no bound by default").positive());
+const PACKET: Key = other("packet", Form::Packet, "payload of a packet, or `internet-mix`");
+const SEND_RATE: Key = may(Parameter::rate("rate", MBPS, "bits of payload in a second, on average").positive());
+
+pub(crate) const APP: Shape = Shape {
+    noun: "an app",
+    name: "app",
+    several: true,
+    meaning: "what sends: a flow for each pair of nodes of `from` and `to`",
+    keys: &[
+        must(Parameter::text("name", "", "its name, for tables and metrics")),
+        other("from", Form::Select, "the nodes that begin"),
+        other("to", Form::Select, "the nodes that they send to"),
+        may(Parameter::choice(
+            "pairs",
+            "matching",
+            &["matching", "all", "random"],
+            "the first with the first and so on, the shorter list anew; each with each; each of `from` with one drawn",
+        )),
+        other(
+            "flows",
+            Form::Flows,
+            "instead of `from` and `to`: the pairs, as in [[\"a\", \"b\"], [\"a\", \"c\", \"2s\"]], perhaps with starts",
+        ),
+        may(Parameter::duration("start", Delay::ZERO, "when it starts")),
+        may(Parameter::duration("spread", Delay::ZERO, "flows start up to so much later, drawn from the seed")),
+    ],
+    kinds: &[
+        Variant {
+            name: "constant",
+            meaning: "packets at a constant rate",
+            keys: &[must(Parameter::rate("rate", MBPS, "bits of payload in a second").positive()), PACKET, BYTES, STOP],
+        },
+        Variant {
+            name: "poisson",
+            meaning: "packets as a Poisson process",
+            keys: &[
+                SEND_RATE,
+                may(Parameter::duration("gap", Delay::from_ms(1), "instead of `rate`: mean time between packets")
+                    .positive()),
+                PACKET,
+                BYTES,
+                STOP,
+            ],
+        },
+        Variant {
+            name: "on-off",
+            meaning: "packets at a constant rate, on and off",
+            keys: &[
+                must(Parameter::rate("rate", MBPS, "bits of payload in a second while it is on").positive()),
+                must(Parameter::duration("on", Delay::from_ms(100), "mean length of on periods").positive()),
+                must(Parameter::duration("off", Delay::from_ms(100), "mean length of off periods").positive()),
+                may(Parameter::choice(
+                    "periods",
+                    "exponential",
+                    &["exponential", "constant", "pareto", "pareto-least"],
+                    "how their lengths are distributed; of `pareto-least`, `on` and `off` are the least lengths",
+                )),
+                may(Parameter::float("shape", 1.5, 1.0..=100.0, "of Pareto periods; above 1")),
+                PACKET,
+                BYTES,
+                STOP,
+            ],
+        },
+        Variant {
+            name: "request-response",
+            meaning: "a client asks a server, waits for the whole response, thinks, and asks again",
+            keys: &[
+                may(Parameter::size("request", 100, "payload of a request").positive()),
+                may(Parameter::size("response", 10_000, "payload of a response").positive()),
+                may(Parameter::size("segment", 1460, "payload of a packet of a response").positive()),
+                may(Parameter::duration("think", Delay::from_ms(100), "mean time from a response to the next request")),
+                may(Parameter::choice("thinking", "exponential", &["exponential", "constant"], "its distribution")),
+                may(Parameter::duration("service", Delay::ZERO, "mean time from a request's arrival to its response")),
+                may(Parameter::choice("serving", "exponential", &["exponential", "constant"], "its distribution")),
+                may(Parameter::duration(
+                    "timeout",
+                    Delay::from_secs(1),
+                    "how long a client waits before it asks again",
+                )
+                .positive()),
+                may(Parameter::integer("requests", 0, 0..=u64::MAX, "how many responses it wants; 0: no bound")),
+                STOP,
+            ],
+        },
+        Variant {
+            name: "transfer",
+            meaning: "bytes moved reliably, through a sliding window",
+            keys: &[
+                must(Parameter::size("size", 1, "what is to arrive").positive()),
+                may(Parameter::size("segment", 1460, "payload of a segment").positive()),
+                may(Parameter::integer(
+                    "window",
+                    64,
+                    1..=crate::check::WINDOW_MAX as u64,
+                    "segments that may be under way",
+                )),
+                may(Parameter::choice("control", "reno", &["reno", "fixed"], "whether the window adapts to losses")),
+            ],
+        },
+    ],
+};
+
+pub(crate) const EVENT: Shape = Shape {
+    noun: "an event",
+    name: "event",
+    several: true,
+    meaning: "what befalls links or nodes at a time",
+    keys: &[
+        must(Parameter::duration("at", Delay::from_secs(1), "when").positive()),
+        other("link", Form::Select, "the links"),
+        other("node", Form::Select, "or the nodes"),
+        may(Parameter::choice("state", "down", &["down", "up"], "what becomes of them")),
+        may(Parameter::rate("rate", MBPS, "the links' rate from now on").positive()),
+        may(Parameter::duration("delay", Delay::ZERO, "their delay from now on")),
+        may(Parameter::fraction("loss", 0.0, "their probability of loss from now on")),
+        may(Parameter::duration("for", Delay::from_secs(1), "after so long all is again as the file begins").positive()),
+    ],
+    kinds: &[],
+};
+
+pub(crate) const MEASURE: Shape = Shape {
+    noun: "the table `measure`",
+    name: "measure",
+    several: false,
+    meaning: "what is measured beside what always is",
+    keys: &[
+        may(Parameter::duration("every", Delay::ZERO, "time between two samples; 0s: none")),
+        other("links", Form::Select, "links whose utilisation and queue are sampled one by one"),
+        other("apps", Form::Select, "apps whose throughput is sampled one by one"),
+        may(Parameter::boolean(
+            "percentiles",
+            true,
+            "whether each flow has percentiles of its delay, a kilobyte or so each",
+        )),
+    ],
+    kinds: &[],
+};
+
+/// The tables that a file may have, beside its parameters.
+pub(crate) const TABLES: &[&Shape] = &[&DEFAULTS, &GROUP, &PART, &LINK, &APP, &EVENT, &MEASURE];
+
+/// The queue of a link where nothing is said.
+pub(crate) const QUEUE_DEFAULT: u32 = 100;
+/// The payload of a packet where nothing is said.
+pub(crate) const PACKET_DEFAULT: u32 = 1000;
+/// A file is no larger.
+pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * KIB;

@@ -1,0 +1,225 @@
+//! Described networks against what can be computed by hand, or is known from theory.
+
+mod common;
+
+use common::{cell, count, integer, run, value};
+use parades_core::prelude::{Cell, Delay};
+
+fn pair(link: &str, more: &str, until: &str) -> String {
+    format!(
+        "network = \"pair\"\nuntil = \"{until}\"\nnodes = [\"a\", \"b\"]\nheaders = \"0B\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\n{link}\n{more}"
+    )
+}
+
+#[test]
+fn one_link_with_poisson_packets_of_one_size_is_a_queue_of_deterministic_service() {
+    // M/D/1: the mean wait is rho / (2 (1 - rho)) services. A service is 1 ms; one more is the packet's own; 3 ms are the way.
+    for rho in [0.5, 0.8] {
+        let rate = rho * 8.0;
+        let app = format!(
+            "[[app]]\nname = \"p\"\nkind = \"poisson\"\nfrom = \"a\"\nto = \"b\"\npacket = \"1000B\"\nrate = \"{rate}Mbps\"\n"
+        );
+        let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"3ms\"\nqueue = 1000000", &app, "400s"));
+        let expected = 1.0 + 3.0 + rho / (2.0 * (1.0 - rho));
+        let found = value(&outcome, "delay_p") / 1e9;
+        assert!((found / expected - 1.0).abs() < 0.01, "{rho}: {found} ms, not {expected} ms");
+        let Cell::Float(utilisation) = cell(&outcome, "links", 0, "utilisation") else { panic!("a share") };
+        assert!((utilisation / rho - 1.0).abs() < 0.01, "{utilisation} {rho}");
+        assert_eq!(count(&outcome, "packets_lost"), 0);
+    }
+}
+
+#[test]
+fn chance_loses_the_share_that_it_should() {
+    let app =
+        "[[app]]\nname = \"p\"\nkind = \"constant\"\nfrom = \"a\"\nto = \"b\"\npacket = \"100B\"\nrate = \"8Mbps\"\n";
+    let outcome = run(&pair("rate = \"1Gbps\"\ndelay = \"1ms\"\nloss = 0.03", app, "10s"));
+    let (sent, lost) = (count(&outcome, "packets_sent"), count(&outcome, "packets_lost_chance"));
+    assert_eq!(sent, 100_000);
+    // Within four deviations of a binomial variable.
+    let deviation = (sent as f64 * 0.03 * 0.97).sqrt();
+    assert!((lost as f64 - 3000.0).abs() < 4.0 * deviation, "{lost}");
+    assert_eq!(count(&outcome, "packets_lost"), lost);
+}
+
+#[test]
+fn a_fixed_window_transfers_a_window_each_round_trip_or_at_the_links_rate() {
+    // 1000 B at 8 Mbps take 1 ms; acknowledgements of 0 B none. A round trip is 1 + 2 * 20 ms.
+    for (window, expected_ms_per_segment) in [(1, 41.0), (10, 4.1), (41, 1.0), (100, 1.0)] {
+        let app = format!(
+            "[[app]]\nname = \"t\"\nkind = \"transfer\"\nfrom = \"a\"\nto = \"b\"\nsize = \"2MB\"\nsegment = \"1000B\"\ncontrol = \"fixed\"\nwindow = {window}\n"
+        );
+        let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"20ms\"\nqueue = 1000", &app, "200s"));
+        let took = integer(&outcome, "transfers", 0, "completion") as f64 / 1e9;
+        let expected = 2000.0 * expected_ms_per_segment;
+        assert!((took - expected).abs() <= 41.0 + 1.0, "window {window}: {took} ms, not {expected} ms");
+        assert_eq!(integer(&outcome, "transfers", 0, "bytes_acknowledged"), 2_000_000);
+        assert_eq!(integer(&outcome, "transfers", 0, "segments_sent_again"), 0);
+    }
+}
+
+#[test]
+fn transfers_deliver_everything_whatever_is_lost() {
+    for control in ["fixed", "reno"] {
+        for loss in ["0.0", "0.02", "0.2"] {
+            let app = format!(
+                "[[app]]\nname = \"t\"\nkind = \"transfer\"\nfrom = \"a\"\nto = \"b\"\nsize = \"1234567B\"\nwindow = 50\ncontrol = \"{control}\"\n"
+            );
+            let link = format!("rate = \"10Mbps\"\ndelay = \"2ms\"\nqueue = 20\nloss = {loss}");
+            let outcome = run(&pair(&link, &app, "5000s"));
+            assert_eq!(integer(&outcome, "transfers", 0, "bytes_acknowledged"), 1_234_567, "{control} {loss}");
+            assert_eq!(integer(&outcome, "flows", 0, "bytes_received"), 1_234_567);
+            assert_eq!(count(&outcome, "flows_complete"), 1);
+            assert_eq!(count(&outcome, "packets_in_flight"), 0);
+        }
+    }
+}
+
+#[test]
+fn reno_fills_a_bottleneck_and_shares_it() {
+    let text = r#"
+network = "two transfers share a bottleneck"
+until = "100s"
+[defaults]
+delay = "5ms"
+queue = 50
+[[part]]
+name = "d"
+kind = "dumbbell"
+size = 2
+rate = "100Mbps"
+trunk_rate = "10Mbps"
+[[app]]
+name = "t"
+kind = "transfer"
+from = "d.left.*"
+to = "d.right.*"
+size = "1GB"
+window = 1000
+"#;
+    let outcome = run(text);
+    let received: Vec<u64> = (0..2).map(|flow| integer(&outcome, "flows", flow, "bytes_received")).collect();
+    let share = (received[0] + received[1]) as f64 * 8.0 / 100.0 / 10e6;
+    // 1460 of 1490 bytes are payload.
+    assert!((0.95..0.98).contains(&share), "{share}");
+    let fairness = received[0] as f64 / received[1] as f64;
+    assert!((0.4..2.5).contains(&fairness), "{received:?}");
+    assert!(count(&outcome, "packets_lost_queue") > 0);
+}
+
+#[test]
+fn a_link_that_fails_loses_what_it_holds_and_traffic_goes_round_until_it_is_back() {
+    // Packets of 1 ms each 10 ms: sent at 0, 10, …, 990 ms. The way over the link takes 1 + 5 ms, the one round 2 + 40 ms.
+    let text = |convergence: &str, second: &str| {
+        format!(
+            r#"
+network = "a triangle"
+until = "2s"
+headers = "0B"
+convergence = "{convergence}"
+nodes = ["a", "b", "c"]
+[defaults]
+rate = "8Mbps"
+[[link]]
+from = "a"
+to = "b"
+delay = "5ms"
+[[link]]
+from = "c"
+to = ["a", "b"]
+delay = "20ms"
+[[app]]
+name = "p"
+kind = "constant"
+from = "a"
+to = "b"
+rate = "800kbps"
+size = "100kB"
+[[event]]
+at = "302ms"
+link = "a-b"
+state = "down"
+for = "298ms"
+{second}
+"#
+        )
+    };
+    let outcome = run(&text("0s", ""));
+    // The packet of 300 ms is on the link when it fails. Those of 310 to 590 ms go round; that of 600 ms finds the link.
+    assert_eq!(count(&outcome, "packets_lost_down"), 1);
+    assert_eq!(count(&outcome, "packets_received"), 99);
+    assert_eq!(integer(&outcome, "flows", 0, "delay_min"), Delay::from_ms(6).as_ps());
+    assert_eq!(integer(&outcome, "flows", 0, "delay_max"), Delay::from_ms(42).as_ps());
+    let mean = integer(&outcome, "flows", 0, "delay_mean") as f64 / 1e9;
+    assert!((mean - (70.0 * 6.0 + 29.0 * 42.0) / 99.0).abs() < 1e-6, "{mean}");
+    // The last ones that went round are overtaken.
+    assert!(integer(&outcome, "flows", 0, "packets_reordered") > 0);
+    // Where routes take 25 ms to be anew, those of 310 and 320 ms are lost too, and back they are late, which loses nothing.
+    let outcome = run(&text("25ms", ""));
+    assert_eq!(count(&outcome, "packets_lost_down"), 3);
+    // A node that is lost rests, and has not sent what it would have.
+    let outcome = run(&text("0s", "[[event]]\nat = \"655ms\"\nnode = \"a\"\nstate = \"down\"\nfor = \"100ms\"\n"));
+    assert_eq!(count(&outcome, "packets_sent"), 100);
+    let start = integer(&outcome, "flows", 0, "duration") as f64 / 1e9;
+    // Resting from 660 to 755 ms, it ends 95 ms later: the last packet is sent at 1085 ms.
+    assert!((start - 1091.0).abs() < 1e-6, "{start}");
+    // With the node that all goes round by lost as well, there is no way.
+    let outcome = run(&text("0s", "[[event]]\nat = \"400ms\"\nnode = \"c\"\nstate = \"down\"\nfor = \"100ms\"\n"));
+    // Of 300; on the way round, those sent from 360 ms on are on a link of c's at 400 ms; then those of 400 to 490 ms.
+    assert_eq!(count(&outcome, "packets_lost_down"), 1 + 4 + 10);
+}
+
+#[test]
+fn a_change_of_rate_holds_for_what_is_transmitted_from_then_on() {
+    // Ten packets at once: 1 ms each for the first 4, then 2 ms each.
+    let more = "[[app]]\nname = \"t\"\nkind = \"transfer\"\nfrom = \"a\"\nto = \"b\"\nsize = \"10kB\"\nsegment = \"1000B\"\nwindow = 10\ncontrol = \"fixed\"\n[[event]]\nat = \"4ms\"\nlink = \"a-b\"\nrate = \"4Mbps\"\n";
+    let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"0s\"", more, "1s"));
+    assert_eq!(integer(&outcome, "transfers", 0, "completion"), Delay::from_ms(4 + 6 * 2).as_ps());
+}
+
+#[test]
+fn clients_wait_for_a_round_trip_the_service_and_the_response() {
+    // A request of 1000 B takes 1 ms, a response of three packets 3 ms; 10 ms each way, 2 ms of service: 26 ms; then 24 ms of thinking.
+    let more = "[[app]]\nname = \"w\"\nkind = \"request-response\"\nfrom = \"a\"\nto = \"b\"\nrequest = \"1000B\"\nresponse = \"3kB\"\nsegment = \"1000B\"\nthink = \"24ms\"\nthinking = \"constant\"\nservice = \"2ms\"\nserving = \"constant\"\n";
+    let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"10ms\"", more, "10s"));
+    assert_eq!(integer(&outcome, "requests", 0, "responses"), 200);
+    for column in ["response_min", "response_mean", "response_max"] {
+        assert_eq!(integer(&outcome, "requests", 0, column), Delay::from_ms(26).as_ps());
+    }
+    assert_eq!(integer(&outcome, "flows", 0, "answers_received"), 600);
+    // Where half the packets are lost, clients ask again, and what they count they have.
+    let lossy = run(&pair("rate = \"8Mbps\"\ndelay = \"10ms\"\nloss = 0.3", more, "100s"));
+    assert!(integer(&lossy, "requests", 0, "timeouts") > 10 && integer(&lossy, "requests", 0, "responses") > 10);
+}
+
+#[test]
+fn a_queue_in_bytes_holds_so_many() {
+    let app = |size: u32| {
+        format!(
+            "[[app]]\nname = \"t\"\nkind = \"transfer\"\nfrom = \"a\"\nto = \"b\"\nsize = \"{size}kB\"\nsegment = \"1000B\"\nwindow = 100\ncontrol = \"fixed\"\n"
+        )
+    };
+    // One packet is transmitted, five wait.
+    for (size, lost) in [(6, 0), (7, 1), (9, 3)] {
+        let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"1ms\"\nqueue = \"5999B\"", &app(size), "5ms"));
+        assert_eq!(count(&outcome, "packets_lost_queue"), lost);
+    }
+}
+
+#[test]
+fn sampled_series_add_up_to_what_was_received() {
+    let outcome = run(parades_netfile::EXAMPLE);
+    let points = |name: &str| {
+        outcome.metrics.get(name).and_then(|metric| metric.series()).unwrap_or_else(|| panic!("{name}")).points()
+    };
+    let received: f64 = points("throughput").iter().map(|(_, rate)| rate * 0.5 / 8.0).sum();
+    assert!((received - count(&outcome, "bytes_received") as f64).abs() < 1.0, "{received}");
+    let utilisation = points("link_utilisation_gw-west-gw-east");
+    assert_eq!(utilisation.len(), 40);
+    // Down from 8 to 10 s; before and after, not idle.
+    for (time, share) in utilisation {
+        let down = (8.4..10.1).contains(&time.as_secs_f64());
+        assert!(if down { share < 1e-9 } else { share > 0.05 && share <= 1.0 }, "{time}: {share}");
+    }
+    assert!(points("queue_longest").iter().any(|&(_, waiting)| waiting > 10.0));
+}

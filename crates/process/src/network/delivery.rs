@@ -1,0 +1,147 @@
+//! Waiting for what a shared network tells: that a message has arrived or failed, that the node's host fails or works again.
+
+use super::shared::Undelivered;
+use crate::desk::{Worker, try_with_parts, with_parts};
+use crate::table::Table;
+use crate::wait::{Ticket, Wait, Waiter};
+use std::pin::Pin;
+use std::task::Poll;
+
+/// The messages whose arrival is waited for at a node.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries(Vec<Awaited>);
+
+/// A message whose arrival is waited for.
+#[derive(Debug)]
+struct Awaited {
+    ticket: Ticket,
+    outcome: Option<Result<(), Undelivered>>,
+    waiter: Option<Waiter>,
+}
+
+impl Deliveries {
+    #[inline]
+    pub(crate) fn has(&self, ticket: Ticket) -> bool {
+        self.0.iter().any(|awaited| awaited.ticket == ticket)
+    }
+
+    /// What became of a message is known.
+    fn settle(&mut self, ticket: Ticket, outcome: Result<(), Undelivered>) -> Option<Waiter> {
+        let awaited = self.0.iter_mut().find(|awaited| awaited.ticket == ticket)?;
+        awaited.outcome = Some(outcome);
+        awaited.waiter.take()
+    }
+}
+
+/// Tells those who wait what became of a message.
+pub(crate) fn told(worker: &mut Worker, table: &mut Table, ticket: Ticket, outcome: Result<(), Undelivered>) {
+    if let Some(waiter) = table.rare().deliveries.settle(ticket, outcome) {
+        worker.wake(table, waiter);
+    }
+}
+
+/// A message on its way through a shared network. Awaiting it is to wait until it has arrived, or has failed; it goes its way all the same
+/// if it is not awaited.
+#[derive(Debug)]
+pub struct Delivery {
+    ticket: Ticket,
+}
+
+impl Delivery {
+    /// That of the message of this name.
+    pub(super) fn of(ticket: Ticket, table: &mut Table) -> Delivery {
+        table.rare().deliveries.0.push(Awaited { ticket, outcome: None, waiter: None });
+        Delivery { ticket }
+    }
+}
+
+impl Future for Delivery {
+    type Output = Result<(), Undelivered>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Result<(), Undelivered>> {
+        let ticket = self.ticket;
+        let polled = with_parts(|worker, table| {
+            worker.waits(table, Wait::Delivery);
+            let deliveries = &mut table.rare().deliveries.0;
+            let index = deliveries.iter().position(|awaited| awaited.ticket == ticket);
+            let index = index.expect("a delivery is awaited once");
+            if let Some(outcome) = deliveries[index].outcome {
+                deliveries.swap_remove(index);
+                return Poll::Ready(outcome);
+            }
+            let waker = Waiter::waker(context, worker.own_waker);
+            deliveries[index].waiter = Some(Waiter { place: worker.current, ticket, waker });
+            Poll::Pending
+        });
+        if polled.is_ready() {
+            self.ticket = 0;
+        }
+        polled
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if self.ticket != 0 {
+            try_with_parts(|_, table| table.rare().deliveries.0.retain(|awaited| awaited.ticket != self.ticket));
+        }
+    }
+}
+
+/// Waits until the node's host works, or until it does not.
+#[derive(Debug)]
+#[must_use = "it is waited for only where it is awaited"]
+pub struct HostIs {
+    works: bool,
+    ticket: Ticket,
+}
+
+impl HostIs {
+    pub(crate) fn new(works: bool) -> HostIs {
+        HostIs { works, ticket: 0 }
+    }
+}
+
+/// The host of the node that is on the desk fails, or works again.
+pub(crate) fn host(worker: &mut Worker, table: &mut Table, works: bool) {
+    table.works = works;
+    let Some(rare) = table.rare_mut() else { return };
+    for waiter in std::mem::take(&mut rare.host_waiters) {
+        worker.wake(table, waiter);
+    }
+}
+
+impl Future for HostIs {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<()> {
+        let HostIs { works, ticket: old } = *self;
+        let ticket = with_parts(|worker, table| {
+            let ticket = (table.works != works).then(|| table.ticket());
+            if old != 0
+                && let Some(rare) = table.rare_mut()
+            {
+                rare.host_waiters.retain(|waiter| waiter.ticket != old);
+            }
+            let ticket = ticket?;
+            worker.waits(table, Wait::Host);
+            let waker = Waiter::waker(context, worker.own_waker);
+            table.rare().host_waiters.push(Waiter { place: worker.current, ticket, waker });
+            Some(ticket)
+        });
+        self.ticket = ticket.unwrap_or(0);
+        if ticket.is_some() { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+impl Drop for HostIs {
+    fn drop(&mut self) {
+        if self.ticket != 0 {
+            try_with_parts(|_, table| {
+                if let Some(rare) = table.rare_mut() {
+                    rare.host_waiters.retain(|waiter| waiter.ticket != self.ticket);
+                }
+            });
+        }
+    }
+}
