@@ -145,7 +145,11 @@ fn wrong_network_files_are_named_with_line_and_column() {
     check(
         &folder,
         &[
-            ("run node.toml", 2, "node.toml:5:6: there is no node `c`; did you mean `a`?"),
+            (
+                "run node.toml",
+                2,
+                "node.toml:5:6: there is no node `c`; there are 2 nodes, of which the first is `a`; `*` stands for any letters",
+            ),
             ("show key.toml", 2, "key.toml:7:1: a link has no key `dealy`; did you mean `delay`?"),
             (
                 "run small.toml --set rte=1Mbps",
@@ -157,9 +161,13 @@ fn wrong_network_files_are_named_with_line_and_column() {
                 2,
                 "--set rate=1ms: `rate`: `1ms` has the unknown unit `ms`; a rate's units are bps, kbps, Mbps, Gbps and Tbps",
             ),
-            ("sweep node.toml --seeds 1..3 --quiet", 2, "node.toml:5:6: there is no node `c`; did you mean `a`?"),
+            (
+                "sweep node.toml --seeds 1..3 --quiet",
+                2,
+                "node.toml:5:6: there is no node `c`; there are 2 nodes, of which the first is `a`; `*` stands for any letters",
+            ),
             ("run engine.toml", 2, "engine.toml:1:10: there is no engine `windo`; did you mean `window`?"),
-            ("run deep.toml", 2, "deep.toml:1:92: malformed TOML: nested too deeply"),
+            ("run deep.toml", 2, "deep.toml:1:91: malformed TOML: nested too deeply"),
         ],
     );
 }

@@ -150,7 +150,7 @@ fn a_network_in_a_file_runs_on_every_engine_and_is_written_out_in_full() {
     assert_ne!(run("net.toml", "")["digest"], expected["digest"]);
     let schema: Value = serde_json::from_slice(&parades(&folder.0, "show --schema").stdout).expect("it is JSON");
     assert_eq!(schema["required"][0], "network");
-    let sweep = "sweep net.toml --set rate=4Mbps,8Mbps --seeds 1..3 --jobs 2 --until 3s --quiet --csv --metric response_web.mean";
+    let sweep = "sweep net.toml --set rate=4Mbps,8Mbps --seeds 1..3 --jobs 2 --until 3s --quiet --csv --metric response_web_s.mean";
     let table = String::from_utf8(parades(&folder.0, sweep).stdout).expect("CSV is text");
     assert_eq!(table.lines().count(), 1 + 2 * 3, "{table}");
 }
