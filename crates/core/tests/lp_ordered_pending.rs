@@ -96,3 +96,21 @@ fn crowded_windows_are_taken_apart() {
     hold(9, 1, 20_000, 50_000, 200_000, 60_000); // All at one LP.
     hold(11, 3, 20_000, 1 << 40, 1 << 44, 60_000);
 }
+
+#[test]
+fn bounds_a_picosecond_after_what_comes_next_get_ahead() {
+    // One window holds all: of one LP alone, or of LPs far from each other.
+    let mut pending = LpOrderedPending::new(Grid::new(Delay::from_secs(1000)));
+    for sequence in 0..50 {
+        let instant = Instant { time: Time::from_ps(sequence * 1_000_000_000), round: 0 };
+        let key = EventKey { instant, tie: 0, sender: Sender::lp(LpId(0)), sequence };
+        pending.push(Event::new(key, LpId(0), Body::Message(sequence)));
+    }
+    let (mut bounds, mut taken) = (0, 0);
+    while !pending.is_empty() {
+        let bound = Time::from_ps(pending.next_time().as_ps() + 1);
+        taken += std::iter::from_fn(|| pending.pop_before(bound)).count();
+        bounds += 1;
+    }
+    assert_eq!((bounds, taken), (50, 50), "each bound lets one event through");
+}

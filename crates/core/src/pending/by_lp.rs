@@ -137,10 +137,13 @@ impl<P> LpOrderedPending<P> {
     /// A time that no event is before, [`Time::MAX`] where there is none; asked for when nothing is left before the last bound.
     pub fn next_time(&self) -> Time {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
-        match self.ring.next_occupied() {
-            Some(window) => self.grid.start(window).max(self.until),
-            None => self.far_min,
+        let Some(window) = self.ring.next_occupied() else { return self.far_min };
+        let start = self.grid.start(window);
+        if start >= self.until {
+            return start;
         }
+        // Who asks for one bound after another in one window must get ahead by more than the bounds do, which may be a picosecond.
+        self.slab.events(self.ring.window(window)).map(Event::time).min().unwrap_or(self.until)
     }
 
     /// How many events wait.
