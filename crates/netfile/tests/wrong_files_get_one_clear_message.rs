@@ -123,7 +123,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small("[[group]]\nname = \"g\"\nsize = 2\nattach = \"c\"\n"),
-            "net.toml:12:10: there is no node `c`; there are 2 nodes, of which the first is `a`; `*` stands for any letters",
+            "net.toml:12:10: there is no node `c`; there are 4 nodes, of which the first is `a`; `*` stands for any letters",
         ),
         // References to parameters: circular, to none, of the wrong kind.
         (
