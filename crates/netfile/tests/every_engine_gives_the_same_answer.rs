@@ -26,10 +26,7 @@ fn two_sites_with_a_bottleneck_that_fails() {
     check(&EXAMPLE.replace("until = \"20s\"", "until = \"10.5s\""));
 }
 
-#[test]
-fn a_torus_in_which_everything_happens() {
-    check(
-        r#"
+const TORUS: &str = r#"
 network = "a torus in which links and nodes fail, come back and change"
 until = "3s"
 convergence = "7ms"
@@ -102,8 +99,11 @@ for = "1s"
 every = "100ms"
 links = "t.0.*"
 apps = ["mix", "web"]
-"#,
-    );
+"#;
+
+#[test]
+fn a_torus_in_which_everything_happens() {
+    check(TORUS);
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn small(more: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of mistakes")]
 fn each_mistake_has_its_message() {
     let app = "[[app]]\nname = \"x\"\nkind = \"constant\"\nrate = \"1Mbps\"\nfrom = \"a\"\n";
     let cases = [
