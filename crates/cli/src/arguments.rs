@@ -127,7 +127,7 @@ pub(crate) struct RunArguments {
     /// Writes the executed events in their one order, as readable text.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Writes a timeline for https://ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and what workers spend their time on
+    /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and what workers spend their time on
     /// (with `--trace-before 0s` that alone, which tracing does not disturb then).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
