@@ -1,9 +1,9 @@
 //! The model of a described network: one LP for each node, one event for each hop of a packet.
 //!
 //! *Idea.* A packet knows its way: the flow that it belongs to, there or back. A node looks up the port for it in a table of shortest paths
-//! ([`routes`]); the port knows at once when the packet will be at the other end, or that it never will ([`port`]), so it is sent to the
+//! (`routes`); the port knows at once when the packet will be at the other end, or that it never will (`port`), so it is sent to the
 //! neighbour there and then. Links that fail, change or come back, and nodes that are lost, are constants of the model, read off the clock
-//! ([`wire`]), and so are the tables that hold from then on: nothing has to be told anybody, no engine has to stop for it, and it costs
+//! (`wire`), and so are the tables that hold from then on: nothing has to be told anybody, no engine has to stop for it, and it costs
 //! nothing where it does not happen.
 //!
 //! *What is lost.* A packet that finds the queue full; one that chance takes, at the link's rate of loss, once it is transmitted; one that
@@ -13,7 +13,7 @@
 //!
 //! *Conservation.* For each flow and each direction, packets sent = received + lost + in flight; the run fails where that does not hold.
 //!
-//! *Read next*: [`transfer`], the reliable protocol; [`requests`]; [`report`], what is measured.
+//! *Read next*: `transfer`, the reliable protocol; `requests`; `report`, what is measured.
 
 pub(crate) mod delays;
 pub(crate) mod node;
