@@ -18,6 +18,8 @@ const SHARE: usize = 8;
 /// Windows in the ring for as many as would hold all pending events at the density of the first; of exponential delays, all but one
 /// in fifty then fall into the ring.
 const RING_SPAN: usize = 4;
+/// Windows up to which the ring is twice as long, as the ends of all then stay in the cache: hardly anything is written to the far list first.
+const RING_CACHED: usize = 1 << 11;
 /// Windows in the ring, at least.
 const RING_MIN: usize = 16;
 /// Population from which downwards the side list serves; below [`SMALL`], so that a population that wavers does not switch at every
@@ -72,7 +74,7 @@ impl<P> WindowedPending<P> {
         }
         self.laid.target = (self.len / SHARE).clamp(TARGET_MIN, TARGET);
         let windows = (2 * RING_SPAN * self.len / self.laid.target).next_power_of_two() / 2;
-        let windows = windows.max(RING_MIN);
+        let windows = if windows < RING_CACHED { 2 * windows } else { windows }.max(RING_MIN);
         let width = rate_width.unwrap_or(u64::MAX).min(self.sampled_width(windows));
         // Rounded to a power of two; at least 2 ps, so that the number of a window and one more always fit.
         let width = width.clamp(2, 1 << 62);
@@ -92,7 +94,7 @@ impl<P> WindowedPending<P> {
         for (chunk, fill) in self.slab.chunks(self.far) {
             let slots = self.slab.slots(chunk);
             while skip < fill {
-                sample.extend(slots[skip].as_ref().map(|event| event.time().as_ps()));
+                sample.push(slots[skip].header().time().as_ps());
                 skip += step;
             }
             skip -= fill;
