@@ -34,6 +34,10 @@ fn ps_from_secs(seconds: f64) -> Option<u64> {
     (0.0..18_446_744_073_709_551_616.0).contains(&ps).then_some(ps as u64)
 }
 
+/// The greatest double below one half. One half itself would be lost in rounding the sum: it takes 0.49999999999999994 up to 1, and odd numbers from
+/// 2^52 on, which have no fraction, to the next.
+const HALF: f64 = 0.499_999_999_999_999_94;
+
 impl Time {
     /// The start of every run.
     pub const ZERO: Time = Time(0);
@@ -134,9 +138,20 @@ impl Delay {
     #[inline]
     pub fn scaled(self, factor: f64) -> Delay {
         debug_assert!(factor >= 0.0, "a span cannot be stretched by {factor}");
-        // The greatest double below one half. One half itself would be lost in rounding the sum: it takes 0.49999999999999994 up to 1, and
-        // odd numbers from 2^52 on, which have no fraction, to the next.
-        const HALF: f64 = 0.499_999_999_999_999_94;
+        const I63: f64 = 9_223_372_036_854_775_808.0;
+        // Of numbers below 2^63, 106 days, each conversion is an instruction or two instead of half a dozen.
+        let scaled = self.0.cast_signed() as f64 * factor + HALF;
+        if self.0.cast_signed() < 0 || scaled >= I63 {
+            return self.scaled_far(factor);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
+        Delay((scaled as i64).cast_unsigned())
+    }
+
+    /// As [`Delay::scaled`], of any span.
+    #[cold]
+    #[inline(never)]
+    fn scaled_far(self, factor: f64) -> Delay {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as the doc says")]
         Delay((self.0 as f64 * factor + HALF) as u64)
     }
