@@ -17,6 +17,8 @@ pub struct Channels {
     /// Where each sender's channels begin in `pairs`; empty where there are none at all.
     begin: Vec<u32>,
     anyone: Anyone,
+    /// With at least this delay every LP may send to every LP; [`Delay::MAX`] where that is not so. What most sends are measured by.
+    to_all: Delay,
     /// Whether `pairs` is already in order.
     sorted: bool,
 }
@@ -56,12 +58,18 @@ impl Channels {
 
     /// Anyone may send to anyone, with at least `lookahead`.
     pub const fn whole(lookahead: Delay) -> Channels {
-        Channels { pairs: Vec::new(), begin: Vec::new(), anyone: Anyone::Whole(lookahead), sorted: true }
+        Channels {
+            pairs: Vec::new(),
+            begin: Vec::new(),
+            anyone: Anyone::Whole(lookahead),
+            to_all: lookahead,
+            sorted: true,
+        }
     }
 
     /// No channels yet: add them by [`Channels::connect`] and [`Channels::to_anyone`].
     pub const fn none() -> Channels {
-        Channels { pairs: Vec::new(), begin: Vec::new(), anyone: Anyone::Nobody, sorted: true }
+        Channels { pairs: Vec::new(), begin: Vec::new(), anyone: Anyone::Nobody, to_all: Delay::MAX, sorted: true }
     }
 
     /// Declares a channel. The sender's first declared channel is its [`Port`] 0, and so on; two LPs may have several.
@@ -74,6 +82,7 @@ impl Channels {
     pub fn to_anyone(&mut self, sender: LpId, lookahead: Delay) {
         if !matches!(self.anyone, Anyone::Each(_)) {
             self.anyone = Anyone::Each(Vec::new());
+            self.to_all = Delay::MAX;
         }
         if let Anyone::Each(each) = &mut self.anyone {
             if each.len() <= sender.index() {
@@ -126,6 +135,12 @@ impl Channels {
     #[inline]
     pub(crate) fn at(&self, sender: LpId, port: Port) -> Option<&Channel> {
         self.of(sender).get(port.0 as usize)
+    }
+
+    /// Whether anyone may send to anyone with this delay. One comparison, which most sends pass; the others must be looked at closer.
+    #[inline(always)]
+    pub(crate) fn lets_all(&self, delay: Delay) -> bool {
+        delay >= self.to_all
     }
 
     /// The least delay with which `sender` may send to anyone; `None` where it may not.

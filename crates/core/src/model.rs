@@ -206,6 +206,16 @@ impl<'a, M: Model> Context<'a, M> {
     /// without any declaration.
     #[inline]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+        if receiver.0 < self.world.lps && self.world.channels.lets_all(delay) {
+            self.post(receiver, delay, message);
+        } else {
+            self.send_closer(receiver, delay, message);
+        }
+    }
+
+    /// As [`Context::send_to`], where a look at all channels does not suffice.
+    #[inline(never)]
+    fn send_closer(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver == self.id {
             return self.send_self(delay, message);
         }
@@ -232,15 +242,22 @@ impl<'a, M: Model> Context<'a, M> {
     /// Sends to another LP, the channel having been checked.
     #[inline]
     fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
-        if receiver != self.id && !matches!(self.phase, Phase::Event(_)) {
-            return self.no_channel(match self.phase {
-                Phase::Start => format!("it sent to {receiver} while starting up, when an LP may send only to itself"),
-                _ => format!("it sent to {receiver} while visited by a global event, which alone may send then"),
-            });
+        if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {
+            return self.not_now(receiver);
         }
         if let Some(key) = self.next_key(receiver, delay) {
             self.effects.outbox.push(key, receiver, Body::Message(message));
         }
+    }
+
+    /// It sent to another LP when it may not.
+    #[cold]
+    #[inline(never)]
+    fn not_now(&mut self, receiver: LpId) {
+        self.no_channel(match self.phase {
+            Phase::Start => format!("it sent to {receiver} while starting up, when an LP may send only to itself"),
+            _ => format!("it sent to {receiver} while visited by a global event, which alone may send then"),
+        });
     }
 
     /// Sets a timer of the LP's own, or resets it if it is set: it will be due after `delay` from now, once.
@@ -407,17 +424,20 @@ impl<'a, M: Model> Context<'a, M> {
     }
 
     #[cold]
+    #[inline(never)]
     fn too_short(&mut self, receiver: LpId, delay: Delay, lookahead: Delay) {
         self.failed::<()>(ErrorKind::Lookahead { receiver, delay, lookahead });
     }
 
     #[cold]
+    #[inline(never)]
     fn no_channel(&mut self, what: String) {
         self.failed::<()>(ErrorKind::NoChannel(what));
     }
 
     /// Keeps the first failure of an execution.
     #[cold]
+    #[inline(never)]
     fn failed<T>(&mut self, kind: ErrorKind) -> Option<T> {
         self.effects.failure.get_or_insert(kind);
         self.effects.beyond_sends = true;
