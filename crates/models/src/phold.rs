@@ -4,6 +4,7 @@
 
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
+use std::hint::select_unpredictable;
 
 /// How the delay of an event is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,14 +148,15 @@ impl<C> Phold<C> {
         }
         let is_remote = ctx.rng().chance(remote);
         let message = C::of(payload, ctx.rng());
-        if !is_remote {
-            ctx.send_self(delay, message);
-        } else if radius == 0 {
+        if radius == 0 {
+            // Drawn where it is not needed too: a branch that goes either way as often would cost more.
             #[expect(clippy::cast_possible_truncation, reason = "below `lps`, which is a u32")]
-            let receiver = LpId(ctx.rng().below(u64::from(lps)) as u32);
-            ctx.send_to(receiver, delay, message);
-        } else {
+            let other = LpId(ctx.rng().below(u64::from(lps)) as u32);
+            ctx.send_to(select_unpredictable(is_remote, other, ctx.id()), delay, message);
+        } else if is_remote {
             ctx.send(Port(0), delay, message);
+        } else {
+            ctx.send_self(delay, message);
         }
         delay
     }

@@ -9,6 +9,7 @@ use parades_core::random::Rng;
 use parades_core::time::Delay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 
 /// What waits in the heap.
 pub(super) trait Entry: Copy + Ord {
@@ -113,8 +114,10 @@ impl Bare {
             *count += 1;
             let delay = self.draw(rng);
             *delays_ps = delays_ps.wrapping_add(delay);
+            let is_remote = rng.chance(remote);
             #[expect(clippy::cast_possible_truncation, reason = "below `lps`, which is a u32")]
-            let receiver = if rng.chance(remote) { rng.below(u64::from(lps)) as u32 } else { id };
+            let other = rng.below(u64::from(lps)) as u32;
+            let receiver = select_unpredictable(is_remote, other, id);
             pending.push(Reverse(E::new(time_ps + delay, id, sequence, receiver)));
         }
         events
