@@ -17,7 +17,7 @@ pub use marked::{Mark, Marked, MarkedEvent, body_of, identity, is_anti, mark_of,
 pub use sent::Sent;
 
 use crate::event::{Body, Event, EventKey, LpId, Sender};
-use crate::pending::{Leftover, PendingSet, WindowedPending};
+use crate::pending::{Leftover, PendingSet, Slot, WindowedPending};
 use crate::placement::Placement;
 use crate::ring::{Ring, positions};
 use crate::time::{Delay, Instant, Time};
@@ -178,7 +178,7 @@ impl<P> Ahead<P> {
 
     /// As [`Ahead::take_before`], where it lies for the caller to take; `None` also where it must be looked for in a place that is seldom used.
     #[inline(always)]
-    pub fn slot_before(&mut self, bound: Time) -> Option<&mut Option<MarkedEvent<P>>> {
+    pub fn slot_before(&mut self, bound: Time) -> Option<&mut Slot<Marked<P>>> {
         if !self.past.is_empty() || self.held.is_some() {
             return None;
         }

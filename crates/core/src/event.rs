@@ -182,6 +182,13 @@ impl<P> Event<P> {
         Event { time, sequence, round, tie, sender, receiver, body }
     }
 
+    /// All of it but the body.
+    #[inline(always)]
+    pub(crate) fn header(&self) -> Header {
+        let Event { time, sequence, round, tie, sender, receiver, .. } = *self;
+        Header { time, sequence, round, tie, sender, receiver }
+    }
+
     /// Its place in the order of its receiver.
     #[inline]
     pub fn key(&self) -> EventKey {
@@ -207,6 +214,84 @@ impl<P> Event<P> {
     }
 }
 
+/// All of an event but its body. Where events wait it lies beside the body, so that its fields are read and written one by one: an event that is
+/// copied whole is copied in pieces which its fields lie across, and who then reads such a field waits until both have left the core's store buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    time: Time,
+    sequence: u64,
+    round: u32,
+    tie: u32,
+    sender: Sender,
+    receiver: LpId,
+}
+
+impl Header {
+    /// Of the event of this key, for `receiver`.
+    #[inline(always)]
+    pub(crate) fn new(key: EventKey, receiver: LpId) -> Header {
+        let EventKey { instant: Instant { time, round }, tie, sender, sequence } = key;
+        Header { time, sequence, round, tie, sender, receiver }
+    }
+
+    /// The event with this body.
+    #[inline(always)]
+    pub(crate) fn with<P>(self, body: Body<P>) -> Event<P> {
+        let Header { time, sequence, round, tie, sender, receiver } = self;
+        Event { time, sequence, round, tie, sender, receiver, body }
+    }
+
+    /// As [`Event::key`].
+    #[inline]
+    pub(crate) fn key(&self) -> EventKey {
+        EventKey { instant: self.instant(), tie: self.tie, sender: self.sender, sequence: self.sequence }
+    }
+
+    /// As [`Event::instant`].
+    #[inline]
+    pub(crate) fn instant(&self) -> Instant {
+        Instant { time: self.time, round: self.round }
+    }
+
+    /// As [`Event::time`].
+    #[inline]
+    pub fn time(&self) -> Time {
+        self.time
+    }
+
+    /// Whose handler executes it.
+    #[inline]
+    pub fn receiver(&self) -> LpId {
+        self.receiver
+    }
+}
+
+impl Ord for Header {
+    /// By instant, then receiver, then the rest of the key. Two different events of one run never compare equal.
+    #[inline]
+    fn cmp(&self, other: &Header) -> Ordering {
+        self.time.cmp(&other.time).then_with(|| {
+            pair(self.round, self.receiver.0)
+                .cmp(&pair(other.round, other.receiver.0))
+                .then_with(|| pair(self.tie, self.sender.0).cmp(&pair(other.tie, other.sender.0)))
+                .then_with(|| self.sequence.cmp(&other.sequence))
+        })
+    }
+}
+impl PartialOrd for Header {
+    #[inline]
+    fn partial_cmp(&self, other: &Header) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Header {
+    #[inline]
+    fn eq(&self, other: &Header) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Header {}
+
 /// Two 32-bit fields as one number that orders like the pair.
 #[inline]
 fn pair(high: u32, low: u32) -> u64 {
@@ -214,15 +299,10 @@ fn pair(high: u32, low: u32) -> u64 {
 }
 
 impl<P> Ord for Event<P> {
-    /// By instant, then receiver, then the rest of the key. Two different events of one run never compare equal.
+    /// As [`Header`]s are ordered.
     #[inline]
     fn cmp(&self, other: &Event<P>) -> Ordering {
-        self.time.cmp(&other.time).then_with(|| {
-            pair(self.round, self.receiver.0)
-                .cmp(&pair(other.round, other.receiver.0))
-                .then_with(|| pair(self.tie, self.sender.0).cmp(&pair(other.tie, other.sender.0)))
-                .then_with(|| self.sequence.cmp(&other.sequence))
-        })
+        self.header().cmp(&other.header())
     }
 }
 impl<P> PartialOrd for Event<P> {

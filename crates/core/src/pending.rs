@@ -33,6 +33,7 @@ mod windowed;
 pub use by_lp::LpOrderedPending;
 pub use grid::Grid;
 pub use heap::HeapPending;
+pub use slab::Slot;
 pub use windowed::WindowedPending;
 
 use crate::event::{Event, LpId};

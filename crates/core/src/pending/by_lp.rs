@@ -24,7 +24,7 @@ use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split, split_by, split_within};
 use super::side::Side;
 use super::slab::{Chain, Slab};
-use crate::event::{Body, Event, EventKey, LpId};
+use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::Time;
 
 /// Windows in the ring at first.
@@ -128,7 +128,7 @@ impl<P> LpOrderedPending<P> {
         }
         self.len -= 1;
         let aside = match (self.run.peek(&self.slab, 0), self.side.peek()) {
-            (Some(run), Some(side)) => side.receiver != run.receiver || side < run,
+            (Some(run), Some(side)) => side.receiver != run.receiver() || side.header() < *run,
             (run, _) => run.is_none(),
         };
         if aside { self.side.pop() } else { Some(self.run.take(&mut self.slab)) }
@@ -143,7 +143,7 @@ impl<P> LpOrderedPending<P> {
             return start;
         }
         // Who asks for one bound after another in one window must get ahead by more than the bounds do, which may be a picosecond.
-        self.slab.events(self.ring.window(window)).map(Event::time).min().unwrap_or(self.until)
+        self.slab.events(self.ring.window(window)).map(Header::time).min().unwrap_or(self.until)
     }
 
     /// How many events wait.
@@ -160,7 +160,7 @@ impl<P> LpOrderedPending<P> {
     /// The receiver of the event that will probably be taken `ahead` after the next.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<LpId> {
-        self.run.peek(&self.slab, ahead).map(|event| event.receiver)
+        self.run.peek(&self.slab, ahead).map(Header::receiver)
     }
 
     /// Bytes of memory that it holds, beside what the payloads own.
@@ -250,14 +250,14 @@ impl<P> LpOrderedPending<P> {
             self.parts.push(chain);
         } else {
             let range = (first.into(), last.into());
-            split_within(&mut self.slab, chain, &mut self.parts, PART, range, |event| event.receiver.0.into());
+            split_within(&mut self.slab, chain, &mut self.parts, PART, range, |event| event.receiver().0.into());
         }
     }
 
     /// Takes apart a part that came out too large, as few LPs had most of the events.
     #[cold]
     fn open_part_of_part(&mut self, part: Chain) {
-        if !split_by(&mut self.slab, part, &mut self.parts, PART, |event| event.receiver.0.into()) {
+        if !split_by(&mut self.slab, part, &mut self.parts, PART, |event| event.receiver().0.into()) {
             split(&mut self.slab, part, &mut self.parts);
         }
     }

@@ -1,7 +1,7 @@
 //! A few hundred events put in order without moving them: what is executed next.
 
 use super::slab::{Chain, Slab};
-use crate::event::Event;
+use crate::event::{Event, Header};
 use crate::time::{Instant, Time};
 use std::ops::Range;
 
@@ -21,24 +21,24 @@ const LEVELS: [u8; 4] = [0, 1, 2, 3];
 
 /// One level of the order of events as a number: the four of them, compared in turn, order events as [`Event`] does.
 #[inline]
-fn level_of<P>(event: &Event<P>, level: u8) -> u64 {
+fn level_of(event: &Header, level: u8) -> u64 {
     let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
     match level {
         0 => event.time().as_ps(),
-        1 => pair(event.instant().round, event.receiver.0),
-        2 => pair(event.key().tie, event.sender().rank()),
+        1 => pair(event.instant().round, event.receiver().0),
+        2 => pair(event.key().tie, event.key().sender.rank()),
         _ => event.key().sequence,
     }
 }
 
 /// The keys that events are put in order by, from the first: by a number, while there is one.
-trait Keys<P>: Fn(&Event<P>, u8) -> Option<u64> {}
+trait Keys: Fn(&Header, u8) -> Option<u64> {}
 
-impl<P, F: Fn(&Event<P>, u8) -> Option<u64>> Keys<P> for F {}
+impl<F: Fn(&Header, u8) -> Option<u64>> Keys for F {}
 
 /// The levels of the order of events as keys.
 #[inline]
-fn by_level<P>(event: &Event<P>, step: u8) -> Option<u64> {
+fn by_level(event: &Header, step: u8) -> Option<u64> {
     LEVELS.contains(&step).then(|| level_of(event, step))
 }
 
@@ -112,7 +112,7 @@ pub(super) fn split_by<P>(
     crowd: Chain,
     parts: &mut Vec<Chain>,
     size: usize,
-    key_of: impl Fn(&Event<P>) -> u64,
+    key_of: impl Fn(&Header) -> u64,
 ) -> bool {
     let keys = slab.events(crowd).map(&key_of);
     let (min, max) = keys.fold((u64::MAX, 0), |(min, max), key| (min.min(key), max.max(key)));
@@ -130,14 +130,15 @@ pub(super) fn split_within<P>(
     parts: &mut Vec<Chain>,
     size: usize,
     (min, max): (u64, u64),
-    key_of: impl Fn(&Event<P>) -> u64,
+    key_of: impl Fn(&Header) -> u64,
 ) {
     let most = (crowd.len() / size).next_power_of_two().min(PARTS_MAX);
     let bits = u64::BITS - (max - min).leading_zeros();
     let shift = bits.saturating_sub(most.ilog2());
     let mut into = vec![Chain::default(); bucket(max - min, shift) + 1];
     slab.consume(crowd, |slab, event| {
-        slab.append(&mut into[bucket(key_of(&event) - min, shift)], event);
+        let into = &mut into[bucket(key_of(&event.header()) - min, shift)];
+        slab.append(into, event);
     });
     parts.extend(into.into_iter().rev().filter(|chain| !chain.is_empty()));
 }
@@ -152,7 +153,7 @@ pub(super) struct Run {
     /// The entries in the order of execution.
     order: Vec<u64>,
     cursor: usize,
-    /// Scratch: the entries in the order of places.
+    /// Scratch: the entries in the order of chunks.
     entries: Vec<u64>,
     /// Scratch: how many events fall into each bucket, and then where they go.
     counts: Vec<u32>,
@@ -181,7 +182,7 @@ impl Run {
 
     /// The `ahead`-th event from now.
     #[inline]
-    pub(super) fn peek<'a, P>(&self, slab: &'a Slab<P>, ahead: usize) -> Option<&'a Event<P>> {
+    pub(super) fn peek<'a, P>(&self, slab: &'a Slab<P>, ahead: usize) -> Option<&'a Header> {
         self.place(ahead).map(|place| slab.get(place))
     }
 
@@ -231,7 +232,7 @@ impl Run {
         self.take_up(chain, slab);
         // Where two keys are equal in their leading bits the receiver is the same, and the order of events is the LP's own.
         self.sort_by(slab, None, &|event, step| match step.checked_sub(1) {
-            None => Some(u64::from(event.receiver.0) << 32 | u64::from(time_of(event.time()))),
+            None => Some(u64::from(event.receiver().0) << 32 | u64::from(time_of(event.time()))),
             Some(step) => by_level(event, step),
         });
     }
@@ -246,9 +247,10 @@ impl Run {
     /// Puts the events in the order of the first of some keys, ties in that of the next, and so on. `within` are bounds of the first, where
     /// they are known.
     #[inline]
-    fn sort_by<P>(&mut self, slab: &Slab<P>, within: Option<(u64, u64)>, keys: &impl Keys<P>) {
-        let found = self.note_keys(slab, |event| keys(event, 0).unwrap_or_default());
-        let most = self.distribute(within.unwrap_or(found));
+    fn sort_by<P>(&mut self, slab: &Slab<P>, within: Option<(u64, u64)>, keys: &impl Keys) {
+        let first = |event: &Header| keys(event, 0).unwrap_or_default();
+        let bounds = within.unwrap_or_else(|| self.bounds(slab, first));
+        let most = self.distribute(slab, bounds, first);
         if most < CROWD {
             insertion_pass(slab, &mut self.order);
         } else {
@@ -256,33 +258,33 @@ impl Run {
         }
     }
 
-    /// Writes the events' keys where their entries will be; the least and the greatest.
+    /// The least and the greatest key of the events.
     #[inline]
-    fn note_keys<P>(&mut self, slab: &Slab<P>, key_of: impl Fn(&Event<P>) -> u64) -> (u64, u64) {
-        let (mut min, mut max) = (u64::MAX, 0);
-        let mut entries = self.entries.iter_mut();
-        for &(chunk, fill) in &self.chunks {
-            for (event, entry) in slab.slots(chunk)[..fill].iter().flatten().zip(&mut entries) {
-                *entry = key_of(event);
-                (min, max) = (min.min(*entry), max.max(*entry));
-            }
-        }
-        (min, max)
+    fn bounds<P>(&self, slab: &Slab<P>, key_of: impl Fn(&Header) -> u64) -> (u64, u64) {
+        let slots = self.chunks.iter().flat_map(|&(chunk, fill)| &slab.slots(chunk)[..fill]);
+        slots.fold((u64::MAX, 0), |(min, max), slot| {
+            let key = key_of(slot.header());
+            (min.min(key), max.max(key))
+        })
     }
 
-    /// Counts the keys that have been noted, from `min` to `max`, into about as many buckets as there are keys, and writes the events' entries
-    /// bucket by bucket; then the buckets' ends are in `counts`. The most events of a bucket.
+    /// Counts the keys, from `min` to `max`, into about as many buckets as there are events, and writes the events' entries bucket by bucket;
+    /// then the buckets' ends are in `counts`. The most events of a bucket.
     #[inline]
-    fn distribute(&mut self, (min, max): (u64, u64)) -> u32 {
-        let cut = Cut::of((min, max), self.order.len());
+    fn distribute<P>(&mut self, slab: &Slab<P>, bounds: (u64, u64), key_of: impl Fn(&Header) -> u64) -> u32 {
+        let cut = Cut::of(bounds, self.order.len());
         self.counts.clear();
         self.counts.resize(cut.buckets(), 0);
-        let mut entries = self.entries.iter_mut();
+        let (mut entries, counts) = (self.entries.as_mut_slice(), self.counts.as_mut_slice());
         for &(chunk, fill) in &self.chunks {
-            for (place, entry) in (Slab::<()>::first_place(chunk)..).take(fill).zip(&mut entries) {
-                *entry = cut.entry(*entry, place);
-                self.counts[cut.bucket(*entry)] += 1;
+            let (of_chunk, others) = entries.split_at_mut(fill);
+            for ((entry, slot), place) in
+                of_chunk.iter_mut().zip(slab.slots(chunk)).zip(Slab::<P>::first_place(chunk)..)
+            {
+                *entry = cut.entry(key_of(slot.header()), place);
+                counts[cut.bucket(*entry)] += 1;
             }
+            entries = others;
         }
         self.write_order(cut, 0..self.order.len(), 0)
     }
@@ -310,7 +312,7 @@ impl Run {
 
     /// Puts the events in order that lie in the right bucket already, from place `begin` on; the buckets' ends are in `counts` from place `first` on.
     /// Crowded buckets are distributed in turn, what lies between them is put in order in one pass.
-    fn sort_buckets<P>(&mut self, slab: &Slab<P>, begin: usize, first: usize, keys: &impl Keys<P>) {
+    fn sort_buckets<P>(&mut self, slab: &Slab<P>, begin: usize, first: usize, keys: &impl Keys) {
         let (mut calm, mut from) = (begin, begin);
         for bucket in first..self.counts.len() {
             let to = self.counts[bucket] as usize;
@@ -325,7 +327,7 @@ impl Run {
     }
 
     /// Puts the events of a range in order, by the first key in which they differ.
-    fn sort_crowd<P>(&mut self, slab: &Slab<P>, range: Range<usize>, keys: &impl Keys<P>) {
+    fn sort_crowd<P>(&mut self, slab: &Slab<P>, range: Range<usize>, keys: &impl Keys) {
         for step in 0.. {
             let (mut min, mut max) = (u64::MAX, 0);
             let (entries, order) = (&mut self.entries[range.clone()], &self.order[range.clone()]);
@@ -361,15 +363,27 @@ impl Run {
 /// Puts entries in order that are nearly so.
 #[inline]
 fn insertion_pass<P>(slab: &Slab<P>, order: &mut [u64]) {
-    for i in 1..order.len() {
-        let entry = order[i];
-        let mut to = i;
-        while to > 0 && precedes(slab, entry, order[to - 1]) {
-            order[to] = order[to - 1];
-            to -= 1;
+    const PLACE: u64 = (1 << PLACE_BITS) - 1;
+    let mut least = 0;
+    for i in 0..order.len() {
+        // Of what comes after its predecessor by its leading bits, which most do, nothing else is looked at.
+        if order[i] <= least && i > 0 {
+            insert(slab, order, i);
         }
-        order[to] = entry;
+        least = order[i] | PLACE;
     }
+}
+
+/// Moves entry `i` to where it belongs among those before it.
+#[inline]
+fn insert<P>(slab: &Slab<P>, order: &mut [u64], i: usize) {
+    let entry = order[i];
+    let mut to = i;
+    while to > 0 && precedes(slab, entry, order[to - 1]) {
+        order[to] = order[to - 1];
+        to -= 1;
+    }
+    order[to] = entry;
 }
 
 #[inline]

@@ -3,8 +3,8 @@
 //! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million
 //! events in little more than the events' own size, and none ever has to be copied because it grew.
 
-use crate::event::Event;
-use crate::time::Time;
+use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
+use crate::time::{Instant, Time};
 use parades_raw::huge_pages::{self, HUGE_PAGE};
 use parades_raw::prefetch::prefetch;
 
@@ -35,6 +35,42 @@ impl Chain {
     #[inline]
     pub(super) fn is_empty(self) -> bool {
         self.len == 0
+    }
+}
+
+/// Where an event waits, or none.
+#[derive(Debug)]
+pub struct Slot<P> {
+    /// Of the event; where there is none any more, of the one that was here last.
+    header: Header,
+    body: Option<Body<P>>,
+}
+
+impl<P> Slot<P> {
+    /// One with no event.
+    pub(super) fn empty() -> Slot<P> {
+        let key = EventKey { instant: Instant::START, tie: 0, sender: Sender::GLOBAL, sequence: 0 };
+        Slot { header: Header::new(key, LpId(0)), body: None }
+    }
+
+    /// One with an event.
+    #[inline(always)]
+    pub(super) fn of(event: Event<P>) -> Slot<P> {
+        Slot { header: event.header(), body: Some(event.body) }
+    }
+
+    /// Takes the event, if there is one.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<Event<P>> {
+        let header = self.header;
+        self.body.take().map(|body| header.with(body))
+    }
+
+    /// All but the body of the event, which must be there.
+    #[inline(always)]
+    pub fn header(&self) -> &Header {
+        debug_assert!(self.body.is_some(), "an event that waits is in its slot");
+        &self.header
     }
 }
 
@@ -70,7 +106,7 @@ impl Coming {
 #[derive(Debug)]
 pub(super) struct Slab<P> {
     /// [`CHUNK`] slots for each chunk. An event's place is its slot here, which fits 32 bits.
-    slots: Vec<Option<Event<P>>>,
+    slots: Vec<Slot<P>>,
     /// For each chunk, the one after it in its chain or in the list of free chunks.
     next: Vec<u32>,
     free: u32,
@@ -91,8 +127,8 @@ impl<P> Slab<P> {
             chain.head = self.take_chunk(chain.head);
         }
         let place = chain.head as usize * CHUNK + slot;
-        debug_assert!(self.slots[place].is_none(), "an event would be overwritten");
-        self.slots[place] = Some(event);
+        debug_assert!(self.slots[place].body.is_none(), "an event would be overwritten");
+        self.slots[place] = Slot::of(event);
         chain.len += 1;
         if cfg!(debug_assertions) {
             self.written += 1;
@@ -127,7 +163,7 @@ impl<P> Slab<P> {
         }
         // The list was threaded from its last chunk backwards, the links were pushed forwards.
         self.next[old..].reverse();
-        self.slots.resize_with((old + more) * CHUNK, || None);
+        self.slots.resize_with((old + more) * CHUNK, Slot::empty);
     }
 
     /// Sees to it that there is room for so many more chunks. From some large pages on the room doubles, as it takes memory only where it is in
@@ -145,7 +181,7 @@ impl<P> Slab<P> {
     /// Hands back a chunk whose events have all been taken.
     #[inline]
     pub(super) fn free_chunk(&mut self, chunk: u32) {
-        debug_assert!(self.slots(chunk).iter().all(Option::is_none), "a chunk was freed with events in it");
+        debug_assert!(self.slots(chunk).iter().all(|slot| slot.body.is_none()), "a chunk was freed with events in it");
         self.next[chunk as usize] = std::mem::replace(&mut self.free, chunk);
     }
 
@@ -172,14 +208,14 @@ impl<P> Slab<P> {
         }
     }
 
-    /// The events of `chain`.
-    pub(super) fn events(&self, chain: Chain) -> impl Iterator<Item = &Event<P>> {
-        self.chunks(chain).flat_map(|(chunk, _)| self.slots(chunk).iter().flatten())
+    /// The events of `chain`, which must all be there.
+    pub(super) fn events(&self, chain: Chain) -> impl Iterator<Item = &Header> {
+        self.chunks(chain).flat_map(|(chunk, fill)| self.slots(chunk)[..fill].iter().map(Slot::header))
     }
 
     /// The slots of `chunk`.
     #[inline]
-    pub(super) fn slots(&self, chunk: u32) -> &[Option<Event<P>>] {
+    pub(super) fn slots(&self, chunk: u32) -> &[Slot<P>] {
         let first = chunk as usize * CHUNK;
         &self.slots[first..first + CHUNK]
     }
@@ -190,10 +226,10 @@ impl<P> Slab<P> {
         chunk << CHUNK.ilog2()
     }
 
-    /// The event at `place`, which must be there.
+    /// All but the body of the event at `place`, which must be there.
     #[inline]
-    pub(super) fn get(&self, place: u32) -> &Event<P> {
-        self.slots[place as usize].as_ref().expect("an event that waits is in its slot")
+    pub(super) fn get(&self, place: u32) -> &Header {
+        self.slots[place as usize].header()
     }
 
     /// Takes the event at `place`, which must be there.
@@ -204,12 +240,9 @@ impl<P> Slab<P> {
 
     /// The slot of the event at `place`, which must be there, if its time is not after `last`.
     #[inline(always)]
-    pub(super) fn slot_through(&mut self, place: u32, last: Time) -> Option<&mut Option<Event<P>>> {
+    pub(super) fn slot_through(&mut self, place: u32, last: Time) -> Option<&mut Slot<P>> {
         let slot = &mut self.slots[place as usize];
-        if slot.as_ref().is_some_and(|event| event.time() > last) {
-            return None;
-        }
-        Some(slot)
+        (slot.header().time() <= last).then_some(slot)
     }
 
     /// Takes every event of `chain` and hands it to `accept`, which may append it to another; chunks are free as soon as they are
@@ -236,7 +269,7 @@ impl<P> Slab<P> {
 
     /// All events that it holds, in whatever chains, in no order.
     pub(super) fn into_events(self) -> impl Iterator<Item = Event<P>> + use<P> {
-        self.slots.into_iter().flatten()
+        self.slots.into_iter().filter_map(|mut slot| slot.take())
     }
 
     /// How many events have been written into chains; counted where assertions are on.

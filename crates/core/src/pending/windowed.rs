@@ -35,8 +35,8 @@
 //! - Chunks of 16 events: as fast as 8, and 8 to 15 % more memory. Chunks of 32: 41 % more memory, and 11 % slower at 262,144.
 //! - Windows of 128 events instead of 512: 24 % slower at a million, where every window's end is a cache line that is written, and
 //!   no faster below. Windows of 8 instead of 16 with 64 events: 77 % slower.
-//! - A ring of half the length: 10 to 16 % slower, since more events are written to the far chain first. One of twice the length: no
-//!   faster, and 6 % more memory.
+//! - A ring of half the length: 10 to 16 % slower, since more events are written to the far chain first. One of twice the length: 5 to 10 %
+//!   faster where it has up to 2,048 windows, and is so long there; beyond, 5 % slower, as the windows' ends leave the cache.
 //! - `sort_unstable` on the packed keys instead of counting: 1.4 times as slow at 1,024, 1.6 times at 16,384.
 //! - A binary heap instead of the sorted list with a heap behind it: 2.4 times as slow with 2 events, 1.4 times with 1,024 of very
 //!   different delays, 3 % faster with 1,024 of exponential ones.
@@ -51,9 +51,9 @@ use super::layout::Laid;
 use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split};
 use super::side::Side;
-use super::slab::{Chain, Slab};
+use super::slab::{Chain, Slab, Slot};
 use super::{Leftover, PendingSet};
-use crate::event::{Body, Event, EventKey, LpId};
+use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::{Instant, Time};
 
 /// Events in the side list from which later ones of the open window are set aside unsorted.
@@ -70,7 +70,7 @@ pub struct WindowedPending<P> {
     /// What was pushed into the open window, or before it.
     pub(super) side: Side<P>,
     /// The event that was just popped from it.
-    aside: Option<Event<P>>,
+    aside: Slot<P>,
     /// The size of `side` from which a push must look closer.
     pub(super) side_mark: usize,
     /// Parts of the open window that are not in order yet, the next one last.
@@ -102,7 +102,7 @@ impl<P> Default for WindowedPending<P> {
             slab: Slab::new(),
             run: Run::default(),
             side: Side::new(),
-            aside: None,
+            aside: Slot::empty(),
             side_mark: CROWDED,
             parts: Vec::new(),
             late: Chain::default(),
@@ -142,7 +142,7 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         if !self.refill(Time::MAX) {
             return None;
         }
-        let run = self.run.peek(&self.slab, 0).map(Event::instant);
+        let run = self.run.peek(&self.slab, 0).map(Header::instant);
         let side = self.side.peek().map(Event::instant);
         match (run, side) {
             (Some(run), Some(side)) => Some(run.min(side)),
@@ -160,7 +160,7 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         if self.run.is_done() {
             return self.side.upcoming(ahead);
         }
-        self.run.peek(&self.slab, ahead).map(|event| event.receiver)
+        self.run.peek(&self.slab, ahead).map(Header::receiver)
     }
 
     fn take_all(&mut self) -> Leftover<P>
@@ -212,12 +212,12 @@ impl<P> WindowedPending<P> {
 
     /// Where the least event lies, if its time is not after `last`. It counts as popped: the caller takes it, and so moves it once.
     #[inline(always)]
-    pub fn slot_through(&mut self, last: Time) -> Option<&mut Option<Event<P>>> {
+    pub fn slot_through(&mut self, last: Time) -> Option<&mut Slot<P>> {
         if !self.refill(last) {
             return None;
         }
         let slot = match (self.run.place(0), self.side.peek()) {
-            (Some(place), side) if side.is_none_or(|side| self.slab.get(place) < side) => {
+            (Some(place), side) if side.is_none_or(|side| *self.slab.get(place) < side.header()) => {
                 let slot = self.slab.slot_through(place, last)?;
                 self.run.advance();
                 slot
@@ -226,11 +226,11 @@ impl<P> WindowedPending<P> {
                 if side?.time() > last {
                     return None;
                 }
-                self.aside = self.side.pop();
+                self.aside = Slot::of(self.side.pop()?);
                 &mut self.aside
             }
         };
-        let instant = slot.as_ref()?.instant();
+        let instant = slot.header().instant();
         self.len -= 1;
         debug_assert!(instant >= self.last, "W4: an event was popped after a later one");
         self.last = instant;
@@ -240,8 +240,8 @@ impl<P> WindowedPending<P> {
     /// Whether another event probably waits at the instant of the event popped last.
     #[inline(always)]
     pub fn goes_on(&self) -> bool {
-        let is_now = |event: Option<&Event<P>>| event.is_some_and(|event| event.instant() == self.last);
-        is_now(self.run.peek(&self.slab, 0)) || is_now(self.side.peek())
+        let is_now = |instant: Option<Instant>| instant == Some(self.last);
+        is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Event::instant))
     }
 
     /// How many events still wait at the instant of the event popped last: a guess that may be wrong where many have just been pushed.
@@ -325,7 +325,7 @@ impl<P> WindowedPending<P> {
     /// where they are known.
     fn open(&mut self, chain: Chain, within: Option<(u64, u64)>) {
         if chain.len() > RUN_MAX {
-            self.boundary = self.slab.events(chain).map(Event::instant).max().unwrap_or_default();
+            self.boundary = self.slab.events(chain).map(Header::instant).max().unwrap_or_default();
             self.parts.push(chain);
         } else {
             match within {

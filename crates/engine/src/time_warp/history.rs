@@ -68,20 +68,14 @@ impl<M: Restorable> History<M> {
         }
     }
 
-    /// Adds the execution of the event in `slot`, by an LP whose last execution is at `head`.
+    /// Adds the execution of `event`, by an LP whose last execution is at `head`.
     #[inline(always)]
-    pub(super) fn add(
-        &mut self,
-        slot: &mut Option<MarkedEvent<M::Message>>,
-        head: &mut u32,
-        before: Before,
-        sends: u32,
-    ) {
+    pub(super) fn add(&mut self, event: Option<MarkedEvent<M::Message>>, head: &mut u32, before: Before, sends: u32) {
         let position = self.records.end();
         let begins = self.ends(sends);
         let previous = std::mem::replace(head, position);
         let record = Record { event: None, previous, execution: Execution::Done, before, begins, is_rare: false };
-        self.records.push(record).event = slot.take();
+        self.records.push(record).event = event;
     }
 
     /// Where what comes next begins, given where it does among the sends.

@@ -272,14 +272,13 @@ impl<M: Restorable> Site<M> {
         let ahead = effects.outbox.ahead_mut();
         let (antis_from, sends) = (ahead.antis_from(), ahead.sent.end());
         let Some(slot) = ahead.slot_before(bound) else { return self.record_seldom(of, bound, None) };
-        let Some(event) = slot else { return Next::Nothing };
-        let (time, index) = (event.time(), placement.index(event.receiver));
+        let (time, index) = (slot.header().time(), placement.index(slot.header().receiver()));
         let lp = &mut lps[index];
         if time >= antis_from || time <= lp.last() || !behind_failures.is_empty() {
             let event = slot.take();
             return self.record_seldom(of, bound, event);
         }
-        history.add(slot, &mut heads[index], lp.before(), sends);
+        history.add(slot.take(), &mut heads[index], lp.before(), sends);
         Next::Recorded(index)
     }
 
@@ -317,7 +316,7 @@ impl<M: Restorable> Site<M> {
         let sends = self.ahead().sent.end();
         self.stretch.last = self.stretch.last.max(event.time());
         self.stretch.seldom += 1;
-        self.history.add(&mut Some(event), &mut self.heads[index], self.lps[index].before(), sends);
+        self.history.add(Some(event), &mut self.heads[index], self.lps[index].before(), sends);
         Next::Recorded(index)
     }
 
