@@ -302,7 +302,7 @@ impl<'a, P: Program> Here<'a, P> {
     /// What lies on the desk, and the node's waits.
     #[inline(always)]
     pub(crate) fn on(desk: &'a mut Desk<P>) -> (Here<'a, P>, &'a mut Table) {
-        let Desk { program, worker, node, outgoing } = desk;
+        let Desk { program, worker, node, outgoing, .. } = desk;
         let Inner { table, inbox, state, .. } = inner(node.as_deref_mut());
         (Here { program, state, worker, inbox, outgoing }, table)
     }

@@ -35,6 +35,8 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) worker: Worker,
     pub(crate) node: Option<Box<Inner<P>>>,
     pub(crate) outgoing: Vec<Outgoing<P::Message, WayOf<P>>>,
+    /// The desk of a simulation in one of whose processes this one runs.
+    outer: Option<Box<dyn AnyDesk>>,
 }
 
 /// A message that goes out when the event is over.
@@ -116,6 +118,12 @@ impl Worker {
         }
     }
 
+    /// Whether the processes did anything that the event must tell of, beside sending.
+    #[inline]
+    pub(crate) fn has_told(&self) -> bool {
+        !(self.records.is_empty() && self.notes.is_empty() && self.failure.is_none())
+    }
+
     /// Whether other crates' wakers are to be called, or killed processes dropped.
     #[inline]
     pub(crate) fn owes(&self) -> bool {
@@ -178,96 +186,112 @@ pub(crate) fn borrow(desk: Option<Box<dyn AnyDesk>>) {
     DESK.set(desk);
 }
 
-/// The desk taken up for an event, and what lay there.
-pub(crate) struct Taken<P: Program> {
-    pub(crate) desk: Box<Desk<P>>,
-    /// The desk of a simulation in one of whose processes this one runs.
-    outer: Option<Box<dyn AnyDesk>>,
-}
-
-impl<P: Program> Taken<P> {
-    /// Takes up this thread's desk; a new one where it is another program's, or in use.
-    #[inline]
-    pub(crate) fn for_program(program: &Arc<P>) -> Taken<P> {
-        let mut old = DESK.take();
-        if old.as_mut().is_some_and(|desk| desk.parts().is_some()) {
-            return Taken { desk: Desk::new(program), outer: old };
+/// Takes up this thread's desk for a node. One of another program is replaced, one in use is set aside meanwhile.
+#[inline]
+pub(crate) fn take_up<P: Program, T>(program: &Arc<P>, act: impl FnOnce(&mut Desk<P>) -> T) -> T {
+    DESK.with(|cell| {
+        let mut slot = cell.borrow_mut();
+        let is_it = |desk: &&mut Desk<P>| desk.node.is_none() && Arc::ptr_eq(&desk.program, program);
+        if slot.as_deref_mut().and_then(own_desk::<P>).filter(is_it).is_none() {
+            let outer = slot.take().and_then(|mut outer| outer.parts().is_some().then_some(outer));
+            *slot = Some(Desk::new(program, outer));
         }
-        let own = old.and_then(own_desk::<P>);
-        let desk = own.filter(|desk| Arc::ptr_eq(&desk.program, program)).unwrap_or_else(|| Desk::new(program));
-        Taken { desk, outer: None }
-    }
-
-    /// Has the processes polled that are ready, and those that become ready by that, until none is. The panic of one, with its name.
-    #[inline]
-    pub(crate) fn run(mut self) -> (Taken<P>, Result<(), String>) {
-        while let Some(mut polled) = self.next() {
-            let Taken { desk, outer } = self;
-            DESK.set(Some(desk));
-            let result = poll(&mut polled);
-            let desk = DESK.take().and_then(own_desk);
-            let mut desk = desk.expect("nobody else takes it while it is in use");
-            if let (Some((worker, table)), true) = (desk.parts(), result.is_ok()) {
-                put_back(worker, table, polled);
-            }
-            self = Taken { desk, outer };
-            if result.is_err() {
-                return (self, result);
-            }
-            if self.desk.worker.owes() {
-                self = self.call_others();
-            }
-        }
-        (self, Ok(()))
-    }
-
-    #[inline]
-    fn next(&mut self) -> Option<Polled> {
-        let (worker, table) = self.desk.parts()?;
-        next(worker, table)
-    }
-
-    /// Calls other crates' wakers, and drops what killed processes remembered, where both may use the desk.
-    #[cold]
-    pub(crate) fn call_others(mut self) -> Taken<P> {
-        while self.desk.worker.owes() {
-            let foreign = std::mem::take(&mut self.desk.worker.foreign);
-            let dropped = std::mem::take(&mut self.desk.worker.dropped);
-            let Taken { desk, outer } = self;
-            DESK.set(Some(desk));
-            foreign.into_iter().for_each(Waker::wake);
-            drop(dropped);
-            let desk = DESK.take().and_then(own_desk);
-            self = Taken { desk: desk.expect("nobody else takes it while it is in use"), outer };
-        }
-        self
-    }
-
-    /// Leaves the desk for the next event.
-    #[inline]
-    pub(crate) fn put_back(self) {
-        DESK.set(Some(match self.outer {
-            Some(outer) => outer,
-            None => self.desk,
-        }));
-    }
+        act(slot.as_deref_mut().and_then(own_desk).expect("it was just put there"))
+    })
 }
 
 /// The desk, if it is that of the program `P`.
 #[inline]
-fn own_desk<P: Program>(desk: Box<dyn AnyDesk>) -> Option<Box<Desk<P>>> {
-    let desk: Box<dyn Any> = desk;
-    desk.downcast().ok()
+fn own_desk<P: Program>(desk: &mut dyn AnyDesk) -> Option<&mut Desk<P>> {
+    let desk: &mut dyn Any = desk;
+    desk.downcast_mut()
+}
+
+/// Polls the processes of the node on the desk that are ready, `first` and those that become ready by that, until none is; then has `close` deal with what
+/// they did, and leaves the desk. The panic of one, with its name.
+#[inline]
+pub(crate) fn poll_all<P: Program>(first: Option<Polled>, close: impl FnOnce(&mut Desk<P>)) -> Result<(), String> {
+    let mut close = Some(close);
+    let mut polled = first;
+    loop {
+        let result = polled.as_mut().map_or(Ok(()), poll);
+        if result.is_err() {
+            drop(polled); // Where it may use the desk.
+            with_desk::<P, _>(|desk| {
+                desk.worker = Worker::new(); // What is left of the event must not be there for another run on this thread.
+                if let Some(close) = close.take() {
+                    close(desk);
+                }
+            });
+            leave::<P>();
+            return result;
+        }
+        let step = with_desk::<P, _>(|desk| {
+            let node = desk.node.as_deref_mut().expect("it lies there until it is closed");
+            if let Some(polled) = polled.take() {
+                return_to(&mut desk.worker, &mut node.table, polled);
+            }
+            if desk.worker.owes() {
+                return Step::Owes;
+            }
+            if let Some(next) = next(&mut desk.worker, &mut node.table) {
+                return Step::Poll(next);
+            }
+            if let Some(close) = close.take() {
+                close(desk);
+            }
+            Step::Done(desk.outer.is_some())
+        });
+        match step {
+            Step::Poll(next) => polled = Some(next),
+            Step::Owes => call_others(),
+            Step::Done(is_inner) => {
+                if is_inner {
+                    leave::<P>();
+                }
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What comes after a process has been polled.
+enum Step {
+    Poll(Polled),
+    /// Others are to be called first.
+    Owes,
+    /// The node is off the desk; whether another desk is to be put back.
+    Done(bool),
+}
+
+/// Puts back what was set aside for this desk.
+#[cold]
+fn leave<P: Program>() {
+    if let Some(outer) = with_desk::<P, _>(|desk| desk.outer.take()) {
+        DESK.set(Some(outer));
+    }
+}
+
+/// Calls other crates' wakers, and drops what killed processes remembered, where both may use the desk.
+#[cold]
+pub(crate) fn call_others() {
+    let take =
+        |worker: &mut Worker, _: &mut Table| (std::mem::take(&mut worker.foreign), std::mem::take(&mut worker.dropped));
+    let (foreign, dropped) = with_parts(take);
+    foreign.into_iter().for_each(Waker::wake);
+    drop(dropped);
 }
 
 impl<P: Program> Desk<P> {
-    fn new(program: &Arc<P>) -> Box<Desk<P>> {
-        Box::new(Desk { program: Arc::clone(program), worker: Worker::new(), node: None, outgoing: Vec::new() })
+    #[cold]
+    fn new(program: &Arc<P>, outer: Option<Box<dyn AnyDesk>>) -> Box<Desk<P>> {
+        let (program, outgoing) = (Arc::clone(program), Vec::new());
+        Box::new(Desk { program, worker: Worker::new(), node: None, outgoing, outer })
     }
 }
 
 /// A process taken out of its node to be polled.
-struct Polled {
+pub(crate) struct Polled {
     place: Place,
     code: Option<Code>,
     waker: Waker,
@@ -294,7 +318,7 @@ fn poll(polled: &mut Polled) -> Result<(), String> {
 
 /// The next process that is ready.
 #[inline]
-fn next(worker: &mut Worker, table: &mut Table) -> Option<Polled> {
+pub(crate) fn next(worker: &mut Worker, table: &mut Table) -> Option<Polled> {
     while let Some(place) = worker.ready.pop_front() {
         let Some(process) = table.processes.get_mut(place as usize) else { continue };
         process.queued = false;
@@ -314,7 +338,7 @@ fn next(worker: &mut Worker, table: &mut Table) -> Option<Polled> {
 
 /// Puts a process back where it was, unless it is over.
 #[inline]
-fn put_back(worker: &mut Worker, table: &mut Table, Polled { place, code, waker }: Polled) {
+fn return_to(worker: &mut Worker, table: &mut Table, Polled { place, code, waker }: Polled) {
     worker.wakers[place as usize] = waker;
     let process = &mut table.processes[place as usize];
     match (code, process.state) {

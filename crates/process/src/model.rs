@@ -1,7 +1,7 @@
 //! A program as a model: what every node does with an event.
 
 use crate::context::{Node, Start};
-use crate::desk::{Outgoing, Record, Taken};
+use crate::desk::{self, Desk, Outgoing, Record, Worker};
 use crate::network::{Carrier, Carries, HubOf, Opened, ParcelOf};
 use crate::report;
 use crate::table::{CLOCKS, Table};
@@ -171,17 +171,24 @@ impl<P: Program> Drop for NodeState<P> {
     fn drop(&mut self) {
         let Some(mut inner) = self.0.take() else { return };
         let code: Vec<_> = inner.table.processes.iter_mut().filter_map(|process| process.code.take()).collect();
-        let mut taken = Taken::for_program(&self.1);
-        taken.desk.worker.dropped = code;
-        taken.desk.node = Some(inner);
-        let mut taken = taken.call_others();
-        // Nothing that they did counts: the run is over.
-        taken.desk.outgoing.clear();
-        taken.desk.worker.records.clear();
-        taken.desk.worker.notes.clear();
-        taken.desk.worker.failure = None;
-        taken.desk.node = None;
-        taken.put_back();
+        desk::take_up(&self.1, |desk| {
+            desk.worker.dropped = code;
+            desk.node = Some(inner);
+        });
+        // Nothing that they do counts: the run is over.
+        let mut inner = None;
+        let clear = |desk: &mut Desk<P>| {
+            desk.outgoing.clear();
+            desk.worker.records.clear();
+            desk.worker.notes.clear();
+            desk.worker.failure = None;
+            inner = desk.node.take();
+        };
+        let panic = desk::poll_all(None, clear).err();
+        drop(inner);
+        if let Some(panic) = panic {
+            std::panic::resume_unwind(Box::new(panic));
+        }
     }
 }
 
@@ -200,42 +207,60 @@ impl<P: Program> Processes<P> {
 
     /// Lets the node's processes run: those that `begin` makes ready, and those that they make ready.
     #[inline]
-    fn run(&self, state: &mut NodeState<P>, ctx: &mut Context<'_, Self>, begin: impl FnOnce(&mut Taken<P>)) {
-        let mut taken = Taken::for_program(&self.program);
-        let desk = &mut *taken.desk;
-        desk.worker.now = ctx.instant();
-        desk.worker.id = ctx.id();
-        desk.worker.nodes = ctx.lps() - P::Network::HUBS;
-        desk.worker.rng = ctx.rng().clone();
-        desk.node = state.0.take();
-        begin(&mut taken);
-        let (mut taken, result) = taken.run();
-        let desk = &mut *taken.desk;
-        *ctx.rng() = desk.worker.rng.clone();
-        if let Some(node) = &desk.node {
-            for Outgoing { to, way, message } in desk.outgoing.drain(..) {
-                P::Network::post(ctx, (to, way, message), &node.table);
-            }
-        }
-        for record in desk.worker.records.drain(..) {
-            match record {
-                Record::Integer(metric, value) => ctx.observe(metric, value),
-                Record::Float(metric, value) => ctx.observe_float(metric, value),
-            }
-        }
-        for note in desk.worker.notes.drain(..) {
-            ctx.note(|| note);
-        }
-        if let Some(failure) = desk.worker.failure.take() {
-            ctx.fail(failure);
-        }
-        state.0 = desk.node.take();
-        taken.put_back();
+    fn run(&self, state: &mut NodeState<P>, ctx: &mut Context<'_, Self>, begin: impl FnOnce(&mut Worker, &mut Table)) {
+        let mut node = state.0.take().expect(WHOLE);
+        let first = desk::take_up(&self.program, |desk| {
+            let worker = &mut desk.worker;
+            worker.now = ctx.instant();
+            worker.id = ctx.id();
+            worker.nodes = ctx.lps() - P::Network::HUBS;
+            worker.rng = ctx.rng().clone();
+            begin(worker, &mut node.table);
+            let first = desk::next(worker, &mut node.table);
+            desk.node = Some(node);
+            first
+        });
+        let result = desk::poll_all::<P>(first, |desk| {
+            hand_on(desk, ctx);
+            state.0 = desk.node.take();
+        });
         if let Err(panic) = result {
             // Not `panic!`, which would report it once more.
             std::panic::resume_unwind(Box::new(panic));
         }
         arm(&mut state.0.as_mut().expect(WHOLE).table, ctx);
+    }
+}
+
+/// Hands on what the node's processes did.
+#[inline]
+fn hand_on<P: Program>(desk: &mut Desk<P>, ctx: &mut Context<'_, Processes<P>>) {
+    let Desk { worker, outgoing, node, .. } = desk;
+    *ctx.rng() = worker.rng.clone();
+    if let Some(node) = node {
+        for Outgoing { to, way, message } in outgoing.drain(..) {
+            P::Network::post(ctx, (to, way, message), &node.table);
+        }
+    }
+    if worker.has_told() {
+        tell(worker, ctx);
+    }
+}
+
+/// Hands on what few events have.
+#[inline(never)]
+fn tell<P: Program>(worker: &mut Worker, ctx: &mut Context<'_, Processes<P>>) {
+    for record in worker.records.drain(..) {
+        match record {
+            Record::Integer(metric, value) => ctx.observe(metric, value),
+            Record::Float(metric, value) => ctx.observe_float(metric, value),
+        }
+    }
+    for note in worker.notes.drain(..) {
+        ctx.note(|| note);
+    }
+    if let Some(failure) = worker.failure.take() {
+        ctx.fail(failure);
     }
 }
 
@@ -301,13 +326,13 @@ impl<P: Program> Model for Processes<P> {
                 let (from, message) = match P::Network::open(parcel, ctx.sender()) {
                     Opened::Message(from, message) => (from, message),
                     Opened::Told(ticket, outcome) => {
-                        return self.run(state, ctx, |taken| {
-                            taken.with_table(|worker, table| crate::network::told(worker, table, ticket, outcome));
+                        return self.run(state, ctx, |worker, table| {
+                            crate::network::told(worker, table, ticket, outcome);
                         });
                     }
                     Opened::Host(works) => {
-                        return self.run(state, ctx, |taken| {
-                            taken.with_table(|worker, table| crate::network::host(worker, table, works));
+                        return self.run(state, ctx, |worker, table| {
+                            crate::network::host(worker, table, works);
                         });
                     }
                 };
@@ -318,13 +343,13 @@ impl<P: Program> Model for Processes<P> {
                 let from = from.unwrap_or(ctx.id());
                 node.inbox.push_back(Received { from, message: message.clone() });
                 if node.table.receiver.is_some() {
-                    self.run(state, ctx, Taken::offer);
+                    self.run(state, ctx, offer);
                 }
             }
             Body::Timer(TimerId(id)) => {
                 let clock = id as usize % CLOCKS;
                 node.table.clocks[clock].armed = Time::MAX;
-                self.run(state, ctx, |taken| taken.ring(clock));
+                self.run(state, ctx, |worker, table| ring(worker, table, clock));
             }
         }
     }
@@ -357,38 +382,18 @@ impl<P: Program> Model for Processes<P> {
     }
 }
 
-impl<P: Program> Taken<P> {
-    /// Has those polled who may take the message that has come: the first who takes any, and those before who take some.
-    #[inline]
-    fn offer(&mut self) {
-        let desk = &mut *self.desk;
-        let Some(node) = desk.node.as_deref_mut() else { return };
-        offer(&mut desk.worker, &mut node.table);
-    }
-
-    /// Changes what the executor keeps for the node.
-    fn with_table(&mut self, change: impl FnOnce(&mut crate::desk::Worker, &mut Table)) {
-        let desk = &mut *self.desk;
-        if let Some(node) = desk.node.as_deref_mut() {
-            change(&mut desk.worker, &mut node.table);
-        }
-    }
-
-    /// Has those polled whose time has come.
-    #[inline]
-    fn ring(&mut self, clock: usize) {
-        let desk = &mut *self.desk;
-        let Some(node) = desk.node.as_deref_mut() else { return };
-        let now = desk.worker.now.time;
-        while let Some(waiter) = node.table.pop_due(clock, now) {
-            desk.worker.wake(&mut node.table, waiter);
-        }
+/// Wakes those whose time has come.
+#[inline]
+fn ring(worker: &mut Worker, table: &mut Table, clock: usize) {
+    let now = worker.now.time;
+    while let Some(waiter) = table.pop_due(clock, now) {
+        worker.wake(table, waiter);
     }
 }
 
 /// Wakes who may take a message, in the order in which they began to wait.
 #[inline]
-pub(crate) fn offer(worker: &mut crate::desk::Worker, table: &mut Table) {
+pub(crate) fn offer(worker: &mut Worker, table: &mut Table) {
     while let Some(receiver) = table.pop_receiver() {
         let takes_any = !receiver.picky;
         worker.wake(table, receiver.waiter);
