@@ -12,8 +12,8 @@
 //! - The *open* window is sorted into a *run*: its events' places are counted into about as many buckets as there are events, and one
 //!   insertion pass finishes. Above [`RUN_MAX`] events it is first split into *parts* by the first level of the order at which
 //!   they differ, so that a million events of one instant are split by receiver.
-//! - What is pushed into the open window goes to a small sorted *side* list and is merged by the full order. Where that is
-//!   crowded, events after all others of the window are kept unsorted (*late*) and opened as a window of their own: the rounds of
+//! - What is pushed into the open window goes to a small sorted *side* list, with groups by instant behind it, and is merged by the full order. Where that
+//!   is crowded, events after all others of the window are kept unsorted (*late*) and opened as a window of their own: the rounds of
 //!   an instant under zero delay.
 //! - A population of few events is in the side list altogether, and `next` is above every window.
 //!
@@ -39,7 +39,8 @@
 //!   faster where it has up to 2,048 windows, and is so long there; beyond, 5 % slower, as the windows' ends leave the cache.
 //! - `sort_unstable` on the packed keys instead of counting: 1.4 times as slow at 1,024, 1.6 times at 16,384.
 //! - A binary heap instead of the sorted list with a heap behind it: 2.4 times as slow with 2 events, 1.4 times with 1,024 of very
-//!   different delays, 3 % faster with 1,024 of exponential ones.
+//!   different delays, 3 % faster with 1,024 of exponential ones. Where many events have one instant, as in networks of one latency, groups by
+//!   instant behind the sorted list take a third fewer instructions than the heap, and 2 branches guessed wrongly an event less.
 //! - No prefetch of the window after the open one: 2 to 19 % slower at a million, within the noise below.
 //! - No windows up to 64 events, instead of 32: 1.7 times as slow at 28.
 //!
@@ -57,7 +58,7 @@ use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::{Instant, Time};
 
 /// Events in the side list from which later ones of the open window are set aside unsorted.
-pub(super) const CROWDED: usize = 64;
+pub(super) const CROWDED: usize = 256;
 /// Events up to which the side list is as fast as windows are.
 pub(super) const SMALL: usize = 32;
 
