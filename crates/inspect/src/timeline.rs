@@ -178,7 +178,7 @@ impl<W: Write> Timeline<W> {
 
     fn arrow(&mut self, (phase, number): (&str, u64), lp: LpId, time: Time) -> io::Result<()> {
         let mut arrow = json!({
-            "ph": phase, "pid": VIRTUAL, "tid": thread(lp), "ts": Micros(time).value(), "id": number, "cat": "message", "name": "message",
+            "ph": phase, "pid": VIRTUAL, "tid": thread(lp), "ts": Micros(time).value(), "id": number.to_string(), "cat": "message", "name": "message",
         });
         if phase == ARROW_ENDS {
             // In the slice that is there, not in the next.

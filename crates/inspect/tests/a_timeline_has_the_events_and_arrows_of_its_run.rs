@@ -14,6 +14,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
+use typescript_tsbuildinfo::{TraceEvent, TraceEventType, TraceJson};
 
 /// An entry as the format has it. Fields that it does not know are an error here.
 #[derive(Deserialize, Debug)]
@@ -28,7 +29,7 @@ struct Entry {
     #[serde(default)]
     dur: Option<f64>,
     #[serde(default)]
-    id: Option<u64>,
+    id: Option<String>,
     #[serde(default)]
     bp: Option<String>,
     #[serde(default)]
@@ -96,8 +97,23 @@ fn read(bytes: &[u8]) -> Read {
     }
     assert_eq!(begins.len(), ends.len());
     let arrows = ends.len() as u64;
+    assert_eq!(read_by_a_library(bytes), (events, arrows));
     assert_eq!((&other_data["events"], &other_data["arrows"]), (&events.into(), &arrows.into()));
     Read { events, arrows, lps: slices.iter().map(|&(tid, _)| tid - 1).collect() }
+}
+
+/// The slices and the arrows as a library reads them that knows the format and not us.
+fn read_by_a_library(bytes: &[u8]) -> (u64, u64) {
+    #[derive(Deserialize)]
+    struct Trace {
+        #[serde(rename = "traceEvents")]
+        events: TraceJson,
+    }
+    let Trace { events } = serde_json::from_slice(bytes).expect("the library reads it");
+    let count = |is_it: fn(&TraceEvent) -> bool| events.iter().filter(|event| is_it(event)).count() as u64;
+    let arrows = count(|event| event.ph == TraceEventType::FlowStart && event.id.is_some());
+    assert_eq!(arrows, count(|event| event.ph == TraceEventType::FlowEnd && event.id.is_some()));
+    (count(|event| event.ph == TraceEventType::Complete && event.dur.is_some()), arrows)
 }
 
 /// An event as the test counts it, by itself.
