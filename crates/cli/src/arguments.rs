@@ -85,7 +85,7 @@ pub(crate) struct HowArguments {
     /// Worker threads in each process [default: the cores there are].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) threads: Option<u64>,
-    /// Processes on this machine, over shared memory [default: 1].
+    /// Processes on this machine: 1, as the transport between several does not exist yet [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) processes: Option<u64>,
     /// Sets a setting of the engine or transport (repeatable; `parades list --engines`).
@@ -154,7 +154,8 @@ pub(crate) struct RunArguments {
 pub(crate) struct WhyArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// The event: LP:TIME, LP:TIME:SENDER#NUMBER, or a line of a trace [default: the one at which the run fails].
+    /// The event: LP:TIME (the first at that time, else the last before), LP:TIME:SENDER#NUMBER, or a line of a trace [default: the one at which the run
+    /// fails].
     #[arg(long, value_name = "EVENT")]
     pub(crate) event: Option<String>,
     /// Tells of so many events at most, the latest.
@@ -169,8 +170,8 @@ pub(crate) struct WhyArguments {
 
 const WHY_HELP: &str = "\
 Examples:
-  parades why phold --event 3:1.5s
-  parades why campus --event '4.25s LP 17 <- LP 16 #805'
+  parades why phold --event 3:1.5s             (the last event of LP 3 until then)
+  parades why campus --event 17:4.25s:16#805   (the one that LP 16 sent as its number 805; a line of a trace does as well)
   parades why faulty --set fault=fail
 
 Each line is an event, and was sent, or set as a timer, during the event of the line above. The run is executed twice: to find the chain, and to \

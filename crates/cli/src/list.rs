@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::print;
 use parades_config::{Settings, Value, Values, write_scenario};
 use parades_core::time::Time;
-use parades_netfile::{EXAMPLE, NetworkFile, explicit};
+use parades_netfile::EXAMPLE;
 use parades_scenarios::SCENARIOS;
 use parades_simulation::choice::ENGINES;
 use std::fmt::Write;
@@ -39,8 +39,8 @@ pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitC
         return print(&format!("{:#}\n", parades_netfile::schema()));
     };
     let mut plan = Plan::of(arguments)?;
-    if let Some(network) = &plan.network {
-        return show_network(arguments, &plan, network);
+    if plan.network.is_some() {
+        return show_network(arguments, &plan);
     }
     make_absolute(&mut plan.values)?;
     let settings = Settings {
@@ -80,12 +80,10 @@ fn default_until(plan: &Plan) -> Option<Time> {
 }
 
 /// A network as a file: the example as it was written, which explains itself; others in full.
-fn show_network(arguments: &ScenarioArguments, plan: &Plan, network: &NetworkFile) -> Result<ExitCode, Failure> {
+fn show_network(arguments: &ScenarioArguments, plan: &Plan) -> Result<ExitCode, Failure> {
     let ScenarioArguments { scenario, set, seed, tie_seed, until } = arguments;
     if scenario == plan.scenario.name && set.is_empty() && seed.or(*tie_seed).is_none() && until.is_none() {
         return print(EXAMPLE);
     }
-    let (description, of_file, _) = network.describe(&plan.values, plan.seed)?;
-    let settings = Settings { seed: Some(plan.seed), tie_seed: plan.tie_seed, ..plan.settings.clone() };
-    print(&explicit(&network.title(), &settings, until.unwrap_or(of_file), &description))
+    print(&plan.network_in_full()?.unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use crate::arguments::{HowArguments, ScenarioArguments};
 use crate::failure::Failure;
 use parades_config::{ConfigError, ScenarioFile, Settings, Values};
 use parades_core::time::Time;
-use parades_netfile::NetworkFile;
+use parades_netfile::{NetworkFile, explicit};
 use parades_scenarios::{Scenario, network};
 use parades_simulation::{Choice, Simulation, Wish};
 use std::path::Path;
@@ -76,6 +76,14 @@ impl Plan {
             file: None,
             network: Some(network),
         })
+    }
+
+    /// The network in full, as a file whose run is the same; `None` where none is described in a file.
+    pub(crate) fn network_in_full(&self) -> Result<Option<String>, ConfigError> {
+        let Some(network) = &self.network else { return Ok(None) };
+        let (description, of_file, _) = network.describe(&self.values, self.seed)?;
+        let settings = Settings { seed: Some(self.seed), tie_seed: self.tie_seed, ..self.settings.clone() };
+        Ok(Some(explicit(&network.title(), &settings, self.until.unwrap_or(of_file), &description)))
     }
 
     /// Makes the model.

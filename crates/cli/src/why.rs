@@ -30,7 +30,14 @@ pub(crate) fn why(arguments: &WhyArguments) -> Result<ExitCode, Failure> {
         (_, Err(error)) if causes.is_found() => (causes.chain(links), Some(error)),
         (_, Err(error)) => (looker.chain_to_failure(&mut causes, &plan, (target, links), &error)?, Some(error)),
         (Some(target), Ok(())) => {
-            let chain = causes.chain(links);
+            let before = causes.chain(links).is_none().then(|| causes.chain_before(links)).flatten();
+            if before.is_some() && !arguments.how.quiet {
+                say(format_args!(
+                    "note: {} executes nothing at {}; this is its last event before",
+                    target.lp, target.time
+                ));
+            }
+            let chain = causes.chain(links).or(before);
             (Some(chain.ok_or_else(|| no_event(target, &causes))?), None)
         }
         (None, Ok(())) => {

@@ -159,7 +159,7 @@ fn wrong_network_files_are_named_with_line_and_column() {
             (
                 "run small.toml --set rate=1ms",
                 2,
-                "--set rate=1ms: `rate`: `1ms` has the unknown unit `ms`; a rate's units are bps, kbps, Mbps, Gbps and Tbps",
+                "--set rate=1ms: `rate`: `1ms` is a duration, not a rate; a rate's units are bps, kbps, Mbps, Gbps and Tbps",
             ),
             (
                 "sweep node.toml --seeds 1..3 --quiet",

@@ -88,6 +88,8 @@ fn why_tells_the_chain_back_to_the_start() {
     let (time, rest) = line.split_once(' ').unwrap();
     let lp = rest.split_whitespace().nth(1).unwrap();
     assert_eq!(text(&ask(&format!("{lp}:{time}"), "")), chain);
+    // Where nothing is at that very time, the last before it.
+    assert_eq!(text(&ask(&format!("{lp}:20s"), "")), chain);
     let as_json: Value = serde_json::from_str(&text(&ask(line, "--json"))).unwrap();
     assert_eq!((as_json["chain"].as_array().unwrap().len(), &as_json["whole"]), (lines.len() - 1, &true.into()));
     for (event, message) in [
@@ -117,6 +119,24 @@ fn why_tells_what_led_to_a_failure() {
         said(&fine),
         "error: the run does not fail, so there is nothing to ask about; name an event: `--event LP:TIME`\n"
     );
+}
+
+#[test]
+fn folders_of_network_files_are_compared_by_the_networks_that_they_were_of() {
+    let folder = Folder::new("diff-networks");
+    let show = text(&parades(&folder.0, "show network"));
+    for (out, rate) in [("a", "10Mbps"), ("b", "10Mbps"), ("c", "9Mbps")] {
+        folder.write("n.toml", show.replace("10Mbps", rate));
+        text(&parades(&folder.0, &format!("run n.toml --until 2s --quiet --out {out}")));
+    }
+    std::fs::remove_file(folder.0.join("n.toml")).unwrap();
+    let same = text(&parades(&folder.0, "diff a b --quiet"));
+    assert!(same.starts_with("the runs are the same: "), "{same}");
+    let parted = parades(&folder.0, "diff a c --quiet");
+    assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
+    std::fs::remove_file(folder.0.join("a/network.toml")).unwrap();
+    let without = parades(&folder.0, "diff a c --quiet");
+    assert_eq!((without.status.code(), said(&without).contains("network.toml is missing")), (Some(2), true));
 }
 
 #[test]

@@ -206,6 +206,21 @@ fn wrong_sweeps_are_refused_before_any_run() {
 }
 
 #[test]
+fn a_sweep_of_a_network_file_that_has_changed_is_another() {
+    let folder = Folder::new("sweep-changed");
+    let show = text(&parades(&folder.0, "show network"));
+    let sweep =
+        || parades(&folder.0, "sweep n.toml --until 1s --set rate=5Mbps,8Mbps --seeds 1 --quiet --csv=runs --out s");
+    folder.write("n.toml", &show);
+    let first = text(&sweep());
+    assert_eq!(text(&sweep()), first);
+    folder.write("n.toml", show.replace("\"300kbps\"", "\"200kbps\""));
+    let refused = sweep();
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("files"), "{}", said(&refused));
+}
+
+#[test]
 fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     let folder = Folder::new("whole");
     let run = |out: &str, options: &str| parades(&folder.0, &format!("run {options} --quiet --out {out}"));

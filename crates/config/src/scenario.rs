@@ -135,7 +135,9 @@ impl ScenarioFile {
         let (settings, parameters) = sort(&source)?;
         if !settings.is_set("scenario") {
             return Err(ConfigError::new("the file names no scenario")
-                .with_help("write `scenario = \"NAME\"` as its first line")
+                .with_help(
+                    "write `scenario = \"NAME\"` as its first line, or `network = \"TITLE\"` if it describes a network",
+                )
                 .at(Place::File(path.to_owned())));
         }
         Ok(ScenarioFile { source, settings, parameters })

@@ -149,6 +149,10 @@ impl Quantity {
     }
 
     fn unknown_unit(&self, text: &str, unit: &str) -> ConfigError {
+        if let Some(other) = [DURATION, SIZE, RATE].iter().find(|other| other.base_of(unit).is_some()) {
+            let message = format!("{} is {}, not {}", quoted(text), other.noun, self.noun);
+            return ConfigError::new(message).with_help(self.units_help());
+        }
         let message = format!("{} has the unknown unit {}", quoted(text), quoted(unit));
         let help = match nearest(unit, self.names()) {
             Some(near) => format!("did you mean `{near}`? {}", self.units_help()),

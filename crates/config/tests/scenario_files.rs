@@ -202,7 +202,7 @@ fn the_first_error_of_the_file_is_the_one_reported() {
 
 #[test]
 fn a_file_without_a_scenario_is_refused() {
-    let expected = "dir/a.toml: the file names no scenario; write `scenario = \"NAME\"` as its first line";
+    let expected = "dir/a.toml: the file names no scenario; write `scenario = \"NAME\"` as its first line, or `network = \"TITLE\"` if it describes a network";
     assert_eq!(wrong(""), expected);
     assert_eq!(wrong("seed = 1"), expected);
 }

@@ -140,8 +140,8 @@ pub struct Causes {
     /// The event in question, and how many others the same description fits.
     found: Option<u32>,
     others: u32,
-    /// The last event before it at its LP, as a line.
-    last: Option<String>,
+    /// The last event before it at its LP, and its line.
+    last: Option<(u32, String)>,
     too_many: bool,
 }
 
@@ -186,7 +186,7 @@ impl Causes {
                 self.others += u32::from(self.found.is_some());
                 self.found.get_or_insert(number);
             } else if target.lp == *receiver && self.found.is_none() && key.instant.time <= target.time {
-                self.last = Some(executed.to_string());
+                self.last = Some((number, executed.to_string()));
             }
         }
     }
@@ -218,7 +218,13 @@ impl Causes {
 
     /// The line of the last event before the one in question, at its LP.
     pub fn last_before(&self) -> Option<&str> {
-        self.last.as_deref()
+        self.last.as_ref().map(|(_, line)| line.as_str())
+    }
+
+    /// The chain that led to the last event before the time in question, where no more than that and the LP is known of it.
+    pub fn chain_before(&self, links: usize) -> Option<Chain> {
+        self.target.filter(|target| target.round.is_none() && target.sent.is_none())?;
+        self.last.as_ref().map(|(number, _)| self.chain_from(*number, links))
     }
 
     /// The chain that led to the event in question, `links` events of it at most; nothing if it has not come.

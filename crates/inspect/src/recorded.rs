@@ -1,6 +1,6 @@
 //! Two runs written down as folders of files, and where they part.
 //!
-//! A folder has a `summary.json`, and, where they were asked for, a `trace.txt`, tables and series as `tables/NAME.csv`. Where both have traces of the same
+//! A folder has a `summary.json`, a `network.toml` if the run was of a network file, and, where they were asked for, a `trace.txt`, tables and series as `tables/NAME.csv`. Where both have traces of the same
 //! events, the first line in which these differ is the first event at which the runs part: at the least instant, of the first LP there. Otherwise what
 //! differs first is told: what was asked for, then how much was executed, then the metrics, then the rows of tables.
 
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub const SUMMARY: &str = "summary.json";
 /// The trace among the files.
 pub const TRACE: &str = "trace.txt";
+/// The network in full, where it was described in a file.
+pub const NETWORK: &str = "network.toml";
 /// The folder of tables and series among them.
 pub const TABLES: &str = "tables";
 
@@ -139,6 +141,9 @@ impl Recorded {
                 return Ok(Some(found));
             }
         }
+        if let Some(found) = self.different_network(other)? {
+            return Ok(Some(found));
+        }
         for field in ["events", "global_events", "metrics"] {
             // Tables and series among the metrics are told of by their rows, below.
             if let Some(found) = differs(field, &self.summary[field], &other.summary[field]) {
@@ -152,6 +157,24 @@ impl Recorded {
         // Without a digest there is nothing to compare.
         let [a, b] = [digest(self), digest(other)];
         Ok(if a.is_null() || b.is_null() { None } else { differs("digest", &a, &b) })
+    }
+
+    /// The first line in which the networks differ.
+    fn different_network(&self, other: &Recorded) -> Result<Option<Difference>, Unusable> {
+        let read = |run: &Recorded| {
+            let path = run.folder.join(NETWORK);
+            match std::fs::read_to_string(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+                read => read.map_err(|error| cannot_be_read(&path, &error)),
+            }
+        };
+        let [a, b] = [read(self)?, read(other)?];
+        if a == b {
+            return Ok(None);
+        }
+        let line = a.lines().zip(b.lines()).take_while(|(a, b)| a == b).count();
+        let of = |text: &str| text.lines().nth(line).unwrap_or("no such line").to_owned();
+        Ok(Some(Difference { what: format!("{NETWORK}, line {}", line + 1), values: [of(&a), of(&b)] }))
     }
 
     /// The first difference among the tables.

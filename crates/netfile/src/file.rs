@@ -21,6 +21,9 @@ use toml::de::DeTable;
 /// How long a network is run where its file does not say.
 const UNTIL: Delay = Delay::from_secs(10);
 
+/// Samples of a series at most: each is kept until the end.
+const SAMPLES_MAX: u64 = 1_000_000;
+
 /// A network file whose form is right.
 #[derive(Clone, Debug)]
 pub struct NetworkFile {
@@ -85,8 +88,16 @@ impl NetworkFile {
             let top = DeTable::parse(&source.text).map_err(|error| not_toml(&source, &error))?;
             entries(top.get_ref())
         };
-        if !entries.iter().any(|entry| entry.key == "network") {
-            return Ok(None);
+        let place = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.key_span);
+        if place("network").is_none() {
+            let of_networks = TOP.iter().map(|key| key.name).chain(TABLES.iter().map(|shape| shape.name));
+            return match of_networks.filter_map(place).min_by_key(|span| span.start) {
+                Some(span) if place("scenario").is_none() => {
+                    let message = "this is of networks, but the file has no key `network`";
+                    Err(at(&source, span, message, "write `network = \"TITLE\"` as its first line"))
+                }
+                _ => Ok(None),
+            };
         }
         for entry in &entries {
             let known = || {
@@ -164,6 +175,16 @@ impl NetworkFile {
         }
     }
 
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// What stands in it.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// What the network is, in the file's own words.
     pub fn title(&self) -> String {
         match self.entry("network").map(|entry| &entry.value.what) {
@@ -183,9 +204,32 @@ impl NetworkFile {
     /// On the first thing that is wrong, at its place.
     pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
         let (description, until, notes) = self.describe(values, seed)?;
-        let model = Internetwork::new(description)
-            .map_err(|why| ConfigError::new(why).at(Place::File(self.source.path.clone())))?;
+        let model = Internetwork::new(description).map_err(|why| self.explain(why))?;
         Ok(Built { model, until, notes })
+    }
+
+    /// What only the network as a whole could tell, at the app that it is about.
+    fn explain(&self, why: String) -> ConfigError {
+        let is_no_way = why.starts_with("there is no way");
+        let error = ConfigError::new(why);
+        let error = if is_no_way { error.with_help("add a link between them, or leave the app out") } else { error };
+        let apps = self.entry(shape::APP.name).and_then(|entry| match &entry.value.what {
+            What::List(apps) => Some(apps),
+            _ => None,
+        });
+        let is_it = |app: &&Given| {
+            match &app.what {
+            What::Table(entries) => entries.iter().any(|entry| {
+                entry.key == "name" && matches!(&entry.value.what, What::Text(name) if error.message().contains(&format!("the app `{name}`")))
+            }),
+            _ => false,
+        }
+        };
+        let place = match apps.into_iter().flatten().find(is_it) {
+            Some(app) => Place::Spot(self.source.spot(app.span.clone())),
+            None => Place::File(self.source.path.clone()),
+        };
+        error.at(place)
     }
 
     /// The description of the network, when it ends, and notes.
@@ -223,7 +267,7 @@ impl NetworkFile {
         let apps = of(&shape::APP)?;
         let apps = apps::read(&apps, &draft, packet, seed)?;
         let events = events::read(&of(&shape::EVENT)?, &draft, until)?;
-        let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps)?;
+        let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
         let (routing, convergence, headers) = self.top(reader)?;
         let Draft { nodes, links, .. } = draft;
         Ok((Description { nodes, links, apps, events, routing, convergence, headers, measure }, until, notes))
@@ -272,6 +316,7 @@ impl NetworkFile {
         fields: Option<Fields<'_>>,
         draft: &Draft,
         apps: &[crate::description::App],
+        until: Time,
     ) -> Result<Measure, ConfigError> {
         let Some(fields) = fields else { return Ok(Measure { percentiles: true, ..Measure::default() }) };
         let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
@@ -282,6 +327,13 @@ impl NetworkFile {
             numbers
         };
         let every = fields.duration("every")?;
+        if let Some(samples) = until.as_ps().checked_div(every.as_ps())
+            && samples > SAMPLES_MAX
+        {
+            let message =
+                format!("a sample every {every} makes {samples} of them until {until}, more than {SAMPLES_MAX}");
+            return Err(fields.wrong("every", message, "give a longer time"));
+        }
         for list in ["links", "apps"] {
             if fields.has(list) && every == Delay::ZERO {
                 return Err(fields.wrong(

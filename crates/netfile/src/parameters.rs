@@ -13,8 +13,16 @@ pub(crate) struct Parameters(pub(crate) Values);
 /// What a parameter means, as far as this program can tell.
 const MEANING: &str = "a parameter of the file";
 
+/// Parameters of a file at most, and how far one may refer to another that refers to another.
+const PARAMETERS_MAX: usize = 1000;
+const CHAIN_MAX: usize = 16;
+
 /// The parameters that the entries of `[parameters]` declare, at the values that stand there.
 pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, ConfigError> {
+    if let Some(entry) = entries.get(PARAMETERS_MAX) {
+        let message = format!("the file has {} parameters, more than {PARAMETERS_MAX}", entries.len());
+        return Err(at(source, &entry.key_span, message, "write what never changes where it is used"));
+    }
     let mut parameters = Vec::with_capacity(entries.len());
     for entry in entries {
         let is_word = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
@@ -33,11 +41,12 @@ pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, Con
             _ => {}
         }
     }
+    let parameters = Parameters(values);
+    let reader = Reader { source, parameters: &parameters };
     for entry in entries {
-        let reader = Reader { source, parameters: &Parameters(values.clone()) };
-        reader.parameters.look_up(reader, &entry.value)?;
+        parameters.look_up(reader, &entry.value)?;
     }
-    Ok(values)
+    Ok(parameters.0)
 }
 
 /// A parameter of the kind that its value shows.
@@ -97,6 +106,12 @@ impl Parameters {
             let Some(next) = text.strip_prefix('$') else {
                 return Ok(Found::new(What::Text(text.clone()), Some(name.clone())));
             };
+            if chain.len() == CHAIN_MAX {
+                let message = format!(
+                    "`${first}` refers to a parameter that refers to another, and so on more than {CHAIN_MAX} times"
+                );
+                return Err(reader.error(&given.span, message, "give it its value"));
+            }
             let repeats = chain.iter().any(|before| before == next);
             chain.push(next.to_owned());
             if repeats {

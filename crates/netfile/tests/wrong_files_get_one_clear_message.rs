@@ -43,7 +43,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small("").replace("5ms", "5Mbps"),
-            "net.toml:8:9: `delay`: `5Mbps` has the unknown unit `Mbps`; did you mean `ps`? a duration's units are ps, ns, us, ms, s, min and h",
+            "net.toml:8:9: `delay`: `5Mbps` is a rate, not a duration; a duration's units are ps, ns, us, ms, s, min and h",
         ),
         // A node that there is not.
         (small("").replace("to = \"b\"", "to = \"bb\""), "net.toml:6:6: there is no node `bb`; did you mean `b`?"),
@@ -102,7 +102,25 @@ fn each_mistake_has_its_message() {
         (small(app), "net.toml:9:1: an app needs the key `to`; add `to = \"NODE\"`, or give `flows`"),
         (
             small(&format!("{app}to = \"c\"\n")).replace("\"b\"]", "\"b\", \"c\"]"),
-            "net.toml: there is no way from `a` to `c`, for the app `x`",
+            "net.toml:9:1: there is no way from `a` to `c`, for the app `x`; add a link between them, or leave the app out",
+        ),
+        // What a network has, and no network.
+        (
+            "until = \"1s\"\nnodes = []\n".to_owned(),
+            "net.toml:2:1: this is of networks, but the file has no key `network`; write `network = \"TITLE\"` as its first line",
+        ),
+        // More samples, and references, than make sense.
+        (
+            small("[measure]\nevery = \"1ps\"\n"),
+            "net.toml:10:9: a sample every 0.000000000001s makes 10000000000000 of them until 10s, more than 1000000; give a longer time",
+        ),
+        (
+            (0..20).fold(small("[parameters]\n"), |text, i| text + &format!("p{i} = \"$p{}\"\n", i + 1)) + "p20 = 1\n",
+            "net.toml:10:6: `$p1` refers to a parameter that refers to another, and so on more than 16 times; give it its value",
+        ),
+        (
+            (0..1001).fold(small("[parameters]\n"), |text, i| text + &format!("p{i} = {i}\n")),
+            "net.toml:1010:1: the file has 1001 parameters, more than 1000; write what never changes where it is used",
         ),
         (
             small("[[app]]\nname = \"x\"\nkind = \"constnat\"\n"),
@@ -176,7 +194,7 @@ fn parameters_that_the_command_line_sets_wrongly_are_named() {
     let file = file(&small("queue = \"$limit\"\n[parameters]\nlimit = 10\nfast = \"10Mbps\"\n"));
     let mut values = file.parameters();
     let wrong = values.set_argument("--set", "fast=3s").expect_err("seconds are no rate");
-    assert!(wrong.to_string().starts_with("--set fast=3s: `fast`: `3s` has the unknown unit `s`"), "{wrong}");
+    assert!(wrong.to_string().starts_with("--set fast=3s: `fast`: `3s` is a duration, not a rate"), "{wrong}");
     values.set_argument("--set", "limit=99999999999").expect("an integer");
     let wrong = file.build(&values, 1).expect_err("a queue is shorter");
     assert_eq!(

@@ -4,7 +4,7 @@ use super::json;
 use crate::failure::Failure;
 use crate::run::{Done, cannot_write, written_late};
 use parades_core::metrics::MetricValue;
-use parades_inspect::recorded::{Recorded, SUMMARY, TABLES, TRACE};
+use parades_inspect::recorded::{NETWORK, Recorded, SUMMARY, TABLES, TRACE};
 use parades_sweep::results::cell;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,8 +28,10 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
     let left: Vec<PathBuf> = entries.flatten().filter(left).map(|entry| entry.path()).collect();
     let ours = left.iter().map(PathBuf::as_path).chain([folder]).any(|folder| command_of(folder).is_ok());
-    let there =
-        [SUMMARY, METRICS, METRIC_ROWS, TABLES, TRACE].iter().map(|name| folder.join(name)).find(|path| path.exists());
+    let there = [SUMMARY, METRICS, METRIC_ROWS, NETWORK, TABLES, TRACE]
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|path| path.exists());
     if let (Some(path), false) = (there, ours) {
         let message = format!("{} is there, and no run wrote it", path.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
@@ -52,7 +54,7 @@ fn gathering(folder: &Path) -> PathBuf {
 }
 
 /// Writes `summary.json` (the object of `--json`), `metrics.json` (the metrics alone: equal for equal runs), `metrics.csv` (those of one value, a row
-/// each), and each table and series of the metrics as `tables/NAME.csv`.
+/// each), `network.toml` (the network in full, if it was described in a file), and each table and series of the metrics as `tables/NAME.csv`.
 ///
 /// All is written aside first, and then takes the place of what an earlier run wrote, the summary last: where there is one, the rest is
 /// of the same run.
@@ -64,11 +66,14 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
         let moved = || {
             remove(&folder.join(SUMMARY), |path| fs::remove_file(path))?;
             remove(&folder.join(TABLES), |path| fs::remove_dir_all(path))?;
-            remove(&folder.join(TRACE), |path| fs::remove_file(path))?;
-            for name in [TABLES, TRACE, METRIC_ROWS, METRICS, SUMMARY] {
+            let seldom = [TABLES, TRACE, NETWORK];
+            for name in [TRACE, NETWORK] {
+                remove(&folder.join(name), |path| fs::remove_file(path))?;
+            }
+            for name in [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY] {
                 match fs::rename(aside.join(name), folder.join(name)) {
-                    // A run without tables, or without a trace.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound && [TABLES, TRACE].contains(&name) => {}
+                    // A run without tables, or without a trace, or of a scenario.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && seldom.contains(&name) => {}
                     moved => moved?,
                 }
             }
@@ -93,6 +98,10 @@ fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
     if let Some(traced) = &done.traced {
         let path = folder.join(TRACE);
         fs::rename(&traced.path, &path).map_err(|error| written_late(&path, &error))?;
+    }
+    if let Some(text) = done.plan.network_in_full()? {
+        let path = folder.join(NETWORK);
+        fs::write(&path, text).map_err(|error| written_late(&path, &error))?;
     }
     write_json(&folder.join(SUMMARY), &json::Summary(done))?;
     write_json(&folder.join(METRICS), &json::AllMetrics(&done.outcome.metrics))?;
@@ -215,7 +224,14 @@ pub(crate) fn command_of(folder: &Path) -> Result<(Vec<String>, Option<String>),
     let text_of = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut words = vec![text_of(&field("scenario")?)];
     let parameters = field("parameters")?;
-    let parameters = parameters.as_object().ok_or_else(|| wrong("`parameters` is no object".into()))?;
+    let mut parameters = parameters.as_object().ok_or_else(|| wrong("`parameters` is no object".into()))?.clone();
+    let network = folder.join(NETWORK);
+    if network.exists() {
+        words = vec![network.display().to_string()];
+        parameters.clear(); // Their values stand in the file.
+    } else if words[0] == parades_scenarios::network::SCENARIO.name {
+        return Err(wrong(format!("is of a network file, and {NETWORK} is missing beside it")));
+    }
     for (key, value) in parameters.iter().filter(|(_, value)| !value.is_null()) {
         words.extend(["--set".to_owned(), format!("{key}={}", text_of(value))]);
     }

@@ -172,19 +172,25 @@ impl Asked<'_> {
         in_folder.or_else(|| self.arguments.journal.clone())
     }
 
-    /// The files that parameters name, with hashes of what is in them: where that changes, so do the answers. Those that cannot be read are
+    /// The file of a network, and the files that parameters name, with hashes of what is in them: where that changes, so do the answers. Those that cannot be read are
     /// complained of elsewhere.
     fn files(&self) -> Map<String, Value> {
         let paths = self.grid.points().iter().flat_map(|values| {
             let of_kind = values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path));
             of_kind.filter_map(|(parameter, _)| values.path(parameter.key()))
         });
-        let hash = |path: PathBuf| {
+        let entry = |path: &Path, bytes: &[u8]| {
             let mut hash = Digest::default();
-            hash.bytes(&fs::read(&path).ok()?);
-            Some((path.to_string_lossy().into_owned(), format!("{:016x}", hash.value()).into()))
+            hash.bytes(bytes);
+            (path.to_string_lossy().into_owned(), Value::from(format!("{:016x}", hash.value())))
         };
-        paths.collect::<BTreeSet<_>>().into_iter().filter_map(hash).collect()
+        let network = self.plan.network.iter().map(|network| {
+            // In full, as it may name further files.
+            let full = self.plan.network_in_full().ok().flatten().unwrap_or_default();
+            entry(network.path(), (network.text().to_owned() + &full).as_bytes())
+        });
+        let others = paths.collect::<BTreeSet<_>>();
+        network.chain(others.iter().filter_map(|path| Some(entry(path, &fs::read(path).ok()?)))).collect()
     }
 
     /// What must be the same for runs of an earlier sweep to be of use. Seeds and values of swept parameters may be more than there were.

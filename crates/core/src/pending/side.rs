@@ -154,14 +154,16 @@ impl<P> Side<P> {
     /// Adds the events of a group to the sorted list, the greatest last.
     fn put_in_order(&mut self, mut slots: Vec<Slot<P>>) {
         let receiver = |entry: u64| entry >> 32;
-        let header = |entry: u64| -> &Header { slots[entry as u32 as usize].header() };
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
+        let place = |entry: u64| entry as u32 as usize;
+        let header = |entry: u64| -> &Header { slots[place(entry)].header() };
         self.order.clear();
-        self.order.extend((0..).zip(&slots).map(|(place, slot)| u64::from(slot.header().receiver().0) << 32 | place));
+        self.order.extend((0..).zip(&slots).map(|(at, slot)| u64::from(slot.header().receiver().0) << 32 | at));
         self.order.sort_unstable();
         for of_one in self.order.chunk_by_mut(|a, b| receiver(*a) == receiver(*b)).filter(|of_one| of_one.len() > 1) {
             of_one.sort_unstable_by(|a, b| header(*a).cmp(header(*b)));
         }
-        self.sorted.extend(self.order.iter().filter_map(|&entry| slots[entry as u32 as usize].take()));
+        self.sorted.extend(self.order.iter().filter_map(|&entry| slots[place(entry)].take()));
         slots.clear();
         self.spare.push(slots);
     }

@@ -245,7 +245,11 @@ pub(crate) fn finish(net: &Internetwork, (id, node): (LpId, &Node), end: &End, m
 fn finish_end(net: &Internetwork, flow: u32, end: &crate::model::node::End, metrics: &mut Metrics) {
     let of_sink = |sink: &Sink, bytes: u64| {
         let arrived = if sink.packets > 0 {
-            let percentile = |percent| end.delays.as_ref().and_then(|delays| delays.percentile(percent)).unwrap_or(0);
+            let percentile = |percent| {
+                let found = end.delays.as_ref().and_then(|delays| delays.percentile(percent));
+                // The middle of a bucket may lie beyond all that is in it.
+                found.map_or(0, |delay| delay.clamp(sink.delay_min.as_ps(), sink.delay_max.as_ps()))
+            };
             vec![
                 (MEAN, sink.delay_mean().as_ps()),
                 (MIN, sink.delay_min.as_ps()),
