@@ -130,12 +130,12 @@ fn folders_of_network_files_are_compared_by_the_networks_that_they_were_of() {
         text(&parades(&folder.0, &format!("run n.toml --until 2s --quiet --out {out}")));
     }
     std::fs::remove_file(folder.0.join("n.toml")).unwrap();
-    let same = text(&parades(&folder.0, "diff a b --quiet"));
+    let same = text(&parades(&folder.0, "diff a b"));
     assert!(same.starts_with("the runs are the same: "), "{same}");
-    let parted = parades(&folder.0, "diff a c --quiet");
+    let parted = parades(&folder.0, "diff a c");
     assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
     std::fs::remove_file(folder.0.join("a/network.toml")).unwrap();
-    let without = parades(&folder.0, "diff a c --quiet");
+    let without = parades(&folder.0, "diff a c");
     assert_eq!((without.status.code(), said(&without).contains("network.toml is missing")), (Some(2), true));
 }
 
