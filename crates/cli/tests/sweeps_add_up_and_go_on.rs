@@ -217,7 +217,7 @@ fn a_sweep_of_a_network_file_that_has_changed_is_another() {
     folder.write("n.toml", show.replace("\"300kbps\"", "\"200kbps\""));
     let refused = sweep();
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-    assert!(said(&refused).contains("files"), "{}", said(&refused));
+    assert!(said(&refused).contains("is the journal of another sweep: `n.toml` is "), "{}", said(&refused));
 }
 
 #[test]
