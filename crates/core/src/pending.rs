@@ -21,6 +21,7 @@
 //! *Read next*: [`WindowedPending`]'s file, `windowed.rs`, whose head gives its structure, invariants and cost.
 
 mod by_lp;
+mod far;
 mod grid;
 mod heap;
 mod layout;

@@ -215,6 +215,29 @@ fn exponential_delays_move_an_event_about_twice() {
     hold(20_000, 200_000, 3, exponential, |random, _| exponential(random));
 }
 
+/// Events of which there are so many that windows wait in coarse ones.
+const MANY: u64 = 150_000;
+
+#[test]
+fn many_exponential_delays_move_an_event_about_thrice() {
+    let exponential =
+        |random: &mut Random| (-libm::log((random.below(1 << 40) + 1) as f64 / (1_u64 << 40) as f64) * 1e9) as u64;
+    hold(MANY, 3 * MANY, 4, exponential, |random, _| exponential(random));
+}
+
+#[test]
+fn many_events_with_long_times_of_nothing_between() {
+    let crowd = |random: &mut Random| random.below(1 << 20) + (random.below(50) << 44);
+    let delay = |random: &mut Random, _| if random.below(4) == 0 { 1 << 44 } else { random.below(1 << 16) };
+    hold(MANY, 3 * MANY, 8, crowd, delay);
+}
+
+#[test]
+fn many_delays_of_very_different_sizes() {
+    let delay = |random: &mut Random, _| random.next() >> (14 + random.below(48));
+    hold(MANY, 3 * MANY, 8, |random| random.below(1 << 50), delay);
+}
+
 #[test]
 fn constant_delays_from_one_instant_keep_everything_tied() {
     hold(30_000, 300_000, 6, |_| 5, |_, _| 1_000_000);

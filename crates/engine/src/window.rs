@@ -237,9 +237,10 @@ impl Orders {
             return Step::Rest;
         }
         let after = |delay: Option<Delay>| delay.and_then(|delay| lbts.checked_add(delay)).unwrap_or(Time::MAX);
-        let free =
-            after(self.plan.lookahead).min(after(self.plan.control_delay)).min(after(Some(pace.next(all.events))));
-        // Windows that begin and end with those of the partitions are not opened twice.
+        let free = after(self.plan.lookahead)
+            .min(after(self.plan.control_delay))
+            .min(after(Some(pace.next(all.events, self.plan.width))));
+        // Windows that end with those of the partitions are not opened twice.
         let even = self.plan.grid.map_or(free, |grid| grid.floor(free));
         let free = if even > lbts { even } else { free };
         let bound = free.min(all.in_flight).min(horizon);
@@ -258,17 +259,22 @@ struct Pace {
 
 /// Events in a window that is long enough, whatever the lookahead.
 const LONG_WINDOW: u64 = 1 << 19;
+/// Events in a window that is too long, even where cutting it costs.
+const VERY_LONG_WINDOW: u64 = 1 << 22;
 
 impl Pace {
-    /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last.
-    fn next(&mut self, events: u64) -> Delay {
+    /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last. It is not narrower than `whole`, the
+    /// windows of the partitions, of which each part would be put in order anew, unless these are very long themselves.
+    fn next(&mut self, events: u64, whole: Option<Delay>) -> Delay {
         let executed = events - std::mem::replace(&mut self.events, events);
         let width = self.width.max(Delay::from_ps(2));
-        match executed {
+        let next = match executed {
             _ if executed > LONG_WINDOW => Delay::from_ps(width.as_ps() / 2),
             _ if executed < LONG_WINDOW / 4 => width.saturating_add(width),
             _ => width,
-        }
+        };
+        let whole = whole.filter(|_| executed <= VERY_LONG_WINDOW);
+        next.max(whole.unwrap_or_default())
     }
 }
 
@@ -447,4 +453,23 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
 /// The ids of all LPs.
 fn ids(lps: u32) -> impl Iterator<Item = LpId> {
     (0..lps).map(LpId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowded_run_is_cut_into_shorter_windows_but_not_within_those_of_partitions() {
+        let width = |events, whole| {
+            let mut pace = Pace { width: Delay::from_us(8), events: 0 };
+            pace.next(events, whole)
+        };
+        let whole = Some(Delay::from_us(8));
+        assert_eq!(width(LONG_WINDOW + 1, None), Delay::from_us(4));
+        assert_eq!(width(LONG_WINDOW + 1, whole), Delay::from_us(8));
+        assert_eq!(width(VERY_LONG_WINDOW + 1, whole), Delay::from_us(4));
+        assert_eq!(width(LONG_WINDOW / 2, whole), Delay::from_us(8));
+        assert_eq!(width(0, whole), Delay::from_us(16));
+    }
 }

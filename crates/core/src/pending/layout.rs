@@ -1,8 +1,9 @@
 //! How wide the windows are, and when that is decided anew.
 //!
 //! Laying windows moves every pending event once. It happens when the ring has run empty, and then covers half of what is pending; or
-//! when the windows prove too wide or too narrow, and then only after about as many events have been executed. The far list is
-//! looked through only after a quarter as many have been. So an event is moved a bounded number of times on average.
+//! when the windows prove too wide or too narrow, and then only after about as many events have been executed. What is beyond the windows is
+//! looked through only after a quarter as many have been, and a coarse window is distributed once. So an event is moved a bounded number of
+//! times on average.
 
 use super::slab::{Chain, Slab};
 use super::windowed::{CROWDED, SMALL, WindowedPending};
@@ -15,10 +16,11 @@ const TARGET: usize = 512;
 const TARGET_MIN: usize = 16;
 /// A window should hold one pending event in so many, so that most pushes fall into later windows.
 const SHARE: usize = 8;
-/// Windows in the ring for as many as would hold all pending events at the density of the first; of exponential delays, all but one
-/// in fifty then fall into the ring.
+/// Windows for as many as would hold all pending events at the density of the first; of exponential delays, all but one in fifty then fall
+/// into them.
 const RING_SPAN: usize = 4;
-/// Windows up to which the ring is twice as long, as the ends of all then stay in the cache: hardly anything is written to the far list first.
+/// Windows up to which all are in the ring, and are twice as many, as the ends of all then stay in the cache: hardly anything is written elsewhere first.
+/// Where there are more, they are in coarse windows at first.
 const RING_CACHED: usize = 1 << 11;
 /// Windows in the ring, at least.
 const RING_MIN: usize = 16;
@@ -48,7 +50,7 @@ pub(super) struct Laid {
     opened: u64,
     /// Events pushed into an open window while its side heap was crowded.
     crowded: u64,
-    /// Events opened since the far list was looked through.
+    /// Events opened since what is beyond the windows was looked through.
     opened_since_scan: u64,
 }
 
@@ -59,31 +61,41 @@ impl<P> WindowedPending<P> {
         self.ring.next == u64::MAX
     }
 
-    /// Lays windows over all that is pending, which must be in `far`. `rate_width` is the width that the events executed lately
+    /// Lays windows over all that is pending, which must be beyond any. `rate_width` is the width that the events executed lately
     /// would have needed, if they should be the measure.
     pub(super) fn lay(&mut self, rate_width: Option<u64>) {
-        debug_assert!(self.far.len() == self.len && self.side.is_empty());
+        debug_assert!(self.far.beyond.len() == self.len && self.side.is_empty());
+        self.far.flatten(&mut self.slab);
         self.laid = Laid { len: self.len, time: self.last.time, ..Laid::default() };
         if self.len <= SMALL_AGAIN {
             self.ring.next = u64::MAX;
             self.ring.horizon = u64::MAX;
             self.side_mark = SMALL;
-            let far = std::mem::take(&mut self.far);
+            let far = self.far.take_beyond();
             self.slab.consume(far, |_, event| self.side.push(event));
             return;
         }
         self.laid.target = (self.len / SHARE).clamp(TARGET_MIN, TARGET);
         let windows = (2 * RING_SPAN * self.len / self.laid.target).next_power_of_two() / 2;
-        let windows = if windows < RING_CACHED { 2 * windows } else { windows }.max(RING_MIN);
+        let is_cached = windows < RING_CACHED;
+        let windows = if is_cached { 2 * windows } else { windows }.max(RING_MIN);
         let width = rate_width.unwrap_or(u64::MAX).min(self.sampled_width(windows));
         // Rounded to a power of two; at least 2 ps, so that the number of a window and one more always fit.
         let width = width.clamp(2, 1 << 62);
         self.shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
-        self.ring.lay(windows, self.far_min.as_ps() >> self.shift);
+        let first = self.far.beyond_min.as_ps() >> self.shift;
+        if is_cached {
+            self.ring.lay(windows, first);
+        } else {
+            // As many to be distributed over as are distributed.
+            let half = 1 << (windows.ilog2() / 2);
+            self.ring.lay(2 * half, first);
+            self.ring.horizon = self.far.lay((windows / half, half.ilog2()), first + half as u64);
+        }
         self.side_mark = CROWDED;
         self.boundary = self.last;
         self.opened_to = self.last;
-        self.scan_far();
+        self.scan_beyond();
     }
 
     /// The width at which the windows that come first hold about as many events as they should, and `windows` of them at least half of all.
@@ -91,7 +103,7 @@ impl<P> WindowedPending<P> {
         let step = (self.len / SAMPLE).max(1);
         let mut skip = 0;
         let mut sample = Vec::with_capacity(2 * SAMPLE);
-        for (chunk, fill) in self.slab.chunks(self.far) {
+        for (chunk, fill) in self.slab.chunks(self.far.beyond) {
             let slots = self.slab.slots(chunk);
             while skip < fill {
                 sample.push(slots[skip].header().time().as_ps());
@@ -100,7 +112,7 @@ impl<P> WindowedPending<P> {
             skip -= fill;
         }
         sample.sort_unstable();
-        let min = self.far_min.as_ps();
+        let min = self.far.beyond_min.as_ps();
         let front = sample.len() / FRONT;
         let per_sample = self.len as f64 / sample.len() as f64;
         let front_events = (front as f64 + 0.5) * per_sample;
@@ -110,21 +122,34 @@ impl<P> WindowedPending<P> {
         front_width.max(cover_width)
     }
 
-    /// Moves what lies before the horizon from `far` into the windows.
-    fn scan_far(&mut self) {
+    /// Moves what the windows reach by now from `beyond` into them.
+    fn scan_beyond(&mut self) {
         self.laid.opened_since_scan = 0;
-        let far = std::mem::take(&mut self.far);
-        self.far_min = Time::MAX;
-        let WindowedPending { slab, ring, shift, far: still_far, far_min, .. } = self;
-        slab.consume(far, |slab, event| {
+        let beyond = self.far.take_beyond();
+        let WindowedPending { slab, ring, shift, far, .. } = self;
+        slab.consume(beyond, |slab, event| {
             let window = event.time().as_ps() >> *shift;
             if window < ring.horizon {
                 ring.append(slab, window, event);
             } else {
-                *far_min = (*far_min).min(event.time());
-                slab.append(still_far, event);
+                far.push(slab, window, event);
             }
         });
+    }
+
+    /// Goes on with the coarse window that begins with `window`, all before having been executed.
+    #[cold]
+    pub(super) fn jump(&mut self, window: u64) {
+        self.ring.next = window;
+        self.distribute(window);
+    }
+
+    /// Distributes the coarse window that begins with `window` over the ring, which reaches so much further then.
+    fn distribute(&mut self, window: u64) {
+        let (chain, horizon) = self.far.take(window);
+        self.ring.horizon = horizon;
+        let WindowedPending { slab, ring, shift, .. } = self;
+        slab.consume(chain, |slab, event| ring.append(slab, event.time().as_ps() >> *shift, event));
     }
 
     /// Once half of the ring has been executed, lets it reach further, or lays windows of another width if these held too many or too
@@ -145,14 +170,21 @@ impl<P> WindowedPending<P> {
             self.lay(width);
             return true;
         }
-        // So must be looking through the far list; unearned, the ring runs to its end, and is laid anew there.
-        let horizon = self.ring.next + self.ring.len() as u64;
-        let untouched = self.far_min.as_ps() >> self.shift >= horizon;
-        if untouched || self.laid.opened_since_scan * 4 >= self.far.len() as u64 {
-            self.ring.horizon = horizon;
-            if !untouched {
-                self.scan_far();
+        let far = &mut self.far;
+        let outer = if far.has_coarse() { &mut far.coarse } else { &mut self.ring };
+        if outer.is_half_done() {
+            let horizon = outer.next + outer.len() as u64;
+            let is_touched = far.beyond_min.as_ps() >> self.shift >> far.bits < horizon;
+            // Looking through what is beyond must have been earned too; unearned, the windows run to their end, and are laid anew there.
+            if !is_touched || self.laid.opened_since_scan * 4 >= far.beyond.len() as u64 {
+                outer.horizon = horizon;
+                if is_touched {
+                    self.scan_beyond();
+                }
             }
+        }
+        if self.far.coarse.next < self.far.coarse.horizon {
+            self.distribute(self.ring.horizon);
         }
         false
     }
@@ -175,14 +207,11 @@ impl<P> WindowedPending<P> {
         }
     }
 
-    /// Moves every pending event to the far list.
+    /// Moves every pending event beyond the windows.
     pub(super) fn gather(&mut self) {
+        self.far.flatten(&mut self.slab);
         let far = &mut self.far;
-        let far_min = &mut self.far_min;
-        let mut accept = |slab: &mut Slab<P>, event: Event<P>| {
-            *far_min = (*far_min).min(event.time());
-            slab.append(far, event);
-        };
+        let mut accept = |slab: &mut Slab<P>, event: Event<P>| far.push_beyond(slab, event);
         for event in self.side.take_all() {
             accept(&mut self.slab, event);
         }

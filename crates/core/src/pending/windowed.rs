@@ -8,7 +8,8 @@
 //! # Structure
 //!
 //! - Virtual time is cut into windows of `2^shift` picoseconds. The *ring* holds the windows `next..horizon`, each an unsorted chain;
-//!   what lies beyond is in one *far* chain, which is looked through whenever half of the ring has been executed.
+//!   what lies beyond is *far*: in coarse windows, where the windows are many, and beyond these in one chain, which is looked through whenever half
+//!   of all windows has been executed.
 //! - The *open* window is sorted into a *run*: its events' places are counted into about as many buckets as there are events, and one
 //!   insertion pass finishes. Above [`RUN_MAX`] events it is first split into *parts* by the first level of the order at which
 //!   they differ, so that a million events of one instant are split by receiver.
@@ -19,7 +20,7 @@
 //!
 //! # Invariants
 //!
-//! - W1: no event of the ring or the far chain is in a window before `ring.next`, none of the far chain in one before `ring.horizon`. The window of a time is a shift, exact and monotone.
+//! - W1: no event of the ring is in a window before `ring.next`, none that is far in one before `ring.horizon`. The window of a time is a shift, exact and monotone.
 //! - W2: no event of the run, the parts or the side list is later than `boundary` while `late` holds events, and all of these are.
 //! - W3: the parts are in order, and a new run is sorted only when the last one is done.
 //! - W4: no event is pushed before the instant of the one popped last.
@@ -27,16 +28,17 @@
 //! # Cost
 //!
 //! O(1) amortised a hold, whatever the times, with a logarithm only for the side list and for windows with many ties. In the hold
-//! model, at 1,024 / 16,384 / 262,144 / 1,048,576 events, 2.0 / 3.1 / 5.5 / 6.5 times as fast as a bare binary heap of
-//! (time, LP), in 61 / 46 / 43 / 43 bytes an event of 40.
+//! model (`cargo run --release -p parades-core --example pending_hold`), with exponential delays, at 1,024 / 16,384 / 262,144 / 1,048,576 events, 2.1 / 3.5 /
+//! 6.3 / 10.4 times as fast as a bare binary heap of (time, LP), in 64 / 46 / 43 / 43 bytes an event of 40.
 //!
 //! Rejected, each by measurement in the hold model with exponential delays (best of three, nanoseconds a hold):
 //!
 //! - Chunks of 16 events: as fast as 8, and 8 to 15 % more memory. Chunks of 32: 41 % more memory, and 11 % slower at 262,144.
-//! - Windows of 128 events instead of 512: 24 % slower at a million, where every window's end is a cache line that is written, and
-//!   no faster below. Windows of 8 instead of 16 with 64 events: 77 % slower.
-//! - A ring of half the length: 10 to 16 % slower, since more events are written to the far chain first. One of twice the length: 5 to 10 %
-//!   faster where it has up to 2,048 windows, and is so long there; beyond, 5 % slower, as the windows' ends leave the cache.
+//! - Windows of 256 events instead of 512: 25 % slower at a million, no faster below. Windows of 8 instead of 16 with 64 events: 77 % slower.
+//! - All windows in the ring, however many: with 8 million events twice as slow, with a million and with 262,144 1.2 times, as the windows' ends are
+//!   not in the cache. Coarse windows for fewer than 2,048 windows: no faster.
+//! - Half as many windows: 10 to 16 % slower, since more events are written beyond them first. Twice as many: 5 to 10 % faster where there are fewer
+//!   than 2,048, and so it is there.
 //! - `sort_unstable` on the packed keys instead of counting: 1.4 times as slow at 1,024, 1.6 times at 16,384.
 //! - A binary heap instead of the sorted list with a heap behind it: 2.4 times as slow with 2 events, 1.4 times with 1,024 of very
 //!   different delays, 3 % faster with 1,024 of exponential ones. Where many events have one instant, as in networks of one latency, groups by
@@ -48,6 +50,7 @@
 //!
 //! R. Brown, *Calendar queues*, CACM 1988; W. T. Tang, R. S. M. Goh, I. L.-J. Thng, *Ladder queue*, ACM TOMACS 2005.
 
+use super::far::Far;
 use super::layout::Laid;
 use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split};
@@ -87,9 +90,7 @@ pub struct WindowedPending<P> {
     /// The windows that have not been opened, up to the first that lies in `far`.
     pub(super) ring: Ring,
     /// What is pending from the horizon on.
-    pub(super) far: Chain,
-    /// No event of `far` is earlier.
-    pub(super) far_min: Time,
+    pub(super) far: Far,
     /// How many events are pending, wherever they are.
     pub(super) len: usize,
     /// When the event popped last was due.
@@ -112,8 +113,7 @@ impl<P> Default for WindowedPending<P> {
             shift: 1,
             // Nothing is known yet of the times to come, so that all events are far.
             ring: Ring::default(),
-            far: Chain::default(),
-            far_min: Time::MAX,
+            far: Far::default(),
             len: 0,
             last: Instant::START,
             laid: Laid::default(),
@@ -178,6 +178,7 @@ impl<P> PendingSet<P> for WindowedPending<P> {
             + self.run.allocated_bytes()
             + self.side.allocated_bytes()
             + self.ring.allocated_bytes()
+            + self.far.allocated_bytes()
             + self.parts.capacity() * size_of::<Chain>()
     }
 }
@@ -201,7 +202,7 @@ impl<P> WindowedPending<P> {
         } else if window < self.ring.horizon {
             self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
         } else {
-            self.push_far(Event::new(key, receiver, body));
+            self.far.push(&mut self.slab, window, Event::new(key, receiver, body));
         }
     }
 
@@ -307,7 +308,11 @@ impl<P> WindowedPending<P> {
             } else if self.len == 0 {
                 return false;
             } else if self.far.len() == self.len {
-                self.lay(None);
+                match self.far.next_occupied() {
+                    Some(window) if window << self.shift > last.as_ps() => return false,
+                    Some(window) => self.jump(window),
+                    None => self.lay(None),
+                }
             } else if !self.roll() {
                 let window = self.ring.next_occupied().expect("what is not far is in a window here");
                 if window << self.shift > last.as_ps() {
@@ -345,12 +350,6 @@ impl<P> WindowedPending<P> {
         } else {
             self.push_crowded(event);
         }
-    }
-
-    #[inline(never)]
-    fn push_far(&mut self, event: Event<P>) {
-        self.far_min = self.far_min.min(event.time());
-        self.slab.append(&mut self.far, event);
     }
 
     /// Pushes into the open window.
