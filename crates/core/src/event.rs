@@ -294,7 +294,7 @@ impl Eq for Header {}
 
 /// Two 32-bit fields as one number that orders like the pair.
 #[inline]
-fn pair(high: u32, low: u32) -> u64 {
+pub(crate) fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 

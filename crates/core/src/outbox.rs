@@ -7,6 +7,7 @@ use crate::ahead::Ahead;
 use crate::event::{Body, Event, EventKey, LpId};
 use crate::pending::{LpOrderedPending, WindowedPending};
 use crate::placement::Placement;
+use crate::time::Time;
 
 /// What executions sent, on its way to its receivers.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Outbox<P> {
     pub buffer: Vec<Event<P>>,
     /// What goes to other partitions, by partition; only where there are any.
     pub parcels: Vec<Vec<Event<P>>>,
+    /// No event was put into a parcel that is earlier; whoever hands them all over begins anew.
+    pub parcels_min: Time,
     /// Where each LP lives, and the partition whose LPs are sending; where there are several.
     home: Option<(Placement, u32)>,
 }
@@ -37,7 +40,13 @@ pub enum Pending<P> {
 impl<P> Outbox<P> {
     /// One that leaves all in its buffer.
     pub fn buffered() -> Outbox<P> {
-        Outbox { pending: Pending::Elsewhere, buffer: Vec::new(), parcels: Vec::new(), home: None }
+        Outbox {
+            pending: Pending::Elsewhere,
+            buffer: Vec::new(),
+            parcels: Vec::new(),
+            parcels_min: Time::MAX,
+            home: None,
+        }
     }
 
     /// One that puts all into a pending set.
@@ -87,6 +96,7 @@ impl<P> Outbox<P> {
         if let Some((placement, here)) = &self.home {
             let partition = placement.partition(receiver);
             if partition != *here {
+                self.parcels_min = self.parcels_min.min(key.instant.time);
                 return self.parcels[partition as usize].push(Event::new(key, receiver, body));
             }
         }

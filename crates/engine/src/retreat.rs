@@ -11,6 +11,10 @@ const LITTLE: u64 = 100;
 pub(crate) const PAYS: f64 = 1.25;
 /// The share of all workers' time from which no single one can do better, and need not be tried.
 pub(crate) const BUSY: f64 = 0.8;
+/// Fewer workers' worth of work than this, in [`MANY`] windows, and one is tried without further trial: so little is done where windows are far too short.
+const HOPELESS: f64 = 0.9;
+/// Windows that say how much is done in each, however little time they took.
+const MANY: u64 = 64;
 /// How much faster the other way must have been to be gone back to, as both are measured in short spells.
 const MARGIN: f64 = 1.05;
 /// A trial lasts at least so long,
@@ -101,6 +105,17 @@ impl Retreat {
         spell.time >= self.trial && spell.executed >= LITTLE
     }
 
+    /// Whether a spell of so many windows says that several workers wait for each other more than they work, long before a trial is over. Then it is
+    /// over.
+    pub(crate) fn gives_up(&mut self, spell: Spell, windows: u64) -> bool {
+        let gives_up = !self.alone && windows >= MANY && spell.executed >= LITTLE && spell.at_work() < HOPELESS;
+        if gives_up {
+            self.warm = true;
+            self.rate = Some(spell.rate());
+        }
+        gives_up
+    }
+
     /// Whether to go on in the other way.
     pub(crate) fn turns_after(&mut self, spell: Spell) -> bool {
         if !std::mem::replace(&mut self.warm, true) {
@@ -181,6 +196,17 @@ mod tests {
         assert!(!retreat.is_due(Duration::from_millis(4)));
         assert!(!retreat.can_decide(spell(10_000_000, 4, 1.0)));
         assert!(!retreat.can_decide(spell(5_000, 10, 1.0)), "nor do few events");
+    }
+
+    #[test]
+    fn windows_far_too_short_need_no_trial() {
+        let mut retreat = Retreat::of(16, (PAYS, BUSY));
+        assert!(!retreat.gives_up(spell(1_000_000, 1, 0.7), 63), "too few to say");
+        assert!(!retreat.gives_up(spell(1_000_000, 1, 1.1), 64), "it may pay yet");
+        assert!(retreat.gives_up(spell(1_000_000, 1, 0.7), 64));
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(!retreat.gives_up(spell(1_000_000, 1, 0.7), 64), "one waits for nobody");
+        assert!(!retreat.turns_after(spell(2_000_000, 10, 1.0)), "and was faster");
     }
 
     #[test]

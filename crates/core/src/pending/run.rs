@@ -1,7 +1,7 @@
 //! A few hundred events put in order without moving them: what is executed next.
 
 use super::slab::{Chain, Slab};
-use crate::event::{Event, Header};
+use crate::event::{Event, Header, pair};
 use crate::time::{Instant, Time};
 use std::ops::Range;
 
@@ -22,7 +22,6 @@ const LEVELS: [u8; 4] = [0, 1, 2, 3];
 /// One level of the order of events as a number: the four of them, compared in turn, order events as [`Event`] does.
 #[inline]
 fn level_of(event: &Header, level: u8) -> u64 {
-    let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
     match level {
         0 => event.time().as_ps(),
         1 => pair(event.instant().round, event.receiver().0),

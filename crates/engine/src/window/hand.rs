@@ -3,7 +3,6 @@
 use crate::ledger::Ledger;
 use crate::transport::Transport;
 use parades_core::effects::Effects;
-use parades_core::event::Event;
 use parades_core::model::Model;
 use parades_core::outbox::Outbox;
 use parades_core::placement::Placement;
@@ -33,13 +32,12 @@ impl<M: Model> Hand<M> {
 
     /// Hands over what was sent to other partitions, and says when the first of it is due.
     pub(crate) fn flush(&mut self, transport: &impl Transport<M::Message>) -> Time {
-        let mut next = Time::MAX;
-        for (partition, parcel) in (0..).zip(&mut self.effects.outbox.parcels) {
+        let outbox = &mut self.effects.outbox;
+        for (partition, parcel) in (0..).zip(&mut outbox.parcels) {
             if !parcel.is_empty() {
-                next = parcel.iter().map(Event::time).fold(next, Time::min);
                 transport.send(self.worker, partition, parcel);
             }
         }
-        next
+        std::mem::replace(&mut outbox.parcels_min, Time::MAX)
     }
 }

@@ -41,8 +41,8 @@ pub(super) struct Reviewer {
     retreat: Retreat,
     /// Windows executed at the last rest.
     rested: u64,
-    /// Events that all partitions had executed when it was last decided whether several workers pay.
-    decided: u64,
+    /// Events that all partitions had executed, and windows, when it was last decided whether several workers pay.
+    decided: (u64, u64),
 }
 
 impl Reviewer {
@@ -57,7 +57,7 @@ impl Reviewer {
             retreats,
             retreat: Retreat::of(lps, (PAYS, BUSY)),
             rested: 0,
-            decided: 0,
+            decided: (0, 0),
         }
     }
 
@@ -93,7 +93,7 @@ impl Reviewer {
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
         }
         if self.retreats
-            && let Some(other) = self.turn(crew, &plan, world, parts, (bound, stopwatch))
+            && let Some(other) = self.turn(crew, &plan, world, parts, (windows, bound, stopwatch))
         {
             self.restart(windows, bound, parts);
             return other;
@@ -138,19 +138,20 @@ impl Reviewer {
         plan: &Plan,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<M>>],
-        (bound, stopwatch): (Time, &mut Stopwatch),
+        (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Option<Arc<Plan>> {
         let (time, workers) = (stopwatch.time(), plan.workers());
         let events = total(parts);
         let share_worked = stopwatch.share_worked();
-        let spell = Spell { executed: events - self.decided, time, workers, share_worked };
-        if !self.retreat.can_decide(spell) {
+        let spell = Spell { executed: events - self.decided.0, time, workers, share_worked };
+        let gives_up = self.retreat.gives_up(spell, windows - self.decided.1);
+        if !gives_up && !self.retreat.can_decide(spell) {
             return None;
         }
-        let turns = self.retreat.turns_after(spell);
+        let turns = gives_up || self.retreat.turns_after(spell);
         // One worker's spell goes on until it is time to try several again.
         if turns || !self.retreat.alone {
-            self.decided = events;
+            self.decided = (events, windows);
             stopwatch.reset();
         }
         if !turns {
