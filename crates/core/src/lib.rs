@@ -44,6 +44,8 @@ pub mod timesheet;
 pub mod trace;
 pub mod world;
 
+pub use parades_raw::prefetch;
+
 /// What models need, in one line.
 pub mod prelude {
     pub use crate::channel::{Channels, Port};

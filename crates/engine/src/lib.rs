@@ -4,6 +4,7 @@
 
 pub mod auto;
 mod course;
+mod fetch;
 mod ledger;
 pub mod null_message;
 pub mod partition;

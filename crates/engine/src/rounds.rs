@@ -26,6 +26,7 @@ mod threshold;
 pub use threshold::Threshold;
 
 use crate::course::Course;
+use crate::fetch::fetch_states;
 use crate::stopwatch::now;
 use crate::window::{lock, on_all_workers};
 use parades_core::effects::Effects;
@@ -294,6 +295,7 @@ impl<M: Model> Leader<'_, '_, M> {
         if let Some(id) = self.pending().upcoming(PREFETCH_DISTANCE) {
             prefetch(self.held.lp(id));
         }
+        fetch_states(self.course.model, |ahead| self.pending().upcoming(ahead), |id| self.held.lp(id));
         let shard = self.held.of(event.receiver);
         let lp = &mut shard.lps[self.shards.placement.index(event.receiver)];
         let execution = lp.execute(self.course.model, &self.world, event, &mut self.effects);

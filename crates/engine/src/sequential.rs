@@ -9,6 +9,7 @@
 //! *Read next*: [`parades_core::pending`], which finds the least event.
 
 use crate::course::Course;
+use crate::fetch::fetch_states;
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
@@ -69,6 +70,8 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
             if let Some(id) = self.queue.set(&self.effects.outbox).upcoming(PREFETCH_DISTANCE) {
                 prefetch(&self.lps[id.index()]);
             }
+            let set = self.queue.set(&self.effects.outbox);
+            fetch_states(self.course.model, |ahead| set.upcoming(ahead), |id| &self.lps[id.index()]);
             let lp = &mut self.lps[event.receiver.index()];
             let execution = self.step.execute(lp, (self.course.model, &self.world), &event, &mut self.effects)?;
             self.commit(event.receiver, Some((&event, execution)))?;

@@ -37,6 +37,7 @@ pub use message::{MESSAGE_BYTES, Message};
 pub use node::Peer;
 pub use ring::Ring;
 
+use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
 use parades_process::{Carrier, Constant, Processes, Program, Start};
 use report::Ids;
@@ -267,6 +268,10 @@ impl<N: Carrier<Message>> Program for Chord<N> {
             Some(_) => start.spawn("peer", life::restless::<N>),
         }
         peer
+    }
+
+    fn fetch(&self, peer: &Peer) {
+        prefetch_all(&peer.fingers[..]);
     }
 
     fn fold(&self, peer: &Peer, digest: &mut Digest) {

@@ -5,6 +5,7 @@ use crate::desk::{self, Desk, Outgoing, Record, Worker};
 use crate::network::{Carrier, Carries, HubOf, Opened, ParcelOf};
 use crate::report;
 use crate::table::{CLOCKS, Table};
+use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
 use std::collections::VecDeque;
 use std::fmt;
@@ -79,6 +80,12 @@ pub trait Program: Sized + Send + Sync + 'static {
         false
     }
 
+    /// Asks the processor for what the state of a node points to, an event for it being due soon, as [`Model::fetch`].
+    #[inline]
+    fn fetch(&self, state: &Self::State) {
+        let _ = state;
+    }
+
     /// Folds the final state of a node into the digest.
     fn fold(&self, state: &Self::State, digest: &mut Digest) {
         let _ = (state, digest);
@@ -106,6 +113,8 @@ pub struct Processes<P> {
     program: Arc<P>,
     metrics: Metrics,
     ids: report::Ids,
+    /// Whether the nodes are so many that what they remember has to be fetched into the cache.
+    fetches: bool,
 }
 
 impl<P: fmt::Debug> fmt::Debug for Processes<P> {
@@ -158,6 +167,9 @@ pub struct Received<M> {
     pub message: M,
 }
 
+/// Nodes that the caches near a core hold, at one or two kilobytes each.
+const CACHED: u32 = 1500;
+
 const WHOLE: &str = "a node is whole between events";
 
 impl<P: Program> NodeState<P> {
@@ -197,7 +209,8 @@ impl<P: Program> Processes<P> {
     pub fn new(program: P) -> Processes<P> {
         let mut metrics = program.metrics();
         let ids = report::Ids::declare(&mut metrics, P::Network::HUBS > 0);
-        Processes { program: Arc::new(program), metrics, ids }
+        let fetches = program.nodes() > CACHED;
+        Processes { program: Arc::new(program), metrics, ids, fetches }
     }
 
     /// The program.
@@ -306,6 +319,32 @@ impl<P: Program> Model for Processes<P> {
         arm(&mut table, ctx);
         let inner = Inner { table, inbox: VecDeque::new(), lost: 0, state };
         LpState::Node(NodeState(Some(Box::new(inner)), Arc::clone(&self.program)))
+    }
+
+    const FETCHES: usize = 3;
+
+    /// First the node; then its first process, its messages and what its state points to; then what that process remembers.
+    #[inline]
+    fn fetch(&self, state: &LpState<P>, step: usize) {
+        if !self.fetches {
+            return;
+        }
+        let LpState::Node(NodeState(Some(node), _)) = state else { return };
+        match step {
+            0 => prefetch_all(&**node),
+            1 => {
+                self.program.fetch(&node.state);
+                node.inbox.front().into_iter().for_each(prefetch_all);
+                node.table.processes.first().into_iter().for_each(prefetch_all);
+            }
+            _ => node
+                .table
+                .processes
+                .first()
+                .and_then(|process| process.code.as_deref())
+                .into_iter()
+                .for_each(prefetch_all),
+        }
     }
 
     #[inline]

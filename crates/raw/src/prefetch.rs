@@ -1,6 +1,11 @@
-//! Asking the processor for a cache line before it is needed.
+//! Asking the processor for memory before it is needed. Changes nothing that a program can observe but time.
 
-/// Hints that `place` will soon be read and written. Changes nothing that a program can observe but time.
+/// Bytes of a cache line: what one hint brings.
+const LINE: usize = 64;
+/// Lines that are asked for at once, at most: a core waits for about as many.
+const LINES_MAX: usize = 8;
+
+/// Hints that `place` will soon be read and written, or its first cache line if it is longer.
 ///
 /// # Examples
 ///
@@ -11,12 +16,32 @@
 /// ```
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
+    hint(std::ptr::from_ref(place).cast());
+}
+
+/// Hints that all of `place` will soon be read and written, or its first 512 bytes if it is longer.
+///
+/// # Examples
+///
+/// ```
+/// let cells: Box<[u64]> = vec![0; 1024].into();
+/// parades_raw::prefetch::prefetch_all(&cells[512..]);
+/// assert_eq!(cells[700], 0);
+/// ```
+#[inline]
+pub fn prefetch_all<T: ?Sized>(place: &T) {
+    let first = std::ptr::from_ref(place).cast::<i8>();
+    let lines = size_of_val(place).div_ceil(LINE).min(LINES_MAX);
+    (0..lines).for_each(|line| hint(first.wrapping_add(line * LINE)));
+}
+
+#[inline(always)]
+fn hint(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
-    {
-        let address = std::ptr::from_ref(place).cast::<i8>();
-        // SAFETY: `address` comes from a live reference, and a prefetch neither faults nor changes memory.
-        unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address) };
+    // SAFETY: a prefetch neither faults nor changes memory, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = address;
 }

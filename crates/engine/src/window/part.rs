@@ -1,6 +1,7 @@
 //! A partition: LPs that are executed together, and the events that wait at them.
 
 use super::hand::Hand;
+use crate::fetch::fetch_states;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
@@ -101,6 +102,7 @@ impl<M: Model> Part<M> {
             if let Some(id) = pending.upcoming(PREFETCH_DISTANCE) {
                 prefetch(&lps[placement.index(id)]);
             }
+            fetch_states(model, |ahead| pending.upcoming(ahead), |id| &lps[placement.index(id)]);
             if failed == Some(event.receiver) {
                 continue; // It waits behind its failure.
             }
