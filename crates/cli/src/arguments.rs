@@ -171,7 +171,7 @@ pub(crate) struct WhyArguments {
 const WHY_HELP: &str = "\
 Examples:
   parades why phold --event 3:1.5s             (the last event of LP 3 until then)
-  parades why campus --event 17:4.25s:16#805   (the one that LP 16 sent as its number 805; a line of a trace does as well)
+  parades why campus --event 17:4.249916949073s:16#21919   (the one that LP 16 sent as its number 21919)
   parades why faulty --set fault=fail
 
 Each line is an event, and was sent, or set as a timer, during the event of the line above. The run is executed twice: to find the chain, and to \

@@ -12,7 +12,7 @@ use crate::report::table;
 use parades_core::run::RunOptions;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
-use parades_engine::sequential;
+use parades_engine::{sequential, window};
 use parades_net::campus::Parameters;
 use parades_refcount::{
     Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
@@ -48,7 +48,7 @@ struct Row {
     published_s: &'static str,
     limits: Limits,
     clones: fn(threads: usize, is_shared: bool) -> Result<f64, Failure>,
-    run: fn() -> Result<Run, Failure>,
+    run: fn(threads: usize) -> Result<Run, Failure>,
 }
 
 impl Row {
@@ -60,9 +60,9 @@ impl Row {
         self.limits != Limits::OneThread
     }
 
-    /// Whether a whole run on one thread, which meets nobody, can use it.
-    fn can_run(&self) -> bool {
-        self.limits != Limits::NeedsBarriers
+    /// Whether a whole run can use it, whose threads know of no barrier but the engine's.
+    fn can_run(&self, threads: usize) -> bool {
+        self.limits != Limits::NeedsBarriers && (threads == 1 || self.can_be_shared())
     }
 }
 
@@ -128,13 +128,17 @@ fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
     Ok(slowest? * 1e9 / f64::from(OPERATIONS))
 }
 
-/// The published campus by multicast, its data counted by `P`.
-fn run<P: Counted>() -> Result<Run, Failure> {
+/// The published campus by multicast, its data counted by `P`: under `sequential`, or on several threads under `window`.
+fn run<P: Counted>(threads: usize) -> Result<Run, Failure> {
     let campus = Parameters::default().multicast::<P>(1);
     let campus = campus.map_err(|error| Failure::simulation(error.to_string()))?;
     let until = Time::ZERO.checked_add(Delay::from_secs(100)).expect("a short time");
     timed(|| {
-        let outcome = sequential::run(&campus, RunOptions::until(until));
+        let options = RunOptions::until(until);
+        let outcome = match threads {
+            1 => sequential::run(&campus, options),
+            _ => window::run(&campus, options, &window::Settings::of_threads(threads)),
+        };
         P::settle();
         outcome.map(|outcome| outcome.digest).map_err(|error| Failure::simulation(error.to_string()))
     })
@@ -146,8 +150,8 @@ struct Samples {
     alone_ns: Vec<f64>,
     apart_ns: Vec<f64>,
     shared_ns: Vec<f64>,
-    /// Over the yardstick's run beside it.
-    ratios: Vec<f64>,
+    /// Over the yardstick's run on one thread beside it, with one thread and with two.
+    ratios: [Vec<f64>; 2],
 }
 
 impl Samples {
@@ -162,20 +166,22 @@ impl Samples {
 
     /// Runs the scheme, and the yardstick beside it, first in every other pair.
     fn measure_runs(&mut self, row: &Row, pair: u32) -> Result<(), Failure> {
-        if !row.can_run() {
-            return Ok(());
+        for (ratios, threads) in self.ratios.iter_mut().zip(1..) {
+            if !row.can_run(threads) {
+                continue;
+            }
+            let ((digest, seconds), (expected, yardstick_s)) = if pair.is_multiple_of(2) {
+                let run = (row.run)(threads)?;
+                (run, (ROWS[0].run)(1)?)
+            } else {
+                let yardstick = (ROWS[0].run)(1)?;
+                ((row.run)(threads)?, yardstick)
+            };
+            if digest != expected {
+                return Err(Failure::simulation(format!("the run counted by `{}` has another digest", row.name)));
+            }
+            ratios.push(seconds / yardstick_s);
         }
-        let ((digest, seconds), (expected, yardstick_s)) = if pair.is_multiple_of(2) {
-            let run = (row.run)()?;
-            (run, (ROWS[0].run)()?)
-        } else {
-            let yardstick = (ROWS[0].run)()?;
-            ((row.run)()?, yardstick)
-        };
-        if digest != expected {
-            return Err(Failure::simulation(format!("the run counted by `{}` has another digest", row.name)));
-        }
-        self.ratios.push(seconds / yardstick_s);
         Ok(())
     }
 }
@@ -203,6 +209,7 @@ fn draw(samples: &[Samples]) -> Measured {
         "ns, 2 threads,\neach its object",
         "ns, 2 threads,\none object",
         "run, over raw\nsequential",
+        "run on 2 threads,\nover raw sequential",
     ]);
     let mut figures = Vec::new();
     for (row, Samples { alone_ns, apart_ns, shared_ns, ratios }) in ROWS.iter().zip(samples) {
@@ -218,7 +225,9 @@ fn draw(samples: &[Samples]) -> Measured {
         add(alone_ns, 1, "ns with 1 thread".into());
         add(apart_ns, 1, "ns with 2 threads apart".into());
         add(shared_ns, 1, "ns with 2 threads and one object".into());
-        add(ratios, 2, "run under sequential over raw".into());
+        for (ratios, engine) in ratios.iter().zip(["sequential", "window on 2 threads"]) {
+            add(ratios, 2, format!("run under {engine} over raw under sequential"));
+        }
         drawn.add_row(cells);
     }
     let text = format!(
