@@ -94,10 +94,10 @@ pub trait Model: Sized + Sync {
     /// Executes an event.
     fn handle(&self, state: &mut Self::State, event: Body<&Self::Message>, ctx: &mut Context<'_, Self>);
 
-    /// How many steps [`Model::fetch`] takes; by default none, which suits states that hold all they need themselves.
+    /// How many steps [`Model::fetch`] takes, at most three; by default none, which suits states that hold all they need themselves.
     const FETCHES: usize = 0;
 
-    /// Asks the processor for what the state of an LP points to, an event for it being due soon. Step after step, each one event later, what lies one pointer
+    /// Asks the processor for what the state of an LP points to, an event for it being due soon. Step after step, each some events later, what lies one pointer
     /// further is asked for ([`crate::prefetch`]); what a step reads, the one before should have asked for. Changes nothing but time.
     #[inline]
     fn fetch(&self, state: &Self::State, step: usize) {

@@ -18,7 +18,7 @@ pub struct Outbox<P> {
     pub buffer: Vec<Event<P>>,
     /// What goes to other partitions, by partition; only where there are any.
     pub parcels: Vec<Vec<Event<P>>>,
-    /// No event was put into a parcel that is earlier; whoever hands them all over begins anew.
+    /// No event has been put into a parcel that is earlier, since `window` last handed them over and began anew.
     pub parcels_min: Time,
     /// Where each LP lives, and the partition whose LPs are sending; where there are several.
     home: Option<(Placement, u32)>,

@@ -239,6 +239,38 @@ fn many_delays_of_very_different_sizes() {
 }
 
 #[test]
+fn many_events_inside_one_wide_window_lay_narrower_ones() {
+    let first = |random: &mut Random| random.below(1_000_000_000_000_000);
+    hold(MANY, 5 * MANY, 8, first, |random, _| 1 + random.below(1_000_000));
+}
+
+#[test]
+fn what_is_sent_before_a_coarse_window_that_was_looked_at_comes_first() {
+    const GAP: u64 = 1 << 44;
+    let mut pair = Pair::default();
+    let mut random = Random(5);
+    for i in 0..MANY {
+        pair.push(at((1 + i % 20) * GAP + random.below(1 << 20), 0), i as u32 % 1000, 1);
+    }
+    for crowd in 1..=20 {
+        // Nothing is due in the gap until something is sent there, by one who looked at what comes next or did not.
+        assert_eq!(pair.pop_before(Time::from_ps(crowd * GAP - GAP / 2)), None);
+        if crowd % 2 == 0 {
+            assert_eq!(pair.windowed.next_instant(), pair.heap.next_instant());
+        }
+        for i in 0..100 {
+            pair.push(at(crowd * GAP - GAP / 2 + random.below(GAP / 4), 0), i, 2);
+        }
+        while let Some(now) = pair.pop_before(Time::from_ps(crowd * GAP + (1 << 20))) {
+            if random.below(8) == 0 {
+                pair.push(at(now.time.as_ps() + (21 << 44), 0), 7, 3);
+            }
+        }
+    }
+    pair.drain();
+}
+
+#[test]
 fn constant_delays_from_one_instant_keep_everything_tied() {
     hold(30_000, 300_000, 6, |_| 5, |_, _| 1_000_000);
 }
@@ -318,16 +350,18 @@ fn a_population_that_grows_from_one_and_shrinks_to_none() {
 
 #[test]
 fn the_last_representable_times_are_in_order_too() {
-    let mut pair = Pair::default();
-    for i in 0..3000_u64 {
-        pair.push(at(u64::MAX - (i * 7) % 1500, 0), (i % 11) as u32, 1);
+    for (events, span) in [(3000, 1500), (MANY, 1 << 40)] {
+        let mut pair = Pair::default();
+        for i in 0..events {
+            pair.push(at(u64::MAX - (i * 7_000_007) % span, 0), (i % 11) as u32, 1);
+        }
+        pair.push(at(0, 0), 0, 0);
+        assert_eq!(pair.pop_before(Time::MAX), Some(at(0, 0)));
+        while pair.pop_before(Time::MAX).is_some() {}
+        assert_eq!(pair.heap.next_time(), Some(Time::MAX), "the bound is exclusive");
+        assert_eq!(pair.windowed.next_time(), Some(Time::MAX));
+        pair.drain();
     }
-    pair.push(at(0, 0), 0, 0);
-    assert_eq!(pair.pop_before(Time::MAX), Some(at(0, 0)));
-    while pair.pop_before(Time::MAX).is_some() {}
-    assert_eq!(pair.heap.next_time(), Some(Time::MAX), "the bound is exclusive");
-    assert_eq!(pair.windowed.next_time(), Some(Time::MAX));
-    pair.drain();
 }
 
 #[test]
@@ -347,23 +381,27 @@ fn events_sent_before_a_window_that_was_looked_at_come_first() {
 #[test]
 fn what_is_left_is_dropped_once() {
     use std::rc::Rc;
-    let token = Rc::new(());
-    let mut pending = WindowedPending::default();
-    for i in 0..5000_u64 {
-        let key = EventKey { instant: at((i * 7919) % 4001, 0), tie: 0, sender: Sender::GLOBAL, sequence: i };
-        pending.push(Event::new(key, LpId(0), Body::Message(Rc::clone(&token))));
+    for (events, times) in [(5000, 4001), (MANY, 1 << 40)] {
+        let token = Rc::new(());
+        let mut pending = WindowedPending::default();
+        for i in 0..events {
+            let instant = at((i * 7_919_000_003) % times, 0);
+            let key = EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence: i };
+            pending.push(Event::new(key, LpId(0), Body::Message(Rc::clone(&token))));
+        }
+        for _ in 0..700 {
+            drop(pending.pop());
+        }
+        assert_eq!(Rc::strong_count(&token) as u64, events - 699);
+        let left = pending.take_all();
+        assert_eq!(left.count() as u64, events - 700);
+        assert!(pending.is_empty() && Rc::strong_count(&token) == 1);
     }
-    for _ in 0..700 {
-        drop(pending.pop());
-    }
-    assert_eq!(Rc::strong_count(&token), 4301);
-    drop(pending);
-    assert_eq!(Rc::strong_count(&token), 1);
 }
 
 #[test]
 fn a_pending_event_takes_at_most_64_bytes() {
-    for population in [1024, 16_384, 100_000] {
+    for population in [1024, 16_384, 100_000, MANY] {
         let mut random = Random(99);
         let mut pending = WindowedPending::<()>::default();
         let event = |time: u64, sequence| {

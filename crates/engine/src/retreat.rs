@@ -11,9 +11,10 @@ const LITTLE: u64 = 100;
 pub(crate) const PAYS: f64 = 1.25;
 /// The share of all workers' time from which no single one can do better, and need not be tried.
 pub(crate) const BUSY: f64 = 0.8;
-/// Fewer workers' worth of work than this, in [`MANY`] windows, and one is tried without further trial: so little is done where windows are far too short.
-const HOPELESS: f64 = 0.9;
-/// Windows that say how much is done in each, however little time they took.
+/// Fewer workers' worth of work than this, in [`MANY`] windows at first, and one is tried before the trial is over: so little is done where windows are far
+/// too short.
+const IDLE: f64 = 0.9;
+/// Windows that say how much is done in each.
 const MANY: u64 = 64;
 /// How much faster the other way must have been to be gone back to, as both are measured in short spells.
 const MARGIN: f64 = 1.05;
@@ -105,10 +106,11 @@ impl Retreat {
         spell.time >= self.trial && spell.executed >= LITTLE
     }
 
-    /// Whether a spell of so many windows says that several workers wait for each other more than they work, long before a trial is over. Then it is
-    /// over.
+    /// Whether to try one worker before the first trial of several is over, as these wait for each other more than they work, in so many windows.
     pub(crate) fn gives_up(&mut self, spell: Spell, windows: u64) -> bool {
-        let gives_up = !self.alone && windows >= MANY && spell.executed >= LITTLE && spell.at_work() < HOPELESS;
+        let is_first = !self.alone && self.other.is_none();
+        let is_enough = windows >= MANY && spell.executed >= LITTLE && spell.time >= TRIAL;
+        let gives_up = is_first && is_enough && spell.at_work() < IDLE;
         if gives_up {
             self.warm = true;
             self.rate = Some(spell.rate());
@@ -199,14 +201,20 @@ mod tests {
     }
 
     #[test]
-    fn windows_far_too_short_need_no_trial() {
+    fn windows_far_too_short_need_no_whole_trial() {
         let mut retreat = Retreat::of(16, (PAYS, BUSY));
-        assert!(!retreat.gives_up(spell(1_000_000, 1, 0.7), 63), "too few to say");
-        assert!(!retreat.gives_up(spell(1_000_000, 1, 1.1), 64), "it may pay yet");
-        assert!(retreat.gives_up(spell(1_000_000, 1, 0.7), 64));
+        assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 63), "too few to say");
+        assert!(
+            !retreat.gives_up(spell(1_000_000, 4, 0.7), 64),
+            "too soon: the threads may not have found their cores"
+        );
+        assert!(!retreat.gives_up(spell(1_000_000, 5, 1.1), 64), "it may pay yet");
+        assert!(retreat.gives_up(spell(1_000_000, 5, 0.7), 64));
         retreat.has_turned(Duration::from_millis(1));
-        assert!(!retreat.gives_up(spell(1_000_000, 1, 0.7), 64), "one waits for nobody");
-        assert!(!retreat.turns_after(spell(2_000_000, 10, 1.0)), "and was faster");
+        assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 64), "one waits for nobody");
+        assert!(retreat.turns_after(spell(900_000, 10, 1.0)), "together was faster");
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 64), "that has been measured");
     }
 
     #[test]

@@ -26,7 +26,7 @@ mod threshold;
 pub use threshold::Threshold;
 
 use crate::course::Course;
-use crate::fetch::fetch_states;
+use crate::fetch::fetch_upcoming;
 use crate::stopwatch::now;
 use crate::window::{lock, on_all_workers};
 use parades_core::effects::Effects;
@@ -39,7 +39,6 @@ use parades_core::pending::{PendingSet, WindowedPending};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
-use parades_raw::prefetch::prefetch;
 use parades_sync::pool::{Pool, Waiting};
 use shards::{AllShards, Reading, Shards};
 use std::time::Duration;
@@ -292,10 +291,8 @@ impl<M: Model> Leader<'_, '_, M> {
     /// Executes one event as `sequential` does.
     #[inline(always)]
     fn execute(&mut self, event: &Event<M::Message>) -> Result<(), Error> {
-        if let Some(id) = self.pending().upcoming(PREFETCH_DISTANCE) {
-            prefetch(self.held.lp(id));
-        }
-        fetch_states(self.course.model, |ahead| self.pending().upcoming(ahead), |id| self.held.lp(id));
+        let lp_of = |id| self.held.lp(id);
+        fetch_upcoming(self.course.model, PREFETCH_DISTANCE, |ahead| self.pending().upcoming(ahead), lp_of);
         let shard = self.held.of(event.receiver);
         let lp = &mut shard.lps[self.shards.placement.index(event.receiver)];
         let execution = lp.execute(self.course.model, &self.world, event, &mut self.effects);

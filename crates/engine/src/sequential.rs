@@ -9,7 +9,7 @@
 //! *Read next*: [`parades_core::pending`], which finds the least event.
 
 use crate::course::Course;
-use crate::fetch::fetch_states;
+use crate::fetch::fetch_upcoming;
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
@@ -22,7 +22,6 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_raw::huge_pages;
-use parades_raw::prefetch::prefetch;
 
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 6;
@@ -67,11 +66,9 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     /// Executes every event before the bound, in order.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
         while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
-            if let Some(id) = self.queue.set(&self.effects.outbox).upcoming(PREFETCH_DISTANCE) {
-                prefetch(&self.lps[id.index()]);
-            }
             let set = self.queue.set(&self.effects.outbox);
-            fetch_states(self.course.model, |ahead| set.upcoming(ahead), |id| &self.lps[id.index()]);
+            let lp_of = |id: LpId| &self.lps[id.index()];
+            fetch_upcoming(self.course.model, PREFETCH_DISTANCE, |ahead| set.upcoming(ahead), lp_of);
             let lp = &mut self.lps[event.receiver.index()];
             let execution = self.step.execute(lp, (self.course.model, &self.world), &event, &mut self.effects)?;
             self.commit(event.receiver, Some((&event, execution)))?;

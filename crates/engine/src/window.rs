@@ -264,7 +264,7 @@ const VERY_LONG_WINDOW: u64 = 1 << 22;
 
 impl Pace {
     /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last. It is not narrower than `whole`, the
-    /// windows of the partitions, of which each part would be put in order anew, unless these are very long themselves.
+    /// width of windows in which partitions execute LP by LP, of which each part would be put in order anew, unless these hold very many events.
     fn next(&mut self, events: u64, whole: Option<Delay>) -> Delay {
         let executed = events - std::mem::replace(&mut self.events, events);
         let width = self.width.max(Delay::from_ps(2));
@@ -273,7 +273,8 @@ impl Pace {
             _ if executed < LONG_WINDOW / 4 => width.saturating_add(width),
             _ => width,
         };
-        let whole = whole.filter(|_| executed <= VERY_LONG_WINDOW);
+        let product = |events: u64, width: Delay| u128::from(events) * u128::from(width.as_ps());
+        let whole = whole.filter(|&whole| product(executed, whole) <= product(VERY_LONG_WINDOW, width));
         next.max(whole.unwrap_or_default())
     }
 }
@@ -471,5 +472,17 @@ mod tests {
         assert_eq!(width(VERY_LONG_WINDOW + 1, whole), Delay::from_us(4));
         assert_eq!(width(LONG_WINDOW / 2, whole), Delay::from_us(8));
         assert_eq!(width(0, whole), Delay::from_us(16));
+    }
+
+    #[test]
+    fn windows_of_very_many_events_stay_cut() {
+        let whole = Delay::from_us(1 << 10);
+        let mut pace = Pace { width: whole, events: 0 };
+        let mut events = 0;
+        for _ in 0..20 {
+            events += pace.width.as_ps() * (4 * VERY_LONG_WINDOW) / whole.as_ps();
+            pace.width = pace.next(events, Some(whole));
+            assert!(pace.width < whole);
+        }
     }
 }

@@ -140,6 +140,11 @@ fn every_engine_gives_the_answer_of_sequential() {
 }
 
 #[test]
+fn every_engine_gives_the_answer_of_sequential_where_nodes_are_fetched_ahead() {
+    assert_engines_agree(restless(2000), 60, (1, Some(7)));
+}
+
+#[test]
 fn every_engine_gives_the_answer_of_sequential_where_nodes_come_and_go() {
     let mut parameters = restless(24);
     if let Some(churn) = &mut parameters.churn {

@@ -31,7 +31,7 @@ pub fn prefetch<T>(place: &T) {
 #[inline]
 pub fn prefetch_all<T: ?Sized>(place: &T) {
     let first = std::ptr::from_ref(place).cast::<i8>();
-    let lines = size_of_val(place).div_ceil(LINE).min(LINES_MAX);
+    let lines = (first.addr() % LINE + size_of_val(place)).div_ceil(LINE).min(LINES_MAX);
     (0..lines).for_each(|line| hint(first.wrapping_add(line * LINE)));
 }
 

@@ -14,8 +14,9 @@ use crate::time::Time;
 pub(super) struct Far {
     /// The coarse windows, of which the first begins at the horizon of the ring; of length 0 where there are none.
     pub(super) coarse: Ring,
-    /// A coarse window is `2^bits` windows wide.
+    /// A coarse window is `2^bits` windows wide; 0 where there are none.
     pub(super) bits: u32,
+    /// What is in no coarse window, in no order.
     pub(super) beyond: Chain,
     /// No event of `beyond` is earlier.
     pub(super) beyond_min: Time,

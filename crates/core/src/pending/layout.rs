@@ -1,6 +1,6 @@
 //! How wide the windows are, and when that is decided anew.
 //!
-//! Laying windows moves every pending event once. It happens when the ring has run empty, and then covers half of what is pending; or
+//! Laying windows moves every pending event once. It happens when all windows have run empty, and then covers half of what is pending; or
 //! when the windows prove too wide or too narrow, and then only after about as many events have been executed. What is beyond the windows is
 //! looked through only after a quarter as many have been, and a coarse window is distributed once. So an event is moved a bounded number of
 //! times on average.
@@ -48,23 +48,23 @@ pub(super) struct Laid {
     windows: u64,
     /// Events that were in them.
     opened: u64,
-    /// Events pushed into an open window while its side heap was crowded.
+    /// Events pushed into an open window while its side list was crowded.
     crowded: u64,
     /// Events opened since what is beyond the windows was looked through.
     opened_since_scan: u64,
 }
 
 impl<P> WindowedPending<P> {
-    /// Whether the population is so small that all of it is in the side heap.
+    /// Whether the population is so small that all of it is in the side list.
     #[inline]
     pub(super) fn is_small(&self) -> bool {
         self.ring.next == u64::MAX
     }
 
-    /// Lays windows over all that is pending, which must be beyond any. `rate_width` is the width that the events executed lately
+    /// Lays windows over all that is pending, which must be beyond the ring. `rate_width` is the width that the events executed lately
     /// would have needed, if they should be the measure.
     pub(super) fn lay(&mut self, rate_width: Option<u64>) {
-        debug_assert!(self.far.beyond.len() == self.len && self.side.is_empty());
+        debug_assert!(self.far.len() == self.len && self.side.is_empty());
         self.far.flatten(&mut self.slab);
         self.laid = Laid { len: self.len, time: self.last.time, ..Laid::default() };
         if self.len <= SMALL_AGAIN {
@@ -197,7 +197,7 @@ impl<P> WindowedPending<P> {
         u64::try_from(width).unwrap_or(u64::MAX)
     }
 
-    /// Counts a push into a crowded side heap, and lays narrower windows if there have been too many.
+    /// Counts a push into a crowded side list, and lays narrower windows if there have been too many.
     pub(super) fn note_crowding(&mut self) {
         self.laid.crowded += 1;
         if self.laid.crowded > self.laid.len.max(CROWDED_MIN) as u64 {
@@ -207,9 +207,8 @@ impl<P> WindowedPending<P> {
         }
     }
 
-    /// Moves every pending event beyond the windows.
+    /// Moves every pending event beyond the ring.
     pub(super) fn gather(&mut self) {
-        self.far.flatten(&mut self.slab);
         let far = &mut self.far;
         let mut accept = |slab: &mut Slab<P>, event: Event<P>| far.push_beyond(slab, event);
         for event in self.side.take_all() {

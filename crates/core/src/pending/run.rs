@@ -231,7 +231,7 @@ impl Run {
         self.take_up(chain, slab);
         // Where two keys are equal in their leading bits the receiver is the same, and the order of events is the LP's own.
         self.sort_by(slab, None, &|event, step| match step.checked_sub(1) {
-            None => Some(u64::from(event.receiver().0) << 32 | u64::from(time_of(event.time()))),
+            None => Some(pair(event.receiver().0, time_of(event.time()))),
             Some(step) => by_level(event, step),
         });
     }

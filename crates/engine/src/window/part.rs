@@ -1,7 +1,7 @@
 //! A partition: LPs that are executed together, and the events that wait at them.
 
 use super::hand::Hand;
-use crate::fetch::fetch_states;
+use crate::fetch::fetch_upcoming;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
@@ -11,7 +11,6 @@ use parades_core::pending::{Grid, Leftover, LpOrderedPending, PendingSet, Window
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_raw::huge_pages;
-use parades_raw::prefetch::prefetch;
 
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 8;
@@ -99,10 +98,8 @@ impl<M: Model> Part<M> {
         loop {
             let pending = Q::of(&mut effects.outbox.pending);
             let Some(event) = pending.pop_before(bound) else { break };
-            if let Some(id) = pending.upcoming(PREFETCH_DISTANCE) {
-                prefetch(&lps[placement.index(id)]);
-            }
-            fetch_states(model, |ahead| pending.upcoming(ahead), |id| &lps[placement.index(id)]);
+            let lp_of = |id| &lps[placement.index(id)];
+            fetch_upcoming(model, PREFETCH_DISTANCE, |ahead| pending.upcoming(ahead), lp_of);
             if failed == Some(event.receiver) {
                 continue; // It waits behind its failure.
             }

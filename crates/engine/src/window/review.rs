@@ -87,7 +87,7 @@ impl Reviewer {
         if world.lookahead_changes() != self.changes {
             self.changes = world.lookahead_changes();
             self.retreat.forget(world.lps());
-            stopwatch.reset();
+            self.begin_spell(parts, windows, stopwatch);
             let found = partition(world, &crew.settings, rated);
             self.restart(windows, bound, parts);
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
@@ -141,9 +141,8 @@ impl Reviewer {
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Option<Arc<Plan>> {
         let (time, workers) = (stopwatch.time(), plan.workers());
-        let events = total(parts);
         let share_worked = stopwatch.share_worked();
-        let spell = Spell { executed: events - self.decided.0, time, workers, share_worked };
+        let spell = Spell { executed: total(parts) - self.decided.0, time, workers, share_worked };
         let gives_up = self.retreat.gives_up(spell, windows - self.decided.1);
         if !gives_up && !self.retreat.can_decide(spell) {
             return None;
@@ -151,8 +150,7 @@ impl Reviewer {
         let turns = gives_up || self.retreat.turns_after(spell);
         // One worker's spell goes on until it is time to try several again.
         if turns || !self.retreat.alone {
-            self.decided = (events, windows);
-            stopwatch.reset();
+            self.begin_spell(parts, windows, stopwatch);
         }
         if !turns {
             return None;
@@ -170,6 +168,12 @@ impl Reviewer {
         });
         self.retreat.has_turned(took);
         Some(next)
+    }
+
+    /// From now on it is measured whether several workers pay.
+    fn begin_spell<M: Model>(&mut self, parts: &[MutexGuard<'_, Part<M>>], windows: u64, stopwatch: &mut Stopwatch) {
+        self.decided = (total(parts), windows);
+        stopwatch.reset();
     }
 
     fn restart<M: Model>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<M>>]) {
