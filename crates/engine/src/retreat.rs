@@ -26,6 +26,8 @@ const TRIAL_MOVES: u32 = 3;
 const MOVE: Duration = Duration::from_nanos(250);
 /// How many times as long as a trial the other way is first left alone,
 const PAUSE_TRIALS: u32 = 16;
+/// how many times as long as that where several workers were so idle that they were given up,
+const PAUSE_IDLE: u32 = 8;
 /// and how many times as long as what was lost by trying it: about a fiftieth of a run goes into trials that find nothing better.
 const PAUSE_LOSSES: f64 = 50.0;
 /// The longest that it is.
@@ -114,6 +116,7 @@ impl Retreat {
         if gives_up {
             self.warm = true;
             self.rate = Some(spell.rate());
+            self.pause *= PAUSE_IDLE;
         }
         gives_up
     }
@@ -212,7 +215,8 @@ mod tests {
         assert!(retreat.gives_up(spell(1_000_000, 5, 0.7), 64));
         retreat.has_turned(Duration::from_millis(1));
         assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 64), "one waits for nobody");
-        assert!(retreat.turns_after(spell(900_000, 10, 1.0)), "together was faster");
+        assert!(!retreat.turns_after(spell(2_000_000, 500, 1.0)), "and was faster");
+        assert!(retreat.turns_after(spell(900_000, 1000, 1.0)), "until together was");
         retreat.has_turned(Duration::from_millis(1));
         assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 64), "that has been measured");
     }
