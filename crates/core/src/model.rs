@@ -59,6 +59,9 @@ pub trait Model: Sized + Sync {
     /// The model's global events; [`crate::global::NoGlobal`] where it has none.
     type Global: Global<Self>;
 
+    /// How many steps [`Model::fetch`] takes, at most three; by default none, which suits states that hold all they need themselves.
+    const FETCHES: usize = 0;
+
     /// How many LPs there are, `1..2^32 - 1`. Their ids are `0..lps`.
     fn lps(&self) -> u32;
 
@@ -94,11 +97,9 @@ pub trait Model: Sized + Sync {
     /// Executes an event.
     fn handle(&self, state: &mut Self::State, event: Body<&Self::Message>, ctx: &mut Context<'_, Self>);
 
-    /// How many steps [`Model::fetch`] takes, at most three; by default none, which suits states that hold all they need themselves.
-    const FETCHES: usize = 0;
-
     /// Asks the processor for what the state of an LP points to, an event for it being due soon. Step after step, each some events later, what lies one pointer
-    /// further is asked for ([`crate::prefetch`]); what a step reads, the one before should have asked for. Changes nothing but time.
+    /// further is asked for ([`crate::prefetch`]); what a step reads, the one before should have asked for. Changes nothing but time; an engine need not call it,
+    /// and `time-warp` does not.
     #[inline]
     fn fetch(&self, state: &Self::State, step: usize) {
         let _ = (state, step);

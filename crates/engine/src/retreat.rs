@@ -1,6 +1,7 @@
 //! Whether several workers pay: found out by trying.
 //!
-//! Where the workers do little, the run goes on with one worker for a trial, and then in whichever way was faster. What was slower
+//! Where the workers do little, the run goes on with one worker for a trial, and then in whichever way was faster. Where they do next to nothing from the
+//! beginning, they are given up before their own trial is over. What was slower
 //! is tried again, ever more rarely: the model may have come to a busier phase, or a stranger may have left the machine, or have disturbed the trial.
 
 use std::time::Duration;

@@ -295,6 +295,8 @@ impl<P: Program> Model for Processes<P> {
     type Message = ParcelOf<P>;
     type Global = NoGlobal;
 
+    const FETCHES: usize = 3;
+
     fn lps(&self) -> u32 {
         self.program.nodes().saturating_add(P::Network::HUBS)
     }
@@ -319,8 +321,6 @@ impl<P: Program> Model for Processes<P> {
         LpState::Node(NodeState(Some(Box::new(inner)), Arc::clone(&self.program)))
     }
 
-    const FETCHES: usize = 3;
-
     /// First the node; then its first process, its messages and what its state points to; then what that process remembers.
     #[inline]
     fn fetch(&self, state: &LpState<P>, step: usize) {
@@ -328,20 +328,15 @@ impl<P: Program> Model for Processes<P> {
             return;
         }
         let LpState::Node(NodeState(Some(node), _)) = state else { return };
+        let first = || node.table.processes.first();
         match step {
             0 => prefetch_all(&**node),
             1 => {
                 self.program.fetch(&node.state);
                 node.inbox.front().into_iter().for_each(prefetch_all);
-                node.table.processes.first().into_iter().for_each(prefetch_all);
+                first().into_iter().for_each(prefetch_all);
             }
-            _ => node
-                .table
-                .processes
-                .first()
-                .and_then(|process| process.code.as_deref())
-                .into_iter()
-                .for_each(prefetch_all),
+            _ => first().and_then(|process| process.code.as_deref()).into_iter().for_each(prefetch_all),
         }
     }
 
