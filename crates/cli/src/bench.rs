@@ -106,7 +106,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "restore",
-        about: "state restored by copy, by undo log and by reverse handler, from 16 B to 4 KiB: time-warp beside sequential",
+        about: "state restored by copies, by undo log and by reverse handler, of 16 B and 4 KiB: time-warp beside sequential",
         measure: restore::measure,
     },
     Bench {

@@ -48,7 +48,7 @@ pub enum Execution {
 }
 
 /// The kernel's part of an LP as it was before an event, all but its timers, whose changes are listed one by one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
     rng: Rng,
     sequence: u64,
@@ -110,8 +110,8 @@ impl<S> Lp<S> {
     }
 
     /// Executes an event so that [`Lp::take_back`] can take it back. What that will need is [`Lp::before`], the changes of timers, which are added to those
-    /// among the effects, and what the model adds to the log. The effects must be [`Effects::undoable`]. Whoever commits the execution calls
-    /// [`World::watch_rounds`] then.
+    /// among the effects, and what the model adds to the log; without a log the state will have to be restored by other means. The effects must be
+    /// [`Effects::undoable`]. Whoever commits the execution calls [`World::watch_rounds`] then.
     #[inline(always)]
     pub fn execute_ahead<M: Restorable<State = S>, P>(
         &mut self,
@@ -119,11 +119,12 @@ impl<S> Lp<S> {
         world: &World,
         (event, body): (&Event<P>, Body<&M::Message>),
         effects: &mut Effects<M>,
-        log: &mut UndoLog<M::Undo>,
+        log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let execution = self.execute_by(world, (event, body), effects, |state, ctx| {
-            model.handle_undoable(state, body, ctx, log);
+        let execution = self.execute_by(world, (event, body), effects, |state, ctx| match log {
+            Some(log) => model.handle_undoable(state, body, ctx, log),
+            None => model.handle(state, body, ctx),
         });
         if execution == Execution::Skipped {
             // It is taken back in its turn like the others: nothing earlier may come after it.
@@ -133,16 +134,18 @@ impl<S> Lp<S> {
     }
 
     /// Takes back the last execution that is not yet taken back, given what it left: the kernel's part, the changes of timers in their order, and the
-    /// model's log, which is then empty.
+    /// model's log, which is then empty. Without a log the state stays as it is.
     pub fn take_back<M: Restorable<State = S>>(
         &mut self,
         model: &M,
         body: Body<&M::Message>,
         (execution, before): (Execution, Before),
         timers: &mut Vec<TimerChange>,
-        log: &mut UndoLog<M::Undo>,
+        log: Option<&mut UndoLog<M::Undo>>,
     ) {
-        if execution == Execution::Done {
+        if execution == Execution::Done
+            && let Some(log) = log
+        {
             model.undo(&mut self.state, body, log);
             assert!(log.is_empty(), "the model's undo leaves its log empty");
         }
@@ -168,7 +171,7 @@ impl<S> Lp<S> {
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
         let before = self.before();
-        let execution = self.execute_ahead(model, world, (event, event.body.as_ref()), effects, &mut log);
+        let execution = self.execute_ahead(model, world, (event, event.body.as_ref()), effects, Some(&mut log));
         if execution == Execution::Skipped {
             // Who keeps things in pieces need not keep this one, and may execute something earlier.
             self.kernel.last = before.last;
@@ -180,7 +183,7 @@ impl<S> Lp<S> {
     /// Takes back the last execution that is not yet taken back.
     pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, event: &Event<M::Message>, undo: Undo<M::Undo>) {
         let Undo { before, execution, mut timers, mut log } = undo;
-        self.take_back(model, event.body.as_ref(), (execution, before), &mut timers, &mut log);
+        self.take_back(model, event.body.as_ref(), (execution, before), &mut timers, Some(&mut log));
     }
 
     /// When it last executed an event; ahead of time, be it a wake that does not count.

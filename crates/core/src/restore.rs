@@ -84,6 +84,12 @@ pub trait Restorable: Model {
         log: &mut UndoLog<Self::Undo>,
     );
 
+    /// Whether [`Restorable::handle_undoable`] does no more than leave one record, a copy of the state, and then what [`Model::handle`] does. Then an
+    /// engine may have only some executions leave one, and *coast forward*: restore an older copy, and execute anew what came between.
+    fn copies(&self) -> bool {
+        false
+    }
+
     /// Puts the state back as it was before the event, and empties the log. The handler may have panicked midway: one that can leaves its
     /// records before it does.
     fn undo(&self, state: &mut Self::State, event: Body<&Self::Message>, log: &mut UndoLog<Self::Undo>);
@@ -123,6 +129,11 @@ impl<M: ByCopy> Restorable for M {
     ) {
         log.push(state.clone());
         self.handle(state, event, ctx);
+    }
+
+    #[inline]
+    fn copies(&self) -> bool {
+        true
     }
 
     #[inline]

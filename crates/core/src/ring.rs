@@ -104,6 +104,14 @@ impl<T> Ring<T> {
         self.slots[slot].take()
     }
 
+    /// Puts an entry at a position between the ends.
+    #[inline]
+    pub fn put(&mut self, position: u32, entry: T) {
+        debug_assert!(self.holds(position), "an entry is put where it would never be found");
+        let slot = self.slot(position);
+        self.slots[slot] = Some(entry);
+    }
+
     /// Forgets what lies before `position`. Entries are dropped only when they are written over.
     #[inline]
     pub fn release_before(&mut self, position: u32) {
@@ -167,6 +175,8 @@ mod tests {
         }
         let from = ring.first();
         assert_eq!(ring.take(from.wrapping_add(500)), Some(500));
+        assert_eq!(ring.take(from.wrapping_add(501)), Some(501));
+        ring.put(from.wrapping_add(501), 501);
         ring.release_before(from.wrapping_add(400));
         ring.shrink();
         ring.push(1000);

@@ -40,6 +40,7 @@
 //!
 //! *Read next*: [`parades_core::ahead`], what waits; `time_warp/site.rs`, how one worker executes, takes back and commits.
 
+mod coast;
 mod history;
 mod leader;
 mod optimism;
@@ -55,6 +56,7 @@ use crate::partition::{Partitioning, Wish};
 use crate::stopwatch::{Timekeeper, timed};
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::{Alarm, lock, on_all_workers};
+use coast::Coast;
 use leader::Leader;
 use optimism::Optimism;
 use parades_core::ahead::NEVER;
@@ -79,6 +81,9 @@ pub struct Settings {
     pub threads: usize,
     /// How far ahead of GVT they execute.
     pub ahead: Ahead,
+    /// How many executions of an LP one copy of its state has to do for, where the model restores by copy and nothing is traced: after a rollback those
+    /// since the copy are executed anew (coast forward). As many as pay where there is no wish.
+    pub copy_every: Option<u16>,
     /// Makes chosen workers fall behind now and then, by this seed, so that there is more to roll back: for tests.
     pub stalls: Option<u64>,
     /// Whether the run goes on with one worker while that is faster than with several.
@@ -101,7 +106,14 @@ pub enum Ahead {
 impl Settings {
     /// The defaults, on so many threads.
     pub fn of_threads(threads: usize) -> Settings {
-        Settings { threads, ahead: Ahead::Adaptive, stalls: None, retreats: Retreats::WhereFaster, pinned: false }
+        Settings {
+            threads,
+            ahead: Ahead::Adaptive,
+            copy_every: None,
+            stalls: None,
+            retreats: Retreats::WhereFaster,
+            pinned: false,
+        }
     }
 }
 
@@ -136,7 +148,11 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
     let leader = Leader::new(model, options, (reviewer, placement.clone()));
     let traces = leader.traces();
-    let site = |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), traces));
+    // A trace needs what is committed whole, wherever it lies in the history.
+    let coasts = model.copies() && !traces;
+    let copy_every = if coasts { settings.copy_every.unwrap_or_else(coast::usual::<M::State>) } else { 1 };
+    let site =
+        |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), (traces, Coast::new(copy_every))));
     let workers = placement.partitions() as usize;
     let crew = Crew {
         model,
@@ -399,7 +415,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             };
             idle &= executed == 0;
             view.since += executed;
-            site.close_stretch();
+            site.end_turn(executed, view.optimism.most_uncommitted());
             view.sent = view.sent.min(site.flush(&self.transport));
             if idle && view.offered {
                 view.optimism.waits();
@@ -424,6 +440,9 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             self.take_in(all, view, site, world);
             if let Some(leader) = leader {
                 leader.watch((self, world), all, view);
+            }
+            if view.gvt >= view.horizon {
+                site.close_stretch();
             }
             site.commit_before(world, view.gvt.min(view.horizon));
             if site.ledger.traces {
@@ -480,7 +499,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             round: least.round,
             failed: site.failed_before(view.gvt),
             asked: site.asked(),
-            events: site.counts.executed,
+            events: site.executed(),
             undone: site.counts.undone,
             bytes: if self.memory.limit.is_some() { site.allocated_bytes() as u64 } else { 0 },
             rest,

@@ -299,6 +299,10 @@ impl<C: Carried> Restorable for Phold<C> {
         }
     }
 
+    fn copies(&self) -> bool {
+        self.parameters.restore == Restore::Copy
+    }
+
     #[inline]
     fn undo(&self, state: &mut State, _: Body<&C>, log: &mut UndoLog<Undo>) {
         while let Some(record) = log.pop() {

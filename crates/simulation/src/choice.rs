@@ -104,6 +104,13 @@ const MAIN: Parameter = Parameter::choice(
 const AHEAD: Parameter =
     Parameter::integer("ahead", 0, 0..=1 << 24, "events that each worker executes ahead of GVT; 0: as many as pay");
 const BOUND: Parameter = Parameter::boolean("bound", true, "whether anything bounds how far ahead workers execute");
+const COPY_EVERY: Parameter = Parameter::integer(
+    "copy-every",
+    0,
+    0..=1024,
+    "executions of an LP for one copy of its state, from which those since are executed anew, where the model restores by copy and nothing is traced; \
+     0: as many as pay",
+);
 const STALLS: Parameter = Parameter::integer(
     "stalls",
     0,
@@ -149,7 +156,7 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "time-warp",
         about: "optimistic: executes ahead, rolls back on a straggler",
-        settings: &[AHEAD, BOUND, STALLS, ONE_WHERE_FASTER, PINNED],
+        settings: &[AHEAD, BOUND, COPY_EVERY, STALLS, ONE_WHERE_FASTER, PINNED],
     },
 ];
 
@@ -385,6 +392,7 @@ impl Choice {
         time_warp::Settings {
             ahead,
             stalls,
+            copy_every: u16::try_from(settings.integer("copy-every")).ok().filter(|&every| every > 0),
             retreats: match settings.boolean("retreat") {
                 true => time_warp::Retreats::WhereFaster,
                 false => time_warp::Retreats::Never,

@@ -189,6 +189,8 @@ struct Way {
     name: &'static str,
     /// Bytes that an execution's records take in the log.
     record_bytes: usize,
+    /// Executions of an LP for each that leaves records.
+    copy_every: u16,
     run: fn(lps: u32, until: Time, settings: &Settings) -> Result<Outcome, Error>,
 }
 
@@ -199,40 +201,56 @@ where
     Way {
         name,
         record_bytes: records * size_of::<Option<<Store<R, W> as Restorable>::Undo>>(),
+        copy_every: 1,
         run: |lps, until, settings| time_warp::run(&Store::<R, W>::of(lps), RunOptions::until(until), settings),
     }
 }
 
+/// Executions of an LP for one copy, where not each leaves one.
+const COPY_EVERY: u16 = 8;
+
 /// A row group of the table.
 struct Size {
     state_bytes: usize,
+    lps: u32,
     /// No way to restore has a part in it.
     sequential: fn(lps: u32, until: Time) -> Result<Outcome, Error>,
-    ways: [Way; 3],
+    ways: [Way; 4],
 }
 
 /// Where copies are among the ways.
 const COPY: usize = 0;
 
-const fn size<const W: usize>() -> Size {
+const fn size<const W: usize>(lps: u32) -> Size {
     let changes = if W == 0 { 2 } else { 3 };
     Size {
         state_bytes: size_of::<State<W>>(),
+        lps,
         sequential: |lps, until| sequential::run(&Store::<Copied, W>::of(lps), RunOptions::until(until)),
         ways: [
             way::<Copied, W>("copy", 1),
+            Way { copy_every: COPY_EVERY, ..way::<Copied, W>("copy, each 8th", 1) },
             way::<Logged, W>("undo log", changes),
             way::<Reversed, W>("reverse handler", 1),
         ],
     }
 }
 
-const SIZES: [Size; 2] = [size::<0>(), size::<512>()];
+const SIZES: [Size; 3] = [size::<0>(MANY), size::<512>(MANY), size::<512>(FEW)];
 
-/// With the largest state, their records do not fit the caches of a core.
-const LPS: u32 = 4_096;
-/// Virtual time: four million events.
-const SECONDS: u64 = 1_000;
+/// So many LPs that with the large state their records do not fit the caches of a core, and that few execute twice before they commit.
+const MANY: u32 = 4_096;
+/// So few that most execute several times before they commit.
+const FEW: u32 = 64;
+/// Events of a run, about.
+const EVENTS: u64 = 4_000_000;
+
+impl Size {
+    /// Virtual seconds of a run: an LP executes about one event in each.
+    fn seconds(&self) -> u64 {
+        EVENTS / u64::from(self.lps)
+    }
+}
 
 /// How `time-warp` is run.
 struct Mode {
@@ -289,10 +307,10 @@ impl Told {
 }
 
 /// A side, which is run until the given time. Set-up does not count: it is timed by a run of no virtual time, and taken off.
-fn side<'a>(told: &'a RefCell<Told>, run: impl Fn(Time) -> Result<Outcome, Error> + 'a) -> Side<'a> {
+fn side<'a>(told: &'a RefCell<Told>, seconds: u64, run: impl Fn(Time) -> Result<Outcome, Error> + 'a) -> Side<'a> {
     Box::new(move || {
         let (set_up, _) = Ran::engine(|| run(Time::from_ps(1)))?;
-        let (ran, outcome) = Ran::engine(|| run(until(SECONDS)))?;
+        let (ran, outcome) = Ran::engine(|| run(until(seconds)))?;
         told.borrow_mut().add(&outcome);
         Ok(Ran { seconds: ran.seconds - set_up.seconds, ..ran })
     })
@@ -305,20 +323,25 @@ struct Found {
 }
 
 fn find(size: &Size, pairs: u32) -> Result<Found, Failure> {
-    let run = size.sequential;
+    let (run, lps, seconds) = (size.sequential, size.lps, size.seconds());
     let told: Vec<RefCell<Told>> = (0..=modes().count() * size.ways.len()).map(|_| RefCell::default()).collect();
-    let mut sides = vec![side(&told[0], move |until| run(LPS, until))];
-    let each = modes().flat_map(|mode| size.ways.iter().map(move |way| (mode.settings(), way.run)));
+    let mut sides = vec![side(&told[0], seconds, move |until| run(lps, until))];
+    let each = modes().flat_map(|mode| {
+        let settings = move |way: &Way| Settings { copy_every: Some(way.copy_every), ..mode.settings() };
+        size.ways.iter().map(move |way| (settings(way), way.run))
+    });
     sides.extend(
-        each.zip(&told[1..]).map(|((settings, run), told)| side(told, move |until| run(LPS, until, &settings))),
+        each.zip(&told[1..])
+            .map(|((settings, run), told)| side(told, seconds, move |until| run(lps, until, &settings))),
     );
-    let rates = in_turn(&format!("ways to restore state of {} B", size.state_bytes), pairs, &mut sides)?;
+    let rates = in_turn(&format!("ways to restore state of {} B, {lps} LPs", size.state_bytes), pairs, &mut sides)?;
     drop(sides);
     Ok(Found { rates, told: told.into_iter().map(RefCell::into_inner).collect() })
 }
 
-const HEADINGS: [&str; 11] = [
+const HEADINGS: [&str; 12] = [
     "state",
+    "LPs",
     "engine",
     "restored by",
     "bytes of records\nan execution",
@@ -332,16 +355,17 @@ const HEADINGS: [&str; 11] = [
 ];
 
 /// The columns of words.
-const WORDS: [usize; 2] = [1, 2];
+const WORDS: [usize; 2] = [2, 3];
 
 fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates, told }: &Found) {
-    let state = format!("{} B", size.state_bytes);
+    let (state, lps) = (format!("{} B", size.state_bytes), size.lps.to_string());
     let median = |values: &[f64]| Spread::of(values).median;
     let ns = |side: usize| format!("{:.1}", 1e9 / rates.of(side).median);
     let mb = |side: usize| format!("{:.2}", median(&told[side].bytes) / 1e6);
     let none = String::new;
     drawn.add_row([
         state.clone(),
+        lps.clone(),
         "sequential".into(),
         none(),
         none(),
@@ -358,7 +382,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates
         for (way, side) in size.ways.iter().zip(first..) {
             let mut figure = |what: &str, spread: Spread| {
                 figures.push(Figure {
-                    name: format!("{state}, {}, {}, {what}", mode.name, way.name),
+                    name: format!("{state}, {lps} LPs, {}, {}, {what}", mode.name, way.name),
                     spread: spread.clone(),
                 });
                 spread
@@ -371,6 +395,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates
                 figure("ratio to copy", rates.ratio(side, first + COPY)).show(2)
             };
             drawn.add_row([
+                none(),
                 none(),
                 if side == first { mode.name.to_owned() } else { none() },
                 way.name.to_owned(),
@@ -399,7 +424,7 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         draw(&mut drawn, &mut figures, size, &found);
     }
     let mut text = format!(
-        "{LPS} LPs of two counters and 0 or 512 words, of which each event changes the counters and one word; remote {REMOTE}, lookahead 0,\n\
+        "LPs of two counters and 0 or 512 words, of which each event changes the counters and one word; remote {REMOTE}, lookahead 0,\n\
          mean delay {MEAN_DELAY}; digest on, every digest the same. No side's set-up counts\n{drawn}\n\
          ratio: of events per second. stalls: workers fall behind now and then, and go about {AHEAD} events ahead whatever that costs. With two\n\
          threads none goes on alone. efficiency: of what was executed, the share that was kept; history: executions in that of a worker, at most\n"
@@ -415,8 +440,6 @@ mod tests {
     use super::*;
     use parades_core::error::ErrorKind;
     use parades_engine::rollback_check;
-
-    const FEW: u32 = 64;
 
     fn options() -> RunOptions<'static> {
         RunOptions::until(until(100))
@@ -502,6 +525,7 @@ mod tests {
     #[test]
     fn records_are_as_small_as_each_way_allows() {
         let bytes = SIZES.map(|size| (size.state_bytes, size.ways.map(|way| way.record_bytes)));
-        assert_eq!(bytes, [(16, [24, 32, 16]), (4_112, [4_120, 48, 16])]);
+        let (small, large) = ((16, [24, 24, 32, 16]), (4_112, [4_120, 4_120, 48, 16]));
+        assert_eq!(bytes, [small, large, large]);
     }
 }

@@ -173,6 +173,7 @@ fn run_time_warp<M: Subject>(
     let retreats = [Retreats::Never, Retreats::WhereFaster, Retreats::Every(3), Retreats::Every(40)];
     let settings = time_warp_engine::Settings {
         ahead: aheads[index_below(&mut rng, aheads.len())],
+        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&mut rng, 5)],
         stalls: Some(setting.seed),
         retreats: retreats[index_below(&mut rng, retreats.len())],
         ..time_warp_engine::Settings::of_threads(setting.workers)

@@ -25,6 +25,8 @@ pub(super) struct Record<M: Restorable> {
     pub(super) execution: Execution,
     pub(super) before: Before,
     pub(super) begins: Begins,
+    /// Executions of this LP since the one that left a copy of its state: 0 for that one, and for all where each leaves what taking it back needs.
+    pub(super) since_copy: u16,
     /// Whether there is a [`Rare`] of it.
     pub(super) is_rare: bool,
 }
@@ -70,11 +72,18 @@ impl<M: Restorable> History<M> {
 
     /// Adds the execution of `event`, by an LP whose last execution is at `head`.
     #[inline(always)]
-    pub(super) fn add(&mut self, event: Option<MarkedEvent<M::Message>>, head: &mut u32, before: Before, sends: u32) {
+    pub(super) fn add(
+        &mut self,
+        event: Option<MarkedEvent<M::Message>>,
+        (head, since_copy): (&mut u32, u16),
+        before: Before,
+        sends: u32,
+    ) {
         let position = self.records.end();
         let begins = self.ends(sends);
         let previous = std::mem::replace(head, position);
-        let record = Record { event: None, previous, execution: Execution::Done, before, begins, is_rare: false };
+        let execution = Execution::Done;
+        let record = Record { event: None, previous, execution, before, begins, since_copy, is_rare: false };
         self.records.push(record).event = event;
     }
 

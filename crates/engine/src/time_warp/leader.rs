@@ -253,6 +253,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
             ("rollbacks", sum(&|counts| counts.rollbacks) as f64),
             ("undone", sum(&|counts| counts.undone) as f64),
             ("anti_messages", sum(&|counts| counts.anti_messages) as f64),
+            ("coasted", sum(&|counts| counts.coasted) as f64),
             ("efficiency", if executed == 0 { 1.0 } else { events as f64 / executed as f64 }),
             ("gvts", gvts as f64),
             ("rests", rests as f64),

@@ -1,11 +1,12 @@
 //! The LPs of a worker, what waits at them, and their history.
 
+use super::coast::{Coast, NO_COPY};
 use super::history::{Begins, History, NONE, Rare, Record};
 use crate::ledger::Ledger;
 use crate::transport::Transport;
 use parades_core::ahead::{Ahead, Marked, MarkedEvent, NEVER, Sent, Turn, body_of, identity, without_mark};
 use parades_core::effects::Effects;
-use parades_core::error::Place;
+use parades_core::error::{ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId, Sender};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
@@ -23,6 +24,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 8;
+
+/// Executions in a stretch at most, where an LP leaves a copy of its state in each stretch rather than at each execution.
+const STRETCH: u32 = 1 << 10;
+/// And the share of what may be uncommitted, so that there are always some to be committed.
+const STRETCHES: u32 = 4;
 
 /// What an execution may look at beside its LP.
 pub(super) type Of<'a, M> = (&'a M, &'a World);
@@ -51,6 +57,7 @@ pub(super) struct Site<M: Restorable> {
     /// What the execution that is being taken back left: only then is there anything in it.
     undo_log: UndoLog<M::Undo>,
     timers: Vec<TimerChange>,
+    coast: Coast<M>,
 
     pub(super) metrics: Metrics,
     pub(super) ledger: Ledger<M>,
@@ -64,6 +71,8 @@ pub(super) struct Site<M: Restorable> {
 /// A stretch of the history, which ends where it is closed.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
+    /// Its first position.
+    begin: u32,
     /// The position after it.
     end: u32,
     /// Nothing later was executed in it; as long as it is not closed, of what was taken out of the order of time.
@@ -79,7 +88,7 @@ struct Stretch {
 
 impl Default for Stretch {
     fn default() -> Stretch {
-        Stretch { end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, is_plain: true }
+        Stretch { begin: 0, end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, is_plain: true }
     }
 }
 
@@ -96,7 +105,7 @@ enum Next {
 /// What a worker has done so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Events executed, those taken back later included.
+    /// Events executed in stretches that are closed, those taken back later included.
     pub(super) executed: u64,
     /// Events executed and taken back.
     pub(super) undone: u64,
@@ -104,6 +113,8 @@ pub(super) struct Counts {
     pub(super) committed: u64,
     pub(super) rollbacks: u64,
     pub(super) anti_messages: u64,
+    /// Events executed anew from a copy.
+    pub(super) coasted: u64,
     /// Executions in the history at most.
     pub(super) history_max: u32,
 }
@@ -117,6 +128,7 @@ impl Counts {
             committed: self.committed + other.committed,
             rollbacks: self.rollbacks + other.rollbacks,
             anti_messages: self.anti_messages + other.anti_messages,
+            coasted: self.coasted + other.coasted,
             history_max: self.history_max.max(other.history_max),
         }
     }
@@ -127,7 +139,12 @@ impl<M: Restorable> Site<M> {
     pub(super) const EXECUTION_BYTES: usize =
         size_of::<Record<M>>() + 2 * size_of::<Sent>() + 2 * size_of::<M::Undo>() + size_of::<TimerChange>();
 
-    pub(super) fn new(number: u32, placement: Placement, metrics: Metrics, traces: bool) -> Site<M> {
+    pub(super) fn new(
+        number: u32,
+        placement: Placement,
+        metrics: Metrics,
+        (traces, coast): (bool, Coast<M>),
+    ) -> Site<M> {
         let outbox = Outbox::ahead(Ahead::new(placement.clone(), number));
         Site {
             number,
@@ -141,6 +158,7 @@ impl<M: Restorable> Site<M> {
             effects: Effects::undoable(outbox),
             undo_log: UndoLog::default(),
             timers: Vec::new(),
+            coast,
             metrics,
             ledger: Ledger::new(traces),
             asked: Vec::new(),
@@ -268,7 +286,7 @@ impl<M: Restorable> Site<M> {
     /// Writes the least event before `bound` into the history. It goes from where it waited to where it stays, and nowhere between.
     #[inline(always)]
     fn record_next(&mut self, of: Of<'_, M>, bound: Time) -> Next {
-        let Site { placement, lps, heads, history, effects, behind_failures, .. } = self;
+        let Site { placement, lps, heads, history, effects, behind_failures, stretch, coast, .. } = self;
         let ahead = effects.outbox.ahead_mut();
         let (antis_from, sends) = (ahead.antis_from(), ahead.sent.end());
         let Some(slot) = ahead.slot_before(bound) else { return self.record_seldom(of, bound, None) };
@@ -278,7 +296,9 @@ impl<M: Restorable> Site<M> {
             let event = slot.take();
             return self.record_seldom(of, bound, event);
         }
-        history.add(slot.take(), &mut heads[index], lp.before(), sends);
+        let id = slot.header().receiver();
+        let since_copy = if coast.is_off() { 0 } else { coast.since_copy(history, stretch.begin, (id, heads[index])) };
+        history.add(slot.take(), (&mut heads[index], since_copy), lp.before(), sends);
         Next::Recorded(index)
     }
 
@@ -316,7 +336,9 @@ impl<M: Restorable> Site<M> {
         let sends = self.ahead().sent.end();
         self.stretch.last = self.stretch.last.max(event.time());
         self.stretch.seldom += 1;
-        self.history.add(Some(event), &mut self.heads[index], self.lps[index].before(), sends);
+        let Site { lps, heads, history, stretch, coast, .. } = self;
+        let since_copy = coast.since_copy(history, stretch.begin, (id, heads[index]));
+        history.add(Some(event), (&mut heads[index], since_copy), lps[index].before(), sends);
         Next::Recorded(index)
     }
 
@@ -326,9 +348,11 @@ impl<M: Restorable> Site<M> {
         let Site { lps, history, effects, .. } = self;
         let History { records, undos, .. } = history;
         effects.outbox.ahead_mut().mark = records.end().wrapping_sub(1);
-        let event = records.last().and_then(|record| record.event.as_ref()).expect("it was just written");
+        let record = records.last().expect("it was just written");
+        let event = record.event.as_ref().expect("it was just written");
         let body = body_of(event).expect("anti-messages have been seen to");
-        let execution = lps[index].execute_ahead(model, world, (event, body), effects, undos);
+        let log = (record.since_copy == 0).then_some(undos);
+        let execution = lps[index].execute_ahead(model, world, (event, body), effects, log);
         if execution != Execution::Done || effects.beyond_sends || event.instant().round > 0 {
             self.keep_more(execution);
         }
@@ -342,6 +366,9 @@ impl<M: Restorable> Site<M> {
         let position = history.records.end().wrapping_sub(1);
         let record = history.records.get_mut(position).expect("it is the last");
         record.execution = execution;
+        if execution == Execution::Skipped && record.since_copy == 0 {
+            record.since_copy = NO_COPY;
+        }
         stretch.skipped += u64::from(execution == Execution::Skipped);
         stretch.is_plain &= record.event.as_ref().is_some_and(|event| event.instant().round == 0);
         for change in effects.timer_changes.iter_mut().flat_map(|changes| changes.drain(..)) {
@@ -391,10 +418,13 @@ impl<M: Restorable> Site<M> {
     #[inline(never)]
     fn roll_back(&mut self, of: Of<'_, M>, id: LpId, key: &EventKey) -> u32 {
         let index = self.placement.index(id);
-        let mut undone = 0;
+        let (mut undone, mut is_restored) = (0, true);
         while self.history.last_key(self.heads[index], id).is_some_and(|last| last >= *key) {
-            self.take_back_last(of, index);
+            is_restored = self.take_back_last(of, index, is_restored);
             undone += 1;
+        }
+        if !is_restored {
+            self.coast_forward(of, index, id);
         }
         let last = self.lps[index].last();
         assert!(last <= key.instant.time, "I2: {key} came for {id}, which has committed what it executed at {last}");
@@ -404,8 +434,23 @@ impl<M: Restorable> Site<M> {
         undone
     }
 
-    /// Takes back the last execution of an LP.
-    fn take_back_last(&mut self, (model, _): Of<'_, M>, index: usize) {
+    /// Restores the state of an LP all else of which has been.
+    #[cold]
+    fn coast_forward(&mut self, of: Of<'_, M>, index: usize, id: LpId) {
+        let Site { lps, heads, history, coast, ledger, counts, .. } = self;
+        let head = heads[index];
+        let (executed, is_same) = coast.forward(of, &mut lps[index], history, (id, head));
+        counts.coasted += executed;
+        if !is_same {
+            let key = history.last_key(head, id).expect("C1: what it coasted from has not been taken back");
+            let what = "executing events once more, from a copy of the state, led elsewhere: the handler depends on more than it is given";
+            let place = Place { instant: key.instant, lp: Some(id), event: Some(key) };
+            ledger.failure.note(place, ErrorKind::NotRestored(what.into()));
+        }
+    }
+
+    /// Takes back the last execution of an LP. Whether its state is then restored too, given whether it was.
+    fn take_back_last(&mut self, (model, _): Of<'_, M>, index: usize, is_restored: bool) -> bool {
         let position = self.heads[index];
         let ends = self.history.ends_of(position, self.effects.outbox.ahead_ref().sent.end());
         let rare = self.history.take_rare(position);
@@ -413,7 +458,8 @@ impl<M: Restorable> Site<M> {
         // It stays as a gap, which says where the logs of its neighbours end.
         let record = records.get_mut(position).expect("it is in the history");
         let event = record.event.take().expect("it has not been taken back");
-        let Record { begins, execution, .. } = *record;
+        let Record { begins, execution, since_copy, .. } = *record;
+        let is_copied = since_copy == 0;
         let id = event.receiver;
         self.heads[index] = record.previous;
         for at in positions(begins.undos, ends.undos) {
@@ -425,7 +471,8 @@ impl<M: Restorable> Site<M> {
         }
         let left = (execution, record.before.clone());
         let body = body_of(&event).expect("it is none of an anti-message");
-        self.lps[index].take_back(model, body, left, &mut self.timers, &mut self.undo_log);
+        let log = is_copied.then_some(&mut self.undo_log);
+        self.lps[index].take_back(model, body, left, &mut self.timers, log);
         if let Some(rare) = rare {
             self.asked.retain(|(of, _)| *of != position);
             if rare.failure.is_some() {
@@ -437,6 +484,7 @@ impl<M: Restorable> Site<M> {
         self.mar(position);
         self.push(event);
         self.counts.anti_messages += self.ahead().send_antis(Sender::lp(id), position, begins.sends, ends.sends);
+        is_copied || execution == Execution::Skipped && is_restored
     }
 
     /// Takes back all that was executed from `time` on.
@@ -456,15 +504,32 @@ impl<M: Restorable> Site<M> {
 
     // Committing.
 
+    /// Executions in the stretch that is being added to.
+    fn in_stretch(&self) -> u32 {
+        self.history.records.end().wrapping_sub(self.stretch.begin)
+    }
+
+    /// Events executed so far, those taken back later included.
+    pub(super) fn executed(&self) -> u64 {
+        self.counts.executed + u64::from(self.in_stretch()) - self.stretch.skipped
+    }
+
+    /// Sees to it that what was executed can be committed: so many events just now, where so many may be uncommitted.
+    pub(super) fn end_turn(&mut self, executed: u32, most_uncommitted: u32) {
+        let is_short = || self.in_stretch() < STRETCH.min(most_uncommitted / STRETCHES);
+        if self.coast.is_off() || executed == 0 || !is_short() {
+            self.close_stretch();
+        }
+    }
+
     /// Ends a stretch of the history: what has been executed since the last was.
     pub(super) fn close_stretch(&mut self) {
-        let end = self.history.records.end();
-        let begin = self.stretches.back().map_or(self.history.records.first(), |last| last.end);
-        if begin == end {
+        let executions = self.in_stretch();
+        if executions == 0 {
             return;
         }
-        let mut stretch = std::mem::take(&mut self.stretch);
-        let executions = end.wrapping_sub(begin);
+        let end = self.history.records.end();
+        let mut stretch = std::mem::replace(&mut self.stretch, Stretch { begin: end, ..Stretch::default() });
         let events = u64::from(executions) - stretch.skipped;
         self.counts.executed += events;
         let is_plain = stretch.is_plain && !std::mem::needs_drop::<M::Message>();

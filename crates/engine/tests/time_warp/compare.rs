@@ -11,14 +11,15 @@ use parades_engine::time_warp::{self, Ahead, Retreats, Settings};
 /// Ways to run, on so many threads: workers fall behind now and then.
 pub(crate) fn ways_on(threads: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Settings> {
     let ways = [
-        (Ahead::Adaptive, Retreats::WhereFaster),
-        (Ahead::Events(1), Retreats::Every(40)),
-        (Ahead::Events(50), Retreats::Every(5)),
-        (Ahead::Unbounded, Retreats::Never),
+        (Ahead::Adaptive, Retreats::WhereFaster, None),
+        (Ahead::Events(1), Retreats::Every(40), Some(3)),
+        (Ahead::Events(50), Retreats::Every(5), None),
+        (Ahead::Unbounded, Retreats::Never, Some(8)),
     ];
     let on = move |threads| ways.into_iter().zip(7..).map(move |(way, seed)| (threads, way, seed));
-    threads.into_iter().flat_map(on).map(|(threads, (ahead, retreats), seed)| Settings {
+    threads.into_iter().flat_map(on).map(|(threads, (ahead, retreats, copy_every), seed)| Settings {
         ahead,
+        copy_every,
         retreats,
         stalls: Some(seed),
         ..Settings::of_threads(threads)

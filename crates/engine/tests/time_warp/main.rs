@@ -1,5 +1,6 @@
 //! `time-warp`: rollbacks happen and leave no trace, and nobody waits for ever.
 
+mod coasting;
 mod compare;
 mod cuts;
 mod failures;
