@@ -51,8 +51,14 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench {
         name: "phold",
-        about: "sequential and window against bare loops over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",
+        about: "sequential, window and time-warp against bare loops over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",
         measure: phold::measure,
+    },
+    Bench { name: "phold-zero", about: "the same without lookahead, to 262,144 LPs", measure: phold::measure_zero },
+    Bench {
+        name: "phold-remote",
+        about: "the same where few events go elsewhere, and where all do, from 262,144 LPs up",
+        measure: phold::measure_remote,
     },
     Bench {
         name: "lookahead",

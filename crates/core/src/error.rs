@@ -40,6 +40,8 @@ pub enum ErrorKind {
     Panic(String),
     /// An event undone and executed again did something else, or left another state behind (`rollback_check`).
     NotRestored(String),
+    /// An event executed once more, from a copy of the state, did something else than the first time (`time-warp`).
+    NotRepeated,
     /// The trace could not be written.
     Trace(String),
     /// The LPs' records and the pending events took more memory than they may.
@@ -112,6 +114,7 @@ impl Error {
             ErrorKind::TimeOverflow { .. } => "shorten the delay: virtual time ends 213 days after its start",
             ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or the parameters that led it there",
             ErrorKind::NotRestored(_) => "correct how the model restores its state",
+            ErrorKind::NotRepeated => "let the handler depend on nothing but its state, its event and its context",
             ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
             ErrorKind::Stopped => "start it again",
             ErrorKind::Trace(_) => "write the trace elsewhere, or make room for it",
@@ -146,6 +149,11 @@ impl fmt::Display for Error {
             ErrorKind::TimeOverflow { delay } => write!(f, "a delay of {delay} leads past the end of virtual time")?,
             ErrorKind::Panic(message) => write!(f, "the model panicked: {message}")?,
             ErrorKind::NotRestored(what) => write!(f, "{what}")?,
+            ErrorKind::NotRepeated => {
+                f.write_str(
+                    "executing the event once more, from a copy of the state, did something else than the first time",
+                )?;
+            }
             ErrorKind::Memory { limit, needed } => {
                 write!(f, "the LPs and their pending events take {needed} bytes, above the limit of {limit} bytes")?;
             }

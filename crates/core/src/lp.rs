@@ -152,6 +152,11 @@ impl<S> Lp<S> {
         for TimerChange(id, slot) in timers.drain(..).rev() {
             self.kernel.timers.put_back(id, slot);
         }
+        self.put_kernel(before);
+    }
+
+    /// Puts the kernel's part, but for its timers, to what it was.
+    pub fn put_kernel(&mut self, before: Before) {
         let Before { rng, sequence, digest, last } = before;
         self.kernel.rng = rng;
         self.kernel.sequence = sequence;

@@ -51,6 +51,8 @@ pub struct Parameters {
     pub payload: usize,
     /// Nanoseconds that each event keeps the processor busy.
     pub work_ns: u64,
+    /// The share of LPs whose events do, the first ones: with less than all, some workers have more to do than others.
+    pub work_share: f64,
     /// How state is restored.
     pub restore: Restore,
 }
@@ -67,6 +69,7 @@ impl Default for Parameters {
             radius: 0,
             payload: 0,
             work_ns: 0,
+            work_share: 1.0,
             restore: Restore::Copy,
         }
     }
@@ -130,6 +133,18 @@ impl<C> Phold<C> {
                 let steps = rng.exponential_delay(mean_delay).as_ps().div_ceil(lookahead.as_ps()).max(1);
                 Delay::from_ps(steps.saturating_mul(lookahead.as_ps()))
             }
+        }
+    }
+
+    /// Keeps the processor busy for as long as an event of this LP is to.
+    #[inline(always)]
+    fn work(&self, ctx: &Context<'_, Self>)
+    where
+        C: Carried,
+    {
+        let Parameters { work_ns, work_share, lps, .. } = self.parameters;
+        if work_ns > 0 && f64::from(ctx.id().0) < work_share * f64::from(lps) {
+            keep_busy(work_ns);
         }
     }
 
@@ -221,9 +236,7 @@ impl<C: Carried> Model for Phold<C> {
 
     #[inline]
     fn handle(&self, state: &mut State, _: Body<&C>, ctx: &mut Context<'_, Self>) {
-        if self.parameters.work_ns > 0 {
-            keep_busy(self.parameters.work_ns);
-        }
+        self.work(ctx);
         state.events += 1;
         self.send_on(state, ctx);
     }
@@ -293,6 +306,7 @@ impl<C: Carried> Restorable for Phold<C> {
                 self.handle(state, event, ctx);
             }
             Restore::Reverse => {
+                self.work(ctx);
                 state.events += 1;
                 log.push(Undo::Reverse(self.send_on(state, ctx)));
             }

@@ -23,6 +23,11 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         Parameter::integer("radius", 0, 0..=4_000_000_000, "0: a remote event goes to any LP; k: to (id + k) mod lps"),
         Parameter::integer("payload", 0, 0..=16_777_216, "bytes that each event carries"),
         Parameter::integer("work", 0, 0..=1_000_000_000, "nanoseconds that each event keeps the processor busy"),
+        Parameter::fraction(
+            "work_share",
+            1.0,
+            "share of the LPs whose events do so, the first ones: less than 1 is a lopsided load",
+        ),
         Parameter::choice(
             "restore",
             "copy",
@@ -51,6 +56,7 @@ pub(crate) fn accept<V: Visitor>(values: &Values, visitor: V) -> Result<V::Outpu
         radius: int32(values, "radius"),
         payload: usize::try_from(values.integer("payload")).expect("its range ends below 2^32"),
         work_ns: values.integer("work"),
+        work_share: values.float("work_share"),
         restore: match values.choice("restore") {
             "reverse" => Restore::Reverse,
             "log" => Restore::Log,

@@ -1,4 +1,4 @@
-//! `bench phold`.
+//! `bench phold`, `bench phold-zero`, `bench phold-remote`: engines beside a loop without a kernel.
 
 use super::Measured;
 use super::bare::{Bare, Entry, Keyed, Short};
@@ -10,7 +10,6 @@ use crate::report::table;
 use comfy_table::{CellAlignment, Table};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
-use parades_models::phold::Parameters;
 use parades_simulation::{Choice, Simulation};
 use std::cell::Cell;
 use std::fmt::Write;
@@ -30,16 +29,53 @@ const fn size(start_events: u32, lps: u32, seconds: u64, bare_ms: u64) -> Size {
     Size { lps, start_events, seconds, bare_ms }
 }
 
+/// One workload at several sizes.
+struct Block {
+    lookahead: Delay,
+    remote: f64,
+    sizes: &'static [Size],
+}
+
+const LOOKAHEAD: Delay = Delay::from_ms(100);
+const REMOTE: f64 = 0.5;
+const MEAN_DELAY: Delay = Delay::from_secs(1);
+
 /// By start events. 16 million events that wait at once are given less time: five pairs are to take some minutes in all.
-const BLOCKS: [[Size; 4]; 2] = [
-    [
-        size(1, 1_024, 4_000, 4_000_000),
-        size(1, 16_384, 240, 240_000),
-        size(1, 262_144, 15, 8_000),
-        size(1, 1_048_576, 12, 3_000),
-    ],
-    [size(8, 1_024, 500, 500_000), size(8, 16_384, 30, 20_000), size(8, 262_144, 4, 1_000), size(8, 1_048_576, 2, 400)],
+const PHOLD: [Block; 2] = [
+    Block {
+        lookahead: LOOKAHEAD,
+        remote: REMOTE,
+        sizes: &[
+            size(1, 1_024, 4_000, 4_000_000),
+            size(1, 16_384, 240, 240_000),
+            size(1, 262_144, 15, 8_000),
+            size(1, 1_048_576, 12, 3_000),
+        ],
+    },
+    Block {
+        lookahead: LOOKAHEAD,
+        remote: REMOTE,
+        sizes: &[
+            size(8, 1_024, 500, 500_000),
+            size(8, 16_384, 30, 20_000),
+            size(8, 262_144, 4, 1_000),
+            size(8, 1_048_576, 2, 400),
+        ],
+    },
 ];
+
+const ZERO: [Block; 1] = [Block {
+    lookahead: Delay::ZERO,
+    remote: REMOTE,
+    sizes: &[size(1, 1_024, 4_000, 4_000_000), size(1, 16_384, 240, 240_000), size(1, 262_144, 15, 8_000)],
+}];
+
+/// By share of events that go elsewhere.
+const BY_REMOTE: [Block; 2] = [
+    Block { lookahead: LOOKAHEAD, remote: 0.1, sizes: LARGE },
+    Block { lookahead: LOOKAHEAD, remote: 1.0, sizes: LARGE },
+];
+const LARGE: &[Size] = &[size(1, 262_144, 15, 8_000), size(1, 1_048_576, 12, 3_000)];
 
 /// The engines measured, the sides before the bare loops: those on one thread, then those on two, in the same order but for the first.
 const ENGINES: [(&str, &str, u64); 5] = [
@@ -57,9 +93,18 @@ pub(super) fn until(seconds: u64) -> Time {
     Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("some hours at most")
 }
 
-/// The workload of the published tables.
-fn phold(Size { lps, start_events, .. }: Size) -> Result<Simulation, Failure> {
-    simulation("phold", &[format!("lps={lps}"), format!("start_events={start_events}")])
+fn phold(
+    &Block { lookahead, remote, .. }: &Block,
+    Size { lps, start_events, .. }: Size,
+) -> Result<Simulation, Failure> {
+    let lookahead = lookahead.as_secs_f64();
+    let set = [
+        format!("lps={lps}"),
+        format!("start_events={start_events}"),
+        format!("remote={remote}"),
+        format!("lookahead={lookahead}"),
+    ];
+    simulation("phold", &set)
 }
 
 /// A figure that only the engine can tell.
@@ -103,11 +148,12 @@ impl Found {
 }
 
 /// The bare loop of this size. It is shorter than the engines' runs, so what it executes is compared once with a run as short.
-fn bare(size: Size) -> Result<(Bare, u64), Failure> {
+fn bare(block: &Block, size: Size) -> Result<(Bare, u64), Failure> {
     let Size { lps, start_events, bare_ms, .. } = size;
-    let Parameters { remote, lookahead, mean_delay, .. } = Parameters::default();
+    let &Block { remote, lookahead, .. } = block;
+    let mean_delay = MEAN_DELAY;
     let until = Time::ZERO.checked_add(Delay::from_ms(bare_ms)).expect("some hours at most");
-    let (phold, sequential) = (phold(size)?, choice("sequential", 1, &[])?);
+    let (phold, sequential) = (phold(block, size)?, choice("sequential", 1, &[])?);
     let (ran, _) = Ran::engine(|| phold.run(&sequential, RunOptions::until(until)))?;
     Ok((Bare { lps, start_events, remote, lookahead, mean_delay, until_ps: until.as_ps(), seed: 1 }, ran.events))
 }
@@ -135,10 +181,10 @@ fn bare_loop<E: Entry>(bare: Bare, expected: u64) -> Side<'static> {
     })
 }
 
-fn find(size: Size, pairs: u32) -> Result<Found, Failure> {
+fn find(block: &Block, size: Size, pairs: u32) -> Result<Found, Failure> {
     let Size { lps, start_events, .. } = size;
-    let phold = &phold(size)?;
-    let (bare, expected) = bare(size)?;
+    let phold = &phold(block, size)?;
+    let (bare, expected) = bare(block, size)?;
     let engines = if cores() >= 2 { &ENGINES[..] } else { &ENGINES[..ON_ONE] };
     let bytes: Vec<Cell<(f64, f64)>> = engines.iter().map(|_| Cell::default()).collect();
     let with_bytes = engines.iter().zip(&bytes);
@@ -154,10 +200,16 @@ fn find(size: Size, pairs: u32) -> Result<Found, Failure> {
     Ok(Found { rates, engines: engines.len(), bytes: bytes.into_iter().map(Cell::into_inner).collect() })
 }
 
-fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: Size, found: &Found) {
+fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, (block, size): (&Block, Size), found: &Found) {
     let Size { lps, start_events, .. } = size;
     let (rates, short, keyed) = (&found.rates, found.short(), found.keyed());
-    let events = if start_events == 1 { String::new() } else { format!("{start_events} start events, ") };
+    let mut events = if start_events == 1 { String::new() } else { format!("{start_events} start events, ") };
+    if block.lookahead != LOOKAHEAD {
+        let _ = write!(events, "lookahead {}, ", block.lookahead);
+    }
+    if block.remote.total_cmp(&REMOTE).is_ne() {
+        let _ = write!(events, "remote {}, ", block.remote);
+    }
     for (side, ((name, ..), (event_bytes, lp_bytes))) in ENGINES.iter().zip(&found.bytes).enumerate() {
         let of = if side == 0 { String::new() } else { format!("{name}, ") };
         let mut figure = |to: usize, what: &str| {
@@ -197,26 +249,40 @@ const HEADINGS: [&str; 11] = [
     "bytes\nan LP",
 ];
 
+/// With lookahead, by the number of start events.
 pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
+    measure_blocks(&PHOLD, pairs)
+}
+
+/// Without.
+pub(super) fn measure_zero(pairs: u32) -> Result<Measured, Failure> {
+    measure_blocks(&ZERO, pairs)
+}
+
+/// By the share of events that go elsewhere.
+pub(super) fn measure_remote(pairs: u32) -> Result<Measured, Failure> {
+    measure_blocks(&BY_REMOTE, pairs)
+}
+
+fn measure_blocks(blocks: &[Block], pairs: u32) -> Result<Measured, Failure> {
     let (mut figures, mut gains) = (Vec::new(), [Vec::new(), Vec::new()]);
-    let mut text = format!(
-        "PHOLD, remote 0.5, lookahead {}, mean delay {}; digest on\n",
-        Delay::from_ms(100),
-        Delay::from_secs(1)
-    );
-    for block in BLOCKS {
+    let mut text = format!("PHOLD, mean delay {MEAN_DELAY}; digest on\n");
+    for block in blocks {
         let mut drawn = table(&HEADINGS);
         if let Some(engines) = drawn.column_mut(1) {
             engines.set_cell_alignment(CellAlignment::Left);
         }
-        for size in block {
-            let found = find(size, pairs)?;
-            draw(&mut drawn, &mut figures, size, &found);
+        for &size in block.sizes {
+            let found = find(block, size, pairs)?;
+            draw(&mut drawn, &mut figures, (block, size), &found);
             if cores() >= 2 {
                 gains.iter_mut().zip(found.gains()).for_each(|(all, more)| all.extend(more));
             }
         }
-        let _ = writeln!(text, "start events of an LP: {}\n{drawn}", block[0].start_events);
+        let Block { lookahead, remote, sizes } = block;
+        let start_events = sizes[0].start_events;
+        let _ =
+            writeln!(text, "remote {remote}, lookahead {lookahead}, start events of an LP: {start_events}\n{drawn}");
     }
     text.push_str(
         "bare loop: BinaryHeap of 16-byte entries, no order of ties; keyed loop: 24 bytes, time, sender, sequence, receiver. Both for less virtual\n\

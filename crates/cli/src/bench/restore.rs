@@ -290,6 +290,7 @@ fn modes() -> impl Iterator<Item = &'static Mode> {
 struct Told {
     /// For each event that was kept.
     rollbacks: Vec<f64>,
+    coasted: Vec<f64>,
     efficiency: Vec<f64>,
     /// Executions in the history of a worker at most.
     history: Vec<f64>,
@@ -300,6 +301,7 @@ struct Told {
 impl Told {
     fn add(&mut self, outcome: &Outcome) {
         self.rollbacks.push(stat(outcome, "rollbacks") / outcome.events as f64);
+        self.coasted.push(stat(outcome, "coasted") / outcome.events as f64);
         self.efficiency.push(stat(outcome, "efficiency"));
         self.history.push(stat(outcome, "history_max"));
         self.bytes.push(stat(outcome, "pending_bytes"));
@@ -339,16 +341,17 @@ fn find(size: &Size, pairs: u32) -> Result<Found, Failure> {
     Ok(Found { rates, told: told.into_iter().map(RefCell::into_inner).collect() })
 }
 
-const HEADINGS: [&str; 12] = [
+const HEADINGS: [&str; 13] = [
     "state",
     "LPs",
     "engine",
     "restored by",
-    "bytes of records\nan execution",
+    "bytes of records of\none that leaves any",
     "ns an\nevent",
     "ratio to\nsequential",
     "ratio to\ncopy",
     "rollbacks per\n1,000 events",
+    "executed anew per\n1,000 events",
     "efficiency",
     "history\nat most",
     "MB waiting\nand history",
@@ -375,6 +378,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates
         none(),
         none(),
         none(),
+        none(),
         mb(0),
     ]);
     for (index, mode) in modes().enumerate() {
@@ -387,7 +391,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates
                 });
                 spread
             };
-            let Told { rollbacks, efficiency, history, .. } = &told[side];
+            let Told { rollbacks, coasted, efficiency, history, .. } = &told[side];
             let to_sequential = figure("ratio to sequential", rates.ratio(side, 0)).show(2);
             let to_copy = if side == first + COPY {
                 none()
@@ -404,6 +408,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates
                 to_sequential,
                 to_copy,
                 format!("{:.1}", 1e3 * median(rollbacks)),
+                format!("{:.1}", 1e3 * median(coasted)),
                 format!("{:.3}", figure("efficiency", Spread::of(efficiency)).median),
                 format!("{:.0}", median(history)),
                 mb(side),
@@ -455,8 +460,9 @@ mod tests {
         })
     }
 
-    /// What a way of a size gives, if `sequential` gives the same: its digest, and how many executions were taken back ahead of time.
-    fn checked<R, const W: usize>() -> (u64, f64)
+    /// What a way of a size gives, if `sequential` gives the same: its digest, how many executions were taken back ahead of time, and how many were made
+    /// anew from a copy.
+    fn checked<R, const W: usize>() -> (u64, [f64; 2])
     where
         Store<R, W>: Restorable<State = State<W>>,
     {
@@ -468,23 +474,25 @@ mod tests {
             found
         };
         same(rollback_check::run(&model, options()).expect("all is restored"));
-        let undone = settings().map(|settings| {
-            let found = time_warp::run(&model, options(), &settings).expect("nothing can fail");
-            stat(&same(found), "undone")
+        let counts = settings().map(|settings| {
+            let found = same(time_warp::run(&model, options(), &settings).expect("nothing can fail"));
+            ["undone", "coasted"].map(|name| stat(&found, name))
         });
-        let undone = undone.sum();
-        (expected.digest.expect("it is on"), undone)
+        let counts = counts.fold([0.0, 0.0], |[undone, coasted], [more, anew]| [undone + more, coasted + anew]);
+        (expected.digest.expect("it is on"), counts)
     }
 
     #[test]
     fn each_way_restores_each_size() {
         let mut undone = [0.0; 3];
-        let mut alike = |ways: [(u64, f64); 3]| {
+        let mut coasts = |ways: [(u64, [f64; 2]); 3]| {
             assert!(ways.iter().all(|(digest, _)| *digest == ways[0].0));
-            undone.iter_mut().zip(ways).for_each(|(all, (_, more))| *all += more);
+            undone.iter_mut().zip(ways).for_each(|(all, (_, [more, _]))| *all += more);
+            ways.map(|(_, [_, coasted])| coasted > 0.0)
         };
-        alike([checked::<Copied, 0>(), checked::<Logged, 0>(), checked::<Reversed, 0>()]);
-        alike([checked::<Copied, 512>(), checked::<Logged, 512>(), checked::<Reversed, 512>()]);
+        let small = coasts([checked::<Copied, 0>(), checked::<Logged, 0>(), checked::<Reversed, 0>()]);
+        let large = coasts([checked::<Copied, 512>(), checked::<Logged, 512>(), checked::<Reversed, 512>()]);
+        assert_eq!((small, large), ([false; 3], [true, false, false]), "copies of large states alone are left out");
         assert!(undone.iter().all(|&undone| undone > 0.0), "a way that took nothing back was not checked: {undone:?}");
     }
 

@@ -25,7 +25,8 @@ pub(super) struct Record<M: Restorable> {
     pub(super) execution: Execution,
     pub(super) before: Before,
     pub(super) begins: Begins,
-    /// Executions of this LP since the one that left a copy of its state: 0 for that one, and for all where each leaves what taking it back needs.
+    /// How many executions of this LP ago one left a copy of its state: 0 for that one, and for all where each leaves what taking it back needs;
+    /// [`NO_COPY`](super::coast::NO_COPY) for a wake for nothing that would have left one.
     pub(super) since_copy: u16,
     /// Whether there is a [`Rare`] of it.
     pub(super) is_rare: bool,

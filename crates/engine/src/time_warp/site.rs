@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 8;
 
-/// Executions in a stretch at most, where an LP leaves a copy of its state in each stretch rather than at each execution.
+/// Executions from which a stretch is long enough, where an LP leaves a copy of its state in each stretch rather than at each execution.
 const STRETCH: u32 = 1 << 10;
 /// And the share of what may be uncommitted, so that there are always some to be committed.
 const STRETCHES: u32 = 4;
@@ -176,7 +176,7 @@ impl<M: Restorable> Site<M> {
 
     /// Begins anew with other LPs, so many, all that it had having been taken; everything has been committed.
     pub(super) fn restart(&mut self, placement: &Placement, lps: usize) {
-        assert!(self.uncommitted() == 0, "I5: what moves is committed");
+        assert!(self.uncommitted() == 0 && self.in_stretch() == 0, "I5: what moves is committed");
         self.placement = placement.clone();
         self.heads = Vec::new();
         *self.ahead() = Ahead::new(placement.clone(), self.number);
@@ -439,13 +439,11 @@ impl<M: Restorable> Site<M> {
     fn coast_forward(&mut self, of: Of<'_, M>, index: usize, id: LpId) {
         let Site { lps, heads, history, coast, ledger, counts, .. } = self;
         let head = heads[index];
-        let (executed, is_same) = coast.forward(of, &mut lps[index], history, (id, head));
+        let (executed, differs) = coast.forward(of, &mut lps[index], history, (id, head));
         counts.coasted += executed;
-        if !is_same {
-            let key = history.last_key(head, id).expect("C1: what it coasted from has not been taken back");
-            let what = "executing events once more, from a copy of the state, led elsewhere: the handler depends on more than it is given";
+        if let Some(key) = differs.and_then(|at| history.last_key(at, id)) {
             let place = Place { instant: key.instant, lp: Some(id), event: Some(key) };
-            ledger.failure.note(place, ErrorKind::NotRestored(what.into()));
+            ledger.failure.note(place, ErrorKind::NotRepeated);
         }
     }
 
@@ -491,7 +489,8 @@ impl<M: Restorable> Site<M> {
     pub(super) fn take_back_from(&mut self, of: Of<'_, M>, time: Time) {
         self.close_stretch();
         let records = &self.history.records;
-        for position in positions(records.first(), records.end()).rev() {
+        // An LP's keys increase: with the first all of its later ones are taken back.
+        for position in positions(records.first(), records.end()) {
             let record = self.history.records.get(position).expect("it is between the ends");
             if let Some(event) = record.event.as_ref().filter(|event| event.time() >= time) {
                 let (key, id) = (event.key(), event.receiver);

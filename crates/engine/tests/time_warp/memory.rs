@@ -38,8 +38,9 @@ fn little_more_memory_than_sequential_takes_is_enough() {
     let mut rollbacks = 0;
     for threads in [1, 2, 3] {
         // Memory is tight all the time, or becomes so by what is executed ahead.
-        for percent in [110, 125, 150] {
-            let settings = Settings { ahead: Ahead::Unbounded, stalls: Some(11), ..Settings::of_threads(threads) };
+        for (percent, copy_every) in [(110, None), (110, Some(3)), (125, None), (150, Some(8))] {
+            let settings =
+                Settings { ahead: Ahead::Unbounded, copy_every, stalls: Some(11), ..Settings::of_threads(threads) };
             let found = run(&model, until, needed * percent / 100, &settings);
             let found = found.unwrap_or_else(|error| panic!("{percent} % with {settings:?}: {error}"));
             assert_same(&expected, &found, &settings);

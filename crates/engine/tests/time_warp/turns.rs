@@ -12,9 +12,9 @@ fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
     let model = all_to_all(30);
     let expected = in_order(&model, at(20_000)).expect("no failure");
     for threads in [2, 3, 8] {
-        for gvts in [1, 7, 30] {
-            let settings =
-                Settings { retreats: Retreats::Every(gvts), stalls: Some(3), ..Settings::of_threads(threads) };
+        for (gvts, copy_every) in [(1, None), (7, Some(5)), (30, None), (30, Some(5))] {
+            let retreats = Retreats::Every(gvts);
+            let settings = Settings { retreats, copy_every, stalls: Some(3), ..Settings::of_threads(threads) };
             let found = time_warp::run(&model, RunOptions::until(at(20_000)), &settings).expect("no failure");
             assert_same(&expected, &found, &settings);
             assert!(stat(&found, "turns") > 1, "it turned {} times with {settings:?}", stat(&found, "turns"));
