@@ -129,26 +129,30 @@ impl Reviewer {
     }
 }
 
-/// Moves LPs, events and metrics to other sites.
+/// Moves LPs, events and metrics to other sites. What has been moved away from is given back as soon as it is empty, since it is as large as the run.
 fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&Placement, &Placement), lps: u32) {
     let mut events = Vec::new();
     let mut records = Vec::new();
     let mut counts = Counts::default();
     for (number, site) in (0..).zip(sites.iter_mut()) {
-        events.extend(site.take_all());
+        events.push(site.take_all());
         records.push(std::mem::take(&mut site.lps).into_iter());
         counts = counts.and(std::mem::take(&mut site.counts));
         let lps = if number < new.partitions() { new.len(number) } else { 0 };
         site.restart(new, lps as usize);
     }
     for id in (0..lps).map(LpId) {
-        let lp = records[old.partition(id) as usize].next().expect("each LP is at its site");
+        let from = &mut records[old.partition(id) as usize];
+        let lp = from.next().expect("each LP is at its site");
+        if from.len() == 0 {
+            *from = Vec::new().into_iter();
+        }
         let site = &mut sites[new.partition(id) as usize];
         site.lps.push(lp);
         site.heads.push(NONE);
     }
     sites.iter().for_each(|site| huge_pages::ask_for(&site.lps));
-    for event in events {
+    for event in events.into_iter().flatten() {
         sites[new.partition(event.receiver) as usize].push(with_mark(UNMARKED, event));
     }
     sites[0].counts = counts;
