@@ -88,7 +88,7 @@ pub(crate) struct HowArguments {
     /// Processes on this machine: 1, as the transport between several does not exist yet [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) processes: Option<u64>,
-    /// Sets a setting of the engine or transport (repeatable; `parades list --engines`).
+    /// Sets a setting of the engine or transport (repeatable; `parades list --engines`); of several engines, of those that have it.
     #[arg(long = "tune", value_name = "KEY=VALUE")]
     pub(crate) tune: Vec<String>,
     /// Bound on the memory of events and history, with a unit: `2GiB` [default: three quarters of the machine's].

@@ -1,13 +1,13 @@
 //! `parades compare`: the same run on several engines, digests checked against each other.
 
-use crate::arguments::CompareArguments;
+use crate::arguments::{CompareArguments, HowArguments};
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use crate::report::{engine_stats, figure, table};
 use crate::run::{Done, Watch, execute};
 use parades_core::metrics::Unit;
-use parades_simulation::choice::{names, rolls_back};
+use parades_simulation::choice::{has_setting, names, rolls_back};
 use parades_simulation::{Choice, Wish};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -23,19 +23,18 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         engines => engines.iter().map(String::as_str).collect(),
     };
     let choose = |&engine: &&str| {
-        let how = &arguments.how;
+        let how = HowArguments { tune: tune_of(engine, &engines, &arguments.how.tune), ..arguments.how.clone() };
         // Engines that have one thread take part with it.
         let threads = how.threads.filter(|_| !["sequential", "rollback-check"].contains(&engine));
         let choice = Choice::of(Wish { engine, threads, processes: how.processes, tune: &how.tune })?;
-        choice.check(plan.scenario).map(|()| choice)
+        choice.check(plan.scenario).map(|()| (choice, how))
     };
     let choices = engines.iter().map(choose).collect::<Result<Vec<_>, _>>()?;
     let mut runs = Vec::new();
-    for choice in choices {
-        let command = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
-        let watch = Watch { progress: !arguments.how.quiet, ..Watch::default() };
-        let done =
-            execute(plan.clone(), choice, &arguments.how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
+    for (choice, how) in choices {
+        let command = plan.command(&arguments.scenario, &how, choice.engine.name);
+        let watch = Watch { progress: !how.quiet, ..Watch::default() };
+        let done = execute(plan.clone(), choice, &how, watch)?.map_err(|error| Failure::of_run(&error, &command))?;
         if done.stopped_by_hand()? {
             return Err(Failure::Stopped("a comparison needs whole runs, so there is no result"));
         }
@@ -49,6 +48,16 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
             runs[0].choice.engine.name, other.choice.engine.name
         ))),
     }
+}
+
+/// The settings that are meant for an engine: those that it has, and those that none of the engines has, which it refuses.
+fn tune_of(engine: &str, engines: &[&str], tune: &[String]) -> Vec<String> {
+    let key = |assignment: &String| assignment.split('=').next().unwrap_or_default().to_owned();
+    let is_meant = |assignment: &&String| {
+        let key = key(assignment);
+        has_setting(engine, &key) || !engines.iter().any(|other| has_setting(other, &key))
+    };
+    tune.iter().filter(is_meant).cloned().collect()
 }
 
 /// Whether two runs came to the same.

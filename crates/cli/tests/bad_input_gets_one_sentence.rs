@@ -90,6 +90,11 @@ fn values_that_make_no_sense_are_refused() {
                 2,
                 "`9..=3` names no LPs for `--trace-lps`; write `3`, `10..=20`, or several of them with commas",
             ),
+            (
+                "compare phold --engines sequential,time-warp --tune stall=3",
+                2,
+                "--tune stall=3: sequential has no key `stall`; its keys are pending",
+            ),
             ("compare phold --no-digest", 2, "engines cannot be compared without a digest; leave out `--no-digest`"),
         ],
     );

@@ -411,6 +411,11 @@ pub fn rolls_back(engine: &str) -> bool {
     ["rollback-check", "time-warp"].contains(&engine)
 }
 
+/// Whether an engine has a setting of this name.
+pub fn has_setting(engine: &str, key: &str) -> bool {
+    ENGINES.iter().filter(|other| other.name == engine).any(|of| of.settings.iter().any(|setting| setting.key() == key))
+}
+
 /// The names of all engines.
 pub fn names() -> Vec<&'static str> {
     ENGINES.iter().map(|engine| engine.name).collect()
