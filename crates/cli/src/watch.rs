@@ -12,6 +12,11 @@ use std::time::Duration;
 
 /// How often the run is looked at.
 const PERIOD: Duration = Duration::from_millis(100);
+/// What a process may take beyond what its run is allowed: stacks, what the allocator keeps, what is held twice while it grows. An engine that bounds its
+/// own memory must not be stopped for it.
+const BESIDE: u64 = 8 << 20;
+/// And the share of what is allowed.
+const SHARE_BESIDE: u64 = 8;
 /// The bar counts in thousandths of the run.
 const STEPS: u64 = 1000;
 
@@ -22,7 +27,7 @@ pub(crate) struct Watched {
     pub(crate) until: Time,
     /// Whether progress is drawn, if standard error is a terminal.
     pub(crate) progress: bool,
-    /// The process's memory at which the run is stopped, in bytes.
+    /// What events, history and LPs may take, in bytes: what the process takes more than at the begin of the run.
     pub(crate) memory_limit: u64,
 }
 
@@ -38,6 +43,8 @@ impl Watchman {
     pub(crate) fn of(control: &Arc<Control>, watched: Watched) -> Watchman {
         let (stop, stopped) = channel();
         let control = Arc::clone(control);
+        let before = rss_bytes();
+        let limit = watched.memory_limit.saturating_add(watched.memory_limit / SHARE_BESIDE).saturating_add(BESIDE);
         let thread = std::thread::spawn(move || {
             let bar = (watched.progress && std::io::stderr().is_terminal()).then(Bar::new);
             let mut bar = bar;
@@ -47,9 +54,9 @@ impl Watchman {
                 if let Some(bar) = &mut bar {
                     bar.draw(&control, watched.until);
                 }
-                let rss = rss_bytes();
-                if rss > watched.memory_limit && too_much.is_none() {
-                    too_much = Some(rss);
+                let took = rss_bytes().saturating_sub(before);
+                if took > limit && too_much.is_none() {
+                    too_much = Some(took);
                     control.stop();
                 }
             }

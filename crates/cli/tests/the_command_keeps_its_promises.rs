@@ -115,6 +115,17 @@ fn both_pending_sets_give_the_same_run() {
 }
 
 #[test]
+fn a_memory_limit_bounds_the_run_and_not_the_program() {
+    // The program alone takes more than that.
+    let folder = Folder::new("limit");
+    let long = "run phold --set work=2000 --until 150s --json --quiet --memory-limit 2MiB --engine";
+    let of = |engine: &str| json(&folder, &format!("{long} {engine}"));
+    let (sequential, ahead) = (of("sequential"), of("time-warp --tune bound=false --tune stalls=3"));
+    assert!(sequential["peak_rss_bytes"].as_u64().unwrap() > 2 << 20);
+    assert_eq!(sequential["digest"], ahead["digest"]);
+}
+
+#[test]
 fn what_show_prints_runs_to_the_same_digest() {
     let folder = Folder::new("show");
     let listed = parades(&folder.0, "list").stdout;
