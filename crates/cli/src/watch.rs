@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// How often the run is looked at.
 const PERIOD: Duration = Duration::from_millis(100);
-/// What a process may take beyond what its run is allowed: stacks, what the allocator keeps, what is held twice while it grows. An engine that bounds its
-/// own memory must not be stopped for it.
-const BESIDE: u64 = 8 << 20;
+/// What a process may take beyond what its run is allowed: stacks, what the allocator keeps of what was freed, what is held twice while it grows. An engine
+/// that bounds its own memory must not be stopped for it.
+const BESIDE: u64 = 64 << 20;
 /// And the share of what is allowed.
 const SHARE_BESIDE: u64 = 8;
 /// The bar counts in thousandths of the run.
