@@ -347,7 +347,7 @@ impl<'a, M: Model> Context<'a, M> {
     fn request_scheduled(&mut self, global: Scheduled<M::Global>) {
         if !self.world.is_controller(self.id) {
             let what = "it asked for a global event without being declared a controller".into();
-            self.failed::<()>(ErrorKind::Declaration(what));
+            self.failed(ErrorKind::Declaration(what));
             return;
         }
         if self.phase == Phase::Visit {
@@ -365,7 +365,7 @@ impl<'a, M: Model> Context<'a, M> {
     /// Ends the run with an error: the model cannot go on. What the handler does after it has no effect.
     #[cold]
     pub fn fail(&mut self, why: impl Into<String>) {
-        self.failed::<()>(ErrorKind::Model(why.into()));
+        self.failed(ErrorKind::Model(why.into()));
     }
 
     /// Takes up a panic of the model's.
@@ -381,7 +381,10 @@ impl<'a, M: Model> Context<'a, M> {
         let instant = if delay > Delay::ZERO {
             match self.now.time.checked_add(delay) {
                 Some(time) => Instant::at(time),
-                None => return self.failed(ErrorKind::TimeOverflow { delay }),
+                None => {
+                    self.failed(ErrorKind::TimeOverflow { delay });
+                    return None;
+                }
             }
         } else {
             self.next_round(receiver)?
@@ -423,7 +426,8 @@ impl<'a, M: Model> Context<'a, M> {
         if self.now.round < self.world.round_limit {
             return Some(Instant { time: self.now.time, round: self.now.round + 1 });
         }
-        self.failed(self.world.too_many_rounds(self.id, receiver))
+        self.failed(self.world.too_many_rounds(self.id, receiver));
+        None
     }
 
     #[inline]
@@ -437,21 +441,20 @@ impl<'a, M: Model> Context<'a, M> {
     #[cold]
     #[inline(never)]
     fn too_short(&mut self, receiver: LpId, delay: Delay, lookahead: Delay) {
-        self.failed::<()>(ErrorKind::Lookahead { receiver, delay, lookahead });
+        self.failed(ErrorKind::Lookahead { receiver, delay, lookahead });
     }
 
     #[cold]
     #[inline(never)]
     fn no_channel(&mut self, what: String) {
-        self.failed::<()>(ErrorKind::NoChannel(what));
+        self.failed(ErrorKind::NoChannel(what));
     }
 
     /// Keeps the first failure of an execution.
     #[cold]
     #[inline(never)]
-    fn failed<T>(&mut self, kind: ErrorKind) -> Option<T> {
+    fn failed(&mut self, kind: ErrorKind) {
         self.effects.failure.get_or_insert(kind);
         self.effects.beyond_sends = true;
-        None
     }
 }

@@ -25,6 +25,7 @@ mod far;
 mod grid;
 mod heap;
 mod layout;
+mod loose;
 mod ring;
 mod run;
 mod side;
@@ -34,6 +35,7 @@ mod windowed;
 pub use by_lp::LpOrderedPending;
 pub use grid::Grid;
 pub use heap::HeapPending;
+pub use loose::Loose;
 pub use slab::Slot;
 pub use windowed::WindowedPending;
 

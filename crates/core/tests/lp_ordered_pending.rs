@@ -1,7 +1,7 @@
 //! Windows executed LP by LP hold every event exactly once, give each LP its own in order, and nothing at or after the bound asked for.
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::pending::{Grid, LpOrderedPending};
+use parades_core::pending::{Grid, LpOrderedPending, PendingSet, WindowedPending};
 use parades_core::time::{Delay, Instant, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -20,7 +20,8 @@ impl Random {
 /// Runs a hold model: what is taken sends one event on, to another LP with at least `width`, or to its own LP with any delay.
 fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64) {
     let mut random = Random(seed | 1);
-    let mut pending = LpOrderedPending::new(Grid::new(Delay::from_ps(width)));
+    let grid = Grid::new(Delay::from_ps(width));
+    let mut pending = LpOrderedPending::new(grid);
     let mut expected = BTreeSet::new();
     let mut sequence = 0;
     let mut event = |receiver: u32, ps: u64, round: u32| {
@@ -58,6 +59,12 @@ fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64
         let least = expected.iter().map(Event::time).min().unwrap_or(Time::MAX);
         assert!(pending.next_time() <= least, "an event is before the time that none is before");
         assert_eq!(pending.len(), expected.len());
+        if random.below(4) == 0 {
+            // To a set of another kind, and back.
+            let by_time = WindowedPending::from(pending.loosen());
+            pending = LpOrderedPending::of(grid, by_time.loosen());
+            assert_eq!(pending.len(), expected.len());
+        }
     }
     let mut left: Vec<_> = pending.take_all().collect();
     left.sort_unstable();

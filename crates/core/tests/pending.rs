@@ -8,8 +8,8 @@
 )]
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::pending::{HeapPending, PendingSet, WindowedPending};
-use parades_core::time::{Instant, Time};
+use parades_core::pending::{Grid, HeapPending, LpOrderedPending, PendingSet, WindowedPending};
+use parades_core::time::{Delay, Instant, Time};
 use proptest::prelude::*;
 
 type Payload = Box<u64>;
@@ -60,6 +60,15 @@ impl Pair {
         Some(instant)
     }
 
+    /// Moves what waits in windows to others, which are executed LP by LP, and back.
+    fn change(&mut self, grid: Grid) {
+        let by_lp = LpOrderedPending::of(grid, std::mem::take(&mut self.windowed).loosen());
+        assert_eq!(by_lp.len(), self.heap.len());
+        assert!(by_lp.next_time() <= self.heap.next_time().unwrap_or(Time::MAX));
+        self.windowed = by_lp.loosen().into();
+        assert_eq!(self.windowed.len(), self.heap.len());
+    }
+
     fn drain(mut self) {
         let popped: Vec<_> = self.windowed.drain().map(|event| (event.key(), event.receiver, event.body)).collect();
         let expected: Vec<_> = self.heap.drain().map(|event| (event.key(), event.receiver, event.body)).collect();
@@ -93,6 +102,8 @@ enum Step {
     Hold { count: usize, delay: Delays },
     /// Ask for the next instant, which may open a window.
     Look,
+    /// Move all to a set of another kind, of windows so wide in picoseconds, and back.
+    Change { width: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +154,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(count, ahead)| Step::Pop { count, ahead }),
         (1..3000_usize, delays()).prop_map(|(count, delay)| Step::Hold { count, delay }),
         Just(Step::Look),
+        prop_oneof![Just(2), Just(1_000), Just(1 << 40)].prop_map(|width| Step::Change { width }),
     ];
     prop::collection::vec(step, 1..40)
 }
@@ -173,6 +185,7 @@ proptest! {
                     let instant = delay.arrival(now, &mut random);
                     pair.push(instant, random.below(1000) as u32, random.below(5) as u32);
                 },
+                Step::Change { width } => pair.change(Grid::new(Delay::from_ps(width))),
                 Step::Look => prop_assert_eq!(pair.windowed.next_instant(), pair.heap.next_instant()),
             }
         }

@@ -20,6 +20,7 @@
 
 use super::Leftover;
 use super::grid::Grid;
+use super::loose::Loose;
 use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split, split_by, split_within};
 use super::side::Side;
@@ -78,6 +79,30 @@ impl<P> LpOrderedPending<P> {
             len: 0,
             lps: (u32::MAX, 0),
         }
+    }
+
+    /// As [`LpOrderedPending::new`], with events.
+    pub fn of(grid: Grid, Loose { slab, chain }: Loose<P>) -> LpOrderedPending<P> {
+        let receivers = slab.events(chain).map(|event| event.receiver().0);
+        let lps = receivers.fold((u32::MAX, 0), |(first, last), lp| (first.min(lp), last.max(lp)));
+        let far_min = slab.least_time(chain);
+        let mut set =
+            LpOrderedPending { slab, far: chain, far_min, len: chain.len(), lps, ..LpOrderedPending::new(grid) };
+        if !chain.is_empty() {
+            set.jump();
+        }
+        set
+    }
+
+    /// All that is left, for a set of another kind; asked for when nothing is left before the last bound.
+    pub fn loosen(mut self) -> Loose<P> {
+        debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
+        self.run.retire(&mut self.slab);
+        let LpOrderedPending { mut slab, far: mut all, mut ring, .. } = self;
+        for chain in ring.take_all() {
+            slab.consume(chain, |slab, event| slab.append(&mut all, event));
+        }
+        Loose { slab, chain: all }
     }
 
     /// Adds an event.

@@ -30,6 +30,12 @@ impl Default for Far {
 }
 
 impl Far {
+    /// All of a chain.
+    pub(super) fn of<P>(slab: &Slab<P>, beyond: Chain) -> Far {
+        let beyond_min = slab.least_time(beyond);
+        Far { beyond, beyond_min, len: beyond.len(), ..Far::default() }
+    }
+
     /// How many events it holds.
     #[inline]
     pub(super) fn len(&self) -> usize {

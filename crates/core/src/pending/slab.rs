@@ -213,6 +213,11 @@ impl<P> Slab<P> {
         self.chunks(chain).flat_map(|(chunk, fill)| self.slots(chunk)[..fill].iter().map(Slot::header))
     }
 
+    /// The time of the first of the events of `chain`, which must all be there; [`Time::MAX`] of none.
+    pub(super) fn least_time(&self, chain: Chain) -> Time {
+        self.events(chain).map(Header::time).min().unwrap_or(Time::MAX)
+    }
+
     /// The slots of `chunk`.
     #[inline]
     pub(super) fn slots(&self, chunk: u32) -> &[Slot<P>] {

@@ -53,6 +53,7 @@
 
 use super::far::Far;
 use super::layout::Laid;
+use super::loose::Loose;
 use super::ring::Ring;
 use super::run::{RUN_MAX, Run, split};
 use super::side::Side;
@@ -184,7 +185,21 @@ impl<P> PendingSet<P> for WindowedPending<P> {
     }
 }
 
+impl<P> From<Loose<P>> for WindowedPending<P> {
+    fn from(Loose { slab, chain }: Loose<P>) -> WindowedPending<P> {
+        let far = Far::of(&slab, chain);
+        WindowedPending { slab, far, len: chain.len(), ..WindowedPending::default() }
+    }
+}
+
 impl<P> WindowedPending<P> {
+    /// All that waits, for a set of another kind.
+    pub fn loosen(mut self) -> Loose<P> {
+        self.gather();
+        self.far.flatten(&mut self.slab);
+        Loose { chain: self.far.take_beyond(), slab: self.slab }
+    }
+
     /// How many times an event has been written into a chain: at most a small multiple of the pushes, whatever the times. Counted
     /// where assertions are on.
     #[doc(hidden)]

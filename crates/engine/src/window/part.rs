@@ -7,7 +7,7 @@ use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::outbox::Pending;
-use parades_core::pending::{Grid, Leftover, LpOrderedPending, PendingSet, WindowedPending};
+use parades_core::pending::{Grid, Leftover, Loose, LpOrderedPending, PendingSet, WindowedPending};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_raw::huge_pages;
@@ -173,12 +173,15 @@ impl<M: Model> Part<M> {
 
     /// From now on executes LP by LP in windows of `width`, or in the order of time.
     pub(crate) fn change_to(&mut self, width: Option<Delay>) {
-        let events = self.take_all();
-        self.pending = match width {
-            Some(width) => Pending::ByLp(LpOrderedPending::new(Grid::new(width))),
-            None => Pending::ByTime(WindowedPending::default()),
+        let all = match std::mem::replace(&mut self.pending, Pending::Elsewhere) {
+            Pending::ByTime(pending) => pending.loosen(),
+            Pending::ByLp(pending) => pending.loosen(),
+            Pending::Elsewhere | Pending::Ahead(_) => Loose::default(),
         };
-        events.for_each(|event| self.push(event));
+        self.pending = match width {
+            Some(width) => Pending::ByLp(LpOrderedPending::of(Grid::new(width), all)),
+            None => Pending::ByTime(all.into()),
+        };
     }
 }
 
