@@ -1,7 +1,7 @@
 //! Windows executed LP by LP hold every event exactly once, give each LP its own in order, and nothing at or after the bound asked for.
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::pending::{Grid, LpOrderedPending, PendingSet, WindowedPending};
+use parades_core::pending::{Grid, LpOrderedPending, WindowedPending};
 use parades_core::time::{Delay, Instant, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

@@ -21,7 +21,7 @@ const SHARE: usize = 8;
 const RING_SPAN: usize = 4;
 /// Windows up to which all are in the ring, and are twice as many, as the ends of all then stay in the cache: hardly anything is written elsewhere first.
 /// Where there are more, they are in coarse windows at first.
-const RING_CACHED: usize = 1 << 11;
+const RING_CACHED: usize = 1 << 12;
 /// Windows in the ring, at least.
 const RING_MIN: usize = 16;
 /// Population from which downwards the side list serves; below [`SMALL`], so that a population that wavers does not switch at every

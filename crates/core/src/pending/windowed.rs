@@ -36,10 +36,11 @@
 //! - Chunks of 16 events: as fast as 8, and 8 to 15 % more memory. Chunks of 32: 41 % more memory, and 11 % slower at 262,144.
 //! - Windows of 8 instead of 16 with 64 events: 77 % slower.
 //! - All windows in the ring, however many, with PHOLD under `sequential` (`parades run phold --engine sequential --set lps=1048576`, and with `start_events=8`): a
-//!   million events 1.2 times, 8 million twice as slow, as the windows' ends are not in the cache. Coarse windows for fewer than 2,048 windows: no faster.
-//!   With coarse ones, windows of 256 events instead of 512: 20 % slower at 262,144, within the noise at a million.
+//!   million events 1.2 times, 8 million twice as slow, as the windows' ends are not in the cache. Coarse windows for 2,048 windows,
+//!   those of 262,144 events: no faster with 1 MiB of cache beside the core, 7 % slower with 2 MiB. With coarse ones,
+//!   windows of 256 events instead of 512: 20 % slower at 262,144, within the noise at a million.
 //! - Half as many windows: 10 to 16 % slower, since more events are written beyond them first. Twice as many: 5 to 10 % faster where there are fewer
-//!   than 2,048, and so it is there.
+//!   than 4,096, and so it is there.
 //! - `sort_unstable` on the packed keys instead of counting: 1.4 times as slow at 1,024, 1.6 times at 16,384.
 //! - A binary heap instead of the sorted list with a heap behind it: 2.4 times as slow with 2 events, 1.4 times with 1,024 of very
 //!   different delays, 3 % faster with 1,024 of exponential ones. Where many events have one instant, as in networks of one latency, groups by
