@@ -253,22 +253,26 @@ impl<'a, M: Model> Context<'a, M> {
     /// Sends to another LP, the channel having been checked.
     #[inline]
     fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
-        if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {
-            return self.not_now(receiver);
+        if !matches!(self.phase, Phase::Event(_)) && self.is_not_now(receiver) {
+            return;
         }
         if let Some(key) = self.next_key(receiver, delay) {
             self.effects.outbox.push(key, receiver, Body::Message(message));
         }
     }
 
-    /// It sent to another LP when it may not.
+    /// Whether it sends to another LP outside of an event, when it may not.
     #[cold]
     #[inline(never)]
-    fn not_now(&mut self, receiver: LpId) {
+    fn is_not_now(&mut self, receiver: LpId) -> bool {
+        if receiver == self.id {
+            return false;
+        }
         self.no_channel(match self.phase {
             Phase::Start => format!("it sent to {receiver} while starting up, when an LP may send only to itself"),
             _ => format!("it sent to {receiver} while visited by a global event, which alone may send then"),
         });
+        true
     }
 
     /// Sets a timer of the LP's own, or resets it if it is set: it will be due after `delay` from now, once.
@@ -378,16 +382,13 @@ impl<'a, M: Model> Context<'a, M> {
     /// that the parts of a key reach the event through registers: memory written in halves is slow to read as a whole.
     #[inline(always)]
     fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
-        let instant = if delay > Delay::ZERO {
-            match self.now.time.checked_add(delay) {
-                Some(time) => Instant::at(time),
-                None => {
-                    self.failed(ErrorKind::TimeOverflow { delay });
-                    return None;
-                }
+        let instant = match self.now.time.checked_add(delay) {
+            Some(time) if time > self.now.time => Instant::at(time),
+            Some(_) => self.next_round(receiver)?,
+            None => {
+                self.failed(ErrorKind::TimeOverflow { delay });
+                return None;
             }
-        } else {
-            self.next_round(receiver)?
         };
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;

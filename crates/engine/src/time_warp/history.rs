@@ -1,9 +1,9 @@
 //! What executions left that are not committed yet, so that they can be taken back.
 
-use parades_core::ahead::MarkedEvent;
+use parades_core::ahead::{Marked, MarkedEvent};
 use parades_core::effects::Request;
 use parades_core::error::ErrorKind;
-use parades_core::event::{Event, EventKey, LpId};
+use parades_core::event::{Body, Event, EventKey, LpId};
 use parades_core::lp::{Before, Execution};
 use parades_core::metrics::Sample;
 use parades_core::restore::{Restorable, UndoLog};
@@ -72,10 +72,31 @@ impl<M: Restorable> History<M> {
     }
 
     /// Adds the execution of `event`, by an LP whose last execution is at `head`.
+    ///
+    /// A message is made anew from its parts. Copied whole, its mark and what lies beside it would go through memory in pieces that overlap, and be read
+    /// before these have left the core's store buffer.
     #[inline(always)]
-    pub(super) fn add(
+    pub(super) fn add(&mut self, event: MarkedEvent<M::Message>, of_lp: (&mut u32, u16), before: Before, sends: u32) {
+        let (key, receiver) = (event.key(), event.receiver);
+        match event.body {
+            Body::Message(Marked::Message(mark, message)) => {
+                let body = Body::Message(Marked::Message(mark, message));
+                self.add_made(Event::new(key, receiver, body), of_lp, before, sends);
+            }
+            other => self.add_other(Event::new(key, receiver, other), of_lp, before, sends),
+        }
+    }
+
+    /// As [`History::add`], of a wake.
+    #[inline(never)]
+    fn add_other(&mut self, event: MarkedEvent<M::Message>, of_lp: (&mut u32, u16), before: Before, sends: u32) {
+        self.add_made(event, of_lp, before, sends);
+    }
+
+    #[inline(always)]
+    fn add_made(
         &mut self,
-        event: Option<MarkedEvent<M::Message>>,
+        event: MarkedEvent<M::Message>,
         (head, since_copy): (&mut u32, u16),
         before: Before,
         sends: u32,
@@ -85,7 +106,7 @@ impl<M: Restorable> History<M> {
         let previous = std::mem::replace(head, position);
         let execution = Execution::Done;
         let record = Record { event: None, previous, execution, before, begins, since_copy, is_rare: false };
-        self.records.push(record).event = event;
+        self.records.push(record).event = Some(event);
     }
 
     /// Where what comes next begins, given where it does among the sends.

@@ -298,7 +298,8 @@ impl<M: Restorable> Site<M> {
         }
         let id = slot.header().receiver();
         let since_copy = if coast.is_off() { 0 } else { coast.since_copy(history, stretch.begin, (id, heads[index])) };
-        history.add(slot.take(), (&mut heads[index], since_copy), lp.before(), sends);
+        let event = slot.take().expect("it waits there");
+        history.add(event, (&mut heads[index], since_copy), lp.before(), sends);
         Next::Recorded(index)
     }
 
@@ -338,7 +339,7 @@ impl<M: Restorable> Site<M> {
         self.stretch.seldom += 1;
         let Site { lps, heads, history, stretch, coast, .. } = self;
         let since_copy = coast.since_copy(history, stretch.begin, (id, heads[index]));
-        history.add(Some(event), (&mut heads[index], since_copy), lps[index].before(), sends);
+        history.add(event, (&mut heads[index], since_copy), lps[index].before(), sends);
         Next::Recorded(index)
     }
 
