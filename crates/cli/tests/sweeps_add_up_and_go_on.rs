@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// 24 runs of some ten milliseconds each.
 const SHORT: &str = "sweep mm1 --set utilisation=0.5,0.7 --set customers=20000 --seeds 1..12 --quiet";
+/// 24 runs of ten times as long.
+const LONGER: &str = "sweep mm1 --set utilisation=0.5,0.7 --set customers=200000 --seeds 1..12 --quiet";
 
 fn text(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -62,23 +64,21 @@ fn tables_do_not_depend_on_the_number_of_jobs() {
 #[test]
 fn a_sweep_killed_ten_times_ends_in_the_same_table() {
     let folder = Folder::new("killed");
-    let whole = text(&parades(&folder.0, &format!("{SHORT} --csv --jobs 2 --out whole")));
-    let mut killed = 0;
-    for round in 0_u64..200 {
-        let mut child =
-            command(&folder.0, &format!("{SHORT} --csv --jobs 2 --out again")).stdout(Stdio::null()).spawn().unwrap();
-        // Anywhere from its start to a few runs later.
-        std::thread::sleep(Duration::from_millis(10 + round * 37 % 101));
+    let sweep = |out: &str| format!("{LONGER} --csv --jobs 2 --out {out}");
+    let whole = text(&parades(&folder.0, &sweep("whole")));
+    let lines = || std::fs::read_to_string(folder.0.join("again/journal.jsonl")).map_or(0, |text| text.lines().count());
+    for round in 0..10 {
+        let before = lines();
+        let mut child = command(&folder.0, &sweep("again")).stdout(Stdio::null()).spawn().unwrap();
+        // Soon after its start, or after another run or two of the 24.
+        std::thread::sleep(Duration::from_millis(1 + 3 * round));
+        while round % 2 == 0 && lines() <= before {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         child.kill().expect("it is ours");
-        if child.wait().unwrap().code().is_none() {
-            killed += 1;
-        }
-        if killed == 10 {
-            break;
-        }
+        assert_eq!(child.wait().unwrap().code(), None, "it was killed in round {round}, before its end");
     }
-    assert_eq!(killed, 10);
-    assert_eq!(text(&parades(&folder.0, &format!("{SHORT} --csv --jobs 2 --out again"))), whole);
+    assert_eq!(text(&parades(&folder.0, &sweep("again"))), whole);
     for file in ["runs.csv", "means.csv"] {
         assert_eq!(folder.read(&format!("again/{file}")), folder.read(&format!("whole/{file}")));
     }
@@ -97,7 +97,7 @@ fn a_sweep_killed_ten_times_ends_in_the_same_table() {
         text(
             &command(&folder.0, "diff")
                 .arg(&folder_of_run)
-                .arg("mm1 --set utilisation=0.7 --set customers=20000 --seed 3")
+                .arg("mm1 --set utilisation=0.7 --set customers=200000 --seed 3")
                 .output()
                 .unwrap()
         )
@@ -110,7 +110,7 @@ fn a_sweep_killed_ten_times_ends_in_the_same_table() {
 fn a_sweep_stopped_by_hand_has_what_is_over_and_says_how_to_go_on() {
     let folder = Folder::new("stopped");
     let stop = |options: &str| {
-        let sweep = "sweep phold --seeds 1..3 --set lps=16,32 --until 100000s --jobs 1 --quiet --csv";
+        let sweep = "sweep phold --seeds 1..3 --set lps=16,32 --until 1000000s --jobs 1 --quiet --csv";
         let child = command(&folder.0, &format!("{sweep} {options}"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
