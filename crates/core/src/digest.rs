@@ -6,7 +6,7 @@
 //!
 //! Cost: two multiplications an event, off the critical path, and one a payload word.
 
-use crate::event::{Body, Event};
+use crate::event::{Body, EventKey};
 
 /// Odd constants with about as many ones as zeros (the first digits of pi, as in Blowfish).
 const K: [u64; 4] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345, 0xa409_3822_299f_31d1, 0x082e_fa98_ec4e_6c89];
@@ -65,8 +65,7 @@ impl Digest {
 
     /// Folds the key of an event that its LP has executed, and its payload. The tie shuffle is not folded: it is a function of the rest.
     #[inline]
-    pub fn event<P: Payload, Q>(&mut self, event: &Event<Q>, body: Body<&P>) {
-        let key = event.key();
+    pub fn event<P: Payload>(&mut self, key: &EventKey, body: Body<&P>) {
         // The two 32-bit fields are spread over the word, so that those of no two events differ by as little as sequence numbers do.
         let pair = u64::from(key.sender.rank()) << 32 | u64::from(key.instant.round);
         let who = pair.wrapping_mul(K[3]).wrapping_add(key.sequence);

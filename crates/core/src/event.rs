@@ -182,6 +182,18 @@ impl<P> Event<P> {
         Event { time, sequence, round, tie, sender, receiver, body }
     }
 
+    /// It in two parts, the body by reference: what an LP executes.
+    #[inline(always)]
+    pub fn parts(&self) -> (Header, Body<&P>) {
+        (self.header(), self.body.as_ref())
+    }
+
+    /// It in two parts.
+    #[inline(always)]
+    pub fn into_parts(self) -> (Header, Body<P>) {
+        (self.header(), self.body)
+    }
+
     /// All of it but the body.
     #[inline(always)]
     pub(crate) fn header(&self) -> Header {
@@ -236,20 +248,20 @@ impl Header {
 
     /// The event with this body.
     #[inline(always)]
-    pub(crate) fn with<P>(self, body: Body<P>) -> Event<P> {
+    pub fn with<P>(self, body: Body<P>) -> Event<P> {
         let Header { time, sequence, round, tie, sender, receiver } = self;
         Event { time, sequence, round, tie, sender, receiver, body }
     }
 
     /// As [`Event::key`].
-    #[inline]
-    pub(crate) fn key(&self) -> EventKey {
+    #[inline(always)]
+    pub fn key(&self) -> EventKey {
         EventKey { instant: self.instant(), tie: self.tie, sender: self.sender, sequence: self.sequence }
     }
 
     /// As [`Event::instant`].
-    #[inline]
-    pub(crate) fn instant(&self) -> Instant {
+    #[inline(always)]
+    pub fn instant(&self) -> Instant {
         Instant { time: self.time, round: self.round }
     }
 
@@ -263,6 +275,12 @@ impl Header {
     #[inline]
     pub fn receiver(&self) -> LpId {
         self.receiver
+    }
+
+    /// As [`Event::sender`].
+    #[inline]
+    pub fn sender(&self) -> Sender {
+        self.sender
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::digest::Digest;
 use crate::effects::Effects;
-use crate::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use crate::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
 use crate::global::Global;
 use crate::model::{Context, Model, Phase};
 use crate::random::Rng;
@@ -84,20 +84,20 @@ impl<S> Lp<S> {
         state.map(|state| Lp { kernel, state })
     }
 
-    /// Executes an event for its receiver, this LP.
+    /// Executes an event for its receiver, this LP. The event comes in its parts ([`Event::parts`]), so that of one that an engine takes out of where it
+    /// waited only the body need be written to memory once more.
     #[inline(always)]
     pub fn execute<M: Model<State = S>>(
         &mut self,
         model: &M,
         world: &World,
-        event: &Event<M::Message>,
+        (header, body): (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> Execution {
-        let execution = self.execute_by(world, (event, event.body.as_ref()), effects, |state, ctx| {
-            model.handle(state, event.body.as_ref(), ctx);
-        });
+        let execution =
+            self.execute_by(world, (header, body), effects, |state, ctx| model.handle(state, body, ctx));
         if execution == Execution::Done {
-            world.watch_rounds(event.instant(), event.receiver);
+            world.watch_rounds(header.instant(), header.receiver());
         }
         execution
     }
@@ -113,22 +113,22 @@ impl<S> Lp<S> {
     /// among the effects, and what the model adds to the log; without a log the state will have to be restored by other means. The effects must be
     /// [`Effects::undoable`]. Whoever commits the execution calls [`World::watch_rounds`] then.
     #[inline(always)]
-    pub fn execute_ahead<M: Restorable<State = S>, P>(
+    pub fn execute_ahead<M: Restorable<State = S>>(
         &mut self,
         model: &M,
         world: &World,
-        (event, body): (&Event<P>, Body<&M::Message>),
+        (header, body): (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let execution = self.execute_by(world, (event, body), effects, |state, ctx| match log {
+        let execution = self.execute_by(world, (header, body), effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => model.handle(state, body, ctx),
         });
         if execution == Execution::Skipped {
             // It is taken back in its turn like the others: nothing earlier may come after it.
-            self.kernel.last = event.time();
+            self.kernel.last = header.time();
         }
         execution
     }
@@ -169,14 +169,14 @@ impl<S> Lp<S> {
         &mut self,
         model: &M,
         world: &World,
-        event: &Event<M::Message>,
+        event: (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> (Execution, Undo<M::Undo>) {
         // A start-up or a visit leaves changes too, and is never taken back.
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
         let before = self.before();
-        let execution = self.execute_ahead(model, world, (event, event.body.as_ref()), effects, Some(&mut log));
+        let execution = self.execute_ahead(model, world, event, effects, Some(&mut log));
         if execution == Execution::Skipped {
             // Who keeps things in pieces need not keep this one, and may execute something earlier.
             self.kernel.last = before.last;
@@ -185,10 +185,10 @@ impl<S> Lp<S> {
         (execution, Undo { before, execution, timers, log })
     }
 
-    /// Takes back the last execution that is not yet taken back.
-    pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, event: &Event<M::Message>, undo: Undo<M::Undo>) {
+    /// Takes back the last execution that is not yet taken back, given what its event was about.
+    pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, body: Body<&M::Message>, undo: Undo<M::Undo>) {
         let Undo { before, execution, mut timers, mut log } = undo;
-        self.take_back(model, event.body.as_ref(), (execution, before), &mut timers, Some(&mut log));
+        self.take_back(model, body, (execution, before), &mut timers, Some(&mut log));
     }
 
     /// When it last executed an event; ahead of time, be it a wake that does not count.
@@ -199,27 +199,29 @@ impl<S> Lp<S> {
 
     /// The steps around a handler: take the timer's wake, run the handler, fold the digest.
     #[inline(always)]
-    fn execute_by<M: Model<State = S>, P>(
+    fn execute_by<M: Model<State = S>>(
         &mut self,
         world: &World,
-        (event, body): (&Event<P>, Body<&M::Message>),
+        (header, body): (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
         handle: impl FnOnce(&mut S, &mut Context<'_, M>),
     ) -> Execution {
-        let now = event.instant();
-        assert!(now.time >= self.kernel.last, "I3: an LP executed an event of {now} after one of {}", self.kernel.last);
-        if let Body::Timer(id) = body
-            && !self.take_wake(world, id, &event.key(), event.receiver, effects)
+        let (now, id) = (header.instant(), header.receiver());
+        if now.time < self.kernel.last {
+            out_of_order(now, self.kernel.last);
+        }
+        if let Body::Timer(timer) = body
+            && !self.take_wake(world, timer, &header.key(), id, effects)
         {
             return Execution::Skipped;
         }
         self.kernel.last = now.time;
         if world.digest {
-            self.kernel.digest.event(event, body);
+            self.kernel.digest.event(&header.key(), body);
         }
         let Lp { kernel, state } = self;
-        let phase = Phase::Event(event.sender());
-        let mut ctx = Context::new(event.receiver, now, phase, kernel, effects, world);
+        let phase = Phase::Event(header.sender());
+        let mut ctx = Context::new(id, now, phase, kernel, effects, world);
         guarded(&mut ctx, |ctx| handle(state, ctx));
         Execution::Done
     }
@@ -320,6 +322,13 @@ fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Con
             None
         }
     }
+}
+
+/// An engine is wrong.
+#[cold]
+#[inline(never)]
+fn out_of_order(now: Instant, last: Time) -> ! {
+    panic!("I3: an LP executed an event of {now} after one of {last}")
 }
 
 /// The event that wakes a timer.

@@ -68,7 +68,7 @@ impl<U> UndoLog<U> {
 /// #     fn handle(&self, count: &mut u64, _: Body<&()>, _: &mut Context<'_, Self>) { *count += 1; }
 /// # }
 /// fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
-///     let _ = lp.execute_undoable(&Counter, world, event, effects);
+///     let _ = lp.execute_undoable(&Counter, world, event.parts(), effects);
 /// }
 /// ```
 pub trait Restorable: Model {
@@ -111,7 +111,7 @@ pub trait Restorable: Model {
 /// # }
 /// impl ByCopy for Counter {}
 /// # fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
-/// #     let _ = lp.execute_undoable(&Counter, world, event, effects);
+/// #     let _ = lp.execute_undoable(&Counter, world, event.parts(), effects);
 /// # }
 /// ```
 pub trait ByCopy: Model<State: Clone> {}

@@ -17,7 +17,7 @@ where
     Body<P>: Clone,
 {
     let mut digest = Digest::default();
-    events.iter().for_each(|(key, body)| digest.event(&Event::new(*key, LpId(0), body.clone()), body.as_ref()));
+    events.iter().for_each(|(key, body)| digest.event(key, body.as_ref()));
     digest.value()
 }
 

@@ -3,7 +3,7 @@
 use crate::ledger::{Least, Ledger, Trace};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
-use parades_core::event::{Event, LpId};
+use parades_core::event::{Event, EventKey, LpId};
 use parades_core::global::{AllLps, GlobalQueue};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
@@ -113,12 +113,12 @@ impl<'a, M: Model> Course<'a, M> {
     pub(crate) fn beyond_sends(
         &mut self,
         world: &World,
-        (lp, event): (LpId, Option<&Event<M::Message>>),
+        (lp, event): (LpId, Option<EventKey>),
         effects: &mut Effects<M>,
         metrics: Option<&mut Metrics>,
     ) -> Result<(), Error> {
         if let Some(kind) = effects.failure.take() {
-            let (instant, key) = event.map_or_else(Default::default, |event| (event.instant(), Some(event.key())));
+            let (instant, key) = event.map_or_else(Default::default, |key| (key.instant, Some(key)));
             return Err(world.error_at(kind, Place { instant, lp: Some(lp), event: key }));
         }
         let metrics = metrics.unwrap_or(&mut self.metrics);

@@ -2,7 +2,7 @@
 
 use parades_core::effects::{Effects, Request};
 use parades_core::error::{ErrorKind, Place};
-use parades_core::event::{Event, LpId};
+use parades_core::event::{Event, EventKey, LpId};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::time::Time;
@@ -69,12 +69,11 @@ impl<M: Model> Ledger<M> {
     #[inline(never)]
     pub(crate) fn settle(
         &mut self,
-        event: &Event<M::Message>,
+        (key, lp): (EventKey, LpId),
         effects: &mut Effects<M>,
         metrics: &mut Metrics,
     ) -> bool {
-        let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
-        self.settle_at(place, event.receiver, effects, metrics)
+        self.settle_at(Place { instant: key.instant, lp: Some(lp), event: Some(key) }, lp, effects, metrics)
     }
 
     /// Takes up what was done at a place, by an LP that starts up or executes an event.

@@ -16,7 +16,7 @@ use crate::sequential::{Step, Through, run_by};
 use parades_core::digest::{Digest, Payload};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
-use parades_core::event::{Body, Event};
+use parades_core::event::{Body, Event, Header};
 use parades_core::lp::{Execution, Lp};
 use parades_core::outbox::Outbox;
 use parades_core::pending::WindowedPending;
@@ -53,23 +53,23 @@ impl<M: Restorable<State: Clone + PartialEq + Debug>> Step<M> for Twice<M> {
         &mut self,
         lp: &mut Lp<M::State>,
         (model, world): (&M, &World),
-        event: &Event<M::Message>,
+        (header, body): (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> Result<Execution, Error> {
-        let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
+        let place = Place { instant: header.instant(), lp: Some(header.receiver()), event: Some(header.key()) };
         let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
         let before = lp.clone();
         self.first.outbox.buffer.clear();
         self.first.clear_beyond_sends();
-        let (execution, undo) = lp.execute_undoable(model, world, event, &mut self.first);
+        let (execution, undo) = lp.execute_undoable(model, world, (header, body), &mut self.first);
         let after = lp.clone();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| lp.undo(model, event, undo))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| lp.undo(model, body, undo))) {
             let why = ErrorKind::of_panic(panic.as_ref());
             let ErrorKind::Panic(why) = why else { unreachable!("a panic is a panic") };
             return Err(not_restored(format!("undoing the event panicked: {why}")));
         }
         same_lp(&before, lp).map_err(|what| not_restored(format!("undoing the event left {what}")))?;
-        let again = lp.execute(model, world, event, effects);
+        let again = lp.execute(model, world, (header, body), effects);
         same_lp(&after, lp)
             .and_then(|()| same_effects(&self.first, effects))
             .map_err(|what| not_restored(format!("executing the event once more led to {what}")))?;

@@ -283,30 +283,32 @@ impl<M: Model> Leader<'_, '_, M> {
             if self.round.instant != Some(event.instant()) && self.opens_parallel_round(&event) {
                 self.execute_at_once(event)?;
             } else {
-                self.execute(&event)?;
+                self.execute(event)?;
             }
         }
     }
 
     /// Executes one event as `sequential` does.
     #[inline(always)]
-    fn execute(&mut self, event: &Event<M::Message>) -> Result<(), Error> {
+    fn execute(&mut self, event: Event<M::Message>) -> Result<(), Error> {
+        let (header, body) = event.into_parts();
+        let id = header.receiver();
         let lp_of = |id| self.held.lp(id);
         fetch_upcoming(self.course.model, PREFETCH_DISTANCE, |ahead| self.pending().upcoming(ahead), lp_of);
-        let shard = self.held.of(event.receiver);
-        let lp = &mut shard.lps[self.shards.placement.index(event.receiver)];
-        let execution = lp.execute(self.course.model, &self.world, event, &mut self.effects);
+        let shard = self.held.of(id);
+        let lp = &mut shard.lps[self.shards.placement.index(id)];
+        let execution = lp.execute(self.course.model, &self.world, (header, body.as_ref()), &mut self.effects);
         if self.effects.beyond_sends {
             let metrics = Some(&mut shard.metrics);
-            self.course.beyond_sends(&self.world, (event.receiver, Some(event)), &mut self.effects, metrics)?;
+            self.course.beyond_sends(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
         }
         if execution == Execution::Done {
             if self.course.traces() {
-                self.course.trace(event, &self.effects.notes)?;
+                self.course.trace(&header.with(body), &self.effects.notes)?;
                 self.effects.notes.clear();
             }
             if self.course.count() {
-                self.poll(event.time())?;
+                self.poll(header.time())?;
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::course::Course;
 use crate::fetch::fetch_upcoming;
 use parades_core::effects::Effects;
 use parades_core::error::Error;
-use parades_core::event::{Event, LpId};
+use parades_core::event::{Body, EventKey, Header, LpId};
 use parades_core::global::OneList;
 use parades_core::lp::{Execution, Lp};
 use parades_core::model::Model;
@@ -69,30 +69,31 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
             let set = self.queue.set(&self.effects.outbox);
             let lp_of = |id: LpId| &self.lps[id.index()];
             fetch_upcoming(self.course.model, PREFETCH_DISTANCE, |ahead| set.upcoming(ahead), lp_of);
-            let lp = &mut self.lps[event.receiver.index()];
-            let execution = self.step.execute(lp, (self.course.model, &self.world), &event, &mut self.effects)?;
-            self.commit(event.receiver, Some((&event, execution)))?;
+            let (header, body) = event.into_parts();
+            let lp = &mut self.lps[header.receiver().index()];
+            let of = (self.course.model, &self.world);
+            let execution = self.step.execute(lp, of, (header, body.as_ref()), &mut self.effects)?;
+            self.commit(header.receiver(), Some(header.key()))?;
+            if execution == Execution::Done {
+                if self.course.traces() {
+                    self.course.trace(&header.with(body), &self.effects.notes)?;
+                    self.effects.notes.clear();
+                }
+                if self.course.count() {
+                    self.poll(header.time())?;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Makes what an execution did take effect.
+    /// Makes what an LP did, executing an event or starting up, take effect.
     #[inline(always)]
-    fn commit(&mut self, lp: LpId, executed: Option<(&Event<M::Message>, Execution)>) -> Result<(), Error> {
+    fn commit(&mut self, lp: LpId, event: Option<EventKey>) -> Result<(), Error> {
         if self.effects.beyond_sends {
-            let event = executed.map(|(event, _)| event);
             self.course.beyond_sends(&self.world, (lp, event), &mut self.effects, None)?;
         }
         self.queue.accept(&mut self.effects.outbox);
-        if let Some((event, Execution::Done)) = executed {
-            if self.course.traces() {
-                self.course.trace(event, &self.effects.notes)?;
-                self.effects.notes.clear();
-            }
-            if self.course.count() {
-                self.poll(event.time())?;
-            }
-        }
         Ok(())
     }
 
@@ -172,7 +173,7 @@ pub(crate) trait Step<M: Model> {
         &mut self,
         lp: &mut Lp<M::State>,
         of: (&M, &World),
-        event: &Event<M::Message>,
+        event: (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> Result<Execution, Error>;
 }
@@ -186,7 +187,7 @@ impl<M: Model> Step<M> for Once {
         &mut self,
         lp: &mut Lp<M::State>,
         (model, world): (&M, &World),
-        event: &Event<M::Message>,
+        event: (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> Result<Execution, Error> {
         Ok(lp.execute(model, world, event, effects))

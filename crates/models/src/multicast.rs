@@ -391,7 +391,7 @@ mod tests {
         let instant = Instant::at(Time::ZERO);
         let key = EventKey { instant, tie: 0, sender: Sender::lp(LpId(0)), sequence: 9 };
         let event = Event::new(key, LpId(id), Body::Message(message));
-        assert_eq!(lp.execute(&model, &world, &event, &mut effects), Execution::Done);
+        assert_eq!(lp.execute(&model, &world, event.parts(), &mut effects), Execution::Done);
         effects.failure.map(|kind| format!("{kind:?}"))
     }
 

@@ -95,7 +95,7 @@ impl<M: Model> Rounds<'_, M> {
             }
             let event = events.remove(0);
             let lp = &mut self.lps[event.receiver.index()];
-            let execution = lp.execute(self.ledger.model, &self.ledger.world, &event, &mut self.effects);
+            let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
             let leftover = Leftover::take(execution, &mut self.effects);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 if send.instant() == event.instant() {

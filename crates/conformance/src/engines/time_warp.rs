@@ -184,7 +184,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         let mut anti_messages = Vec::new();
         while self.history[id.index()].back().is_some_and(|last| last.event.key() >= key) {
             let last = self.history[id.index()].pop_back().expect("there is a last");
-            self.lps[id.index()].undo(self.ledger.model, &last.event, last.undo);
+            self.lps[id.index()].undo(self.ledger.model, last.event.body.as_ref(), last.undo);
             anti_messages.extend(last.sent.into_iter().map(|(to, key)| Parcel::Anti(to, key, last.own_incarnation)));
             self.insert(last.event, last.incarnation);
         }
@@ -246,7 +246,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         );
         let lp = &mut self.lps[id.index()];
         let (model, world) = (self.ledger.model, &self.ledger.world);
-        let (execution, undo) = lp.execute_undoable(model, world, &event, &mut self.effects);
+        let (execution, undo) = lp.execute_undoable(model, world, event.parts(), &mut self.effects);
         let leftover = Leftover::take(execution, &mut self.effects);
         let mut sends = std::mem::take(&mut self.effects.outbox.buffer);
         if self.fault == Fault::EarlyFailure && leftover.failed() {

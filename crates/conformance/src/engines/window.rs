@@ -176,7 +176,7 @@ impl<'a, M: Model> Window<'a, M> {
         while self.pending[from].first().is_some_and(|event| event.time() < bound) {
             let event = self.pending[from].pop_first().expect("there is a first");
             let lp = &mut self.lps[event.receiver.index()];
-            let execution = lp.execute(self.ledger.model, &self.ledger.world, &event, &mut self.effects);
+            let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
             let leftover = Leftover::take(execution, &mut self.effects);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 match self.home[send.receiver.index()] {

@@ -360,18 +360,29 @@ impl Run {
 }
 
 /// Puts entries in order that are nearly so.
+///
+/// Two neighbours in the wrong order, which one event in six is a part of, are exchanged without a branch, as it would be guessed wrongly as often. Only
+/// what belongs further down, or whose leading bits do not tell, is looked at closer.
 #[inline]
 fn insertion_pass<P>(slab: &Slab<P>, order: &mut [u64]) {
-    const PLACE: u64 = (1 << PLACE_BITS) - 1;
-    let mut least = 0;
-    for i in 0..order.len() {
-        // Of what comes after its predecessor by its leading bits, which most do, nothing else is looked at.
-        if order[i] <= least && i > 0 {
+    let Some(&first) = order.first() else { return };
+    // The last entry but one so far, and the last.
+    let (mut below, mut last) = (0, first);
+    for i in 1..order.len() {
+        let entry = order[i];
+        let (less, more) = (last.min(entry), last.max(entry));
+        if less <= below | PLACE || (last ^ entry) <= PLACE {
             insert(slab, order, i);
+            (below, last) = (order[i - 1], order[i]);
+        } else {
+            (order[i - 1], order[i]) = (less, more);
+            (below, last) = (less, more);
         }
-        least = order[i] | PLACE;
     }
 }
+
+/// The bits of an entry that say where the event lies.
+const PLACE: u64 = (1 << PLACE_BITS) - 1;
 
 /// Moves entry `i` to where it belongs among those before it.
 #[inline]

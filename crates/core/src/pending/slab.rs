@@ -7,6 +7,7 @@ use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
 use crate::time::{Instant, Time};
 use parades_raw::huge_pages::{self, HUGE_PAGE};
 use parades_raw::prefetch::prefetch;
+use std::hint::select_unpredictable;
 
 /// Events in a chunk.
 pub(super) const CHUNK: usize = 8;
@@ -123,9 +124,7 @@ impl<P> Slab<P> {
     #[inline(always)]
     pub(super) fn append(&mut self, chain: &mut Chain, event: Event<P>) {
         let slot = chain.len() % CHUNK;
-        if slot == 0 {
-            chain.head = self.take_chunk(chain.head);
-        }
+        chain.head = self.head_for(slot == 0, chain.head);
         let place = chain.head as usize * CHUNK + slot;
         debug_assert!(self.slots[place].body.is_none(), "an event would be overwritten");
         self.slots[place] = Slot::of(event);
@@ -135,15 +134,20 @@ impl<P> Slab<P> {
         }
     }
 
-    /// An empty chunk that is followed by `next`.
-    #[inline]
-    fn take_chunk(&mut self, next: u32) -> u32 {
+    /// The chunk for the next event of a chain with this head: where that is full, an empty one that is followed by it.
+    ///
+    /// Without a branch: which event finds its chunk full cannot be guessed, and comes to light last of all that an execution computes.
+    #[inline(always)]
+    fn head_for(&mut self, is_full: bool, head: u32) -> u32 {
         if self.free == NONE {
             self.grow();
         }
-        let chunk = self.free;
-        self.free = std::mem::replace(&mut self.next[chunk as usize], next);
-        chunk
+        let fresh = self.free;
+        let next = &mut self.next[fresh as usize];
+        let after = *next;
+        *next = select_unpredictable(is_full, head, after);
+        self.free = select_unpredictable(is_full, after, fresh);
+        select_unpredictable(is_full, fresh, head)
     }
 
     /// Takes a sixteenth more into use: doubling would leave up to half of it unused.

@@ -125,8 +125,8 @@ impl<M: Model> Shards<M> {
         inbox.reverse();
         while let Some(event) = inbox.pop() {
             let sent = effects.outbox.buffer.len();
-            let execution = lps[self.placement.index(event.receiver)].execute(model, &world, &event, effects);
-            if effects.beyond_sends && ledger.settle(&event, effects, metrics) {
+            let execution = lps[self.placement.index(event.receiver)].execute(model, &world, event.parts(), effects);
+            if effects.beyond_sends && ledger.settle((event.key(), event.receiver), effects, metrics) {
                 // What is left of the task comes after the failure.
                 inbox.clear();
                 return;

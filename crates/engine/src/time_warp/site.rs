@@ -7,7 +7,7 @@ use crate::transport::Transport;
 use parades_core::ahead::{Ahead, Marked, MarkedEvent, NEVER, Sent, Turn, body_of, identity, without_mark};
 use parades_core::effects::Effects;
 use parades_core::error::{ErrorKind, Place};
-use parades_core::event::{Event, EventKey, LpId, Sender};
+use parades_core::event::{Event, EventKey, Header, LpId, Sender};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::outbox::Outbox;
@@ -92,9 +92,9 @@ impl Default for Stretch {
     }
 }
 
-/// What became of the least event.
-enum Next {
-    /// It is the last of the history, and to be executed by the LP of this index.
+/// What became of the least event, where it did not simply go into the history.
+enum Seldom {
+    /// It is the last of the history nevertheless, and to be executed by the LP of this index.
     Recorded(usize),
     /// Something else had to be done first, or it was annihilated, or waits behind a failure.
     SeenTo,
@@ -269,66 +269,69 @@ impl<M: Restorable> Site<M> {
     /// Executes the least event before `bound`; false where there is none.
     #[inline(always)]
     fn step(&mut self, of: Of<'_, M>, bound: Time) -> bool {
-        let index = match self.record_next(of, bound) {
-            Next::Recorded(index) => index,
-            Next::SeenTo => return true,
-            Next::Nothing => return false,
+        let (index, header) = match self.record_next(of, bound) {
+            Ok(recorded) => recorded,
+            Err(Seldom::Recorded(index)) => (index, self.history.last_event().parts().0),
+            Err(Seldom::SeenTo) => return true,
+            Err(Seldom::Nothing) => return false,
         };
         if let Some(id) = self.effects.outbox.ahead_ref().upcoming(PREFETCH_DISTANCE) {
             let index = self.placement.index(id);
             prefetch(&self.lps[index]);
             prefetch(&self.heads[index]);
         }
-        self.execute_last(of, index);
+        self.execute_last(of, (index, header));
         true
     }
 
-    /// Writes the least event before `bound` into the history. It goes from where it waited to where it stays, and nowhere between.
+    /// Writes the least event before `bound` into the history. It goes from where it waited to where it stays, and nowhere between. The index of its LP, and
+    /// all of it but its body: read back from where it has just been written, in other pieces, it would not be there yet.
     #[inline(always)]
-    fn record_next(&mut self, of: Of<'_, M>, bound: Time) -> Next {
+    fn record_next(&mut self, of: Of<'_, M>, bound: Time) -> Result<(usize, Header), Seldom> {
         let Site { placement, lps, heads, history, effects, behind_failures, stretch, coast, .. } = self;
         let ahead = effects.outbox.ahead_mut();
         let (antis_from, sends) = (ahead.antis_from(), ahead.sent.end());
-        let Some(slot) = ahead.slot_before(bound) else { return self.record_seldom(of, bound, None) };
-        let (time, index) = (slot.header().time(), placement.index(slot.header().receiver()));
+        let Some(slot) = ahead.slot_before(bound) else { return Err(self.record_seldom(of, bound, None)) };
+        let header = *slot.header();
+        let index = placement.index(header.receiver());
         let lp = &mut lps[index];
-        if time >= antis_from || time <= lp.last() || !behind_failures.is_empty() {
+        if header.time() >= antis_from || header.time() <= lp.last() || !behind_failures.is_empty() {
             let event = slot.take();
-            return self.record_seldom(of, bound, event);
+            return Err(self.record_seldom(of, bound, event));
         }
-        let id = slot.header().receiver();
+        let id = header.receiver();
         let since_copy = if coast.is_off() { 0 } else { coast.since_copy(history, stretch.begin, (id, heads[index])) };
         let event = slot.take().expect("it waits there");
         history.add(event, (&mut heads[index], since_copy), lp.before(), sends);
-        Next::Recorded(index)
+        Ok((index, header))
     }
 
     /// As [`Site::record_next`], where something came late, failed or has been taken back. `event` is the least if it has been taken.
     #[cold]
     #[inline(never)]
-    fn record_seldom(&mut self, of: Of<'_, M>, bound: Time, event: Option<MarkedEvent<M::Message>>) -> Next {
+    fn record_seldom(&mut self, of: Of<'_, M>, bound: Time, event: Option<MarkedEvent<M::Message>>) -> Seldom {
         let ahead = self.ahead();
         let Some(mut event) = event.or_else(|| ahead.take_before(bound)) else {
             if ahead.antis_from() < bound {
                 self.chase(of);
-                return Next::SeenTo;
+                return Seldom::SeenTo;
             }
-            return Next::Nothing;
+            return Seldom::Nothing;
         };
         if event.time() >= ahead.antis_from() {
             match ahead.turn_of(event) {
                 Turn::Its(this) => event = this,
-                Turn::Annihilated => return Next::SeenTo,
+                Turn::Annihilated => return Seldom::SeenTo,
                 Turn::Chase => {
                     self.chase(of);
-                    return Next::SeenTo;
+                    return Seldom::SeenTo;
                 }
             }
         }
         let (key, id) = (event.key(), event.receiver);
         if self.is_behind_failure(id, &key) {
             self.behind_failures.entry(id).or_default().push(event);
-            return Next::SeenTo;
+            return Seldom::SeenTo;
         }
         let index = self.placement.index(id);
         if event.time() <= self.lps[index].last() {
@@ -340,12 +343,12 @@ impl<M: Restorable> Site<M> {
         let Site { lps, heads, history, stretch, coast, .. } = self;
         let since_copy = coast.since_copy(history, stretch.begin, (id, heads[index]));
         history.add(event, (&mut heads[index], since_copy), lps[index].before(), sends);
-        Next::Recorded(index)
+        Seldom::Recorded(index)
     }
 
     /// Executes the event of the last record.
     #[inline(always)]
-    fn execute_last(&mut self, (model, world): Of<'_, M>, index: usize) {
+    fn execute_last(&mut self, (model, world): Of<'_, M>, (index, header): (usize, Header)) {
         let Site { lps, history, effects, .. } = self;
         let History { records, undos, .. } = history;
         effects.outbox.ahead_mut().mark = records.end().wrapping_sub(1);
@@ -353,8 +356,8 @@ impl<M: Restorable> Site<M> {
         let event = record.event.as_ref().expect("it was just written");
         let body = body_of(event).expect("anti-messages have been seen to");
         let log = (record.since_copy == 0).then_some(undos);
-        let execution = lps[index].execute_ahead(model, world, (event, body), effects, log);
-        if execution != Execution::Done || effects.beyond_sends || event.instant().round > 0 {
+        let execution = lps[index].execute_ahead(model, world, (header, body), effects, log);
+        if execution != Execution::Done || effects.beyond_sends || header.instant().round > 0 {
             self.keep_more(execution);
         }
     }

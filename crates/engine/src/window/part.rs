@@ -98,15 +98,17 @@ impl<M: Model> Part<M> {
         loop {
             let pending = Q::of(&mut effects.outbox.pending);
             let Some(event) = pending.pop_before(bound) else { break };
+            let (header, body) = event.into_parts();
+            let id = header.receiver();
             let lp_of = |id| &lps[placement.index(id)];
             fetch_upcoming(model, PREFETCH_DISTANCE, |ahead| pending.upcoming(ahead), lp_of);
-            if failed == Some(event.receiver) {
+            if failed == Some(id) {
                 continue; // It waits behind its failure.
             }
-            let lp = &mut lps[placement.index(event.receiver)];
-            let execution = lp.execute(model, world, &event, effects);
-            if effects.beyond_sends && ledger.settle(&event, effects, metrics) {
-                failed = Some(event.receiver);
+            let lp = &mut lps[placement.index(id)];
+            let execution = lp.execute(model, world, (header, body.as_ref()), effects);
+            if effects.beyond_sends && ledger.settle((header.key(), id), effects, metrics) {
+                failed = Some(id);
                 if Q::IN_TIME {
                     break;
                 }
@@ -114,7 +116,7 @@ impl<M: Model> Part<M> {
             if execution == Execution::Done {
                 events += 1;
                 if ledger.traces {
-                    ledger.trace(event, effects);
+                    ledger.trace(header.with(body), effects);
                 }
             }
         }
