@@ -195,6 +195,12 @@ impl<P> Ahead<P> {
         }
     }
 
+    /// How many messages and wakes wait, but for the few that are late.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Nothing later has been taken.
     #[inline(always)]
     pub fn frontier(&self) -> Instant {

@@ -257,8 +257,13 @@ struct View {
     too_much: Option<u64>,
 }
 
-/// Events between two looks at what others have sent, at most.
-const BATCH: u32 = 64;
+/// Events between two looks at what others have sent: at least, and at most.
+const BATCH_MIN: u32 = 64;
+const BATCH_MAX: u32 = 512;
+/// One in so many of those that wait, lest many come late: the fewer there are, the further in virtual time does a batch reach.
+const BATCH_SHARE: usize = 16;
+/// And no more than take so long, in nanoseconds.
+const BATCH_NS: f64 = 25_000.0;
 /// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
 const STAYS: u32 = 256;
 /// Turns between two measurements of what an execution costs.
@@ -406,7 +411,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             turns = turns.wrapping_add(1);
             let executed = if turns.is_multiple_of(TURNS_PER_LOOK) {
                 let (executed, took) = timed(|| execute(site, of, view));
-                if executed > BATCH / 2 {
+                if executed > BATCH_MIN / 2 {
                     view.cost.note(took.as_nanos() as f64 / f64::from(executed));
                 }
                 executed
@@ -510,14 +515,18 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
 
 /// Executes a batch; how many events.
 fn execute<M: Restorable>(site: &mut Site<M>, of: (&M, &World), view: &View) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
+    let soon = (BATCH_NS / view.cost.ns()) as u32;
+    let some = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
+    let batch = some.min(soon).clamp(BATCH_MIN, BATCH_MAX);
     let bound = just_after(view.gvt).min(view.horizon);
     if view.stays > STAYS {
-        return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, BATCH);
+        return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
     }
     let free = view.optimism.most_uncommitted().saturating_sub(site.uncommitted());
-    let executed = site.execute_before(of, view.limit, BATCH.min(free));
+    let executed = site.execute_before(of, view.limit, batch.min(free));
     // What GVT waits for is executed whatever the bounds.
-    if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, BATCH) } else { executed }
+    if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, batch) } else { executed }
 }
 
 /// Lets a worker fall behind now and then.

@@ -255,6 +255,11 @@ impl<M: Restorable> Site<M> {
         steps
     }
 
+    /// As [`Ahead::waiting`].
+    pub(super) fn waiting(&self) -> usize {
+        self.effects.outbox.ahead_ref().waiting()
+    }
+
     /// As [`Site::execute_before`], of what waits up to an instant.
     #[cold]
     #[inline(never)]
