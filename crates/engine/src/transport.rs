@@ -209,6 +209,7 @@ impl<P> Threads<P> {
     fn take(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Event<P>)) {
         let mut lists = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
         for list in &mut lists {
+            list.iter().take(EVENTS_AHEAD).for_each(prefetch);
             let mut events = list.drain(..);
             while let Some(event) = events.next() {
                 // It lies in the cache of the core that sent it.
