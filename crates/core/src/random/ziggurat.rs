@@ -232,6 +232,15 @@ mod tests {
     }
 
     #[test]
+    fn a_place_is_what_its_bits_say() {
+        let mut rng = Rng::stream(1, 1);
+        for bits in [0, 0xfff, 0x1000, u64::MAX].into_iter().chain((0..10_000).map(|_| rng.next_u64())) {
+            let converted = ((bits >> 12) as f64 + 0.5) * TWO_TO_MINUS_52;
+            assert_eq!(place(bits).to_bits(), converted.to_bits(), "{bits:#x}");
+        }
+    }
+
+    #[test]
     fn places_are_inside_their_layer_and_symmetric() {
         assert!(place(0) > 0.0 && place(u64::MAX) < 1.0);
         assert!(signed_place(i64::MAX.cast_unsigned()) < 1.0 && signed_place(1 << 63) > -1.0);
