@@ -94,8 +94,7 @@ impl<S> Lp<S> {
         (header, body): (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> Execution {
-        let execution =
-            self.execute_by(world, (header, body), effects, |state, ctx| model.handle(state, body, ctx));
+        let execution = self.execute_by(world, (header, body), effects, |state, ctx| model.handle(state, body, ctx));
         if execution == Execution::Done {
             world.watch_rounds(header.instant(), header.receiver());
         }

@@ -486,7 +486,12 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 // At the end nothing that is not committed may be left.
                 site.take_back_from(of, if view.too_much.is_some() { committed } else { just_after(view.gvt) });
                 site.commit_before(world, committed);
-                if view.short.is_multiple_of(SHORT) { site.compact() } else { site.shrink() }
+                if view.short.is_multiple_of(SHORT) {
+                    site.compact()
+                } else {
+                    site.shrink()
+                }
+                self.transport.shrink(site.number as usize);
             }
         }
         let controllers = world.controllers();
@@ -506,7 +511,10 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             asked: site.asked(),
             events: site.executed(),
             undone: site.counts.undone,
-            bytes: if self.memory.limit.is_some() { site.allocated_bytes() as u64 } else { 0 },
+            bytes: match self.memory.limit {
+                Some(_) => (site.allocated_bytes() + self.transport.allocated_bytes(site.number as usize)) as u64,
+                None => 0,
+            },
             rest,
             ..Summary::NOTHING
         }

@@ -116,6 +116,17 @@ pub trait Transport<P>: Sync {
     /// [`Broken`] if a worker has failed.
     fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken>;
 
+    /// Bytes of memory that hold what is on its way to `worker`, or held such, where that is the memory of this process.
+    fn allocated_bytes(&self, worker: usize) -> usize {
+        let _ = worker;
+        0
+    }
+
+    /// Gives back what of it is not needed now.
+    fn shrink(&self, worker: usize) {
+        let _ = worker;
+    }
+
     /// Lets nobody wait any longer: a worker has failed.
     fn break_up(&self);
 }
@@ -277,6 +288,15 @@ impl<P: Send> Transport<P> for Threads<P> {
 
     fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
         self.timekeeper.spend(worker, Spent::Waiting, || self.news[worker].wait(seen))
+    }
+
+    fn allocated_bytes(&self, worker: usize) -> usize {
+        let of = |lists: &Lists<P>| lock(&lists.0).iter().map(Vec::capacity).sum::<usize>() * size_of::<Event<P>>();
+        of(&self.spare[worker]) + self.inboxes.get(worker).map_or(0, of)
+    }
+
+    fn shrink(&self, worker: usize) {
+        lock(&self.spare[worker].0).clear();
     }
 
     fn break_up(&self) {

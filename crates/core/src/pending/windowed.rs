@@ -28,13 +28,15 @@
 //! # Cost
 //!
 //! O(1) amortised a hold, whatever the times, with a logarithm only for the side list and for windows with many ties. In the hold
-//! model (`cargo run --release -p parades-core --example pending_hold`), with exponential delays, at 1,024 / 16,384 / 262,144 / 1,048,576 events, 2.1 / 3.5 /
-//! 6.3 / 10.4 times as fast as a bare binary heap of (time, LP), in 64 / 46 / 43 / 43 bytes an event of 40.
+//! model (`cargo run --release -p parades-core --example pending_hold`), with exponential delays, at 1,024 / 16,384 / 262,144 / 1,048,576 events, 3.0 / 4.8 /
+//! 8.4 / 10.9 times as fast as a bare binary heap of (time, LP), in 64 / 46 / 45 / 43 bytes an event of 40.
 //!
 //! Rejected, each by measurement in the hold model with exponential delays (best of three, nanoseconds a hold):
 //!
 //! - Chunks of 16 events: as fast as 8, and 8 to 15 % more memory. Chunks of 32: 41 % more memory, and 11 % slower at 262,144.
 //! - Windows of 8 instead of 16 with 64 events: 77 % slower.
+//! - With PHOLD under `sequential` at 1,024 and 16,384: a branch where a chunk is full, 6 % slower, as it is guessed wrongly and comes to light last; another
+//!   where two neighbours of a run are in the wrong order, 2 %.
 //! - All windows in the ring, however many, with PHOLD under `sequential` (`parades run phold --engine sequential --set lps=1048576`, and with `start_events=8`): a
 //!   million events 1.2 times, 8 million twice as slow, as the windows' ends are not in the cache. Coarse windows for 2,048 windows,
 //!   those of 262,144 events: no faster with 1 MiB of cache beside the core, 7 % slower with 2 MiB. With coarse ones,

@@ -37,7 +37,7 @@ pub(super) type Of<'a, M> = (&'a M, &'a World);
 ///
 /// Events are taken in the order of time as far as they are there. What comes late is found when it is its turn: then its LP has executed what is later.
 pub(super) struct Site<M: Restorable> {
-    number: u32,
+    pub(super) number: u32,
     placement: Placement,
     /// In the order of ids.
     pub(super) lps: Vec<Lp<M::State>>,
