@@ -1,7 +1,7 @@
 //! The digest of an event depends on every field of its key and on all of its body, and a shared payload is folded once.
 
 use parades_core::digest::{Digest, Payload};
-use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use parades_core::event::{Body, EventKey, Sender, TimerId};
 use parades_core::shared::Shared;
 use parades_core::time::{Instant, Time};
 use std::collections::BTreeSet;

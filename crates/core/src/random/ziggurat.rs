@@ -235,7 +235,7 @@ mod tests {
     fn a_place_is_what_its_bits_say() {
         let mut rng = Rng::stream(1, 1);
         for bits in [0, 0xfff, 0x1000, u64::MAX].into_iter().chain((0..10_000).map(|_| rng.next_u64())) {
-            let converted = ((bits >> 12) as f64 + 0.5) * TWO_TO_MINUS_52;
+            let converted = ((bits >> 12) as f64 + 0.5) * super::TWO_TO_MINUS_52;
             assert_eq!(place(bits).to_bits(), converted.to_bits(), "{bits:#x}");
         }
     }
