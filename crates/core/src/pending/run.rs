@@ -7,6 +7,8 @@ use std::ops::Range;
 
 /// Bits of an entry that say where the event lies; those above put it in order.
 const PLACE_BITS: u32 = 32;
+/// Those bits.
+const PLACE: u64 = (1 << PLACE_BITS) - 1;
 /// Parts that a crowd of events is split into at most, and the events meant for each.
 const PARTS_MAX: usize = 1 << 13;
 const PART: usize = 128;
@@ -380,9 +382,6 @@ fn insertion_pass<P>(slab: &Slab<P>, order: &mut [u64]) {
         }
     }
 }
-
-/// The bits of an entry that say where the event lies.
-const PLACE: u64 = (1 << PLACE_BITS) - 1;
 
 /// Moves entry `i` to where it belongs among those before it.
 #[inline]
