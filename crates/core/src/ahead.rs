@@ -16,7 +16,7 @@ mod sent;
 pub use marked::{Mark, Marked, MarkedEvent, body_of, identity, is_anti, mark_of, with_mark, without_mark};
 pub use sent::Sent;
 
-use crate::event::{Body, Event, EventKey, LpId, Sender};
+use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
 use crate::pending::{Leftover, PendingSet, Slot, WindowedPending};
 use crate::placement::Placement;
 use crate::ring::{Ring, positions};
@@ -128,18 +128,27 @@ impl<P> Ahead<P> {
     /// Adds what waits here, late or not.
     #[inline]
     pub fn push(&mut self, event: MarkedEvent<P>) {
-        if is_anti(&event) {
-            self.put_anti(event);
-        } else if event.instant() < self.frontier() || self.held.is_some() {
-            self.push_seldom(event);
+        let (header, body) = event.into_parts();
+        self.push_parts(header, body);
+    }
+
+    /// As [`Ahead::push`], of the parts of an event, which is made only where it waits.
+    #[inline(always)]
+    pub fn push_parts(&mut self, header: Header, body: Body<Marked<P>>) {
+        let is_late = header.instant() < self.frontier() || self.held.is_some();
+        if is_late || matches!(body, Body::Message(Marked::Anti(_))) {
+            self.push_seldom(header.with(body));
         } else {
-            self.pending.push(event);
+            self.pending.push_parts(header.key(), header.receiver(), body);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn push_seldom(&mut self, event: MarkedEvent<P>) {
+        if is_anti(&event) {
+            return self.put_anti(event);
+        }
         if event.instant() < self.frontier() {
             return self.past.push(Reverse(event));
         }

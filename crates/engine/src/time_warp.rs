@@ -258,12 +258,14 @@ struct View {
 }
 
 /// Events between two looks at what others have sent: at least, and at most.
-const BATCH_MIN: u32 = 64;
+const BATCH_MIN: u32 = 80;
 const BATCH_MAX: u32 = 512;
 /// One in so many of those that wait, lest many come late: the fewer there are, the further in virtual time does a batch reach.
 const BATCH_SHARE: usize = 16;
 /// And no more than take so long, in nanoseconds.
 const BATCH_NS: f64 = 25_000.0;
+/// How many events before the end of a batch a worker hints that it will soon send and receive.
+const BATCH_LAST: u32 = 8;
 /// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
 const STAYS: u32 = 256;
 /// Turns between two measurements of what an execution costs.
@@ -383,9 +385,9 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 }
             }
             if !view.alone {
-                self.transport.receive(worker, number, false, &mut |event| {
-                    idle = false;
-                    site.push(event);
+                self.transport.receive(worker, number, false, &mut |arrived| {
+                    idle &= arrived.is_empty();
+                    site.push_all(arrived);
                 });
             }
             let stalled = stalls.as_deref_mut().is_some_and(Stalls::stalls);
@@ -410,13 +412,13 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             }
             turns = turns.wrapping_add(1);
             let executed = if turns.is_multiple_of(TURNS_PER_LOOK) {
-                let (executed, took) = timed(|| execute(site, of, view));
+                let (executed, took) = timed(|| self.execute(worker, site, of, view));
                 if executed > BATCH_MIN / 2 {
                     view.cost.note(took.as_nanos() as f64 / f64::from(executed));
                 }
                 executed
             } else {
-                execute(site, of, view)
+                self.execute(worker, site, of, view)
             };
             idle &= executed == 0;
             view.since += executed;
@@ -502,6 +504,29 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         view.limit = view.optimism.limit(view.gvt).min(asked).min(view.horizon);
     }
 
+    /// Executes a batch; how many events.
+    fn execute(&self, worker: usize, site: &mut Site<M>, of: (&M, &World), view: &View) -> u32 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
+        let soon = (BATCH_NS / view.cost.ns()) as u32;
+        let some = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
+        let batch = some.min(soon).clamp(BATCH_MIN, BATCH_MAX);
+        let bound = just_after(view.gvt).min(view.horizon);
+        if view.stays > STAYS {
+            return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
+        }
+        let most = batch.min(view.optimism.most_uncommitted().saturating_sub(site.uncommitted()));
+        let last = most.min(BATCH_LAST);
+        let mut executed = site.execute_before(of, view.limit, most - last);
+        if executed == most - last {
+            if !view.alone {
+                self.transport.approach(worker, &mut site.full_parcels());
+            }
+            executed += site.execute_before(of, view.limit, last);
+        }
+        // What GVT waits for is executed whatever the bounds.
+        if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, batch) } else { executed }
+    }
+
     fn summary(&self, site: &mut Site<M>, view: &View, rest: bool) -> Summary {
         let least = site.next_instant().min(view.sent);
         Summary {
@@ -519,22 +544,6 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             ..Summary::NOTHING
         }
     }
-}
-
-/// Executes a batch; how many events.
-fn execute<M: Restorable>(site: &mut Site<M>, of: (&M, &World), view: &View) -> u32 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
-    let soon = (BATCH_NS / view.cost.ns()) as u32;
-    let some = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
-    let batch = some.min(soon).clamp(BATCH_MIN, BATCH_MAX);
-    let bound = just_after(view.gvt).min(view.horizon);
-    if view.stays > STAYS {
-        return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
-    }
-    let free = view.optimism.most_uncommitted().saturating_sub(site.uncommitted());
-    let executed = site.execute_before(of, view.limit, batch.min(free));
-    // What GVT waits for is executed whatever the bounds.
-    if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, batch) } else { executed }
 }
 
 /// Lets a worker fall behind now and then.

@@ -11,7 +11,7 @@ use crate::stopwatch::Timekeeper;
 use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_core::timesheet::{Spent, Timesheets};
-use parades_raw::prefetch::prefetch;
+use parades_raw::prefetch::{prefetch, prefetch_for_write};
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
 use parades_sync::reduction::{Reduction, Slots};
@@ -78,8 +78,13 @@ pub trait Transport<P>: Sync {
     /// Hands over what `worker` sent to `partition`, and leaves `events` empty.
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>);
 
-    /// Gives `accept` what has arrived for `partition`; with `all`, also what would have been held back.
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>));
+    /// Hints that `worker` will soon send to the partitions of `others` and receive for its own; each worker's partition has its number.
+    fn approach(&self, worker: usize, others: &mut dyn Iterator<Item = u32>) {
+        let _ = (worker, others);
+    }
+
+    /// Gives `accept` what has arrived for `partition`, list by list; with `all`, also what would have been held back.
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>));
 
     /// Meets all other workers: what each has sent before is on its way to arrive. All get the same.
     ///
@@ -131,6 +136,35 @@ pub trait Transport<P>: Sync {
     fn break_up(&self);
 }
 
+/// Events that have arrived together. They lie in the cache of the core that sent them, from where each is fetched some time before its turn.
+#[derive(Debug)]
+pub struct Arrived<'a, P>(std::vec::Drain<'a, Event<P>>);
+
+impl<P> Arrived<'_, P> {
+    /// All events of a list, which is empty afterwards.
+    pub fn of(list: &mut Vec<Event<P>>) -> Arrived<'_, P> {
+        list.iter().take(EVENTS_AHEAD).for_each(prefetch);
+        Arrived(list.drain(..))
+    }
+
+    /// Whether there are none, or all have been taken.
+    pub fn is_empty(&self) -> bool {
+        self.0.as_slice().is_empty()
+    }
+}
+
+impl<P> Iterator for Arrived<'_, P> {
+    type Item = Event<P>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Event<P>> {
+        if let Some(ahead) = self.0.as_slice().get(EVENTS_AHEAD) {
+            prefetch(ahead);
+        }
+        self.0.next()
+    }
+}
+
 /// Something on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -166,20 +200,34 @@ fn together(told: impl Iterator<Item = [u64; WORDS]>) -> Summary {
 }
 
 /// Lists of events.
-type Lists<P> = Apart<Mutex<Vec<Vec<Event<P>>>>>;
+type Lists<P> = Vec<Vec<Event<P>>>;
+
+/// What has been sent to a partition and not been taken in yet.
+#[derive(Debug)]
+struct Inbox<P> {
+    /// The first list, which lies on the line of the lock and mostly is the only one.
+    first: Vec<Event<P>>,
+    more: Lists<P>,
+}
+
+impl<P> Default for Inbox<P> {
+    fn default() -> Inbox<P> {
+        Inbox { first: Vec::new(), more: Vec::new() }
+    }
+}
 
 /// The workers are threads of one process. Events change hands; they are neither copied nor delayed.
 #[derive(Debug)]
 pub struct Threads<P> {
     /// By partition: lists as they were sent.
-    inboxes: Vec<Lists<P>>,
+    inboxes: Vec<Apart<Mutex<Inbox<P>>>>,
     /// By parity of the crossing, then worker: one is read while the other is written.
     slots: [Slots<WORDS>; 2],
     /// How many crossings each worker has made.
     crossings: Vec<Apart<AtomicU64>>,
     offers: Reduction<WORDS>,
     /// Empty lists of each worker, to be filled again.
-    spare: Vec<Lists<P>>,
+    spare: Vec<Apart<Mutex<Lists<P>>>>,
     /// By worker.
     news: Vec<EventCount>,
     barrier: Box<dyn Barrier>,
@@ -217,22 +265,18 @@ impl<P> Threads<P> {
     }
 
     /// Takes in what has arrived for a partition.
-    fn take(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Event<P>)) {
-        let mut lists = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
-        for list in &mut lists {
-            list.iter().take(EVENTS_AHEAD).for_each(prefetch);
-            let mut events = list.drain(..);
-            while let Some(event) = events.next() {
-                // It lies in the cache of the core that sent it.
-                if let Some(ahead) = events.as_slice().get(EVENTS_AHEAD) {
-                    prefetch(ahead);
-                }
-                accept(event);
-            }
+    fn take(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+        let Inbox { mut first, mut more } = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
+        if first.is_empty() {
+            return;
+        }
+        for list in std::iter::once(&mut first).chain(&mut more) {
+            accept(Arrived::of(list));
         }
         let mut spare = lock(&self.spare[worker].0);
         if spare.len() < SPARE_MAX {
-            spare.append(&mut lists);
+            spare.push(first);
+            spare.append(&mut more);
         }
     }
 }
@@ -245,10 +289,21 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl<P: Send> Transport<P> for Threads<P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
         let empty = lock(&self.spare[worker].0).pop().unwrap_or_default();
-        lock(&self.inboxes[partition as usize].0).push(std::mem::replace(events, empty));
+        let events = std::mem::replace(events, empty);
+        let mut inbox = lock(&self.inboxes[partition as usize].0);
+        if inbox.first.is_empty() { inbox.first = events } else { inbox.more.push(events) }
     }
 
-    fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Event<P>)) {
+    fn approach(&self, worker: usize, others: &mut dyn Iterator<Item = u32>) {
+        prefetch_for_write(&self.inboxes[worker].0);
+        prefetch(&self.news[worker]);
+        for to in others.map(|to| to as usize) {
+            prefetch_for_write(&self.inboxes[to].0);
+            prefetch_for_write(&self.news[to]);
+        }
+    }
+
+    fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
         self.timekeeper.spend(worker, Spent::Exchange, || self.take(worker, partition, accept));
     }
 
@@ -291,8 +346,12 @@ impl<P: Send> Transport<P> for Threads<P> {
     }
 
     fn allocated_bytes(&self, worker: usize) -> usize {
-        let of = |lists: &Lists<P>| lock(&lists.0).iter().map(Vec::capacity).sum::<usize>() * size_of::<Event<P>>();
-        of(&self.spare[worker]) + self.inboxes.get(worker).map_or(0, of)
+        let spare: usize = lock(&self.spare[worker].0).iter().map(Vec::capacity).sum();
+        let arrived = self.inboxes.get(worker).map_or(0, |inbox| {
+            let Inbox { first, more } = &*lock(&inbox.0);
+            first.capacity() + more.iter().map(Vec::capacity).sum::<usize>()
+        });
+        (spare + arrived) * size_of::<Event<P>>()
     }
 
     fn shrink(&self, worker: usize) {

@@ -430,9 +430,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         let mut next = Time::MAX;
         plan.each_of(hand.worker, window, |number| {
             let mut part = lock(&self.parts[number as usize]);
-            self.transport.receive(hand.worker, number, false, &mut |event| {
-                part.push(event);
-            });
+            self.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
             part.execute_before(bound, (self.model, &world), hand);
             next = next.min(part.next);
         });

@@ -35,6 +35,27 @@ pub fn prefetch_all<T: ?Sized>(place: &T) {
     (0..lines).for_each(|line| hint(first.wrapping_add(line * LINE)));
 }
 
+/// Hints that `place`, or its first cache line, will soon be written, and that no other core is to have it: for what cores write in turn.
+///
+/// # Examples
+///
+/// ```
+/// let cells = vec![0_u64; 1024];
+/// parades_raw::prefetch::prefetch_for_write(&cells[700]);
+/// assert_eq!(cells[700], 0);
+/// ```
+#[inline(always)]
+pub fn prefetch_for_write<T>(place: &T) {
+    let address = std::ptr::from_ref(place);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch neither faults nor changes memory, whatever the address; processors that do not know it take it for a no-op.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 #[inline(always)]
 fn hint(address: *const i8) {
     #[cfg(target_arch = "x86_64")]

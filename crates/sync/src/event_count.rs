@@ -29,6 +29,7 @@ use std::sync::atomic::Ordering;
 /// assert_eq!(news.wait(seen), Ok(())); // at once: there has been a notification since
 /// ```
 #[derive(Debug)]
+#[repr(C)] // So that the count is what a prefetch of it brings.
 pub struct EventCount {
     count: Line<AtomicU64>,
     patience: Patience,

@@ -4,7 +4,7 @@ use super::bytes::{Bytes, instant_of};
 use super::{Codec, Parcel, Transport};
 use parades_core::event::Event;
 use parades_core::time::Time;
-use parades_engine::transport::{ClockId, Clocks, Summary, Transport as Between};
+use parades_engine::transport::{Arrived, ClockId, Clocks, Summary, Transport as Between};
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
 use std::collections::VecDeque;
@@ -137,11 +137,13 @@ impl<P: 'static + Send> Between<P> for HeldBack<P> {
         self.take_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
     }
 
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
-        for parcel in self.give_parcels(worker, partition, all) {
-            let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
-            accept(event);
-        }
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+        let event_of = |parcel| match parcel {
+            Parcel::Event(event, _) => event,
+            Parcel::Anti(..) => unreachable!("a conservative engine takes nothing back"),
+        };
+        let mut events = self.give_parcels(worker, partition, all).into_iter().map(event_of).collect();
+        accept(Arrived::of(&mut events));
     }
 
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {

@@ -4,7 +4,7 @@ use super::{HeldBack, Parcel};
 use parades_core::event::{Body, Event};
 use parades_core::time::Time;
 use parades_engine::time_warp::{Mark, Marked};
-use parades_engine::transport::{ClockId, Clocks, Summary, Transport as Between};
+use parades_engine::transport::{Arrived, ClockId, Clocks, Summary, Transport as Between};
 use parades_sync::barrier::Broken;
 use std::sync::Arc;
 
@@ -36,8 +36,9 @@ impl<P: 'static + Send> Between<Marked<P>> for Speculative<P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Marked<P>>>) {
         self.0.take_parcels(worker, partition, events.drain(..).map(pack));
     }
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<Marked<P>>)) {
-        self.0.give_parcels(worker, partition, all).into_iter().map(unpack).for_each(accept);
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, Marked<P>>)) {
+        let mut events = self.0.give_parcels(worker, partition, all).into_iter().map(unpack).collect();
+        accept(Arrived::of(&mut events));
     }
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         self.0.exchange(worker, mine)

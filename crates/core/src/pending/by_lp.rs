@@ -114,7 +114,7 @@ impl<P> LpOrderedPending<P> {
 
     /// Adds the event of these parts.
     #[inline(always)]
-    pub(crate) fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
+    pub fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         self.len += 1;
         self.lps = (self.lps.0.min(receiver.0), self.lps.1.max(receiver.0));
         let time = key.instant.time;

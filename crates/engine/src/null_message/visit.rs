@@ -132,7 +132,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
         }
         let Run { crew, nulls, .. } = self.run;
         let part = &mut station.part;
-        crew.transport.receive(self.hand.worker, number, false, &mut |event| part.push(event));
+        crew.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
         let bound = station.bound((clock.min(control), horizon), self.routes.grid);
         let executes = bound > station.reached;
         if executes {

@@ -109,11 +109,6 @@ impl<M: Restorable> History<M> {
         self.records.push(record).event = Some(event);
     }
 
-    /// The event that was added last.
-    pub(super) fn last_event(&self) -> &MarkedEvent<M::Message> {
-        self.records.last().and_then(|record| record.event.as_ref()).expect("it was just added")
-    }
-
     /// Where what comes next begins, given where it does among the sends.
     #[inline]
     pub(super) fn ends(&self, sends: u32) -> Begins {

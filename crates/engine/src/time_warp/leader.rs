@@ -181,7 +181,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         for (number, site) in (0..).zip(&mut sites) {
-            crew.transport.receive(0, number, true, &mut |event| site.push(event));
+            crew.transport.receive(0, number, true, &mut |arrived| arrived.for_each(|event| site.push(event)));
         }
         self.gather(crew);
         let mut left: Vec<_> = crew.left.iter().filter_map(|left| super::lock(left).take()).collect();

@@ -3,7 +3,7 @@
 use super::coast::{Coast, NO_COPY};
 use super::history::{Begins, History, NONE, Rare, Record};
 use crate::ledger::Ledger;
-use crate::transport::Transport;
+use crate::transport::{Arrived, Transport};
 use parades_core::ahead::{Ahead, Marked, MarkedEvent, NEVER, Sent, Turn, body_of, identity, without_mark};
 use parades_core::effects::Effects;
 use parades_core::error::{ErrorKind, Place};
@@ -79,23 +79,24 @@ struct Stretch {
     last: Time,
     /// How many executions were.
     seldom: u32,
-    /// Executions that count; and those that do not.
+    /// Executions that count, those taken back included; those that do not; and those that count and were taken back.
     events: u64,
     skipped: u64,
-    /// Whether nothing of it was taken back, nor has anything but its sends to be seen to when it is committed.
+    undone: u64,
+    /// Whether none of them has left anything but sends to be seen to when it is committed.
     is_plain: bool,
 }
 
 impl Default for Stretch {
     fn default() -> Stretch {
-        Stretch { begin: 0, end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, is_plain: true }
+        Stretch { begin: 0, end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, undone: 0, is_plain: true }
     }
 }
 
 /// What became of the least event, where it did not simply go into the history.
 enum Seldom {
-    /// It is the last of the history nevertheless, and to be executed by the LP of this index.
-    Recorded(usize),
+    /// It is the last of the history nevertheless, and to be executed by the LP of this index: all of it but its body.
+    Recorded(usize, Header),
     /// Something else had to be done first, or it was annihilated, or waits behind a failure.
     SeenTo,
     /// There is none.
@@ -212,6 +213,16 @@ impl<M: Restorable> Site<M> {
         self.ahead().push(event);
     }
 
+    /// Adds what has arrived from others.
+    #[inline(always)]
+    pub(super) fn push_all(&mut self, arrived: Arrived<'_, Marked<M::Message>>) {
+        let ahead = self.ahead();
+        for event in arrived {
+            let (header, body) = event.into_parts();
+            ahead.push_parts(header, body);
+        }
+    }
+
     /// The instant of the least event; [`NEVER`] where there is none.
     pub(super) fn next_instant(&mut self) -> Instant {
         self.ahead().next_instant()
@@ -276,7 +287,7 @@ impl<M: Restorable> Site<M> {
     fn step(&mut self, of: Of<'_, M>, bound: Time) -> bool {
         let (index, header) = match self.record_next(of, bound) {
             Ok(recorded) => recorded,
-            Err(Seldom::Recorded(index)) => (index, self.history.last_event().parts().0),
+            Err(Seldom::Recorded(index, header)) => (index, header),
             Err(Seldom::SeenTo) => return true,
             Err(Seldom::Nothing) => return false,
         };
@@ -345,10 +356,11 @@ impl<M: Restorable> Site<M> {
         let sends = self.ahead().sent.end();
         self.stretch.last = self.stretch.last.max(event.time());
         self.stretch.seldom += 1;
+        let header = event.parts().0;
         let Site { lps, heads, history, stretch, coast, .. } = self;
         let since_copy = coast.since_copy(history, stretch.begin, (id, heads[index]));
         history.add(event, (&mut heads[index], since_copy), lps[index].before(), sends);
-        Seldom::Recorded(index)
+        Seldom::Recorded(index, header)
     }
 
     /// Executes the event of the last record.
@@ -404,6 +416,12 @@ impl<M: Restorable> Site<M> {
         }
         record.is_rare = true;
         history.rares.insert(position, Rare { notes, requests, failure });
+    }
+
+    /// The workers that there is something for.
+    pub(super) fn full_parcels(&self) -> impl Iterator<Item = u32> {
+        let parcels = (0..).zip(&self.effects.outbox.ahead_ref().parcels);
+        parcels.filter(|(_, parcel)| !parcel.is_empty()).map(|(to, _)| to)
     }
 
     /// Hands over what is for other workers, and says when the first of it is due.
@@ -487,8 +505,10 @@ impl<M: Restorable> Site<M> {
                 waiting.into_iter().for_each(|event| self.push(event));
             }
         }
-        self.counts.undone += u64::from(execution == Execution::Done);
-        self.mar(position);
+        if execution == Execution::Done {
+            self.counts.undone += 1;
+            self.stretch_of(position).undone += 1;
+        }
         self.push(event);
         self.counts.anti_messages += self.ahead().send_antis(Sender::lp(id), position, begins.sends, ends.sends);
         is_copied || execution == Execution::Skipped && is_restored
@@ -547,12 +567,12 @@ impl<M: Restorable> Site<M> {
         self.stretches.push_back(Stretch { end, events, is_plain, ..stretch });
     }
 
-    /// Something was taken back at this position.
-    fn mar(&mut self, position: u32) {
+    /// The stretch that the execution at this position is in.
+    fn stretch_of(&mut self, position: u32) -> &mut Stretch {
         let first = self.history.records.first();
         let of =
             self.stretches.partition_point(|stretch| stretch.end.wrapping_sub(first) <= position.wrapping_sub(first));
-        self.stretches.get_mut(of).unwrap_or(&mut self.stretch).is_plain = false;
+        self.stretches.get_mut(of).unwrap_or(&mut self.stretch)
     }
 
     /// Commits what was executed before `gvt`: in the order of execution, a stretch at a time; where a trace is kept, all of it.
@@ -564,7 +584,7 @@ impl<M: Restorable> Site<M> {
         let mut first = self.history.records.first();
         while let Some(stretch) = self.stretches.pop_front_if(|stretch| stretch.last < gvt) {
             if stretch.is_plain {
-                self.counts.committed += stretch.events;
+                self.counts.committed += stretch.events - stretch.undone;
             } else {
                 positions(first, stretch.end).for_each(|position| self.commit(world, position));
             }

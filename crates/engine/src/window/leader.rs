@@ -121,7 +121,7 @@ impl<'a, M: Model> Leader<'a, M> {
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
         for part in &mut parts {
             let number = part.number;
-            crew.transport.receive(0, number, true, &mut |event| part.push(event));
+            crew.transport.receive(0, number, true, &mut |arrived| part.push_all(arrived));
         }
         let left = crew.left.iter().filter_map(|left| lock(left).take());
         let gone = self.course.take_up(left).and_then(|()| self.go_on(&mut world, &plan, &mut parts, all.events));

@@ -2,7 +2,7 @@
 
 use super::hand::Hand;
 use crate::fetch::fetch_upcoming;
-use parades_core::event::{Event, LpId};
+use parades_core::event::{Event, Header, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
@@ -59,11 +59,26 @@ impl<M: Model> Part<M> {
 
     /// Adds an event that waits here.
     pub(crate) fn push(&mut self, event: Event<M::Message>) {
-        assert!(event.time() >= self.reached, "I1: an event arrived below the bound executed to");
-        self.next = self.next.min(event.time());
-        match &mut self.pending {
-            Pending::ByTime(pending) => pending.push(event),
-            Pending::ByLp(pending) => pending.push(event),
+        self.push_all(std::iter::once(event));
+    }
+
+    /// Adds events that wait here, each in its parts: it is made where it waits.
+    #[inline(always)]
+    pub(crate) fn push_all(&mut self, events: impl Iterator<Item = Event<M::Message>>) {
+        let Part { pending, next, reached, .. } = self;
+        let mut arrives = |header: &Header| {
+            assert!(header.time() >= *reached, "I1: an event arrived below the bound executed to");
+            *next = header.time().min(*next);
+        };
+        match pending {
+            Pending::ByTime(pending) => events.map(Event::into_parts).for_each(|(header, body)| {
+                arrives(&header);
+                pending.push_parts(header.key(), header.receiver(), body);
+            }),
+            Pending::ByLp(pending) => events.map(Event::into_parts).for_each(|(header, body)| {
+                arrives(&header);
+                pending.push_parts(header.key(), header.receiver(), body);
+            }),
             Pending::Elsewhere | Pending::Ahead(_) => {
                 unreachable!("the pending set is lent out only during an execution")
             }

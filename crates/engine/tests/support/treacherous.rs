@@ -1,7 +1,7 @@
 //! A transport that breaks, to see whether a worker that panics releases the others.
 
 use parades_core::prelude::*;
-use parades_engine::transport::{ClockId, Clocks, Summary, Threads, Transport};
+use parades_engine::transport::{Arrived, ClockId, Clocks, Summary, Threads, Transport};
 use parades_sync::barrier::Broken;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl<P: Send> Transport<P> for Treacherous<P> {
         self.step(worker, When::Sends);
         self.threads.send(worker, partition, events);
     }
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Event<P>)) {
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
         self.threads.receive(worker, partition, all, accept);
     }
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {

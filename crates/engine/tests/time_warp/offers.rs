@@ -132,11 +132,13 @@ fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) 
                 _ => {}
             }
         }
-        threads.receive(worker, u32::try_from(worker).expect("few"), false, &mut |event| {
-            let sender = event.sender().as_lp().expect("an LP sent it");
-            let Body::Message(sent) = event.body else { panic!("a message was sent") };
-            assert_eq!(sent, arrived[sender.index()], "what one sends to another stays in order");
-            arrived[sender.index()] += 1;
+        threads.receive(worker, u32::try_from(worker).expect("few"), false, &mut |list| {
+            for event in list {
+                let sender = event.sender().as_lp().expect("an LP sent it");
+                let Body::Message(sent) = event.body else { panic!("a message was sent") };
+                assert_eq!(sent, arrived[sender.index()], "what one sends to another stays in order");
+                arrived[sender.index()] += 1;
+            }
         });
         // At least what was sent before this offer; no more than what may come before the next.
         assert!(arrived.iter().all(|count| (round + 1..=round + 2).contains(count)), "{arrived:?} in round {round}");
