@@ -11,6 +11,7 @@ pub mod partition;
 mod retreat;
 pub mod rollback_check;
 pub mod rounds;
+mod seats;
 pub mod sequential;
 mod stopwatch;
 pub mod time_warp;

@@ -27,6 +27,7 @@ pub use threshold::Threshold;
 
 use crate::course::Course;
 use crate::fetch::fetch_upcoming;
+use crate::seats;
 use crate::stopwatch::now;
 use crate::window::{lock, on_all_workers};
 use parades_core::effects::Effects;
@@ -183,6 +184,7 @@ pub fn run_watched<'a, M: Model>(
         end: None,
     };
     on_all_workers((workers + 1, settings.pinned), &mut leader, |worker, leader| {
+        seats::set_free();
         let Some(leader) = leader else {
             pool.work(worker - 1, |task| shards.execute(task, worker, model));
             return Ok(());

@@ -34,6 +34,7 @@ pub use shared::Taking;
 
 use crate::ledger::Ledger;
 use crate::partition::{Partitioning, Wish};
+use crate::seats;
 use crate::transport::{Summary, Threads, Transport};
 use hand::Hand;
 use leader::Leader;
@@ -299,9 +300,9 @@ pub(crate) fn on_all_workers<L>(
 ) {
     let cores = cores_of(workers);
     let work = &|worker, leader: Option<&mut L>| {
-        let bound = cores.get(worker).copied().map(affinity::bind_to);
-        // A system may begin several threads on one core, and take some milliseconds to notice.
-        let _bound = bound.filter(|_| pinned);
+        let core = cores.get(worker).copied();
+        let _pinned = core.filter(|_| pinned).map(affinity::bind_to);
+        let _beginning = core.filter(|_| !pinned).map(seats::begin_on);
         work(worker, leader)
     };
     std::thread::scope(|scope| {
