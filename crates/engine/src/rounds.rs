@@ -184,7 +184,7 @@ pub fn run_watched<'a, M: Model>(
         end: None,
     };
     on_all_workers((workers + 1, settings.pinned), &mut leader, |worker, leader| {
-        seats::set_free();
+        seats::free();
         let Some(leader) = leader else {
             pool.work(worker - 1, |task| shards.execute(task, worker, model));
             return Ok(());

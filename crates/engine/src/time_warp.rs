@@ -53,6 +53,7 @@ pub use reviewer::Retreats;
 use crate::course::just_after;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
+use crate::seats;
 use crate::stopwatch::{Timekeeper, timed};
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::{Alarm, lock, on_all_workers};
@@ -371,6 +372,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         let mut turns = 0_u32;
         loop {
+            seats::free_if_begun();
             let seen = self.transport.news(worker);
             let mut idle = true;
             // Who never waits hears here that another has failed. Sooner or later it has an offer out: after so many steps; and who takes none is idle, except

@@ -7,7 +7,6 @@ mod clocks;
 
 pub use clocks::{ClockId, Clocks};
 
-use crate::seats::Seats;
 use crate::stopwatch::Timekeeper;
 use parades_core::event::Event;
 use parades_core::time::Time;
@@ -169,7 +168,7 @@ impl<P> Iterator for Arrived<'_, P> {
 /// Something on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
+struct Apart<T>(T);
 
 /// Words that say what a worker tells.
 const WORDS: usize = 8;
@@ -232,7 +231,6 @@ pub struct Threads<P> {
     /// By worker.
     news: Vec<EventCount>,
     barrier: Box<dyn Barrier>,
-    seats: Seats,
     timekeeper: Timekeeper,
 }
 
@@ -256,7 +254,6 @@ impl<P> Threads<P> {
             spare: many(workers),
             news: (0..workers).map(|_| EventCount::new(workers)).collect(),
             barrier: barrier.open(workers),
-            seats: Seats::new(workers),
             timekeeper: Timekeeper::default(),
         }
     }
@@ -317,7 +314,6 @@ impl<P: Send> Transport<P> for Threads<P> {
         let slots = &self.slots[usize::from(crossing % 2 == 1)];
         slots.tell(worker, to_words(mine));
         self.timekeeper.spend(worker, Spent::Waiting, || self.barrier.wait(worker))?;
-        self.seats.mind(worker);
         Ok(together(slots.told()))
     }
 
@@ -338,7 +334,6 @@ impl<P: Send> Transport<P> for Threads<P> {
     }
 
     fn news(&self, worker: usize) -> u64 {
-        self.seats.mind(worker);
         self.news[worker].count()
     }
 

@@ -280,25 +280,13 @@ impl Pace {
     }
 }
 
-/// A core for each of so many workers, the first being that of this thread; none where there are too few.
-fn cores_of(workers: usize) -> Vec<usize> {
-    let mut cores = affinity::cores();
-    if workers == 1 || cores.len() < workers {
-        return Vec::new();
-    }
-    let here = affinity::here().and_then(|here| cores.iter().position(|&core| core == here));
-    cores.rotate_left(here.unwrap_or(0));
-    cores.truncate(workers);
-    cores
-}
-
 /// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end; `pinned`, each on a core of its own.
 pub(crate) fn on_all_workers<L>(
     (workers, pinned): (usize, bool),
     leader: &mut L,
     work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
 ) {
-    let cores = cores_of(workers);
+    let cores = seats::cores_of(workers);
     let work = &|worker, leader: Option<&mut L>| {
         let core = cores.get(worker).copied();
         let _pinned = core.filter(|_| pinned).map(affinity::bind_to);
@@ -348,6 +336,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         let mut window = 0;
         let mut pace = Pace { width: orders.plan.width.unwrap_or_default().max(Delay::from_us(1)), events: 0 };
         loop {
+            seats::free_if_begun();
             mine.rest |= leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
             let all = self.transport.exchange(worker, &mine)?;
             mine = match orders.step(&all, &mut pace) {

@@ -3,6 +3,7 @@
 //! With the baton goes the desk, on which the node lies: so the process finds its node as if it were polled like any other.
 
 use crate::desk::{AnyDesk, borrow, lend, try_with_parts};
+use parades_raw::affinity;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -172,7 +173,7 @@ impl<T: Send + 'static> Alive<T> {
         let baton = Arc::new(Baton { turn: Mutex::new(Turn::Taken), passed: Condvar::new() });
         let own = Arc::clone(&baton);
         let builder = std::thread::Builder::new().name(name.replace('\0', "?")).stack_size(bytes);
-        match builder.spawn(move || run(&own, code)) {
+        match affinity::while_free(|| builder.spawn(move || run(&own, code))) {
             Ok(thread) => Alive { baton, thread: Some(thread) },
             Err(error) => resume_unwind(Box::new(format!(
                 "the system gives its process no thread ({error}): raise its limits (`ulimit -u`, `sysctl kernel.threads-max vm.max_map_count`), or \

@@ -51,13 +51,15 @@ pub fn bind_to(core: usize) -> Bound {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
         let before = current();
+        let outer = FREE.get();
+        FREE.set(outer.or(Some(before)));
         let mut set = none();
         if core < libc::CPU_SETSIZE as usize {
             // SAFETY: the number is below the size of the set.
             unsafe { libc::CPU_SET(core, &mut set) };
             apply(&set);
         }
-        Bound { before }
+        Bound { before, outer }
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     {
@@ -72,12 +74,47 @@ pub struct Bound {
     /// Where it could run before.
     #[cfg(all(target_os = "linux", not(miri)))]
     before: libc::cpu_set_t,
+    /// What [`FREE`] was before.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    outer: Option<libc::cpu_set_t>,
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+thread_local! {
+    /// Where this thread could run before it was bound, if it is.
+    static FREE: std::cell::Cell<Option<libc::cpu_set_t>> = const { std::cell::Cell::new(None) };
+}
+
+/// Does something while this thread is not bound: threads that it starts then are not bound either, where otherwise they would be for good.
+///
+/// ```
+/// use parades_raw::affinity::{bind_to, cores, while_free};
+/// let before = cores();
+/// if let Some(&core) = before.first() {
+///     let _bound = bind_to(core);
+///     assert_eq!(while_free(|| std::thread::spawn(cores)).join().unwrap(), before);
+///     assert_eq!(cores(), [core]);
+/// }
+/// ```
+pub fn while_free<T>(act: impl FnOnce() -> T) -> T {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if let Some(free) = FREE.get() {
+        let bound = current();
+        apply(&free);
+        let done = act();
+        apply(&bound);
+        return done;
+    }
+    act()
 }
 
 impl Drop for Bound {
     fn drop(&mut self) {
         #[cfg(all(target_os = "linux", not(miri)))]
-        apply(&self.before);
+        {
+            FREE.set(self.outer);
+            apply(&self.before);
+        }
     }
 }
 

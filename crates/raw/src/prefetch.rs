@@ -47,12 +47,12 @@ pub fn prefetch_all<T: ?Sized>(place: &T) {
 #[inline(always)]
 pub fn prefetch_for_write<T>(place: &T) {
     let address = std::ptr::from_ref(place);
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch neither faults nor changes memory, whatever the address; processors that do not know it take it for a no-op.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;
 }
 

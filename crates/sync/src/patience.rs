@@ -13,7 +13,6 @@
 //! *Reference.* A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor*, SOSP, 1991.
 
 use crate::shim::{Stopwatch, spin_loop, yield_now};
-use std::cell::Cell;
 // Only the thread that waits uses them, so the model checker need not know.
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -28,24 +27,6 @@ const YIELDS: u32 = 256;
 const PAUSE: u32 = 8;
 /// And at most: so rarely is a time slice risked on a machine that stays busy.
 const PAUSE_MAX: u32 = 1 << 14;
-
-thread_local! {
-    static WAITED_LONG: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this thread has slept, or yielded for long, since it was last asked: it may be on another core now.
-///
-/// ```
-/// use parades_sync::patience::{Patience, has_waited_long};
-/// let patience = Patience::of_threads(1);
-/// assert_eq!((patience.watch(|| Some(())), has_waited_long()), (Some(()), false));
-/// assert_eq!((patience.watch(|| None::<()>), has_waited_long()), (None, true));
-/// assert!(!has_waited_long(), "not since");
-/// ```
-#[inline]
-pub fn has_waited_long() -> bool {
-    WAITED_LONG.get() && WAITED_LONG.take()
-}
 
 /// How patient one thread is.
 ///
@@ -95,17 +76,13 @@ impl Patience {
             spin_loop();
         }
         self.adapt(spins, None);
-        let found = match self.without.load(Relaxed) {
+        match self.without.load(Relaxed) {
             0 => self.yield_until(look),
             without => {
                 self.without.store(without - 1, Relaxed);
                 look()
             }
-        };
-        if found.is_none() {
-            WAITED_LONG.set(true);
         }
-        found
     }
 
     /// The spins of the next wait, when this one needed so many, or when they were in vain.
@@ -127,11 +104,7 @@ impl Patience {
             }
             found
         });
-        let long = stopwatch.shows_long();
-        self.note(long);
-        if long {
-            WAITED_LONG.set(true);
-        }
+        self.note(stopwatch.shows_long());
         found.or_else(look)
     }
 

@@ -3,6 +3,7 @@
 use super::routes::{Route, Routes};
 use super::{Leg, Nulls, Run};
 use crate::course::just_after;
+use crate::seats;
 use crate::transport::Transport;
 use crate::window::hand::Hand;
 use crate::window::lock;
@@ -82,6 +83,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
     pub(super) fn go_on_to_horizon(mut self) -> Result<(), Broken> {
         let (transport, worker) = (&self.run.crew.transport, self.hand.worker);
         loop {
+            seats::free_if_begun();
             let seen = transport.news(worker);
             match self.once() {
                 Found::Done => break,

@@ -1,6 +1,7 @@
 //! The ways in which a full buffer gets to where it is applied.
 
 use super::{Batch, Buffers, HandOver, Ledger};
+use parades_raw::affinity::while_free;
 use std::cell::RefCell;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -76,7 +77,7 @@ impl HandOver for ByThread {
 
     fn hand_over(batch: Batch) {
         static STARTED: Once = Once::new();
-        STARTED.call_once(|| drop(std::thread::spawn(apply_what_is_stored)));
+        STARTED.call_once(|| drop(while_free(|| std::thread::spawn(apply_what_is_stored))));
         open(&FOR_THREAD).push(batch);
         HANDED_OVER.notify_one();
     }
@@ -95,7 +96,8 @@ impl HandOver for LockFree {
         static SENDER: OnceLock<Sender<Batch>> = OnceLock::new();
         let sender = SENDER.get_or_init(|| {
             let (sender, batches) = channel();
-            drop(std::thread::spawn(move || batches.into_iter().for_each(|batch| LockFree::ledger().apply(batch))));
+            let apply = move || batches.into_iter().for_each(|batch| LockFree::ledger().apply(batch));
+            drop(while_free(|| std::thread::spawn(apply)));
             sender
         });
         sender.send(batch).expect("the thread that applies batches waits for them until the process ends");
