@@ -65,6 +65,12 @@ fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64
             pending = LpOrderedPending::of(grid, by_time.loosen());
             assert_eq!(pending.len(), expected.len());
         }
+        if random.below(4) == 0 {
+            // From elsewhere, before all that waits perhaps.
+            let event = event(below(&mut random), bound + random.below(reach), 0);
+            expected.insert(event.clone());
+            pending.push(event);
+        }
     }
     let mut left: Vec<_> = pending.take_all().collect();
     left.sort_unstable();

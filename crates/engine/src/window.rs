@@ -25,6 +25,7 @@
 
 pub(crate) mod hand;
 pub(crate) mod leader;
+mod order;
 pub(crate) mod part;
 pub(crate) mod plan;
 mod review;
@@ -79,12 +80,14 @@ pub struct Settings {
 /// In what order a partition executes the events of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// LP by LP if the windows hold enough events for it.
+    /// Whichever is found to be faster.
     Measured,
     /// By time.
     Time,
     /// LP by LP wherever lookahead allows it.
     Lp,
+    /// By time, then LP by LP, and so on, a partition having been visited so often each time: for tests.
+    Every(u32),
 }
 
 impl Settings {
@@ -389,9 +392,9 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     }
 
     fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
-        part.change_to(plan.width_of::<M>(part.number, self.settings.order, 0));
-        hand.effects.outbox.moves_to(part.number, &mut part.pending);
         let members = std::mem::take(&mut part.members);
+        part.order_by(self.settings.order, plan.width, members.len(), None);
+        hand.effects.outbox.moves_to(part.number, &mut part.pending);
         part.make_room(members.len());
         for id in members {
             if self.control.is_some_and(Control::is_stopped) {
@@ -406,7 +409,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             effects.notes.clear();
         }
         hand.effects.outbox.moves_to(part.number, &mut part.pending);
-        part.suit(plan.width_of::<M>(part.number, self.settings.order, part.allocated_bytes()));
+        part.suit();
         part.look();
     }
 
@@ -420,8 +423,10 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         let mut next = Time::MAX;
         plan.each_of(hand.worker, window, |number| {
             let mut part = lock(&self.parts[number as usize]);
-            self.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
-            part.execute_before(bound, (self.model, &world), hand);
+            part.visit(|part| {
+                self.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
+                part.execute_before(bound, (self.model, &world), hand);
+            });
             next = next.min(part.next);
         });
         let sent = hand.flush(&self.transport);

@@ -14,7 +14,7 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead, Retreats};
-use parades_engine::window::Taking;
+use parades_engine::window::{Order, Taking};
 use parades_engine::{null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
@@ -120,7 +120,7 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
 /// The real `window`, its choices drawn from the seed, over threads or over bytes that are held back.
 fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 4);
-    let orders = [window_engine::Order::Measured, window_engine::Order::Time, window_engine::Order::Lp];
+    let orders = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp];
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
     let takings = [Taking::AtomicIndex, Taking::LockedIndex, Taking::LockedQueue];
     let settings = window_engine::Settings {
@@ -147,7 +147,7 @@ fn run_null_message<M: Model>(
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 5);
-    let orders = [window_engine::Order::Measured, window_engine::Order::Time, window_engine::Order::Lp];
+    let orders = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp];
     let settings = null_message::Settings {
         order: orders[index_below(&mut rng, orders.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),

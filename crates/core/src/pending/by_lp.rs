@@ -88,9 +88,8 @@ impl<P> LpOrderedPending<P> {
         let far_min = slab.least_time(chain);
         let mut set =
             LpOrderedPending { slab, far: chain, far_min, len: chain.len(), lps, ..LpOrderedPending::new(grid) };
-        if !chain.is_empty() {
-            set.jump();
-        }
+        // All is far until something is due: what is pushed meanwhile may come before it.
+        set.ring.horizon = set.ring.next;
         set
     }
 

@@ -133,13 +133,18 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
             return if changed { Found::Change } else { Found::Done };
         }
         let Run { crew, nulls, .. } = self.run;
-        let part = &mut station.part;
-        crew.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
-        let bound = station.bound((clock.min(control), horizon), self.routes.grid);
-        let executes = bound > station.reached;
+        let Station { part, route, reached, stride, .. } = station;
+        let executes = part.visit(|part| {
+            crew.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
+            let bound = bound(part, (route, *reached, *stride), (clock.min(control), horizon), self.routes.grid);
+            let executes = bound > *reached;
+            if executes {
+                *reached = bound;
+                part.execute_before(bound, (crew.model, self.world), self.hand);
+            }
+            executes
+        });
         if executes {
-            station.reached = bound;
-            station.part.execute_before(bound, (crew.model, self.world), self.hand);
             self.lower_horizon();
         }
         let mut changed = self.send_and_promise(station, station.part.next.min(clock), horizon);
@@ -225,14 +230,16 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
     }
 }
 
-impl<M: Model> Station<'_, M> {
-    /// How far it may execute now: before that time, all that will ever be here is here.
-    fn bound(&self, (clock, horizon): (Time, Time), grid: Option<Grid>) -> Time {
-        let reach = self.route.reach.and_then(|reach| self.part.next.checked_add(reach)).unwrap_or(Time::MAX);
-        let stride = self.part.next.max(self.reached).checked_add(self.stride).unwrap_or(Time::MAX);
-        let free = clock.min(stride);
-        let grid = grid.filter(|_| self.part.is_by_lp());
-        let free = if free < horizon { grid.map_or(free, |grid| grid.floor(free)) } else { horizon };
-        free.min(reach)
-    }
+/// How far a partition may execute now: before that time, all that will ever be here is here.
+fn bound<M: Model>(
+    part: &Part<M>,
+    (route, reached, stride): (&Route, Time, Delay),
+    (clock, horizon): (Time, Time),
+    grid: Option<Grid>,
+) -> Time {
+    let reach = route.reach.and_then(|reach| part.next.checked_add(reach)).unwrap_or(Time::MAX);
+    let free = clock.min(part.next.max(reached).checked_add(stride).unwrap_or(Time::MAX));
+    let grid = grid.filter(|_| part.is_by_lp());
+    let free = if free < horizon { grid.map_or(free, |grid| grid.floor(free)) } else { horizon };
+    free.min(reach)
 }

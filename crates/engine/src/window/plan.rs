@@ -1,19 +1,12 @@
 //! Which partitions there are, and who executes them.
 
 use super::shared::SharedSet;
-use super::{Order, Settings};
+use super::Settings;
 use crate::partition::Partitioning;
-use parades_core::lp::Lp;
-use parades_core::model::Model;
 use parades_core::pending::Grid;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
 use parades_core::world::World;
-
-/// Bytes of LPs' records and of the events that wait at them from which executing LP by LP is faster than in the order of time: those that no cache
-/// near the core holds. By measurement (`parades run phold --engine window --threads 1 --set lps=262144`, with `--tune order=lp` and `order=time`): as fast
-/// with 16 MiB of records and 11 of events, 1.2 times as fast with 92 of events (`--set start_events=8`).
-const OUT_OF_CACHE: usize = 32 << 20;
 
 /// What the workers follow from one rest to another that plans anew.
 #[derive(Debug)]
@@ -79,16 +72,6 @@ impl Plan {
             grid: *grid,
             dedicated: vec![Vec::new(); dedicated.len()],
             shared: Vec::new(),
-        }
-    }
-
-    /// How wide the windows of a partition are in which it executes LP by LP, if it had better, so much memory being taken by its pending events.
-    pub(super) fn width_of<M: Model>(&self, number: u32, order: Order, pending_bytes: usize) -> Option<Delay> {
-        let records = self.placement.len(number) as usize * size_of::<Lp<M::State>>();
-        match order {
-            Order::Time => None,
-            Order::Measured if records + pending_bytes < OUT_OF_CACHE => None,
-            Order::Measured | Order::Lp => self.width,
         }
     }
 

@@ -1,8 +1,8 @@
-//! Planning anew, by what has been measured: who executes which partition, in what order of events, and which partitions there are.
+//! Planning anew, by what has been measured: who executes which partition, and which partitions there are.
 
 use super::part::Part;
 use super::plan::Plan;
-use super::{Crew, Order, partition, workers_at_most};
+use super::{Crew, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, PAYS, Retreat, Spell};
 use crate::stopwatch::{Stopwatch, timed};
@@ -14,8 +14,6 @@ use std::sync::{Arc, MutexGuard};
 
 /// Windows after which the work is reviewed for the first time; each time after that, twice as many.
 const FIRST: u64 = 8;
-/// Events of a partition in one of its windows from which executing LP by LP pays.
-const LP_BY_LP: f64 = 48.0;
 /// Events of the whole model from which they say enough to choose partitions by.
 const ENOUGH: u64 = 20_000;
 /// How many times as many there are at the next choice: what was measured at first may have been a beginning that is unlike the rest.
@@ -123,7 +121,6 @@ impl Reviewer {
                 return next;
             }
         }
-        self.order_events(crew, &plan, parts, &costs, span);
         let mut next = plan.renewed();
         next.assign(&costs, &crew.settings);
         self.restart(windows, bound, parts);
@@ -182,24 +179,6 @@ impl Reviewer {
         self.events = parts.iter().map(|part| part.events).collect();
     }
 
-    /// Lets each partition execute LP by LP if its windows hold enough events, and by time if they do not.
-    fn order_events<M: Model, T>(
-        &self,
-        crew: &Crew<'_, M, T>,
-        plan: &Plan,
-        parts: &mut [MutexGuard<'_, Part<M>>],
-        costs: &[u64],
-        span: f64,
-    ) {
-        let (Order::Measured, Some(width)) = (crew.settings.order, plan.width) else { return };
-        let windows = span / width.as_secs_f64();
-        for (number, (part, &events)) in (0..plan.placement.partitions()).zip(parts.iter_mut().zip(costs)) {
-            let is_dense = events as f64 >= LP_BY_LP * windows;
-            let by_lp = plan.width_of::<M>(number, Order::Measured, part.allocated_bytes()).filter(|_| is_dense);
-            part.suit(by_lp);
-        }
-    }
-
     /// Moves LPs, events and metrics to the partitions of another plan.
     fn move_to<M: Model, T>(
         crew: &Crew<'_, M, T>,
@@ -207,6 +186,8 @@ impl Reviewer {
         parts: &mut [MutexGuard<'_, Part<M>>],
         bound: Time,
     ) -> Arc<Plan> {
+        let busiest = parts.iter().max_by_key(|part| part.events);
+        let found = busiest.and_then(|part| part.found_by_lp());
         let mut events = Vec::new();
         let mut lps = Vec::new();
         for part in parts.iter_mut() {
@@ -216,8 +197,9 @@ impl Reviewer {
         }
         for number in 0..new.placement.partitions() {
             let part = &mut parts[number as usize];
-            part.change_to(new.width_of::<M>(number, crew.settings.order, 0));
-            part.make_room(new.placement.len(number) as usize);
+            let lps = new.placement.len(number) as usize;
+            part.order_by(crew.settings.order, new.width, lps, found);
+            part.make_room(lps);
         }
         for id in super::ids(crew.lps) {
             let lp = lps[old.placement.partition(id) as usize].next().expect("each LP is in its partition");
@@ -227,9 +209,7 @@ impl Reviewer {
             parts[new.placement.partition(event.receiver) as usize].push(event);
         }
         for number in 0..new.placement.partitions() {
-            let part = &mut parts[number as usize];
-            let width = new.width_of::<M>(number, crew.settings.order, part.allocated_bytes());
-            part.suit(width);
+            parts[number as usize].suit();
         }
         let mut metrics: Vec<&mut Metrics> = parts.iter_mut().map(|part| &mut part.metrics).collect();
         Metrics::rehome(&mut metrics, |id| new.placement.partition(id) as usize);

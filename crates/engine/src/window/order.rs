@@ -1,0 +1,192 @@
+//! In what order of events a partition executes: found out by trying.
+//!
+//! *Idea.* In the order of time events come as they are due; LP by LP, what an LP needs is fetched once for all its events of a window, and nothing is put in
+//! order but those. Which is faster follows neither from sizes nor from counts alone: it depends on what handlers touch, how much of that lies behind
+//! pointers, and how they branch. So a partition tries the other order for a spell between two spells of its own, and changes if that was faster than both.
+//!
+//! *Cost.* Nothing is measured between trials. The first comes when as many events have been executed that it and the moves it takes are a small share of them; each
+//! that finds nothing new makes the pause to the next longer.
+
+use std::time::Duration;
+
+/// Events of a partition before its first trial: by then caches and branch predictors are warm.
+const WARM: u64 = 20_000;
+/// The same, for each event that waits: a change of order moves them all.
+const WARM_PER_PENDING: u64 = 32;
+/// A spell lasts at least so long,
+const SPELL: Duration = Duration::from_millis(3);
+/// so many times as long as the last change took,
+const SPELL_CHANGES: u32 = 3;
+/// and has so many events.
+const ENOUGH: u64 = 2_000;
+/// Events in a visit below which LP by LP cannot be faster, and is not tried.
+const SPARSE: u64 = 4;
+/// How much less than before the other order must take, as spells are short.
+const MARGIN: f64 = 0.95;
+/// Events of the pause after a trial, for each event in it,
+const PAUSE: u64 = 24;
+/// and how many times as long each further pause is where nothing new is found.
+const PAUSE_GROWS: u64 = 3;
+/// The longest pause, in events.
+const PAUSE_MAX: u64 = 1 << 32;
+
+/// A trial of the other order, or the pause before it.
+#[derive(Debug)]
+pub(super) struct Trial {
+    stage: Stage,
+    spell: Spell,
+    /// Nanoseconds an event took in the order there is before the other was tried, and in the other.
+    before: f64,
+    other: f64,
+    /// How long the last change took.
+    took: Duration,
+    /// Events in this trial.
+    events: u64,
+    /// Events of the next pause, for each of the trial.
+    pause: u64,
+    /// The events of the partition at which the pause is over.
+    due: Option<u64>,
+    /// Whether a trial has come to an end: the order there is has been found the faster one.
+    pub(super) is_found: bool,
+}
+
+/// Which spell of a trial it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Before,
+    Other,
+    After,
+}
+
+/// What is measured of a spell.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spell {
+    visits: u64,
+    events: u64,
+    time: Duration,
+}
+
+impl Spell {
+    fn ns_per_event(self) -> f64 {
+        self.time.as_nanos() as f64 / self.events as f64
+    }
+}
+
+impl Trial {
+    /// Nothing has been tried, unless the order there is has been found at work elsewhere.
+    pub(super) fn new(is_found: bool) -> Trial {
+        Trial {
+            stage: Stage::Before,
+            spell: Spell::default(),
+            before: 0.0,
+            other: 0.0,
+            took: Duration::ZERO,
+            events: 0,
+            pause: PAUSE,
+            due: None,
+            is_found,
+        }
+    }
+
+    /// Whether the next visit is to be measured, so many events having been executed and so many waiting.
+    #[inline]
+    pub(super) fn measures(&mut self, executed: u64, pending: impl FnOnce() -> usize) -> bool {
+        executed >= *self.due.get_or_insert_with(|| {
+            let warm = WARM.max(WARM_PER_PENDING.saturating_mul(pending() as u64));
+            executed.saturating_add(warm)
+        })
+    }
+
+    /// Takes down a visit, after which `executed` events have been executed in all; whether the order is to be changed now.
+    pub(super) fn visited(&mut self, events: u64, time: Duration, executed: u64) -> bool {
+        let Trial { spell, stage, .. } = self;
+        *spell = Spell { visits: spell.visits + 1, events: spell.events + events, time: spell.time + time };
+        if spell.time < SPELL.max(SPELL_CHANGES * self.took) || spell.events < ENOUGH {
+            return false;
+        }
+        let spell = std::mem::take(spell);
+        self.events += spell.events;
+        let ns = spell.ns_per_event();
+        match *stage {
+            Stage::Before if spell.events < SPARSE * spell.visits => {
+                self.ends(executed, false);
+                false
+            }
+            Stage::Before => {
+                (self.stage, self.before) = (Stage::Other, ns);
+                true
+            }
+            Stage::Other => {
+                (self.stage, self.other) = (Stage::After, ns);
+                true
+            }
+            Stage::After => {
+                let changes = self.other < MARGIN * self.before.min(ns);
+                self.ends(executed, changes);
+                changes
+            }
+        }
+    }
+
+    /// The order has been changed, which took so long.
+    pub(super) fn has_changed(&mut self, took: Duration) {
+        self.took = took;
+    }
+
+    fn ends(&mut self, executed: u64, changes: bool) {
+        self.pause = if changes { PAUSE } else { self.pause };
+        let pause = self.pause.saturating_mul(std::mem::take(&mut self.events)).min(PAUSE_MAX);
+        self.due = Some(executed.saturating_add(pause));
+        self.pause = self.pause.saturating_mul(PAUSE_GROWS);
+        self.stage = Stage::Before;
+        self.is_found = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Visits of a hundred events each until `all` have been executed, at so many nanoseconds an event in the first order and in the other; the events
+    /// executed in the other, and whether it goes on in that.
+    fn run(trial: &mut Trial, all: u64, ns: [u64; 2]) -> (u64, bool) {
+        let (mut executed, mut in_other, mut other) = (0, 0, false);
+        while executed < all {
+            let measures = trial.measures(executed, || 1000);
+            executed += 100;
+            in_other += u64::from(other) * 100;
+            let time = Duration::from_nanos(100 * ns[usize::from(other)]);
+            if measures && trial.visited(100, time, executed) {
+                other = !other;
+                trial.has_changed(Duration::from_micros(100));
+            }
+        }
+        (in_other, other)
+    }
+
+    #[test]
+    fn the_faster_order_is_found_and_kept() {
+        let (in_other, other) = run(&mut Trial::new(false), 10_000_000, [200, 150]);
+        assert!(other && in_other > 9_000_000, "{in_other}");
+    }
+
+    #[test]
+    fn a_slower_order_is_tried_rarely() {
+        let (in_other, other) = run(&mut Trial::new(false), 10_000_000, [100, 200]);
+        assert!(!other && (1..100_000).contains(&in_other), "{in_other}");
+    }
+
+    #[test]
+    fn orders_that_are_about_as_fast_are_left_as_they_are() {
+        assert!(!run(&mut Trial::new(false), 3_000_000, [100, 97]).1);
+    }
+
+    #[test]
+    fn windows_of_few_events_need_no_trial() {
+        let mut trial = Trial::new(false);
+        assert!(!trial.measures(0, || 0) && trial.measures(WARM, || 0));
+        for visit in 0..100_000 {
+            assert!(!trial.visited(3, Duration::from_nanos(300), WARM + 3 * visit));
+        }
+    }
+}
