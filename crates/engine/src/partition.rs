@@ -86,7 +86,7 @@ impl Wish<'_> {
 ///
 /// # Examples
 ///
-/// Where anyone may send to anyone, partitions are ranges of ids:
+/// Where anyone may send to anyone, partitions are ranges of ids, unless measured weights make these uneven:
 ///
 /// ```
 /// use parades_core::{channel::Channels, event::LpId, time::Delay};
@@ -172,6 +172,15 @@ impl Partitioning {
     /// The least lookahead of any channel between two partitions; `None` where no partition can send to another.
     pub fn lookahead(&self) -> Option<Delay> {
         self.lookahead
+    }
+
+    /// The share of the weight of all LPs that the busiest of so many workers has where LPs are placed like this.
+    pub(crate) fn busiest_share(placement: &Placement, workers: u32, weights: &[u64]) -> f64 {
+        let mut loads = vec![0; placement.partitions() as usize];
+        for (id, &events) in (0..).zip(weights) {
+            loads[placement.partition(LpId(id)) as usize] += graph::weight(events);
+        }
+        estimate::busiest(workers, loads)
     }
 
     /// How many times as fast as one worker the wished number is estimated to be. Below 1, one worker is the better choice.

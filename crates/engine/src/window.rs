@@ -259,22 +259,31 @@ struct Pace {
     /// The last window.
     width: Delay,
     events: u64,
+    /// Events in a window that is long enough, whatever the lookahead.
+    long: u64,
 }
 
-/// Events in a window that is long enough, whatever the lookahead.
+/// Events in a window that is long enough for several workers.
 const LONG_WINDOW: u64 = 1 << 19;
+/// The same for one, who waits for nobody at its end, and can try another order of events sooner.
+const LONG_WINDOW_ALONE: u64 = 1 << 14;
 /// Events in a window that is too long, even where cutting it costs.
 const VERY_LONG_WINDOW: u64 = 1 << 22;
 
 impl Pace {
+    /// Of windows that are this wide at first.
+    fn new(width: Delay, workers: usize) -> Pace {
+        Pace { width, events: 0, long: if workers == 1 { LONG_WINDOW_ALONE } else { LONG_WINDOW } }
+    }
+
     /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last. It is not narrower than `whole`, the
     /// width of windows in which partitions execute LP by LP, of which each part would be put in order anew, unless these hold very many events.
     fn next(&mut self, events: u64, whole: Option<Delay>) -> Delay {
         let executed = events - std::mem::replace(&mut self.events, events);
         let width = self.width.max(Delay::from_ps(2));
         let next = match executed {
-            _ if executed > LONG_WINDOW => Delay::from_ps(width.as_ps() / 2),
-            _ if executed < LONG_WINDOW / 4 => width.saturating_add(width),
+            _ if executed > self.long => Delay::from_ps(width.as_ps() / 2),
+            _ if executed < self.long / 4 => width.saturating_add(width),
             _ => width,
         };
         let product = |events: u64, width: Delay| u128::from(events) * u128::from(width.as_ps());
@@ -337,7 +346,8 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         let mut mine = self.start(&mut hand, &orders.plan);
         mine.rest = true;
         let mut window = 0;
-        let mut pace = Pace { width: orders.plan.width.unwrap_or_default().max(Delay::from_us(1)), events: 0 };
+        let width = orders.plan.width.unwrap_or_default().max(Delay::from_us(1));
+        let mut pace = Pace::new(width, self.left.len());
         loop {
             seats::free_if_begun();
             mine.rest |= leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
@@ -456,7 +466,7 @@ mod tests {
     #[test]
     fn a_crowded_run_is_cut_into_shorter_windows_but_not_within_those_of_partitions() {
         let width = |events, whole| {
-            let mut pace = Pace { width: Delay::from_us(8), events: 0 };
+            let mut pace = Pace::new(Delay::from_us(8), 2);
             pace.next(events, whole)
         };
         let whole = Some(Delay::from_us(8));
@@ -470,7 +480,7 @@ mod tests {
     #[test]
     fn windows_of_very_many_events_stay_cut() {
         let whole = Delay::from_us(1 << 10);
-        let mut pace = Pace { width: whole, events: 0 };
+        let mut pace = Pace::new(whole, 2);
         let mut events = 0;
         for _ in 0..20 {
             events += pace.width.as_ps() * (4 * VERY_LONG_WINDOW) / whole.as_ps();

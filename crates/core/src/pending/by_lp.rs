@@ -57,6 +57,8 @@ pub struct LpOrderedPending<P> {
     len: usize,
     /// The least and the greatest receiver so far.
     lps: (u32, u32),
+    /// As [`Loose`] had it.
+    shift: Option<u32>,
 }
 
 impl<P> LpOrderedPending<P> {
@@ -78,16 +80,17 @@ impl<P> LpOrderedPending<P> {
             opened_since_scan: 0,
             len: 0,
             lps: (u32::MAX, 0),
+            shift: None,
         }
     }
 
     /// As [`LpOrderedPending::new`], with events.
-    pub fn of(grid: Grid, Loose { slab, chain }: Loose<P>) -> LpOrderedPending<P> {
+    pub fn of(grid: Grid, Loose { slab, chain, shift }: Loose<P>) -> LpOrderedPending<P> {
         let receivers = slab.events(chain).map(|event| event.receiver().0);
         let lps = receivers.fold((u32::MAX, 0), |(first, last), lp| (first.min(lp), last.max(lp)));
         let far_min = slab.least_time(chain);
         let mut set =
-            LpOrderedPending { slab, far: chain, far_min, len: chain.len(), lps, ..LpOrderedPending::new(grid) };
+            LpOrderedPending { slab, far: chain, far_min, len: chain.len(), lps, shift, ..LpOrderedPending::new(grid) };
         // All is far until something is due: what is pushed meanwhile may come before it.
         set.ring.horizon = set.ring.next;
         set
@@ -97,11 +100,11 @@ impl<P> LpOrderedPending<P> {
     pub fn loosen(mut self) -> Loose<P> {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
         self.run.retire(&mut self.slab);
-        let LpOrderedPending { mut slab, far: mut all, mut ring, .. } = self;
+        let LpOrderedPending { mut slab, far: mut all, mut ring, shift, .. } = self;
         for chain in ring.take_all() {
             slab.consume(chain, |slab, event| slab.append(&mut all, event));
         }
-        Loose { slab, chain: all }
+        Loose { slab, chain: all, shift }
     }
 
     /// Adds an event.

@@ -54,6 +54,13 @@ pub(super) struct Laid {
     opened_since_scan: u64,
 }
 
+impl Laid {
+    /// Whether there have been windows.
+    pub(super) fn has_windows(&self) -> bool {
+        self.windows > 0
+    }
+}
+
 impl<P> WindowedPending<P> {
     /// Whether the population is so small that all of it is in the side list.
     #[inline]
@@ -82,7 +89,8 @@ impl<P> WindowedPending<P> {
         let width = rate_width.unwrap_or(u64::MAX).min(self.sampled_width(windows));
         // Rounded to a power of two; at least 2 ps, so that the number of a window and one more always fit.
         let width = width.clamp(2, 1 << 62);
-        self.shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
+        let shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
+        self.shift = self.proved.take().unwrap_or(shift);
         let first = self.far.beyond_min.as_ps() >> self.shift;
         if is_cached {
             self.ring.lay(windows, first);

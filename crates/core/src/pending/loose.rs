@@ -7,10 +7,12 @@ use super::slab::{Chain, Slab};
 pub struct Loose<P> {
     pub(super) slab: Slab<P>,
     pub(super) chain: Chain,
+    /// The width of windows that had proved good, as [`super::WindowedPending`] has it.
+    pub(super) shift: Option<u32>,
 }
 
 impl<P> Default for Loose<P> {
     fn default() -> Loose<P> {
-        Loose { slab: Slab::new(), chain: Chain::default() }
+        Loose { slab: Slab::new(), chain: Chain::default(), shift: None }
     }
 }

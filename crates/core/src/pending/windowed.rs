@@ -94,6 +94,8 @@ pub struct WindowedPending<P> {
     pub(super) opened_to: Instant,
     /// A window is `2^shift` picoseconds wide.
     pub(super) shift: u32,
+    /// The width with which windows are to be laid the next time, where one has proved good.
+    pub(super) proved: Option<u32>,
     /// The windows that have not been opened, up to the first that lies in `far`.
     pub(super) ring: Ring,
     /// What is pending from the horizon on.
@@ -118,6 +120,7 @@ impl<P> Default for WindowedPending<P> {
             boundary: Instant::START,
             opened_to: Instant::START,
             shift: 1,
+            proved: None,
             // Nothing is known yet of the times to come, so that all events are far.
             ring: Ring::default(),
             far: Far::default(),
@@ -191,9 +194,9 @@ impl<P> PendingSet<P> for WindowedPending<P> {
 }
 
 impl<P> From<Loose<P>> for WindowedPending<P> {
-    fn from(Loose { slab, chain }: Loose<P>) -> WindowedPending<P> {
+    fn from(Loose { slab, chain, shift }: Loose<P>) -> WindowedPending<P> {
         let far = Far::of(&slab, chain);
-        WindowedPending { slab, far, len: chain.len(), ..WindowedPending::default() }
+        WindowedPending { slab, far, len: chain.len(), proved: shift, ..WindowedPending::default() }
     }
 }
 
@@ -202,7 +205,8 @@ impl<P> WindowedPending<P> {
     pub fn loosen(mut self) -> Loose<P> {
         self.gather();
         self.far.flatten(&mut self.slab);
-        Loose { chain: self.far.take_beyond(), slab: self.slab }
+        let shift = self.proved.or(Some(self.shift).filter(|_| self.laid.has_windows()));
+        Loose { chain: self.far.take_beyond(), slab: self.slab, shift }
     }
 
     /// How many times an event has been written into a chain: at most a small multiple of the pushes, whatever the times. Counted

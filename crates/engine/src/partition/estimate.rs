@@ -86,17 +86,22 @@ impl Estimate {
         EVENT_NS / self.cost(cut)
     }
 
-    /// The share of the weight that the busiest worker gets, the heaviest partitions dealt out first (Graham's rule).
-    pub(super) fn busiest(&self, mut weights: Vec<u64>) -> f64 {
-        let total: u64 = weights.iter().sum();
-        weights.sort_unstable_by_key(|&weight| Reverse(weight));
-        let workers = (self.workers as usize).min(weights.len());
-        let mut loads: BinaryHeap<Reverse<u64>> = (0..workers).map(|_| Reverse(0)).collect();
-        for weight in weights {
-            let Some(mut least) = loads.peek_mut() else { break };
-            least.0 += weight;
-        }
-        let most = loads.into_iter().map(|Reverse(load)| load).max().unwrap_or(0);
-        most as f64 / total.max(1) as f64
+    /// As [`busiest`], for its workers.
+    pub(super) fn busiest(&self, weights: Vec<u64>) -> f64 {
+        busiest(self.workers, weights)
     }
+}
+
+/// The share of the weight that the busiest of so many workers gets, the heaviest partitions dealt out first (Graham's rule).
+pub(super) fn busiest(workers: u32, mut weights: Vec<u64>) -> f64 {
+    let total: u64 = weights.iter().sum();
+    weights.sort_unstable_by_key(|&weight| Reverse(weight));
+    let workers = (workers as usize).min(weights.len());
+    let mut loads: BinaryHeap<Reverse<u64>> = (0..workers).map(|_| Reverse(0)).collect();
+    for weight in weights {
+        let Some(mut least) = loads.peek_mut() else { break };
+        least.0 += weight;
+    }
+    let most = loads.into_iter().map(|Reverse(load)| load).max().unwrap_or(0);
+    most as f64 / total.max(1) as f64
 }

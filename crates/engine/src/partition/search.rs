@@ -31,7 +31,10 @@ pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish:
     Search { channels, lps, anyone, wish, estimate }.by_pairs(graph).unwrap_or_else(|| Partitioning::one(lps))
 }
 
-/// Ranges of ids, for LPs that are all alike as far as channels tell.
+/// How much more than stripes ranges may cost before stripes are taken: neighbours in a range often have more to say to each other.
+const SLACK_RANGES: f64 = 1.05;
+
+/// Ranges of ids, for LPs that are all alike as far as channels tell; or stripes, each of every so many ids, where what has been measured makes ranges uneven.
 fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
     let estimate = Estimate::new(wish, lps, anyone);
     let most = wish.most().min(lps);
@@ -53,6 +56,19 @@ fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
         missing(a).cmp(&missing(b)).then_with(|| estimate.cost(a).total_cmp(&estimate.cost(b)))
     });
     let (bits, cut) = best.expect("half of the ids are a range if more partitions are too many");
+    if let Some(weights) = wish.weights {
+        let mut loads = vec![0; enough as usize];
+        for (id, &events) in weights.iter().enumerate() {
+            loads[id % enough as usize] += super::graph::weight(events);
+        }
+        let crossing = if anyone.is_some() { 1.0 - 1.0 / f64::from(enough) } else { 0.0 };
+        let striped = Cut { lookahead: anyone, partitions: enough, busiest: estimate.busiest(loads), crossing };
+        if estimate.cost(&striped) * SLACK_RANGES < estimate.cost(&cut) {
+            let home: Vec<u32> = (0..lps).map(|id| id % enough).collect();
+            let (placement, speedup) = (Placement::table(&home), estimate.speedup(&striped));
+            return Partitioning { lps, placement, lookahead: anyone, speedup };
+        }
+    }
     let placement = Placement::ranges(lps, 1 << bits);
     Partitioning { lps, placement, lookahead: anyone, speedup: estimate.speedup(&cut) }
 }

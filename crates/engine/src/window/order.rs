@@ -2,31 +2,42 @@
 //!
 //! *Idea.* In the order of time events come as they are due; LP by LP, what an LP needs is fetched once for all its events of a window, and nothing is put in
 //! order but those. Which is faster follows neither from sizes nor from counts alone: it depends on what handlers touch, how much of that lies behind
-//! pointers, and how they branch. So a partition tries the other order for a spell between two spells of its own, and changes if that was faster than both.
+//! pointers, and how they branch. So a partition tries the other order for a spell. Unless that was slower, it measures its own once more, as the model may have
+//! come to another phase, and changes if the other was faster than that and before together.
 //!
 //! *Cost.* Nothing is measured between trials. The first comes when as many events have been executed that it and the moves it takes are a small share of them; each
-//! that finds nothing new makes the pause to the next longer.
+//! that finds nothing new makes the pause to the next longer. An order that is much slower is left at once.
 
 use std::time::Duration;
 
 /// Events of a partition before its first trial: by then caches and branch predictors are warm.
 const WARM: u64 = 20_000;
-/// The same, for each event that waits: a change of order moves them all.
+/// The same, for each event that waits: a change of order moves them all, and they have to be laid out anew.
 const WARM_PER_PENDING: u64 = 32;
+/// Visits before the first trial, each of whose spells takes at least one.
+const WARM_VISITS: u64 = 16;
 /// A spell lasts at least so long,
 const SPELL: Duration = Duration::from_millis(3);
 /// so many times as long as the last change took,
 const SPELL_CHANGES: u32 = 3;
-/// and has so many events.
+/// and has so many events,
 const ENOUGH: u64 = 2_000;
+/// and so many for each that waits: models have phases, and most events that wait belong to one.
+const ENOUGH_PER_PENDING: u64 = 4;
+/// The other order is left before that if it takes so many times as long
+const FAR_SLOWER: f64 = 1.5;
+/// after so many events.
+const FEW: u64 = 500;
 /// Events in a visit below which LP by LP cannot be faster, and is not tried.
 const SPARSE: u64 = 4;
-/// How much less than before the other order must take, as spells are short.
+/// How much less the other order must take than the mean of before and after, as spells are short,
 const MARGIN: f64 = 0.95;
+/// and how much more than before at which its own is not measured once more.
+const SLOWER: f64 = 1.1;
 /// Events of the pause after a trial, for each event in it,
 const PAUSE: u64 = 24;
 /// and how many times as long each further pause is where nothing new is found.
-const PAUSE_GROWS: u64 = 3;
+const PAUSE_GROWS: u64 = 2;
 /// The longest pause, in events.
 const PAUSE_MAX: u64 = 1 << 32;
 
@@ -40,12 +51,14 @@ pub(super) struct Trial {
     other: f64,
     /// How long the last change took.
     took: Duration,
-    /// Events in this trial.
+    /// Events in this trial, and of each of its spells at least.
     events: u64,
+    enough: u64,
     /// Events of the next pause, for each of the trial.
     pause: u64,
     /// The events of the partition at which the pause is over.
-    due: Option<u64>,
+    due: u64,
+    visits: u64,
     /// Whether a trial has come to an end: the order there is has been found the faster one.
     pub(super) is_found: bool,
 }
@@ -73,8 +86,8 @@ impl Spell {
 }
 
 impl Trial {
-    /// Nothing has been tried, unless the order there is has been found at work elsewhere.
-    pub(super) fn new(is_found: bool) -> Trial {
+    /// Nothing has been tried, unless the order there is has been found at work elsewhere, by partitions that have executed so many events.
+    pub(super) fn new(is_found: bool, executed: u64) -> Trial {
         Trial {
             stage: Stage::Before,
             spell: Spell::default(),
@@ -82,8 +95,10 @@ impl Trial {
             other: 0.0,
             took: Duration::ZERO,
             events: 0,
+            enough: ENOUGH,
             pause: PAUSE,
-            due: None,
+            due: executed + WARM,
+            visits: 0,
             is_found,
         }
     }
@@ -91,17 +106,33 @@ impl Trial {
     /// Whether the next visit is to be measured, so many events having been executed and so many waiting.
     #[inline]
     pub(super) fn measures(&mut self, executed: u64, pending: impl FnOnce() -> usize) -> bool {
-        executed >= *self.due.get_or_insert_with(|| {
-            let warm = WARM.max(WARM_PER_PENDING.saturating_mul(pending() as u64));
-            executed.saturating_add(warm)
-        })
+        self.visits += 1;
+        executed >= self.due
+            && self.visits > WARM_VISITS
+            && (self.is_under_way() || self.is_worth_it(executed, pending()))
+    }
+
+    /// Whether a trial has begun.
+    fn is_under_way(&self) -> bool {
+        self.stage != Stage::Before || self.spell.visits > 0
+    }
+
+    #[cold]
+    fn is_worth_it(&mut self, executed: u64, pending: usize) -> bool {
+        self.due = self.due.max(WARM_PER_PENDING.saturating_mul(pending as u64));
+        self.enough = ENOUGH.max(ENOUGH_PER_PENDING * pending as u64);
+        executed >= self.due
     }
 
     /// Takes down a visit, after which `executed` events have been executed in all; whether the order is to be changed now.
+    #[cold]
     pub(super) fn visited(&mut self, events: u64, time: Duration, executed: u64) -> bool {
         let Trial { spell, stage, .. } = self;
         *spell = Spell { visits: spell.visits + 1, events: spell.events + events, time: spell.time + time };
-        if spell.time < SPELL.max(SPELL_CHANGES * self.took) || spell.events < ENOUGH {
+        let is_far_slower =
+            *stage == Stage::Other && spell.events >= FEW && spell.ns_per_event() > FAR_SLOWER * self.before;
+        let is_long = spell.time >= SPELL.max(SPELL_CHANGES * self.took) && spell.events >= self.enough;
+        if !is_long && !is_far_slower {
             return false;
         }
         let spell = std::mem::take(spell);
@@ -116,12 +147,16 @@ impl Trial {
                 (self.stage, self.before) = (Stage::Other, ns);
                 true
             }
+            Stage::Other if ns > SLOWER * self.before => {
+                self.ends(executed, false);
+                true
+            }
             Stage::Other => {
                 (self.stage, self.other) = (Stage::After, ns);
                 true
             }
             Stage::After => {
-                let changes = self.other < MARGIN * self.before.min(ns);
+                let changes = self.other < MARGIN * f64::midpoint(self.before, ns);
                 self.ends(executed, changes);
                 changes
             }
@@ -136,7 +171,7 @@ impl Trial {
     fn ends(&mut self, executed: u64, changes: bool) {
         self.pause = if changes { PAUSE } else { self.pause };
         let pause = self.pause.saturating_mul(std::mem::take(&mut self.events)).min(PAUSE_MAX);
-        self.due = Some(executed.saturating_add(pause));
+        self.due = executed.saturating_add(pause);
         self.pause = self.pause.saturating_mul(PAUSE_GROWS);
         self.stage = Stage::Before;
         self.is_found = true;
@@ -166,27 +201,43 @@ mod tests {
 
     #[test]
     fn the_faster_order_is_found_and_kept() {
-        let (in_other, other) = run(&mut Trial::new(false), 10_000_000, [200, 150]);
+        let (in_other, other) = run(&mut Trial::new(false, 0), 10_000_000, [200, 150]);
         assert!(other && in_other > 9_000_000, "{in_other}");
     }
 
     #[test]
     fn a_slower_order_is_tried_rarely() {
-        let (in_other, other) = run(&mut Trial::new(false), 10_000_000, [100, 200]);
+        let (in_other, other) = run(&mut Trial::new(false, 0), 10_000_000, [100, 200]);
         assert!(!other && (1..100_000).contains(&in_other), "{in_other}");
     }
 
     #[test]
     fn orders_that_are_about_as_fast_are_left_as_they_are() {
-        assert!(!run(&mut Trial::new(false), 3_000_000, [100, 97]).1);
+        assert!(!run(&mut Trial::new(false, 0), 3_000_000, [100, 97]).1);
     }
 
     #[test]
     fn windows_of_few_events_need_no_trial() {
-        let mut trial = Trial::new(false);
-        assert!(!trial.measures(0, || 0) && trial.measures(WARM, || 0));
+        let mut trial = Trial::new(false, 0);
         for visit in 0..100_000 {
-            assert!(!trial.visited(3, Duration::from_nanos(300), WARM + 3 * visit));
+            let measures = trial.measures(3 * visit, || 10);
+            assert!(!measures || !trial.visited(3, Duration::from_nanos(300), 3 * visit + 3));
         }
+        assert!(trial.is_found);
+    }
+
+    #[test]
+    fn an_order_that_is_far_slower_is_left_at_once() {
+        let (in_other, other) = run(&mut Trial::new(false, 0), 200_000, [100, 10_000]);
+        assert!(!other && in_other <= FEW, "{in_other}");
+    }
+
+    #[test]
+    fn many_events_that_wait_put_the_trial_off() {
+        let mut trial = Trial::new(false, 0);
+        for _ in 0..=WARM_VISITS {
+            assert!(!trial.measures(WARM, || 1_000));
+        }
+        assert!(!trial.measures(WARM, || 1) && !trial.measures(31_999, || 1) && trial.measures(32_000, || 1_000));
     }
 }

@@ -4,7 +4,7 @@ use super::Order;
 use super::hand::Hand;
 use super::order::Trial;
 use crate::fetch::fetch_upcoming;
-use crate::stopwatch::timed;
+use crate::stopwatch::{now, timed};
 use parades_core::event::{Event, Header, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
@@ -14,6 +14,7 @@ use parades_core::pending::{Grid, Leftover, Loose, LpOrderedPending, PendingSet,
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_raw::huge_pages;
+use std::time::Duration;
 
 /// How many events ahead of its execution the LP of an event is fetched into the cache.
 const PREFETCH_DISTANCE: usize = 8;
@@ -52,7 +53,10 @@ enum Choice {
     Fixed,
     Measured(Trial),
     /// Changed after so many visits.
-    Every { visits: u32, since: u32 },
+    Every {
+        visits: u32,
+        since: u32,
+    },
 }
 
 impl<M: Model> Part<M> {
@@ -204,34 +208,41 @@ impl<M: Model> Part<M> {
     }
 
     /// Has `act` do what a worker does when it comes by: take in what has arrived, execute it. Finds out by that which order of events is faster.
+    #[inline(always)]
     pub(crate) fn visit<T>(&mut self, act: impl FnOnce(&mut Part<M>) -> T) -> T {
+        let begin = self.is_measured().then(|| (now(), self.events));
+        let result = act(self);
+        if let Some((begin, executed)) = begin {
+            self.has_measured(self.events - executed, begin.elapsed());
+        }
+        result
+    }
+
+    /// Whether the visit that begins is to be measured.
+    fn is_measured(&mut self) -> bool {
         match &mut self.choice {
-            _ if self.width.is_none() => act(self),
-            Choice::Fixed => act(self),
-            Choice::Measured(trial) => {
-                if !trial.measures(self.events, || len(&self.pending)) {
-                    return act(self);
-                }
-                let before = self.events;
-                let (result, time) = timed(|| act(self));
-                let executed = self.events;
-                if let Choice::Measured(trial) = &mut self.choice
-                    && trial.visited(executed - before, time, executed)
-                {
-                    let ((), took) = timed(|| self.change_order());
-                    if let Choice::Measured(trial) = &mut self.choice {
-                        trial.has_changed(took);
-                    }
-                }
-                result
-            }
+            _ if self.width.is_none() => false,
+            Choice::Fixed => false,
+            Choice::Measured(trial) => trial.measures(self.events, || len(&self.pending)),
             Choice::Every { visits, since } => {
                 *since += 1;
                 if *since >= *visits {
                     *since = 0;
                     self.change_order();
                 }
-                act(self)
+                false
+            }
+        }
+    }
+
+    /// A visit of so many events has taken so long.
+    #[cold]
+    fn has_measured(&mut self, events: u64, time: Duration) {
+        let Choice::Measured(trial) = &mut self.choice else { return };
+        if trial.visited(events, time, self.events) {
+            let ((), took) = timed(|| self.change_order());
+            if let Choice::Measured(trial) = &mut self.choice {
+                trial.has_changed(took);
             }
         }
     }
@@ -241,7 +252,7 @@ impl<M: Model> Part<M> {
     pub(crate) fn order_by(&mut self, order: Order, width: Option<Delay>, lps: usize, found: Option<bool>) {
         self.width = width;
         self.choice = match order {
-            Order::Measured => Choice::Measured(Trial::new(found.is_some())),
+            Order::Measured => Choice::Measured(Trial::new(found.is_some(), self.events)),
             Order::Every(visits) => Choice::Every { visits, since: 0 },
             Order::Time | Order::Lp => Choice::Fixed,
         };

@@ -1,7 +1,7 @@
 //! Which partitions there are, and who executes them.
 
-use super::shared::SharedSet;
 use super::Settings;
+use super::shared::SharedSet;
 use crate::partition::Partitioning;
 use parades_core::pending::Grid;
 use parades_core::placement::Placement;

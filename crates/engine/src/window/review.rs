@@ -18,6 +18,8 @@ const FIRST: u64 = 8;
 const ENOUGH: u64 = 20_000;
 /// How many times as many there are at the next choice: what was measured at first may have been a beginning that is unlike the rest.
 const MORE: u64 = 4;
+/// How many times less the busiest worker must have to do in other partitions than in those there are.
+const EVENER: f64 = 1.08;
 /// Events from one choice to the next, at least, for each microsecond that a choice takes: a fiftieth of the run at 20 million events a second.
 const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
 
@@ -108,7 +110,7 @@ impl Reviewer {
                 let measured =
                     Wish { events_per_second: Some(executed as f64 / span), weights: Some(&weights), ..rated };
                 let found = partition(world, &crew.settings, measured);
-                is_other(&found, &plan).then(|| {
+                is_other(&found, &plan, &weights).then(|| {
                     let next = Plan::by_weights(&found, workers, world, &weights);
                     Self::move_to(crew, (&plan, next), parts, bound)
                 })
@@ -228,7 +230,11 @@ fn weights<M: Model>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<M>>]) -
     super::ids(lps).map(of).collect()
 }
 
-/// Whether partitions are so different from those there are that it pays to move.
-fn is_other(found: &Partitioning, plan: &Plan) -> bool {
-    found.lookahead() != plan.lookahead || found.partitions() != plan.placement.partitions()
+/// Whether partitions are so different from those there are that it pays to move: LPs have executed so many events each.
+fn is_other(found: &Partitioning, plan: &Plan, weights: &[u64]) -> bool {
+    let workers = u32::try_from(plan.workers()).unwrap_or(u32::MAX);
+    let busiest = |placement| Partitioning::busiest_share(placement, workers, weights);
+    found.lookahead() != plan.lookahead
+        || found.partitions() != plan.placement.partitions()
+        || busiest(found.placement()) * EVENER < busiest(&plan.placement)
 }

@@ -74,6 +74,19 @@ fn who_may_send_to_anyone_bounds_every_cut() {
 }
 
 #[test]
+fn ranges_that_are_uneven_become_stripes() {
+    let all = world(1000, Channels::whole(MS));
+    let (even, uneven) = (vec![100; 1000], (0..1000).map(|lp| 1000 / (lp + 1)).collect::<Vec<u64>>());
+    let measured =
+        |weights| check(&all, &Wish { weights: Some(weights), events_per_second: Some(1e6), ..Wish::of_workers(2) });
+    let ranges = measured(&even);
+    assert_eq!((ranges.partitions(), ranges.of(LpId(0)), ranges.of(LpId(1))), (2, 0, 0));
+    let stripes = measured(&uneven);
+    assert_eq!((stripes.partitions(), stripes.of(LpId(1)), stripes.of(LpId(2))), (2, 1, 0));
+    assert!(imbalance(&stripes, 2, |lp| uneven[lp.index()]) < 1.2);
+}
+
+#[test]
 fn a_star_is_balanced() {
     let star = linked(1001, (1..=1000).map(|leaf| (0, leaf, MS)));
     let found = check(&star, &Wish { weights: Some(&[1; 1001]), ..Wish::of_workers(4) });
