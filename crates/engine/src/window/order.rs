@@ -59,8 +59,8 @@ pub(super) struct Trial {
     /// The events of the partition at which the pause is over.
     due: u64,
     visits: u64,
-    /// Whether a trial has come to an end: the order there is has been found the faster one.
-    pub(super) is_found: bool,
+    /// Whether a trial has come to an end, and so the faster order is known.
+    is_found: bool,
 }
 
 /// Which spell of a trial it is.
@@ -110,6 +110,11 @@ impl Trial {
         executed >= self.due
             && self.visits > WARM_VISITS
             && (self.is_under_way() || self.is_worth_it(executed, pending()))
+    }
+
+    /// Whether LP by LP has been found the faster order, if either has, LP by LP being the order at present.
+    pub(super) fn found_by_lp(&self, by_lp: bool) -> Option<bool> {
+        self.is_found.then(|| by_lp != (self.stage == Stage::Other))
     }
 
     /// Whether a trial has begun.
@@ -197,6 +202,14 @@ mod tests {
             }
         }
         (in_other, other)
+    }
+
+    #[test]
+    fn what_is_only_tried_has_not_been_found() {
+        let mut trial = Trial::new(true, 0);
+        assert_eq!((trial.found_by_lp(true), trial.found_by_lp(false)), (Some(true), Some(false)));
+        assert!(trial.visited(100_000, Duration::from_millis(10), 100_000));
+        assert_eq!((trial.found_by_lp(true), trial.found_by_lp(false)), (Some(false), Some(true)));
     }
 
     #[test]

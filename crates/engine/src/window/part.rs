@@ -266,9 +266,9 @@ impl<M: Model> Part<M> {
 
     /// Goes on LP by LP if what waits here now is so large that this is probably faster, and nothing is known yet.
     pub(crate) fn suit(&mut self) {
-        let is_known = !matches!(&self.choice, Choice::Measured(trial) if !trial.is_found);
+        let is_open = matches!(&self.choice, Choice::Measured(trial) if trial.found_by_lp(false).is_none());
         let bytes = self.lps.len() * size_of::<Lp<M::State>>() + self.allocated_bytes();
-        if !is_known && self.width.is_some() && !self.is_by_lp() && bytes >= OUT_OF_CACHE {
+        if is_open && self.width.is_some() && !self.is_by_lp() && bytes >= OUT_OF_CACHE {
             self.change_order();
         }
     }
@@ -276,7 +276,7 @@ impl<M: Model> Part<M> {
     /// Whether it executes LP by LP, if that has been found out by trying.
     pub(crate) fn found_by_lp(&self) -> Option<bool> {
         let Choice::Measured(trial) = &self.choice else { return None };
-        trial.is_found.then(|| self.is_by_lp())
+        trial.found_by_lp(self.is_by_lp())
     }
 
     /// Goes on in the other order.
