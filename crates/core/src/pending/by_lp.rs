@@ -58,7 +58,7 @@ pub struct LpOrderedPending<P> {
     /// The least and the greatest receiver so far.
     lps: (u32, u32),
     /// As [`Loose`] had it.
-    shift: Option<u32>,
+    shift: Option<u8>,
 }
 
 impl<P> LpOrderedPending<P> {

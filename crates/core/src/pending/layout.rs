@@ -1,7 +1,8 @@
 //! How wide the windows are, and when that is decided anew.
 //!
 //! Laying windows moves every pending event once. It happens when all windows have run empty, and then covers half of what is pending; or
-//! when the windows prove too wide or too narrow, and then only after about as many events have been executed. What is beyond the windows is
+//! when the windows prove too wide or too narrow, and then only after about as many events have been executed. They are too wide also where many pushes fall
+//! into the open window that a later one of half the width would have taken: each of these is put in order by itself. What is beyond the windows is
 //! looked through only after a quarter as many have been, and a coarse window is distributed once. So an event is moved a bounded number of
 //! times on average.
 
@@ -33,6 +34,9 @@ const SAMPLE: usize = 512;
 const FRONT: usize = 16;
 /// How many times more, or fewer, events than meant a window may hold before windows are laid anew.
 const TOLERANCE: u64 = 3;
+/// Pushes into an open window that would have gone to a later one of half the width, for each window: that many cost more to put in order one by one than
+/// opening another window does.
+const SAVED: u64 = 32;
 /// Events pushed into crowded windows before these are given up, at least.
 const CROWDED_MIN: usize = 4096;
 /// What has happened since the windows were laid.
@@ -50,11 +54,19 @@ pub(super) struct Laid {
     opened: u64,
     /// Events pushed into an open window while its side list was crowded.
     crowded: u64,
+    /// Pushes into an open window that windows of half the width would have had in a later one.
+    saved: u64,
     /// Events opened since what is beyond the windows was looked through.
     opened_since_scan: u64,
 }
 
 impl Laid {
+    /// An event is pushed into the open window of width `2^shift`, at the time of another.
+    #[inline(always)]
+    pub(super) fn note_aside(&mut self, now: Time, time: Time, shift: u8) {
+        self.saved += (now.as_ps() ^ time.as_ps()) >> (shift - 1) & 1;
+    }
+
     /// Whether there have been windows.
     pub(super) fn has_windows(&self) -> bool {
         self.windows > 0
@@ -82,7 +94,7 @@ impl<P> WindowedPending<P> {
             self.slab.consume(far, |_, event| self.side.push(event));
             return;
         }
-        self.laid.target = (self.len / SHARE).clamp(TARGET_MIN, TARGET);
+        self.laid.target = ((self.len / SHARE).clamp(TARGET_MIN, TARGET) >> self.halved).max(TARGET_MIN);
         let windows = (2 * RING_SPAN * self.len / self.laid.target).next_power_of_two() / 2;
         let is_cached = windows < RING_CACHED;
         let windows = if is_cached { 2 * windows } else { windows }.max(RING_MIN);
@@ -90,7 +102,7 @@ impl<P> WindowedPending<P> {
         // Rounded to a power of two; at least 2 ps, so that the number of a window and one more always fit.
         let width = width.clamp(2, 1 << 62);
         let shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
-        self.shift = self.proved.take().unwrap_or(shift);
+        self.shift = self.proved.take().unwrap_or_else(|| u8::try_from(shift).expect("at most 62"));
         let first = self.far.beyond_min.as_ps() >> self.shift;
         if is_cached {
             self.ring.lay(windows, first);
@@ -174,8 +186,17 @@ impl<P> WindowedPending<P> {
         let target = self.laid.target as u64;
         if earned && (load > TOLERANCE * target || load < target / TOLERANCE) || self.len < SMALL_AGAIN {
             let width = (load > TOLERANCE * target).then(|| self.executed_width());
+            self.halved = 0;
             self.gather();
             self.lay(width);
+            return true;
+        }
+        if earned && self.laid.saved > SAVED * self.laid.windows && self.laid.target >= 2 * TARGET_MIN && self.shift > 1
+        {
+            self.halved += 1;
+            let width = 1 << (self.shift - 1);
+            self.gather();
+            self.lay(Some(width));
             return true;
         }
         let far = &mut self.far;

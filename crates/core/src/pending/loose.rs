@@ -8,7 +8,7 @@ pub struct Loose<P> {
     pub(super) slab: Slab<P>,
     pub(super) chain: Chain,
     /// The width of windows that had proved good, as [`super::WindowedPending`] has it.
-    pub(super) shift: Option<u32>,
+    pub(super) shift: Option<u8>,
 }
 
 impl<P> Default for Loose<P> {

@@ -93,9 +93,11 @@ pub struct WindowedPending<P> {
     /// No event that the open window held from the beginning is later.
     pub(super) opened_to: Instant,
     /// A window is `2^shift` picoseconds wide.
-    pub(super) shift: u32,
+    pub(super) shift: u8,
     /// The width with which windows are to be laid the next time, where one has proved good.
-    pub(super) proved: Option<u32>,
+    pub(super) proved: Option<u8>,
+    /// How often the windows have been halved since their width was last found from how densely events lie.
+    pub(super) halved: u8,
     /// The windows that have not been opened, up to the first that lies in `far`.
     pub(super) ring: Ring,
     /// What is pending from the horizon on.
@@ -121,6 +123,7 @@ impl<P> Default for WindowedPending<P> {
             opened_to: Instant::START,
             shift: 1,
             proved: None,
+            halved: 0,
             // Nothing is known yet of the times to come, so that all events are far.
             ring: Ring::default(),
             far: Far::default(),
@@ -370,6 +373,7 @@ impl<P> WindowedPending<P> {
 
     #[inline(never)]
     fn push_now(&mut self, event: Event<P>) {
+        self.laid.note_aside(self.last.time, event.time(), self.shift);
         if self.side.len() < self.side_mark {
             self.push_aside(event);
         } else {
