@@ -3,7 +3,7 @@
 use crate::ledger::{Least, Ledger, Trace};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
-use parades_core::event::{Event, EventKey, LpId};
+use parades_core::event::{Body, Event, EventKey, Header, LpId};
 use parades_core::global::{AllLps, GlobalQueue};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
@@ -95,9 +95,24 @@ impl<'a, M: Model> Course<'a, M> {
 
     /// Counts an event; whether it is time to look at the outside. An event may take long: the wish to stop is heard after each.
     #[inline(always)]
-    pub(crate) fn count(&mut self) -> bool {
+    fn count(&mut self) -> bool {
         self.events += 1;
         self.is_stopped() || self.events.is_multiple_of(EVENTS_PER_POLL)
+    }
+
+    /// An event was executed: it is traced and counted. Whether it is time to look at the outside.
+    #[inline(always)]
+    pub(crate) fn done(
+        &mut self,
+        header: Header,
+        body: Body<M::Message>,
+        notes: &mut Vec<Note>,
+    ) -> Result<bool, Error> {
+        if self.traces() {
+            self.trace(&header.with(body), notes)?;
+            notes.clear();
+        }
+        Ok(self.count())
     }
 
     /// Counts so many events at once; whether it is time to look at the outside.

@@ -304,14 +304,9 @@ impl<M: Model> Leader<'_, '_, M> {
             let metrics = Some(&mut shard.metrics);
             self.course.beyond_sends(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
         }
-        if execution == Execution::Done {
-            if self.course.traces() {
-                self.course.trace(&header.with(body), &self.effects.notes)?;
-                self.effects.notes.clear();
-            }
-            if self.course.count() {
-                self.poll(header.time())?;
-            }
+        let done = execution == Execution::Done;
+        if done && self.course.done(header, body, &mut self.effects.notes)? {
+            self.poll(header.time())?;
         }
         Ok(())
     }

@@ -74,14 +74,9 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
             let of = (self.course.model, &self.world);
             let execution = self.step.execute(lp, of, (header, body.as_ref()), &mut self.effects)?;
             self.commit(header.receiver(), Some(header.key()))?;
-            if execution == Execution::Done {
-                if self.course.traces() {
-                    self.course.trace(&header.with(body), &self.effects.notes)?;
-                    self.effects.notes.clear();
-                }
-                if self.course.count() {
-                    self.poll(header.time())?;
-                }
+            let done = execution == Execution::Done;
+            if done && self.course.done(header, body, &mut self.effects.notes)? {
+                self.poll(header.time())?;
             }
         }
         Ok(())

@@ -38,7 +38,7 @@
 //! *The dark side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance, low-memory, modular Time Warp system*, JPDC
 //! 62, 2002.
 //!
-//! *Read next*: [`parades_core::ahead`], what waits; `time_warp/site.rs`, how one worker executes, takes back and commits.
+//! *Read next*: [`parades_core::ahead`], what waits; `time_warp/worker.rs`, the protocol; `time_warp/site.rs`, how one worker executes, takes back and commits.
 
 mod coast;
 mod history;
@@ -46,15 +46,14 @@ mod leader;
 mod optimism;
 mod reviewer;
 mod site;
+mod worker;
 
 pub use parades_core::ahead::{Mark, Marked};
 pub use reviewer::Retreats;
 
-use crate::course::just_after;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
-use crate::seats;
-use crate::stopwatch::{Timekeeper, timed};
+use crate::stopwatch::Timekeeper;
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::{Alarm, lock, on_all_workers};
 use coast::Coast;
@@ -67,13 +66,13 @@ use parades_core::placement::Placement;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
-use parades_core::time::{Instant, Time};
-use parades_core::timesheet::Spent;
+use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use reviewer::{Cost, Reviewer};
+use reviewer::Reviewer;
 use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
+use worker::View;
 
 /// How a run is executed. Nothing of it changes the answer.
 #[derive(Clone, Copy, Debug)]
@@ -231,51 +230,6 @@ struct Crew<'a, M: Restorable, T> {
     orders: Mutex<Orders>,
 }
 
-/// What a worker knows of the others.
-struct View {
-    gvt: Time,
-    horizon: Time,
-    /// Before which time it may execute.
-    limit: Time,
-    /// Whether it has made an offer whose outcome it does not have yet.
-    offered: bool,
-    /// What it has executed since then.
-    since: u32,
-    /// Whether it has nothing to do before there is another.
-    is_due: bool,
-    /// The round that GVT has reached at its time, and how many outcomes in a row have had that time.
-    round: u32,
-    stays: u32,
-    /// The least instant of what it sent since its last offer.
-    sent: Instant,
-    optimism: Optimism,
-    /// Whether this worker executes all, and need not ask the others.
-    alone: bool,
-    cost: Cost,
-    /// Outcomes in a row with which memory was short.
-    short: u32,
-    /// Bytes that were needed when there was no more to be done about it.
-    too_much: Option<u64>,
-}
-
-/// Events between two looks at what others have sent: at least, and at most.
-const BATCH_MIN: u32 = 80;
-const BATCH_MAX: u32 = 512;
-/// One in so many of those that wait, lest many come late: the fewer there are, the further in virtual time does a batch reach.
-const BATCH_SHARE: usize = 16;
-/// And no more than take so long, in nanoseconds.
-const BATCH_NS: f64 = 25_000.0;
-/// How many events before the end of a batch a worker hints that it will soon send and receive.
-const BATCH_LAST: u32 = 8;
-/// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
-const STAYS: u32 = 256;
-/// Turns between two measurements of what an execution costs.
-const TURNS_PER_LOOK: u32 = 16;
-/// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
-const SHORT: u32 = 16;
-/// And after which there is nothing left to be tried.
-const HOPELESS: u32 = 64;
-
 impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
@@ -289,22 +243,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
         let _alarm = Alarm(&self.transport, std::marker::PhantomData);
         self.start(worker);
-        let mut view = View {
-            gvt: Time::ZERO,
-            horizon: Time::ZERO,
-            limit: Time::ZERO,
-            offered: false,
-            since: 0,
-            is_due: true,
-            round: 0,
-            stays: 0,
-            sent: NEVER,
-            optimism: Optimism::new(self.sites.len(), self.settings.ahead),
-            alone: false,
-            cost: Cost::default(),
-            short: 0,
-            too_much: None,
-        };
+        let mut view = View::new(Optimism::new(self.sites.len(), self.settings.ahead));
         let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));
         loop {
             let mut site = lock(&self.sites[worker]);
@@ -355,196 +294,6 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
 
     fn read_world(&self) -> std::sync::RwLockReadGuard<'_, World> {
         self.world.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Goes round until GVT has reached the horizon.
-    fn go(
-        &self,
-        worker: usize,
-        view: &mut View,
-        mut stalls: Option<&mut Stalls>,
-        mut leader: Option<&mut Leader<'_, M>>,
-    ) -> Result<(), Broken> {
-        let mut site = lock(&self.sites[worker]);
-        let site = &mut *site;
-        let world = self.read_world();
-        let of = (self.model, &*world);
-        let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        let mut turns = 0_u32;
-        loop {
-            seats::free_if_begun();
-            let seen = self.transport.news(worker);
-            let mut idle = true;
-            // Who never waits hears here that another has failed. Sooner or later it has an offer out: after so many steps; and who takes none is idle, except
-            // while it receives what others send in theirs.
-            if view.offered
-                && let Some(all) = self.transport.outcome(worker)?
-            {
-                idle = false;
-                view.offered = false;
-                if self.take_up(worker, &all, view, (site, &world), leader.as_deref_mut()) {
-                    return Ok(());
-                }
-            }
-            if !view.alone {
-                self.transport.receive(worker, number, false, &mut |arrived| {
-                    idle &= arrived.is_empty();
-                    site.push_all(arrived);
-                });
-            }
-            let stalled = stalls.as_deref_mut().is_some_and(Stalls::stalls);
-            // Each reduction costs every worker something, so there is none before some worker waits for it.
-            if !view.offered && (view.is_due || view.since >= view.optimism.events_per_offer()) {
-                view.sent = view.sent.min(site.flush(&self.transport));
-                let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
-                let mine = self.summary(site, view, rest);
-                (view.offered, view.is_due) = (!view.alone, false);
-                (view.since, view.sent) = (0, NEVER);
-                // It may have been the last.
-                idle = false;
-                if !view.alone {
-                    self.transport.offer(worker, &mine);
-                } else if self.take_up(worker, &mine, view, (site, &world), leader.as_deref_mut()) {
-                    return Ok(());
-                }
-            }
-            if stalled {
-                std::thread::yield_now();
-                continue;
-            }
-            turns = turns.wrapping_add(1);
-            let executed = if turns.is_multiple_of(TURNS_PER_LOOK) {
-                let (executed, took) = timed(|| self.execute(worker, site, of, view));
-                if executed > BATCH_MIN / 2 {
-                    view.cost.note(took.as_nanos() as f64 / f64::from(executed));
-                }
-                executed
-            } else {
-                self.execute(worker, site, of, view)
-            };
-            idle &= executed == 0;
-            view.since += executed;
-            site.end_turn(executed, view.optimism.most_uncommitted());
-            view.sent = view.sent.min(site.flush(&self.transport));
-            if idle && view.offered {
-                view.optimism.waits();
-                self.transport.wait(worker, seen)?;
-                view.optimism.works();
-            } else {
-                view.is_due |= idle;
-            }
-        }
-    }
-
-    /// Takes in what all workers together know, and commits; whether all are to rest now.
-    fn take_up(
-        &self,
-        worker: usize,
-        all: &Summary,
-        view: &mut View,
-        (site, world): (&mut Site<M>, &World),
-        leader: Option<&mut Leader<'_, M>>,
-    ) -> bool {
-        self.timekeeper.spend(worker, Spent::Gvt, || {
-            self.take_in(all, view, site, world);
-            if let Some(leader) = leader {
-                leader.watch((self, world), all, view);
-            }
-            if view.gvt >= view.horizon {
-                site.close_stretch();
-            }
-            site.commit_before(world, view.gvt.min(view.horizon));
-            if site.ledger.traces {
-                lock(&self.traced[worker]).append(&mut site.ledger.trace);
-            }
-        });
-        view.gvt >= view.horizon || view.too_much.is_some()
-    }
-
-    /// Takes in what all workers together know: the same on all of them.
-    fn take_in(&self, all: &Summary, view: &mut View, site: &mut Site<M>, world: &World) {
-        let gvt = all.next.min(all.in_flight);
-        assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
-        view.stays = if gvt > view.gvt { 0 } else { view.stays.saturating_add(1) };
-        view.round = if all.in_flight > gvt { all.round } else { 0 };
-        view.gvt = gvt;
-        // Nobody has passed what was asked for; but where the run is to end now, what lies beyond has never been.
-        view.horizon = view.horizon.min(all.asked);
-        let of = (self.model, world);
-        let end = just_after(all.failed).min(if all.rest { just_after(view.gvt) } else { Time::MAX });
-        if end < view.horizon {
-            view.horizon = end;
-            site.take_back_from(of, end);
-        }
-        view.optimism.take_in(all, view.gvt);
-        if let Some(limit) = self.memory.limit {
-            let needed = all.bytes + self.memory.lps as u64;
-            // A log doubles when it is full.
-            let room = limit.saturating_sub(needed) / (2 * self.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
-            let room = u32::try_from(room).unwrap_or(u32::MAX).saturating_add(site.uncommitted());
-            view.optimism.press(if needed > limit { 0 } else { room });
-            view.short = if needed > limit { view.short + 1 } else { 0 };
-            view.too_much = (view.short > HOPELESS).then_some(needed);
-            if needed > limit {
-                let committed = view.gvt.min(view.horizon);
-                // At the end nothing that is not committed may be left.
-                site.take_back_from(of, if view.too_much.is_some() { committed } else { just_after(view.gvt) });
-                site.commit_before(world, committed);
-                if view.short.is_multiple_of(SHORT) {
-                    site.compact()
-                } else {
-                    site.shrink()
-                }
-                self.transport.shrink(site.number as usize);
-            }
-        }
-        let controllers = world.controllers();
-        let asked = match controllers.lps.is_empty() {
-            true => Time::MAX,
-            false => view.gvt.checked_add(controllers.delay).unwrap_or(Time::MAX),
-        };
-        view.limit = view.optimism.limit(view.gvt).min(asked).min(view.horizon);
-    }
-
-    /// Executes a batch; how many events.
-    fn execute(&self, worker: usize, site: &mut Site<M>, of: (&M, &World), view: &View) -> u32 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
-        let soon = (BATCH_NS / view.cost.ns()) as u32;
-        let some = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
-        let batch = some.min(soon).clamp(BATCH_MIN, BATCH_MAX);
-        let bound = just_after(view.gvt).min(view.horizon);
-        if view.stays > STAYS {
-            return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
-        }
-        let most = batch.min(view.optimism.most_uncommitted().saturating_sub(site.uncommitted()));
-        let last = most.min(BATCH_LAST);
-        let mut executed = site.execute_before(of, view.limit, most - last);
-        if executed == most - last {
-            if !view.alone {
-                self.transport.approach(worker, &mut site.full_parcels());
-            }
-            executed += site.execute_before(of, view.limit, last);
-        }
-        // What GVT waits for is executed whatever the bounds.
-        if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, batch) } else { executed }
-    }
-
-    fn summary(&self, site: &mut Site<M>, view: &View, rest: bool) -> Summary {
-        let least = site.next_instant().min(view.sent);
-        Summary {
-            next: least.time,
-            round: least.round,
-            failed: site.failed_before(view.gvt),
-            asked: site.asked(),
-            events: site.executed(),
-            undone: site.counts.undone,
-            bytes: match self.memory.limit {
-                Some(_) => (site.allocated_bytes() + self.transport.allocated_bytes(site.number as usize)) as u64,
-                None => 0,
-            },
-            rest,
-            ..Summary::NOTHING
-        }
     }
 }
 

@@ -26,6 +26,7 @@
 pub(crate) mod hand;
 pub(crate) mod leader;
 mod order;
+mod pace;
 pub(crate) mod part;
 pub(crate) mod plan;
 mod review;
@@ -39,6 +40,7 @@ use crate::seats;
 use crate::transport::{Summary, Threads, Transport};
 use hand::Hand;
 use leader::Leader;
+use pace::Pace;
 use parades_core::error::{Error, Place};
 use parades_core::event::LpId;
 use parades_core::lp::Lp;
@@ -253,45 +255,6 @@ impl Orders {
     }
 }
 
-/// How far after the least next event a bound may be, lest a window take too long for those who watch the run.
-#[derive(Debug)]
-struct Pace {
-    /// The last window.
-    width: Delay,
-    events: u64,
-    /// Events in a window that is long enough, whatever the lookahead.
-    long: u64,
-}
-
-/// Events in a window that is long enough for several workers.
-const LONG_WINDOW: u64 = 1 << 19;
-/// The same for one, who waits for nobody at its end, and can try another order of events sooner.
-const LONG_WINDOW_ALONE: u64 = 1 << 14;
-/// Events in a window that is too long, even where cutting it costs.
-const VERY_LONG_WINDOW: u64 = 1 << 22;
-
-impl Pace {
-    /// Of windows that are this wide at first.
-    fn new(width: Delay, workers: usize) -> Pace {
-        Pace { width, events: 0, long: if workers == 1 { LONG_WINDOW_ALONE } else { LONG_WINDOW } }
-    }
-
-    /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last. It is not narrower than `whole`, the
-    /// width of windows in which partitions execute LP by LP, of which each part would be put in order anew, unless these hold very many events.
-    fn next(&mut self, events: u64, whole: Option<Delay>) -> Delay {
-        let executed = events - std::mem::replace(&mut self.events, events);
-        let width = self.width.max(Delay::from_ps(2));
-        let next = match executed {
-            _ if executed > self.long => Delay::from_ps(width.as_ps() / 2),
-            _ if executed < self.long / 4 => width.saturating_add(width),
-            _ => width,
-        };
-        let product = |events: u64, width: Delay| u128::from(events) * u128::from(width.as_ps());
-        let whole = whole.filter(|&whole| product(executed, whole) <= product(VERY_LONG_WINDOW, width));
-        next.max(whole.unwrap_or_default())
-    }
-}
-
 /// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end; `pinned`, each on a core of its own.
 pub(crate) fn on_all_workers<L>(
     (workers, pinned): (usize, bool),
@@ -457,35 +420,4 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
 /// The ids of all LPs.
 fn ids(lps: u32) -> impl Iterator<Item = LpId> {
     (0..lps).map(LpId)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crowded_run_is_cut_into_shorter_windows_but_not_within_those_of_partitions() {
-        let width = |events, whole| {
-            let mut pace = Pace::new(Delay::from_us(8), 2);
-            pace.next(events, whole)
-        };
-        let whole = Some(Delay::from_us(8));
-        assert_eq!(width(LONG_WINDOW + 1, None), Delay::from_us(4));
-        assert_eq!(width(LONG_WINDOW + 1, whole), Delay::from_us(8));
-        assert_eq!(width(VERY_LONG_WINDOW + 1, whole), Delay::from_us(4));
-        assert_eq!(width(LONG_WINDOW / 2, whole), Delay::from_us(8));
-        assert_eq!(width(0, whole), Delay::from_us(16));
-    }
-
-    #[test]
-    fn windows_of_very_many_events_stay_cut() {
-        let whole = Delay::from_us(1 << 10);
-        let mut pace = Pace::new(whole, 2);
-        let mut events = 0;
-        for _ in 0..20 {
-            events += pace.width.as_ps() * (4 * VERY_LONG_WINDOW) / whole.as_ps();
-            pace.width = pace.next(events, Some(whole));
-            assert!(pace.width < whole);
-        }
-    }
 }

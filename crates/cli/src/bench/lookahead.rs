@@ -27,6 +27,8 @@ const ENTRANTS: &[Entrant] = &[
     Entrant { engine: "window", threads: 1, tune: &["order=lp"] },
     Entrant { engine: "window", threads: 2, tune: &["order=time"] },
     Entrant { engine: "window", threads: 2, tune: &["order=lp"] },
+    Entrant { engine: "null-message", threads: 2, tune: &[] },
+    Entrant { engine: "time-warp", threads: 2, tune: &[] },
     Entrant { engine: "auto", threads: 2, tune: &[] },
 ];
 

@@ -78,9 +78,11 @@ impl Ran {
 /// weighs more than it does there.
 const LONG_S: f64 = 1.0;
 
-/// The end of runs that take about a second: moved as the last one's time suggests, until that says what it should.
+/// The end of runs that take about a second: moved as the last one's time suggests, until that says what it should; but where the load changes on the way, only
+/// between the latest end that was too early and the earliest that was too late.
 pub(crate) fn long_enough(first: Time, mut run: impl FnMut(Time) -> Result<Ran, Failure>) -> Result<Time, Failure> {
     let (mut until, mut before) = (first, None);
+    let (mut early, mut late) = (Time::ZERO, Time::MAX);
     loop {
         let Ran { events, seconds, .. } = run(until)?;
         // A run that has no more events than a shorter one gets no longer.
@@ -88,9 +90,22 @@ pub(crate) fn long_enough(first: Time, mut run: impl FnMut(Time) -> Result<Ran, 
             return Ok(until);
         }
         before = Some(events);
+        if seconds < LONG_S {
+            early = early.max(until);
+        } else {
+            late = late.min(until);
+        }
         // One that is far too short says little: set-up, and memory that is touched for the first time.
-        until = times(until, (LONG_S / seconds).min(8.0));
+        let next = times(until, (LONG_S / seconds).min(8.0));
+        until = if early < next && next < late { next } else { between(early, late) };
+        if until.since(early) <= Delay::from_ps(early.as_ps() / 32) {
+            return Ok(until);
+        }
     }
+}
+
+fn between(early: Time, late: Time) -> Time {
+    Time::from_ps(early.as_ps().midpoint(late.as_ps()))
 }
 
 fn times(until: Time, factor: f64) -> Time {
@@ -196,6 +211,21 @@ mod tests {
             assert!((seconds(600.0)..seconds(1_500.0)).contains(&until), "{until}");
         }
         assert!(long_enough(seconds(1.0), of(10)).expect("it runs") > seconds(10.0));
+        // A load that grows, and one that comes all at once.
+        let growing = |until: Time| {
+            let events = until.as_ps() / 1_000_000_000;
+            Ok(Ran { events, seconds: (events as f64 * 1e-4).powi(3), answer: None })
+        };
+        let sudden = |until: Time| {
+            let events = until.as_ps() / 1_000_000_000;
+            Ok(Ran { events, seconds: if events < 5_000 { 0.1 } else { 10.0 }, answer: None })
+        };
+        for first in [0.1, 1.0, 100.0] {
+            let until = long_enough(seconds(first), growing).expect("it runs");
+            assert!((seconds(8.0)..seconds(12.0)).contains(&until), "{until}");
+            let until = long_enough(seconds(first), sudden).expect("it runs");
+            assert!((seconds(4.5)..seconds(5.5)).contains(&until), "{until}");
+        }
     }
 
     #[test]

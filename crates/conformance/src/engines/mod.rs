@@ -117,14 +117,16 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
     rounds_engine::run(model, options, &settings)
 }
 
+/// Orders of events that the conservative engines are tried with: forced changes, one order throughout, and the one they find.
+const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp, Order::Measured];
+
 /// The real `window`, its choices drawn from the seed, over threads or over bytes that are held back.
 fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 4);
-    let orders = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp];
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
     let takings = [Taking::AtomicIndex, Taking::LockedIndex, Taking::LockedQueue];
     let settings = window_engine::Settings {
-        order: orders[index_below(&mut rng, orders.len())],
+        order: ORDERS[index_below(&mut rng, ORDERS.len())],
         dedicated: [0.0, 0.5, 1.0][index_below(&mut rng, 3)],
         sets: 1 + index_below(&mut rng, 3),
         taking: takings[index_below(&mut rng, takings.len())],
@@ -147,9 +149,8 @@ fn run_null_message<M: Model>(
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 5);
-    let orders = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp];
     let settings = null_message::Settings {
-        order: orders[index_below(&mut rng, orders.len())],
+        order: ORDERS[index_below(&mut rng, ORDERS.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&mut rng, 2)],
         ..null_message::Settings::of_threads(setting.workers)

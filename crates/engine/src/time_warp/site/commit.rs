@@ -1,0 +1,194 @@
+//! Committing: the history in stretches, which are fossil collected as a whole.
+
+use super::Site;
+use crate::time_warp::history::{Begins, History, Rare};
+use parades_core::ahead::without_mark;
+use parades_core::error::Place;
+use parades_core::event::{Event, LpId};
+use parades_core::lp::Execution;
+use parades_core::restore::Restorable;
+use parades_core::ring::positions;
+use parades_core::time::Time;
+use parades_core::world::World;
+
+/// Executions from which a stretch is long enough, where an LP leaves a copy of its state in each stretch rather than at each execution.
+const STRETCH: u32 = 1 << 10;
+/// And the share of what may be uncommitted, so that there are always some to be committed.
+const STRETCHES: u32 = 4;
+
+/// A stretch of the history, which ends where it is closed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    /// Its first position.
+    pub(super) begin: u32,
+    /// The position after it.
+    pub(super) end: u32,
+    /// Nothing later was executed in it; as long as it is not closed, of what was taken out of the order of time.
+    pub(super) last: Time,
+    /// How many executions were.
+    pub(super) seldom: u32,
+    /// Executions that count, those taken back included; those that do not; and those that count and were taken back.
+    pub(super) events: u64,
+    pub(super) skipped: u64,
+    pub(super) undone: u64,
+    /// Whether none of them has left anything but sends to be seen to when it is committed.
+    pub(super) is_plain: bool,
+}
+
+impl Default for Stretch {
+    fn default() -> Stretch {
+        Stretch { begin: 0, end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, undone: 0, is_plain: true }
+    }
+}
+
+impl<M: Restorable> Site<M> {
+    /// Executions in the stretch that is being added to.
+    pub(super) fn in_stretch(&self) -> u32 {
+        self.history.records.end().wrapping_sub(self.stretch.begin)
+    }
+
+    /// Events executed so far, those taken back later included.
+    pub(in crate::time_warp) fn executed(&self) -> u64 {
+        self.counts.executed + u64::from(self.in_stretch()) - self.stretch.skipped
+    }
+
+    /// Sees to it that what was executed can be committed: so many events just now, where so many may be uncommitted.
+    pub(in crate::time_warp) fn end_turn(&mut self, executed: u32, most_uncommitted: u32) {
+        let is_short = || self.in_stretch() < STRETCH.min(most_uncommitted / STRETCHES);
+        if self.coast.is_off() || executed == 0 || !is_short() {
+            self.close_stretch();
+        }
+    }
+
+    /// Ends a stretch of the history: what has been executed since the last was.
+    pub(in crate::time_warp) fn close_stretch(&mut self) {
+        let executions = self.in_stretch();
+        if executions == 0 {
+            return;
+        }
+        let end = self.history.records.end();
+        let mut stretch = std::mem::replace(&mut self.stretch, Stretch { begin: end, ..Stretch::default() });
+        let events = u64::from(executions) - stretch.skipped;
+        self.counts.executed += events;
+        let is_plain = stretch.is_plain && !std::mem::needs_drop::<M::Message>();
+        if stretch.seldom < executions {
+            stretch.last = stretch.last.max(self.ahead().frontier().time);
+        }
+        self.stretches.push_back(Stretch { end, events, is_plain, ..stretch });
+    }
+
+    /// The stretch that the execution at this position is in.
+    pub(super) fn stretch_of(&mut self, position: u32) -> &mut Stretch {
+        let first = self.history.records.first();
+        let of =
+            self.stretches.partition_point(|stretch| stretch.end.wrapping_sub(first) <= position.wrapping_sub(first));
+        self.stretches.get_mut(of).unwrap_or(&mut self.stretch)
+    }
+
+    /// Commits what was executed before `gvt`: in the order of execution, a stretch at a time; where a trace is kept, all of it.
+    pub(in crate::time_warp) fn commit_before(&mut self, world: &World, gvt: Time) {
+        self.counts.history_max = self.counts.history_max.max(self.history.records.len());
+        if self.ledger.traces {
+            return self.commit_each_before(world, gvt);
+        }
+        let mut first = self.history.records.first();
+        while let Some(stretch) = self.stretches.pop_front_if(|stretch| stretch.last < gvt) {
+            if stretch.is_plain {
+                self.counts.committed += stretch.events - stretch.undone;
+            } else {
+                positions(first, stretch.end).for_each(|position| self.commit(world, position));
+            }
+            first = stretch.end;
+        }
+        self.release_before(first);
+    }
+
+    /// Commits what was executed before `gvt`, wherever it lies in the history.
+    fn commit_each_before(&mut self, world: &World, gvt: Time) {
+        self.stretches.clear();
+        let mut first = None;
+        for position in positions(self.history.records.first(), self.history.records.end()) {
+            let event = self.history.records.get(position).and_then(|record| record.event.as_ref());
+            if event.is_some_and(|event| event.time() >= gvt) {
+                first = first.or(Some(position));
+            } else {
+                self.commit(world, position);
+            }
+        }
+        self.release_before(first.unwrap_or(self.history.records.end()));
+    }
+
+    /// Forgets the history before a position.
+    fn release_before(&mut self, first: u32) {
+        let sends = self.ahead().sent.end();
+        let begins = self.history.records.get(first).map_or_else(|| self.history.ends(sends), |record| record.begins);
+        self.history.release_before(first, begins);
+        self.ahead().sent.release_before(begins.sends);
+    }
+
+    /// Commits the execution at a position, unless it has been committed or taken back.
+    #[inline(always)]
+    fn commit(&mut self, world: &World, position: u32) {
+        let Begins { samples, .. } = self.history.ends_of(position, self.effects.outbox.ahead_ref().sent.end());
+        let History { records, samples: kept, .. } = &mut self.history;
+        let record = records.get_mut(position).expect("it is between the ends");
+        let Some(event) = record.event.as_ref() else { return };
+        let (id, is_done) = (event.receiver, record.execution == Execution::Done);
+        if is_done {
+            self.counts.committed += 1;
+            world.watch_rounds(event.instant(), id);
+        }
+        for at in positions(record.begins.samples, samples) {
+            if let Some(sample) = kept.get(at) {
+                self.metrics.apply(id, sample);
+            }
+        }
+        if record.is_rare || self.ledger.traces {
+            let event = record.event.take().and_then(without_mark).expect("it was there");
+            let rare = self.history.take_rare(position);
+            self.commit_rare(position, event, is_done, rare);
+        } else if std::mem::needs_drop::<M::Message>() {
+            record.event = None;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn commit_rare(&mut self, position: u32, event: Event<M::Message>, is_done: bool, rare: Option<Rare<M>>) {
+        let mut notes = Vec::new();
+        if let Some(rare) = rare {
+            let Rare { notes: made, requests, failure } = rare;
+            notes = made;
+            if let Some(kind) = failure {
+                let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
+                return self.ledger.failure.note(place, kind);
+            }
+            self.asked.retain(|(of, _)| *of != position);
+            for request in requests {
+                self.asked_for_good = self.asked_for_good.min(request.key.instant.time);
+                self.ledger.requests.push(request);
+            }
+        }
+        if self.ledger.traces && is_done {
+            self.ledger.trace.push((event, notes));
+        }
+    }
+
+    /// When the first execution failed that can no longer be taken back. It need not be committed yet: what was executed before it may be later than GVT.
+    pub(in crate::time_warp) fn failed_before(&self, gvt: Time) -> Time {
+        let last = |id: &LpId| self.lps[self.placement.index(*id)].last();
+        let times = self.behind_failures.keys().map(last).filter(|time| *time < gvt);
+        times.fold(self.ledger.failure.time(), Time::min)
+    }
+
+    /// The least time for which a global event is asked for.
+    pub(in crate::time_warp) fn asked(&self) -> Time {
+        self.asked.iter().map(|(_, time)| *time).fold(self.asked_for_good, Time::min)
+    }
+
+    /// How many executions are not committed.
+    #[inline]
+    pub(in crate::time_warp) fn uncommitted(&self) -> u32 {
+        self.history.records.len()
+    }
+}
