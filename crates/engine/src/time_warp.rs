@@ -266,15 +266,15 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             (view.since, view.sent) = (0, NEVER);
             if view.alone != orders.alone {
                 view.alone = orders.alone;
-                let workers = if view.alone { 1 } else { self.sites.len() };
-                view.optimism = Optimism::new(workers, self.settings.ahead);
+                view.optimism = Optimism::new(self.sites.len(), self.settings.ahead);
             }
             view.horizon = orders.horizon;
             view.limit = orders.horizon.min(view.limit);
-            if view.alone && worker > 0 {
-                continue;
+            match &mut leader {
+                Some(leader) if view.alone => self.go_alone(&mut view, leader),
+                None if view.alone => {}
+                leader => self.go(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?,
             }
-            self.go(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?;
         }
     }
 

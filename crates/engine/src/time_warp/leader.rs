@@ -6,7 +6,7 @@ use super::{Crew, Memory, Orders, View};
 use crate::course::{Course, Rest};
 use crate::ledger::Trace;
 use crate::transport::{Summary, Transport};
-use parades_core::ahead::{Marked, UNMARKED, with_mark};
+use parades_core::ahead::Marked;
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
@@ -66,7 +66,7 @@ impl<M: Restorable> Rest<M> for Resting<'_, '_, M> {
         Visited { rest: self, metrics }
     }
     fn push(&mut self, event: Event<M::Message>) {
-        self.sites[self.placement.partition(event.receiver) as usize].push(with_mark(UNMARKED, event));
+        self.sites[self.placement.partition(event.receiver) as usize].push_unmarked(event);
     }
 }
 

@@ -8,7 +8,6 @@ use super::history::NONE;
 use super::site::{Counts, Site};
 use crate::retreat::{Retreat, Spell};
 use crate::stopwatch::{now, timed};
-use parades_core::ahead::{UNMARKED, with_mark};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
@@ -31,7 +30,7 @@ pub enum Retreats {
 /// How many workers' worth of work is less than one alone may do: its executions cost no more than what they cost here where nothing disturbs them.
 const LITTLE: f64 = 1.05;
 /// How many are so little that one is tried now and then.
-const SOME: f64 = 1.25;
+const SOME: f64 = 2.0;
 
 /// What an execution costs where nothing disturbs it, in nanoseconds.
 ///
@@ -139,7 +138,7 @@ fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&
         records.push(std::mem::take(&mut site.lps).into_iter());
         counts = counts.and(std::mem::take(&mut site.counts));
         let lps = if number < new.partitions() { new.len(number) } else { 0 };
-        site.restart(new, lps as usize);
+        site.restart(new, lps as usize, number == 0 && new.partitions() == 1);
     }
     for id in (0..lps).map(LpId) {
         let from = &mut records[old.partition(id) as usize];
@@ -153,7 +152,7 @@ fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&
     }
     sites.iter().for_each(|site| huge_pages::ask_for(&site.lps));
     for event in events.into_iter().flatten() {
-        sites[new.partition(event.receiver) as usize].push(with_mark(UNMARKED, event));
+        sites[new.partition(event.receiver) as usize].push_unmarked(event);
     }
     sites[0].counts = counts;
     let mut metrics: Vec<&mut Metrics> = sites.iter_mut().map(|site| &mut site.metrics).collect();

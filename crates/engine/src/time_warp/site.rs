@@ -1,5 +1,6 @@
 //! The LPs of a worker, what waits at them, and their history.
 
+mod alone;
 mod commit;
 mod execute;
 mod take_back;
@@ -9,14 +10,14 @@ use super::history::{History, NONE, Record};
 use crate::ledger::Ledger;
 use crate::transport::{Arrived, Transport};
 use commit::Stretch;
-use parades_core::ahead::{Ahead, Marked, MarkedEvent, NEVER, Sent};
+use parades_core::ahead::{Ahead, Marked, MarkedEvent, NEVER, Sent, UNMARKED, with_mark};
 use parades_core::effects::Effects;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
-use parades_core::outbox::Outbox;
-use parades_core::pending::Leftover;
+use parades_core::outbox::{Outbox, Pending};
+use parades_core::pending::{Leftover, PendingSet};
 use parades_core::placement::Placement;
 use parades_core::restore::{Restorable, UndoLog};
 use parades_core::time::{Instant, Time};
@@ -47,8 +48,10 @@ pub(super) struct Site<M: Restorable> {
     stretches: VecDeque<Stretch>,
     stretch: Stretch,
 
-    /// What executions do; what they send waits here, like all else.
+    /// What executions do; what they send waits here, like all else: where it may be taken back, or, while this worker executes alone, where nothing is.
     effects: Effects<M>,
+    /// Alone, an execution has failed: what would come later will never count.
+    failed_alone: bool,
     /// What the execution that is being taken back left: only then is there anything in it.
     undo_log: UndoLog<M::Undo>,
     timers: Vec<TimerChange>,
@@ -117,6 +120,7 @@ impl<M: Restorable> Site<M> {
             stretches: VecDeque::new(),
             stretch: Stretch::default(),
             effects: Effects::undoable(outbox),
+            failed_alone: false,
             undo_log: UndoLog::default(),
             timers: Vec::new(),
             coast,
@@ -135,12 +139,15 @@ impl<M: Restorable> Site<M> {
         huge_pages::ask_for(&self.lps);
     }
 
-    /// Begins anew with other LPs, so many, all that it had having been taken; everything has been committed.
-    pub(super) fn restart(&mut self, placement: &Placement, lps: usize) {
+    /// Begins anew with other LPs, so many, all that it had having been taken; everything has been committed. `alone`, it will execute all LPs there are.
+    pub(super) fn restart(&mut self, placement: &Placement, lps: usize, alone: bool) {
         assert!(self.uncommitted() == 0 && self.in_stretch() == 0, "I5: what moves is committed");
         self.placement = placement.clone();
         self.heads = Vec::new();
-        *self.ahead() = Ahead::new(placement.clone(), self.number);
+        self.effects = match alone {
+            true => Effects::with(Outbox::straight()),
+            false => Effects::undoable(Outbox::ahead(Ahead::new(placement.clone(), self.number))),
+        };
         self.stretches.clear();
         self.reserve(lps);
     }
@@ -173,6 +180,14 @@ impl<M: Restorable> Site<M> {
         self.ahead().push(event);
     }
 
+    /// Adds what nobody will take back.
+    pub(super) fn push_unmarked(&mut self, event: Event<M::Message>) {
+        match &mut self.effects.outbox.pending {
+            Pending::ByTime(pending) => pending.push(event),
+            _ => self.push(with_mark(UNMARKED, event)),
+        }
+    }
+
     /// Adds what has arrived from others.
     #[inline(always)]
     pub(super) fn push_all(&mut self, arrived: Arrived<'_, Marked<M::Message>>) {
@@ -185,7 +200,11 @@ impl<M: Restorable> Site<M> {
 
     /// The instant of the least event; [`NEVER`] where there is none.
     pub(super) fn next_instant(&mut self) -> Instant {
-        self.ahead().next_instant()
+        match &mut self.effects.outbox.pending {
+            Pending::ByTime(_) if self.failed_alone => NEVER,
+            Pending::ByTime(pending) => pending.next_instant().unwrap_or(NEVER),
+            _ => self.ahead().next_instant(),
+        }
     }
 
     /// The time of the least event; [`Time::MAX`] where there is none.
@@ -230,23 +249,35 @@ impl<M: Restorable> Site<M> {
     pub(super) fn take_all(&mut self) -> Leftover<M::Message> {
         let behind = std::mem::take(&mut self.behind_failures).into_values().flatten();
         behind.for_each(|event| self.push(event));
-        self.ahead().take_all()
+        match &mut self.effects.outbox.pending {
+            Pending::ByTime(pending) => pending.take_all(),
+            _ => self.ahead().take_all(),
+        }
     }
 
     /// Gives back memory that is not needed now.
     pub(super) fn shrink(&mut self) {
         self.history.shrink();
-        self.ahead().shrink();
+        if !self.is_alone() {
+            self.ahead().shrink();
+        }
     }
 
     /// As [`Site::shrink`], and puts what waits into a new set: the old one has the room that it needed when most waited.
     pub(super) fn compact(&mut self) {
         self.history.shrink();
-        self.ahead().compact();
+        match &mut self.effects.outbox.pending {
+            Pending::ByTime(pending) => pending.take_all().for_each(|event| pending.push(event)),
+            _ => self.ahead().compact(),
+        }
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
-        self.effects.outbox.ahead_ref().allocated_bytes()
+        let waiting = match &self.effects.outbox.pending {
+            Pending::ByTime(pending) => pending.allocated_bytes(),
+            _ => self.effects.outbox.ahead_ref().allocated_bytes(),
+        };
+        waiting
             + self.history.allocated_bytes()
             + self.heads.capacity() * size_of::<u32>()
     }

@@ -114,27 +114,21 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                     return Ok(());
                 }
             }
-            if !view.alone {
-                self.transport.receive(worker, number, false, &mut |arrived| {
-                    idle &= arrived.is_empty();
-                    site.push_all(arrived);
-                });
-            }
+            self.transport.receive(worker, number, false, &mut |arrived| {
+                idle &= arrived.is_empty();
+                site.push_all(arrived);
+            });
             let stalled = stalls.as_deref_mut().is_some_and(Stalls::stalls);
             // Each reduction costs every worker something, so there is none before some worker waits for it.
             if !view.offered && (view.is_due || view.since >= view.optimism.events_per_offer()) {
                 view.sent = view.sent.min(site.flush(&self.transport));
                 let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
                 let mine = self.summary(site, view, rest);
-                (view.offered, view.is_due) = (!view.alone, false);
+                (view.offered, view.is_due) = (true, false);
                 (view.since, view.sent) = (0, NEVER);
                 // It may have been the last.
                 idle = false;
-                if !view.alone {
-                    self.transport.offer(worker, &mine);
-                } else if self.take_up(worker, &mine, view, (site, &world), leader.as_deref_mut()) {
-                    return Ok(());
-                }
+                self.transport.offer(worker, &mine);
             }
             if stalled {
                 std::thread::yield_now();
@@ -161,6 +155,21 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             } else {
                 view.is_due |= idle;
             }
+        }
+    }
+
+    /// Executes all LPs until the horizon, while the others rest: what waits next is GVT.
+    pub(super) fn go_alone(&self, view: &mut View, leader: &mut Leader<'_, M>) {
+        let mut site = lock(&self.sites[0]);
+        let site = &mut *site;
+        let world = self.read_world();
+        loop {
+            seats::free_if_begun();
+            let mine = self.summary(site, view, leader.wants_rest());
+            if self.take_up(0, &mine, view, (site, &world), Some(leader)) {
+                return;
+            }
+            site.execute_alone((self.model, &world), view.horizon, batch_of(view.cost));
         }
     }
 
@@ -236,10 +245,8 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
 
     /// Executes a batch; how many events.
     fn execute(&self, worker: usize, site: &mut Site<M>, of: (&M, &World), view: &View) -> u32 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
-        let soon = (BATCH_NS / view.cost.ns()) as u32;
         let some = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
-        let batch = some.min(soon).clamp(BATCH_MIN, BATCH_MAX);
+        let batch = some.clamp(BATCH_MIN, BATCH_MAX).min(batch_of(view.cost));
         let bound = just_after(view.gvt).min(view.horizon);
         if view.stays > STAYS {
             return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
@@ -248,9 +255,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let last = most.min(BATCH_LAST);
         let mut executed = site.execute_before(of, view.limit, most - last);
         if executed == most - last {
-            if !view.alone {
-                self.transport.approach(worker, &mut site.full_parcels());
-            }
+            self.transport.approach(worker, &mut site.full_parcels());
             executed += site.execute_before(of, view.limit, last);
         }
         // What GVT waits for is executed whatever the bounds.
@@ -274,4 +279,11 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             ..Summary::NOTHING
         }
     }
+}
+
+/// Events that take about as long as a batch may, at such a cost.
+fn batch_of(cost: Cost) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
+    let soon = (BATCH_NS / cost.ns()) as u32;
+    soon.clamp(BATCH_MIN, BATCH_MAX)
 }

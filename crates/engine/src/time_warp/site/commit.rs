@@ -87,6 +87,9 @@ impl<M: Restorable> Site<M> {
 
     /// Commits what was executed before `gvt`: in the order of execution, a stretch at a time; where a trace is kept, all of it.
     pub(in crate::time_warp) fn commit_before(&mut self, world: &World, gvt: Time) {
+        if self.is_alone() {
+            return; // It was committed when it was executed.
+        }
         self.counts.history_max = self.counts.history_max.max(self.history.records.len());
         if self.ledger.traces {
             return self.commit_each_before(world, gvt);

@@ -1,0 +1,54 @@
+//! Executing alone: nobody else executes anything, so nothing will be taken back, and what is executed is committed at once.
+
+use super::{Of, Site};
+use crate::fetch::fetch_upcoming;
+use parades_core::lp::Execution;
+use parades_core::outbox::Pending;
+use parades_core::pending::PendingSet;
+use parades_core::restore::Restorable;
+use parades_core::time::Time;
+
+/// How many events ahead of its execution the LP of an event is fetched into the cache.
+const PREFETCH_DISTANCE: usize = 6;
+
+impl<M: Restorable> Site<M> {
+    /// Whether it executes alone.
+    pub(super) fn is_alone(&self) -> bool {
+        matches!(self.effects.outbox.pending, Pending::ByTime(_))
+    }
+
+    /// Executes what waits before `bound` for good, at most so many events; none after one that has failed, or asks for a global event.
+    #[inline(never)]
+    pub(in crate::time_warp) fn execute_alone(&mut self, (model, world): Of<'_, M>, bound: Time, most: u32) {
+        let Site { placement, lps, effects, ledger, metrics, asked_for_good, failed_alone, .. } = self;
+        let mut executed = 0;
+        while executed < most && !*failed_alone {
+            let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it is alone") };
+            let Some(event) = pending.pop_before(bound) else { break };
+            let lp_of = |id| &lps[placement.index(id)];
+            fetch_upcoming(model, PREFETCH_DISTANCE, |ahead| pending.upcoming(ahead), lp_of);
+            let (header, body) = event.into_parts();
+            let id = header.receiver();
+            let lp = &mut lps[placement.index(id)];
+            let execution = lp.execute(model, world, (header, body.as_ref()), effects);
+            let mut asks = false;
+            if effects.beyond_sends {
+                let times = effects.requests.iter().map(|request| request.key.instant.time);
+                *asked_for_good = times.fold(*asked_for_good, Time::min);
+                asks = !effects.requests.is_empty();
+                *failed_alone = ledger.settle((header.key(), id), effects, metrics);
+            }
+            if execution == Execution::Done && !*failed_alone {
+                executed += 1;
+                if ledger.traces {
+                    ledger.trace(header.with(body), effects);
+                }
+            }
+            if asks {
+                break;
+            }
+        }
+        self.counts.executed += u64::from(executed);
+        self.counts.committed += u64::from(executed);
+    }
+}
