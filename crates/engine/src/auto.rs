@@ -1,7 +1,7 @@
 //! `auto`: which engine suits a model on this machine.
 //!
-//! What cannot be known before a run, how many events a window holds, is measured in it: a run begun on several workers goes on with one while
-//! that is faster ([`crate::window::Settings::retreat`]).
+//! What cannot be known before a run, how many events a window holds, or how much will be rolled back, is measured in it: a run begun on several workers goes
+//! on with one while that is faster ([`crate::window::Settings::retreat`], [`crate::time_warp::Settings::retreats`]).
 
 use crate::partition::{Partitioning, Wish};
 use parades_core::model::Model;
@@ -16,46 +16,67 @@ const MANY_LPS: u32 = 1 << 19;
 /// other on a long link make the true one many times as high, and the run finds out which it is.
 const HOPELESS: f64 = 0.5;
 
+/// LPs to each worker from which several may execute ahead of each other: with fewer, hardly anything is ever ready that will not be taken back. By measurement
+/// (`parades run phold --set lookahead=0`): with 1,024 LPs two workers are as fast as `sequential`, with 4,096 faster.
+const LPS_AHEAD: u32 = 1 << 10;
+
+/// An engine, for a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suits {
+    /// [`crate::sequential`].
+    Sequential,
+    /// [`crate::window`].
+    Window {
+        /// Its workers.
+        threads: usize,
+        /// Whether partitions had better be taken by whoever is free than be dedicated ([`crate::window::Settings::dedicated`]).
+        shared: bool,
+    },
+    /// [`crate::time_warp`].
+    TimeWarp {
+        /// Its workers.
+        threads: usize,
+    },
+}
+
 /// What to run a model on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// `window`, on this many threads; `sequential` where there is none.
-    pub window: Option<usize>,
-    /// Whether partitions had better be taken by whoever is free than be dedicated ([`crate::window::Settings::dedicated`]).
-    pub shared: bool,
+    /// The engine.
+    pub engine: Suits,
     /// Why, in a few words.
     pub why: String,
 }
 
-/// The engine that suits `model`, which may use so many threads.
+/// The engine that suits `model`, which may use so many threads; one that rolls back only if the model `copies` its state
+/// for that ([`parades_core::restore::Restorable::copies`]): undo code that somebody wrote may be wrong, and nobody has asked for it to be relied upon.
 ///
 /// ```
 /// use parades_core::prelude::*;
+/// use parades_engine::auto::{Suits, advise};
 /// # struct Silent;
 /// # impl Model for Silent {
 /// #     type State = ();
 /// #     type Message = ();
 /// #     type Global = NoGlobal;
-/// #     fn lps(&self) -> u32 { 8 }
+/// #     fn lps(&self) -> u32 { 4096 }
 /// #     fn start(&self, _: &mut Context<'_, Self>) {}
 /// #     fn handle(&self, _: &mut (), _: Body<&()>, _: &mut Context<'_, Self>) {}
 /// # }
 /// // A model that declares no lookahead.
-/// assert_eq!(parades_engine::auto::advise(&Silent, 2).window, None);
+/// assert_eq!(advise(&Silent, 2, false).engine, Suits::Sequential);
+/// assert_eq!(advise(&Silent, 2, true).engine, Suits::TimeWarp { threads: 2 });
 /// ```
-pub fn advise<M: Model>(model: &M, threads: usize) -> Advice {
-    let sequential = |why: &str| Advice { window: None, shared: false, why: why.into() };
+pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
+    let sequential = |why: &str| Advice { engine: Suits::Sequential, why: why.into() };
+    let window = |threads, shared, why| Advice { engine: Suits::Window { threads, shared }, why };
     let Ok(world) = World::new(model, &RunOptions::until(Time::ZERO)) else {
         return sequential("its declarations are wrong");
     };
     let least = world.channels().least().unwrap_or(Delay::MAX);
     if threads < 2 {
         return if world.lps() >= MANY_LPS && least >= Delay::from_ps(2) {
-            Advice {
-                window: Some(1),
-                shared: false,
-                why: format!("one thread, {} LPs, which windows take one after another", world.lps()),
-            }
+            window(1, false, format!("one thread, {} LPs, which windows take one after another", world.lps()))
         } else {
             sequential("one thread")
         };
@@ -64,14 +85,18 @@ pub fn advise<M: Model>(model: &M, threads: usize) -> Advice {
     let found = Partitioning::find(world.channels(), world.lps(), &Wish::of_workers(workers));
     let Some(lookahead) = found.lookahead().filter(|_| found.partitions() > 1) else {
         return match found.partitions() {
+            1 if copies && world.lps() / workers >= LPS_AHEAD => Advice {
+                engine: Suits::TimeWarp { threads },
+                why: format!("{threads} threads, no lookahead between LPs to cut at, states restored by copy"),
+            },
             1 => sequential("no lookahead between LPs to cut at"),
             // Nothing but the end of a window makes one wait for another, so whoever is free goes on.
-            _ => Advice { window: Some(threads), shared: true, why: "its LPs fall into parts that never meet".into() },
+            _ => window(threads, true, "its LPs fall into parts that never meet".into()),
         };
     };
     if found.speedup() < HOPELESS {
         return sequential("too few LPs for several threads");
     }
     let why = format!("{threads} threads, {} partitions, lookahead {lookahead} between them", found.partitions());
-    Advice { window: Some(threads), shared: false, why }
+    window(threads, false, why)
 }

@@ -4,7 +4,8 @@ use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
+use parades_engine::auto::{self, Suits};
+use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use std::fmt;
 use std::str::FromStr;
 
@@ -40,7 +41,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Engine {
-    /// [`sequential`] or [`window`], whichever suits the model and the machine.
+    /// [`sequential`], [`window`] or [`time_warp`], whichever suits the model and the machine; the last only where state is restored by copies.
     #[default]
     Auto,
     /// [`sequential`]: one pending event set; defines the right answer.
@@ -116,6 +117,13 @@ impl Engine {
         M: Restorable<State: Clone + PartialEq + fmt::Debug>,
     {
         match self {
+            Engine::Auto => {
+                let advice = auto::advise(model, threads, model.copies());
+                match advice.engine {
+                    Suits::TimeWarp { threads } => Engine::TimeWarp.run(model, threads, options),
+                    other => run_as_advised(other, model, options),
+                }
+            }
             Engine::RollbackCheck => rollback_check::run(model, options),
             Engine::TimeWarp => time_warp::run(model, options, &time_warp::Settings::of_threads(threads.max(1))),
             other => other.run_unrestorable(model, threads, options),
@@ -139,13 +147,7 @@ impl Engine {
     ) -> Result<Outcome, Error> {
         let threads = threads.max(1);
         match self {
-            Engine::Auto => {
-                let advice = auto::advise(model, threads);
-                let Some(threads) = advice.window else { return sequential::run(model, options) };
-                let defaults = window::Settings::of_threads(threads);
-                let dedicated = if advice.shared { 0.0 } else { defaults.dedicated };
-                window::run(model, options, &window::Settings { retreat: true, dedicated, ..defaults })
-            }
+            Engine::Auto => run_as_advised(auto::advise(model, threads, false).engine, model, options),
             Engine::Sequential => sequential::run(model, options),
             Engine::Rounds => rounds::run(model, options, &rounds::Settings::of_threads(threads)),
             Engine::Window => window::run(model, options, &window::Settings::of_threads(threads)),
@@ -155,6 +157,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// Runs a model as `auto` advises, which has advised no engine that rolls back.
+fn run_as_advised<M: Model>(advised: Suits, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+    let Suits::Window { threads, shared } = advised else { return sequential::run(model, options) };
+    let defaults = window::Settings::of_threads(threads);
+    let dedicated = if shared { 0.0 } else { defaults.dedicated };
+    window::run(model, options, &window::Settings { retreat: true, dedicated, ..defaults })
 }
 
 impl fmt::Display for Engine {

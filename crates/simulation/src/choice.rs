@@ -7,8 +7,9 @@ use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
+use parades_engine::auto::{self, Suits};
 use parades_engine::rounds::{Main, Threshold};
-use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
+use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use parades_scenarios::Scenario;
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
@@ -229,22 +230,24 @@ impl Choice {
         Ok(Choice { engine, threads, settings, why: None })
     }
 
-    /// The choice for this model: for `auto`, the engine that suits it.
-    pub fn for_model<M: Model>(&self, model: &M) -> Choice {
+    /// The choice for this model: for `auto`, the engine that suits it, one that rolls back only if it `copies` its state for that.
+    pub fn for_model<M: Model>(&self, model: &M, copies: bool) -> Choice {
         if self.engine.name != AUTO.name {
             return self.clone();
         }
-        let advice = auto::advise(model, usize::try_from(self.threads).unwrap_or(usize::MAX));
-        let (name, threads) = advice.window.map_or(("sequential", 1), |threads| ("window", threads as u64));
+        let advice = auto::advise(model, usize::try_from(self.threads).unwrap_or(usize::MAX), copies);
+        let (name, threads, tune): (_, _, &[&str]) = match advice.engine {
+            Suits::Sequential => ("sequential", 1, &[]),
+            Suits::Window { threads, shared: true } => ("window", threads, &["retreat=true", "dedicated=0"]),
+            Suits::Window { threads, shared: false } => ("window", threads, &["retreat=true"]),
+            Suits::TimeWarp { threads } => ("time-warp", threads, &["retreat=true"]),
+        };
         let engine = named(name).expect("it is in the list above");
         let mut settings = Values::new(name, engine.settings);
-        if advice.window.is_some() {
-            let shared = advice.shared.then_some("dedicated=0");
-            for setting in ["retreat=true"].into_iter().chain(shared) {
-                settings.set_argument("--tune", setting).expect("a setting of the engine's");
-            }
+        for setting in tune {
+            settings.set_argument("--tune", setting).expect("a setting of the engine's");
         }
-        Choice { engine, threads, settings, why: Some(advice.why) }
+        Choice { engine, threads: threads as u64, settings, why: Some(advice.why) }
     }
 
     /// Runs a model on it.

@@ -129,7 +129,7 @@ struct Restored<M>(M);
 struct Unrestorable<M>(M);
 
 macro_rules! runnable {
-    ($wrapper:ident, $run:ident, $($bounds:tt)+) => {
+    ($wrapper:ident, $run:ident, $copies:expr, $($bounds:tt)+) => {
         impl<M: $($bounds)+> Runnable for $wrapper<M> {
             fn lps(&self) -> u32 {
                 self.0.lps()
@@ -144,7 +144,7 @@ macro_rules! runnable {
             }
 
             fn resolve(&self, choice: &Choice) -> Choice {
-                choice.for_model(&self.0)
+                choice.for_model(&self.0, $copies(&self.0))
             }
 
             fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
@@ -154,8 +154,8 @@ macro_rules! runnable {
     };
 }
 
-runnable!(Restored, run, Restorable<State: Clone + PartialEq + Debug>);
-runnable!(Unrestorable, run_unrestorable, Model);
+runnable!(Restored, run, M::copies, Restorable<State: Clone + PartialEq + Debug>);
+runnable!(Unrestorable, run_unrestorable, (|_| false), Model);
 
 /// Boxes whatever model a scenario makes.
 struct Boxed;

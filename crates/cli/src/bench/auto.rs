@@ -9,11 +9,12 @@ use crate::report::table;
 use comfy_table::CellAlignment;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
+use parades_scenarios::Scenario;
 use parades_simulation::{Choice, Simulation};
 use std::cell::{Cell, RefCell};
 
 /// The rows: a scenario, and what is set of it. Flows of the campus are so long that they last as long as the run.
-const ROWS: [(&str, &[&str]); 14] = [
+const ROWS: [(&str, &[&str]); 17] = [
     ("campus", &["flow=1TB"]),
     ("campus", &["flow=1TB", "networks=10"]),
     ("campus", &["flow=1TB", "traffic=multicast"]),
@@ -21,6 +22,8 @@ const ROWS: [(&str, &[&str]); 14] = [
     ("phold", &[]),
     ("phold", &["lps=16384", "lookahead=10ms"]),
     ("phold", &["lps=262144"]),
+    ("phold", &["lps=1024", "lookahead=0s"]),
+    ("phold", &["lps=65536", "lookahead=0s"]),
     ("multicast", &[]),
     ("multicast", &["trees=1", "levels=14"]),
     ("transfer", &[]),
@@ -28,6 +31,7 @@ const ROWS: [(&str, &[&str]); 14] = [
     ("mm1", &[]),
     ("jackson", &[]),
     ("jackson", &["layout=ring"]),
+    ("chord", &["nodes=1000"]),
 ];
 
 /// A column: an engine and its threads.
@@ -36,16 +40,15 @@ struct Entrant {
     threads: u64,
 }
 
-const ENTRANTS: [Entrant; 5] = [
+const ENTRANTS: [Entrant; 7] = [
     Entrant { engine: "sequential", threads: 1 },
     Entrant { engine: "window", threads: 1 },
     Entrant { engine: "window", threads: 2 },
     Entrant { engine: "null-message", threads: 2 },
+    Entrant { engine: "rounds", threads: 2 },
+    Entrant { engine: "time-warp", threads: 2 },
     Entrant { engine: "auto", threads: 2 },
 ];
-
-/// The last is the one that chooses.
-const AUTO: usize = ENTRANTS.len() - 1;
 
 impl Entrant {
     fn name(&self) -> String {
@@ -105,16 +108,17 @@ fn run(choice: &Choice, simulation: &Simulation, until: Time) -> Result<(Ran, Op
 }
 
 fn describe(chosen: &Choice, outcome: &Outcome) -> String {
-    if chosen.engine.name != "window" {
-        return chosen.engine.name.to_owned();
+    let turns = stat(outcome, "turns");
+    match chosen.engine.name {
+        "window" => format!("window, {} partitions at the end, {turns} turns", stat(outcome, "partitions")),
+        "time-warp" => format!("time-warp, {turns} turns"),
+        name => name.to_owned(),
     }
-    let (partitions, turns) = (stat(outcome, "partitions"), stat(outcome, "turns"));
-    format!("window, {partitions} partitions at the end, {turns} turns")
 }
 
-/// The side that was fastest by the median, of those that one can choose oneself.
-fn best(rates: &Rates) -> usize {
-    (0..AUTO).max_by(|&a, &b| rates.of(a).median.total_cmp(&rates.of(b).median)).expect("there are several")
+/// The side that was fastest by the median, of the first so many, those that one can choose oneself.
+fn best(rates: &Rates, auto: usize) -> usize {
+    (0..auto).max_by(|&a, &b| rates.of(a).median.total_cmp(&rates.of(b).median)).expect("there are several")
 }
 
 pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
@@ -132,22 +136,28 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     let mut figures = Vec::new();
     for (name, set) in ROWS {
         let what = [&[name], set].concat().join(" ");
-        let Found { rates, events, ran_on } = contest(&what, &simulation(name, set)?, &choices, pairs)?;
+        let scenario = Scenario::named(name)?;
+        let can_run: Vec<usize> =
+            (0..choices.len()).filter(|&entrant| choices[entrant].check(scenario).is_ok()).collect();
+        let sides: Vec<Choice> = can_run.iter().map(|&entrant| choices[entrant].clone()).collect();
+        let Found { rates, events, ran_on } = contest(&what, &simulation(name, set)?, &sides, pairs)?;
         let mut row = vec![what.clone()];
-        for (side, column) in names.iter().enumerate() {
-            row.push(format!("{:.2}", events as f64 / rates.of(side).median));
-            let spread = rates.of(side);
+        row.resize(1 + names.len(), "-".to_owned());
+        for (side, &entrant) in can_run.iter().enumerate() {
+            let (spread, column) = (rates.of(side), &names[entrant]);
+            row[1 + entrant] = format!("{:.2}", events as f64 / spread.median);
             figures.push(Figure { name: format!("{what}: {column}, events/s"), spread });
         }
-        // The same events: the ratio of times is that of speeds, turned over.
-        let share = rates.ratio(AUTO, best(&rates));
+        // The same events: the ratio of times is that of speeds, turned over. The last is the one that chooses.
+        let auto = can_run.len() - 1;
+        let share = rates.ratio(auto, best(&rates, auto));
         figures.push(Figure { name: format!("{what}: auto over the best"), spread: share.clone() });
         row.extend([share.show(2), ran_on]);
         drawn.add_row(row);
     }
     let text = format!(
         "seconds of a run of each scenario, set-up and the choice of an engine included, every digest the same; and the time of the\n\
-         engine that was fastest, by the median, over that of auto\n{drawn}\n\
+         engine that was fastest, by the median, over that of auto; `-` where an engine rolls back, and the state cannot be restored\n{drawn}\n\
          runs are so long that they take sequential about a second; flows of the campus last as long as they do\n"
     );
     Ok(Measured { text, figures })

@@ -28,7 +28,7 @@ pub enum Retreats {
 }
 
 /// How many workers' worth of work is less than one alone may do: its executions cost no more than what they cost here where nothing disturbs them.
-const LITTLE: f64 = 1.05;
+const LITTLE: f64 = 1.4;
 /// How many are so little that one is tried now and then.
 const SOME: f64 = 2.0;
 

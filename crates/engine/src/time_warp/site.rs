@@ -277,8 +277,6 @@ impl<M: Restorable> Site<M> {
             Pending::ByTime(pending) => pending.allocated_bytes(),
             _ => self.effects.outbox.ahead_ref().allocated_bytes(),
         };
-        waiting
-            + self.history.allocated_bytes()
-            + self.heads.capacity() * size_of::<u32>()
+        waiting + self.history.allocated_bytes() + self.heads.capacity() * size_of::<u32>()
     }
 }

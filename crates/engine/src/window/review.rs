@@ -103,12 +103,12 @@ impl Reviewer {
         }
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
-        let (executed, span) = (costs.iter().sum::<u64>(), bound.since(self.at).as_secs_f64());
+        let executed = costs.iter().sum::<u64>();
         if workers > 1 && !self.retreat.alone && executed > ENOUGH && total(parts) >= self.choice {
             let (next, took) = timed(|| {
                 let weights: Vec<u64> = weights(&plan, world.lps(), parts);
-                let measured =
-                    Wish { events_per_second: Some(executed as f64 / span), weights: Some(&weights), ..rated };
+                let events_per_second = self.events_per_second(parts, bound);
+                let measured = Wish { events_per_second, weights: Some(&weights), ..rated };
                 let found = partition(world, &crew.settings, measured);
                 is_other(&found, &plan, &weights).then(|| {
                     let next = Plan::by_weights(&found, workers, world, &weights);
@@ -157,8 +157,9 @@ impl Reviewer {
         let (next, took) = timed(|| {
             let weights = weights(plan, world.lps(), parts);
             let found = if self.retreat.alone {
-                let wish = Wish { weights: Some(&weights), ..Wish::of_workers(workers_at_most(&crew.settings)) };
-                partition(world, &crew.settings, wish)
+                let rated = Wish::of_workers(workers_at_most(&crew.settings));
+                let events_per_second = self.events_per_second(parts, bound);
+                partition(world, &crew.settings, Wish { events_per_second, weights: Some(&weights), ..rated })
             } else {
                 Partitioning::one(world.lps())
             };
@@ -167,6 +168,13 @@ impl Reviewer {
         });
         self.retreat.has_turned(took);
         Some(next)
+    }
+
+    /// Events in a second of virtual time since the last review, if there has been any time.
+    fn events_per_second<M: Model>(&self, parts: &[MutexGuard<'_, Part<M>>], bound: Time) -> Option<f64> {
+        let executed = total(parts) - self.events.iter().sum::<u64>();
+        let span = bound.since(self.at).as_secs_f64();
+        (executed > 0 && span > 0.0).then(|| executed as f64 / span)
     }
 
     /// From now on it is measured whether several workers pay.

@@ -6,7 +6,7 @@ use crate::support::script::{Script, ps};
 use crate::support::stat;
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
-use parades_engine::time_warp::{self, Ahead, Settings};
+use parades_engine::time_warp::{self, Ahead, Retreats, Settings};
 
 const LPS: u32 = 4096;
 
@@ -38,9 +38,16 @@ fn little_more_memory_than_sequential_takes_is_enough() {
     let mut rollbacks = 0;
     for threads in [1, 2, 3] {
         // Memory is tight all the time, or becomes so by what is executed ahead.
-        for (percent, copy_every) in [(110, None), (110, Some(3)), (125, None), (150, Some(8))] {
-            let settings =
-                Settings { ahead: Ahead::Unbounded, copy_every, stalls: Some(11), ..Settings::of_threads(threads) };
+        for (percent, copy_every, retreats) in [
+            (110, None, Retreats::WhereFaster),
+            (110, Some(3), Retreats::Never),
+            (110, None, Retreats::Every(30)),
+            (125, None, Retreats::Never),
+            (125, Some(3), Retreats::Every(7)),
+            (150, Some(8), Retreats::WhereFaster),
+        ] {
+            let (ahead, stalls) = (Ahead::Unbounded, Some(11));
+            let settings = Settings { ahead, copy_every, retreats, stalls, ..Settings::of_threads(threads) };
             let found = run(&model, until, needed * percent / 100, &settings);
             let found = found.unwrap_or_else(|error| panic!("{percent} % with {settings:?}: {error}"));
             assert_same(&expected, &found, &settings);
