@@ -93,14 +93,7 @@ impl<'a, M: Model> Course<'a, M> {
         self.options.control.is_some_and(Control::is_stopped)
     }
 
-    /// Counts an event; whether it is time to look at the outside. An event may take long: the wish to stop is heard after each.
-    #[inline(always)]
-    fn count(&mut self) -> bool {
-        self.events += 1;
-        self.is_stopped() || self.events.is_multiple_of(EVENTS_PER_POLL)
-    }
-
-    /// An event was executed: it is traced and counted. Whether it is time to look at the outside.
+    /// An event was executed: it is traced and counted. Whether it is time to look at the outside. An event may take long: the wish to stop is heard after each.
     #[inline(always)]
     pub(crate) fn done(
         &mut self,
@@ -112,7 +105,8 @@ impl<'a, M: Model> Course<'a, M> {
             self.trace(&header.with(body), notes)?;
             notes.clear();
         }
-        Ok(self.count())
+        self.events += 1;
+        Ok(self.is_stopped() || self.events.is_multiple_of(EVENTS_PER_POLL))
     }
 
     /// Counts so many events at once; whether it is time to look at the outside.
