@@ -5,6 +5,9 @@ use parades_core::lp::Lp;
 use parades_core::model::Model;
 use parades_raw::prefetch::prefetch;
 
+/// How many events ahead of its execution the record of an event's LP is fetched by who takes all events of a run in the order of time.
+pub(crate) const RECORD_AHEAD: usize = 6;
+
 /// How many events after the next an LP's is, when a step of [`Model::fetch`] is taken for it: one event takes about as long as memory does.
 const AHEAD: [usize; 3] = [5, 3, 1];
 

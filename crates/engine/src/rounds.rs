@@ -26,7 +26,7 @@ mod threshold;
 pub use threshold::Threshold;
 
 use crate::course::Course;
-use crate::fetch::fetch_upcoming;
+use crate::fetch::{RECORD_AHEAD, fetch_upcoming};
 use crate::seats;
 use crate::stopwatch::now;
 use crate::window::{lock, on_all_workers};
@@ -44,9 +44,6 @@ use parades_sync::pool::{Pool, Waiting};
 use shards::{AllShards, Reading, Shards};
 use std::time::Duration;
 use threshold::Judge;
-
-/// How many events ahead of its execution the LP of an event is fetched into the cache.
-const PREFETCH_DISTANCE: usize = 6;
 
 /// What the thread that leads does in a parallel round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -296,7 +293,7 @@ impl<M: Model> Leader<'_, '_, M> {
         let (header, body) = event.into_parts();
         let id = header.receiver();
         let lp_of = |id| self.held.lp(id);
-        fetch_upcoming(self.course.model, PREFETCH_DISTANCE, |ahead| self.pending().upcoming(ahead), lp_of);
+        fetch_upcoming(self.course.model, RECORD_AHEAD, |ahead| self.pending().upcoming(ahead), lp_of);
         let shard = self.held.of(id);
         let lp = &mut shard.lps[self.shards.placement.index(id)];
         let execution = lp.execute(self.course.model, &self.world, (header, body.as_ref()), &mut self.effects);

@@ -9,7 +9,7 @@
 //! *Read next*: [`parades_core::pending`], which finds the least event.
 
 use crate::course::Course;
-use crate::fetch::fetch_upcoming;
+use crate::fetch::{RECORD_AHEAD, fetch_upcoming};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Body, EventKey, Header, LpId};
@@ -22,9 +22,6 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_raw::huge_pages;
-
-/// How many events ahead of its execution the LP of an event is fetched into the cache.
-const PREFETCH_DISTANCE: usize = 6;
 
 /// Runs `model` event by event.
 ///
@@ -68,7 +65,7 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
         while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
             let set = self.queue.set(&self.effects.outbox);
             let lp_of = |id: LpId| &self.lps[id.index()];
-            fetch_upcoming(self.course.model, PREFETCH_DISTANCE, |ahead| set.upcoming(ahead), lp_of);
+            fetch_upcoming(self.course.model, RECORD_AHEAD, |ahead| set.upcoming(ahead), lp_of);
             let (header, body) = event.into_parts();
             let lp = &mut self.lps[header.receiver().index()];
             let of = (self.course.model, &self.world);

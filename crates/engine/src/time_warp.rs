@@ -31,14 +31,15 @@
 //! *Memory.* Close to the limit workers execute less far ahead; beyond it what is ahead is rolled back, so that what it sent is annihilated
 //! (cancelback). Only where the LPs and what has been sent for good do not fit does the run end.
 //!
-//! *One worker.* Where several do less than one would, the first goes on with all LPs while the others rest.
+//! *One worker.* Where several do less than one would, the first goes on with all LPs while the others rest. Nothing can come late then, so it executes as
+//! `sequential` does, and what it executes is committed at once.
 //!
 //! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985, and *Virtual time II: storage management in conservative and optimistic systems*, PODC,
 //! 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing global virtual time in shared-memory multiprocessors*, ACM TOMACS 7, 1997; D. Nicol, X. Liu,
 //! *The dark side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance, low-memory, modular Time Warp system*, JPDC
 //! 62, 2002.
 //!
-//! *Read next*: [`parades_core::ahead`], what waits; `time_warp/worker.rs`, the protocol; `time_warp/site.rs`, how one worker executes, takes back and commits.
+//! *Read next*: [`parades_core::ahead`], what waits; `time_warp/worker.rs`, the protocol; `time_warp/site.rs`, how one executes, takes back and commits.
 
 mod coast;
 mod history;

@@ -110,3 +110,22 @@ pub(super) fn busiest(workers: u32, mut weights: Vec<u64>) -> f64 {
     let most = loads.into_iter().map(|Reverse(load)| load).max().unwrap_or(0);
     most as f64 / total.max(1) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_gets_several_partitions_where_weights_are_guesses_or_windows_are_long() {
+        let lookahead = Some(Delay::from_ms(1));
+        let partitions = |events_per_second, weights| {
+            let wish = Wish { events_per_second: Some(events_per_second), weights, ..Wish::of_workers(2) };
+            Estimate::new(&wish, 64, lookahead).partitions_per_worker(lookahead)
+        };
+        let measured = Some(&[1; 64][..]);
+        // A thousand events in a window.
+        assert_eq!((partitions(1e6, None), partitions(1e6, measured)), (5, 1));
+        // A million.
+        assert_eq!((partitions(1e9, None), partitions(1e9, measured)), (MOST_PER_WORKER, MOST_PER_WORKER));
+    }
+}

@@ -1,15 +1,12 @@
 //! Executing alone: nobody else executes anything, so nothing will be taken back, and what is executed is committed at once.
 
 use super::{Of, Site};
-use crate::fetch::fetch_upcoming;
+use crate::fetch::{RECORD_AHEAD, fetch_upcoming};
 use parades_core::lp::Execution;
 use parades_core::outbox::Pending;
 use parades_core::pending::PendingSet;
 use parades_core::restore::Restorable;
 use parades_core::time::Time;
-
-/// How many events ahead of its execution the LP of an event is fetched into the cache.
-const PREFETCH_DISTANCE: usize = 6;
 
 impl<M: Restorable> Site<M> {
     /// Whether it executes alone.
@@ -26,7 +23,7 @@ impl<M: Restorable> Site<M> {
             let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it is alone") };
             let Some(event) = pending.pop_before(bound) else { break };
             let lp_of = |id| &lps[placement.index(id)];
-            fetch_upcoming(model, PREFETCH_DISTANCE, |ahead| pending.upcoming(ahead), lp_of);
+            fetch_upcoming(model, RECORD_AHEAD, |ahead| pending.upcoming(ahead), lp_of);
             let (header, body) = event.into_parts();
             let id = header.receiver();
             let lp = &mut lps[placement.index(id)];
