@@ -221,7 +221,9 @@ fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String>
     }
     // It goes to and fro between one worker and all.
     let ended_on_one = stat("turns").is_some_and(|turns| turns % 2.0 > 0.5);
-    ended_on_one.then(|| format!("1 of {threads} threads used in the end: that was faster than all of them"))
+    ended_on_one.then(|| {
+        format!("1 of {threads} threads used in the end: several had too little to do, or too little of the machine")
+    })
 }
 
 /// That a file could not be written when the run was over.
@@ -251,7 +253,10 @@ mod tests {
         assert_eq!(note(8.0, 8, 8), None);
         assert_eq!(idle_threads(&[], 8, 3), None, "an engine without workers");
         let turns = |turns| idle_threads(&[("workers", 8.0), ("turns", turns)], 8, 64);
-        assert_eq!(turns(3.0).as_deref(), Some("1 of 8 threads used in the end: that was faster than all of them"));
+        assert_eq!(
+            turns(3.0).as_deref(),
+            Some("1 of 8 threads used in the end: several had too little to do, or too little of the machine")
+        );
         assert_eq!(turns(4.0), None);
     }
 }

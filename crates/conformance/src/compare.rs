@@ -35,9 +35,14 @@ pub struct Answer {
 impl Answer {
     /// A figure that only the engine knows.
     pub fn stat(&self, name: &str) -> u64 {
+        self.stat_if_any(name).unwrap_or(0)
+    }
+
+    /// As [`Answer::stat`]; none where the engine has no such figure, or failed.
+    pub fn stat_if_any(&self, name: &str) -> Option<u64> {
         let stats = self.result.as_ref().map_or(&[][..], |outcome| &outcome.engine_stats);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, written as floats")]
-        stats.iter().find(|(other, _)| *other == name).map_or(0, |(_, value)| *value as u64)
+        stats.iter().find(|(other, _)| *other == name).map(|(_, value)| *value as u64)
     }
 }
 

@@ -23,23 +23,44 @@ pub struct Report {
     pub rollbacks: u64,
     /// Anti-messages.
     pub anti_messages: u64,
-    /// Of each optimistic engine, over each transport: what it took back.
-    pub taken_back: BTreeMap<(&'static str, &'static str), TakenBack>,
+    /// What engines had to do on several workers, by what it is, the engine and the transport.
+    pub shown: BTreeMap<(Feat, &'static str, &'static str), Shown>,
     /// What differed, and how to see it again.
     pub differences: Vec<String>,
     /// What has not been shown although the batch is there to show it.
     pub gaps: Vec<String>,
 }
 
-/// What runs on several workers took back; runs that ended with an error, and hence without figures, are not counted.
+/// What an engine may never have to do, so that its right answers say nothing of how it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Feat {
+    /// To roll back.
+    Rollback,
+    /// To go on with one worker instead of several, or back.
+    Turn,
+}
+
+impl Feat {
+    const ALL: [Feat; 2] = [Feat::Rollback, Feat::Turn];
+
+    /// Its name among an engine's figures.
+    fn stat(self) -> &'static str {
+        match self {
+            Feat::Rollback => "rollbacks",
+            Feat::Turn => "turns",
+        }
+    }
+}
+
+/// How often runs on several workers had to do something; runs that ended with an error, and hence without figures, are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TakenBack {
+pub struct Shown {
     /// Runs.
     pub runs: u64,
-    /// Of these, runs with a rollback.
-    pub with_rollbacks: u64,
-    /// Rollbacks in all of them.
-    pub rollbacks: u64,
+    /// Of these, runs that had to.
+    pub with: u64,
+    /// How often, in all of them.
+    pub times: u64,
 }
 
 impl Report {
@@ -61,24 +82,24 @@ impl Report {
         self.anti_messages += answer.stat("anti_messages");
     }
 
-    /// Counts a run of an optimistic engine over a transport, for what it took back.
-    pub fn add_optimistic(&mut self, engine: &'static str, transport: &'static str, workers: usize, answer: &Answer) {
-        if workers > 1 && answer.result.is_ok() {
-            let taken_back = self.taken_back.entry((engine, transport)).or_default();
-            let rollbacks = answer.stat("rollbacks");
-            taken_back.runs += 1;
-            taken_back.with_rollbacks += u64::from(rollbacks > 0);
-            taken_back.rollbacks += rollbacks;
+    /// Counts a run of an engine over a transport, for what it had to do.
+    pub fn add_shown(&mut self, engine: &'static str, transport: &'static str, workers: usize, answer: &Answer) {
+        for feat in Feat::ALL {
+            let Some(times) = answer.stat_if_any(feat.stat()).filter(|_| workers > 1) else { continue };
+            let shown = self.shown.entry((feat, engine, transport)).or_default();
+            shown.runs += 1;
+            shown.with += u64::from(times > 0);
+            shown.times += times;
         }
     }
 
-    /// Notes each optimistic engine that had to take nothing back over a transport: that it gave the right answers then says little.
-    pub fn demand_rollbacks(&mut self) {
-        for ((engine, transport), taken_back) in &self.taken_back {
-            if taken_back.rollbacks == 0 {
-                let runs = taken_back.runs;
+    /// Notes each engine that never had to do over a transport what it might have to.
+    pub fn demand_all_shown(&mut self) {
+        for ((feat, engine, transport), shown) in &self.shown {
+            if shown.times == 0 {
+                let (what, runs) = (feat.stat(), shown.runs);
                 self.gaps.push(format!(
-                    "{engine} over {transport} never rolled back, in {runs} runs on several workers, so nothing is shown of how it does"
+                    "{engine} over {transport} had no {what} in {runs} runs on several workers, so nothing is shown of how it does"
                 ));
             }
         }
@@ -100,11 +121,9 @@ impl fmt::Display for Report {
         for difference in self.differences.iter().take(10) {
             writeln!(f, "DIFFERENCE {difference}")?;
         }
-        for ((engine, transport), TakenBack { runs, with_rollbacks, rollbacks }) in &self.taken_back {
-            writeln!(
-                f,
-                "{engine} over {transport}: {rollbacks} rollbacks, in {with_rollbacks} of {runs} runs on several workers"
-            )?;
+        for ((feat, engine, transport), Shown { runs, with, times }) in &self.shown {
+            let what = feat.stat();
+            writeln!(f, "{engine} over {transport}: {times} {what}, in {with} of {runs} runs on several workers")?;
         }
         for gap in &self.gaps {
             writeln!(f, "GAP {gap}")?;

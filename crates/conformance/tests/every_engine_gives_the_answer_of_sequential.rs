@@ -3,7 +3,7 @@
 use parades_conformance::matrix::{Part, check_part};
 use parades_conformance::random::{ALL, check_genes, check_seeds};
 use parades_conformance::random_model::{COUNT, Genes, MAX};
-use parades_conformance::report::{Report, silence_panics};
+use parades_conformance::report::{Feat, Report, silence_panics};
 use parades_core::run::{Control, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::trace::{TraceFilter, Tracer};
@@ -20,10 +20,11 @@ fn shipped_models() {
     let report = check_part(&Part::default());
     assert_alike(&report);
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
-    let optimistic: Vec<_> = report.taken_back.keys().copied().collect();
-    let expected = ["time-warp", "time-warp-test"].map(|engine| [(engine, "bytes"), (engine, "direct")]);
-    assert_eq!(optimistic, expected.concat());
-    assert!(report.gaps.is_empty(), "each of them has to roll back: {report}");
+    let shown = |wanted| report.shown.keys().filter_map(move |&(feat, engine, _)| (feat == wanted).then_some(engine));
+    let over_both = |engines: &[&'static str]| engines.iter().flat_map(|&engine| [engine; 2]).collect::<Vec<_>>();
+    assert_eq!(shown(Feat::Rollback).collect::<Vec<_>>(), over_both(&["time-warp", "time-warp-test"]));
+    assert_eq!(shown(Feat::Turn).collect::<Vec<_>>(), over_both(&["null-message", "time-warp", "window"]));
+    assert!(report.gaps.is_empty(), "each of them has to: {report}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `auto`: which engine suits a model on this machine.
 //!
 //! What cannot be known before a run, how many events a window holds, or how much will be rolled back, is measured in it: a run begun on several workers goes
-//! on with one while that is faster ([`crate::window::Settings::retreat`], [`crate::time_warp::Settings::retreats`]).
+//! on with one while that is faster ([`crate::retreat`]).
 
 use crate::partition::{Partitioning, Wish};
 use parades_core::model::Model;

@@ -31,6 +31,8 @@
 //! more than the clock, as windows are no wider than lookaheads. Who waits has been notified of all clocks, wishes and changes of the horizon that it has not seen: the
 //! doc of [`EventCount`](parades_sync::event_count::EventCount) says why. So the lowest time rises by a lookahead at a time up to the horizon.
 //!
+//! *One worker.* Where there is a single partition, the leader goes from cut to cut alone, as under `window`.
+//!
 //! *Failures.* A partition that has failed executes no more, and goes on promising like an idle one. The horizon drops to just after the
 //! failure: what others execute until then may fail at a lesser place. The least is the run's.
 //!
@@ -48,6 +50,7 @@ mod pace;
 mod routes;
 mod visit;
 
+use crate::retreat::Retreats;
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::hand::Hand;
 use crate::window::leader::Leader;
@@ -84,6 +87,8 @@ pub struct Settings {
     pub order: Order,
     /// When promises are made that no event comes with.
     pub nulls: Nulls,
+    /// Whether the run goes on in one partition, with one worker, while that is faster than with several.
+    pub retreats: Retreats,
     /// Whether each worker is bound to a core of its own, where there are enough.
     pub pinned: bool,
 }
@@ -110,14 +115,16 @@ impl Settings {
             least_lookahead: None,
             order: Order::Measured,
             nulls: Nulls::default(),
+            retreats: Retreats::WhereFaster,
             pinned: false,
         }
     }
 
     /// What the parts shared with `window` need.
     fn of_parts(&self, partitions: Option<u32>) -> window::Settings {
-        let Settings { least_lookahead, order, pinned, .. } = *self;
-        window::Settings { partitions, least_lookahead, order, pinned, ..window::Settings::of_threads(self.threads) }
+        let Settings { threads, least_lookahead, order, retreats, pinned, .. } = *self;
+        let defaults = window::Settings::of_threads(threads);
+        window::Settings { partitions, least_lookahead, order, retreats, pinned, ..defaults }
     }
 }
 
@@ -251,23 +258,44 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         let mut plan = Arc::clone(&lock(orders).plan);
         let mut hand = Hand::new(worker, plan.placement.clone(), *traces);
         self.crew.start(&mut hand, &plan);
+        let mut events_of_others = 0;
         loop {
+            let alone = plan.is_of_one();
             *lock(&left[worker]) = Some(hand.ledger.leave());
-            let all = transport.exchange(worker, &Summary { events: hand.events, ..Summary::NOTHING })?;
+            let mut all = Summary { events: hand.events, ..Summary::NOTHING };
+            if alone {
+                all.events += events_of_others;
+            } else {
+                all = transport.exchange(worker, &all)?;
+                events_of_others = all.events - hand.events;
+            }
+            let mut stays_alone = false;
             if let Some(leader) = &mut leader {
                 self.cut(leader, &all);
+                stays_alone = alone && lock(orders).are_for_one();
             }
-            transport.exchange(worker, &Summary::NOTHING)?;
+            if !stays_alone {
+                transport.exchange(worker, &Summary::NOTHING)?;
+            }
             if lock(orders).over {
                 return Ok(());
             }
             let leg = lock(&self.leg).clone();
+            if !alone && leg.plan.is_of_one() {
+                // Who goes on alone does so once all know.
+                transport.exchange(worker, &Summary::NOTHING)?;
+            }
             if !Arc::ptr_eq(&plan, &leg.plan) {
                 plan = Arc::clone(&leg.plan);
                 hand.rehome(&plan.placement);
             }
+            if leader.is_none() && plan.is_of_one() {
+                continue; // Nothing is to be done, nor is the world to be held, which the leader may change.
+            }
+            leader.iter_mut().for_each(|leader| leader.stopwatch.goes_on());
             let world = self.crew.read_world();
-            Round::new(self, &leg, &world, &mut hand).go_on_to_horizon()?;
+            let round = Round::new(self, &leg, &world, &mut hand);
+            round.go_on_to_horizon(leader.as_deref_mut().map(|leader| &mut leader.stopwatch))?;
         }
     }
 
@@ -276,6 +304,8 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         // Ordering: Relaxed, here and below; all others rest, and the exchanges before and after publish what each has written.
         let reached = Time::from_ps(self.horizon.load(Ordering::Relaxed));
         if self.counts.cuts.fetch_add(1, Ordering::Relaxed) > 0 {
+            // It has waited for the last of the others.
+            leader.stopwatch.works();
             leader.goes_to(reached, &Summary { next: reached, ..*all });
         }
         leader.rest(&self.crew, all);

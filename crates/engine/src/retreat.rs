@@ -1,4 +1,4 @@
-//! Whether several workers pay: found out by trying.
+//! Whether several workers pay: found out by trying. For every engine whose workers wait for each other or take back what they did too soon.
 //!
 //! Where the workers do little, the run goes on with one worker for a trial, and then in whichever way was faster. Where they do next to nothing from the
 //! beginning, they are given up before their own trial is over. What was slower
@@ -6,10 +6,21 @@
 
 use std::time::Duration;
 
+/// Whether a run goes on with one worker while that is faster than with several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retreats {
+    /// It does not.
+    Never,
+    /// It does where that is found to be faster.
+    WhereFaster,
+    /// From several workers to one, or back, each time that it could be decided so often: for tests.
+    Every(u32),
+}
+
 /// Events from which a rate says something.
 const LITTLE: u64 = 100;
-/// How many workers' worth of work must be done in a unit of time, or one may do better: each event costs more where events cross.
-pub(crate) const PAYS: f64 = 1.25;
+/// Fewer workers' worth of work than this in a unit of time, and one is tried at once; where more is done, which of the two is faster is tried in time.
+const PAYS: f64 = 1.0;
 /// The share of all workers' time from which no single one can do better, and need not be tried.
 pub(crate) const BUSY: f64 = 0.8;
 /// Fewer workers' worth of work than this, in [`MANY`] windows at first, and one is tried before the trial is over: so little is done where windows are far
@@ -23,12 +34,19 @@ const MARGIN: f64 = 1.05;
 const TRIAL: Duration = Duration::from_millis(5);
 /// and so many times as long as it takes to move the LPs:
 const TRIAL_MOVES: u32 = 3;
-/// so long for each of them, until that has been measured.
-const MOVE: Duration = Duration::from_nanos(250);
-/// How many times as long as a trial the other way is first left alone,
+/// so long for each of them, and for each event that waits, until that has been measured.
+const MOVE: Duration = Duration::from_nanos(60);
+/// The share of its time below which a lone worker was kept from its core,
+const UNDISTURBED: f64 = 0.9;
+/// and how many times as long its trial then lasts. What shares a core takes turns of some milliseconds, so what a short trial finds is chance.
+const DISTURBED_TRIALS: u32 = 6;
+/// How many times as long as a trial several workers go on until it is looked whether they are still as fast as was found.
+const LOOK_TRIALS: u32 = 16;
+/// How many times as long as a trial the other way is first left alone: not for long, as what begins together with a run, such as the reader of its output, disturbs
+/// it only for a moment;
 const PAUSE_TRIALS: u32 = 16;
-/// how many times as long as that where several workers were so idle that they were given up,
-const PAUSE_IDLE: u32 = 8;
+/// how many times as long each next time,
+const PAUSE_GROWTH: u32 = 8;
 /// and how many times as long as what was lost by trying it: about a fiftieth of a run goes into trials that find nothing better.
 const PAUSE_LOSSES: f64 = 50.0;
 /// The longest that it is.
@@ -42,6 +60,8 @@ pub(crate) struct Spell {
     pub(crate) workers: usize,
     /// The share of their time in which they were at work.
     pub(crate) share_worked: f64,
+    /// The share of their work in which they had a core.
+    pub(crate) share_on_core: f64,
 }
 
 impl Spell {
@@ -66,47 +86,66 @@ pub(crate) struct Retreat {
     rate: Option<f64>,
     other: Option<f64>,
     trial: Duration,
+    /// How many times as long this one lasts.
+    trials: u32,
     /// How long the last move of the LPs took.
     took: Duration,
     pause: Duration,
     /// How long it had gone on in this way when the present spell began.
     since: Duration,
+    /// Whether it is known how long a move takes.
+    has_moved: bool,
     /// How often it went from one way to the other.
     pub(crate) turns: u32,
-    /// As [`PAYS`] and [`BUSY`], for what is measured here.
-    pays: f64,
+    /// As [`BUSY`], for what is measured here.
     busy: f64,
 }
 
 impl Retreat {
-    /// Nothing has been tried with so many LPs. One may do better where less than so many workers' worth of work is done, and is tried again where less than
-    /// such a share of their time is.
-    pub(crate) fn of(lps: u32, (pays, busy): (f64, f64)) -> Retreat {
-        let took = MOVE * lps;
-        let trial = TRIAL.max(TRIAL_MOVES * took);
+    /// Nothing has been tried. One is, now and then, where less than such a share of several workers' time is worked.
+    pub(crate) fn new(busy: f64) -> Retreat {
         Retreat {
             warm: false,
             alone: false,
             rate: None,
             other: None,
-            trial,
-            took,
-            pause: PAUSE_TRIALS * trial,
+            trial: TRIAL,
+            trials: 1,
+            took: Duration::ZERO,
+            pause: PAUSE_TRIALS * TRIAL,
             since: Duration::ZERO,
+            has_moved: false,
             turns: 0,
-            pays,
             busy,
         }
     }
 
+    /// There are so many LPs and events to move. A trial is the longer for it, until it is known how long they take.
+    pub(crate) fn weighs(&mut self, items: usize) {
+        if !self.has_moved {
+            self.set_took(MOVE * u32::try_from(items).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// A move takes so long.
+    fn set_took(&mut self, took: Duration) {
+        self.took = took;
+        self.trial = TRIAL.max(TRIAL_MOVES * took);
+        self.pause = self.pause.max(PAUSE_TRIALS * self.trial).min(PAUSE_MAX.max(self.trial));
+    }
+
     /// Whether to decide now, so long after the last decision.
     pub(crate) fn is_due(&self, time: Duration) -> bool {
-        time >= self.trial && (self.rate.is_none() || self.since + time >= self.pause)
+        let looks = !self.alone && self.other.is_some() && time >= LOOK_TRIALS * self.trial;
+        time >= self.trials * self.trial && (self.rate.is_none() || looks || self.since + time >= self.pause)
     }
 
     /// Whether a spell says enough to decide by.
-    pub(crate) fn can_decide(&self, spell: Spell) -> bool {
-        spell.time >= self.trial && spell.executed >= LITTLE
+    pub(crate) fn can_decide(&mut self, spell: Spell) -> bool {
+        if self.alone && spell.share_on_core < UNDISTURBED {
+            self.trials = DISTURBED_TRIALS;
+        }
+        spell.time >= self.trials * self.trial && spell.executed >= LITTLE
     }
 
     /// Whether to try one worker before the first trial of several is over, as these wait for each other more than they work, in so many windows.
@@ -117,7 +156,6 @@ impl Retreat {
         if gives_up {
             self.warm = true;
             self.rate = Some(spell.rate());
-            self.pause *= PAUSE_IDLE;
         }
         gives_up
     }
@@ -130,17 +168,21 @@ impl Retreat {
         let rate = spell.rate();
         let is_slower = match self.other {
             Some(other) => other > rate * MARGIN,
-            None => spell.at_work() < self.pays,
+            None => spell.at_work() < PAYS,
         };
         let is_due = self.rate.is_some() && self.since + spell.time >= self.pause;
         let tries_again = is_due && (self.alone || spell.share_worked < self.busy);
-        if let (None, Some(other)) = (self.rate, self.other) {
-            let loss = self.trial.mul_f64(1.0 - rate.min(other) / rate.max(other)) + 2 * self.took;
+        if let (None, Some(other), 2..) = (self.rate, self.other, self.turns) {
+            let loss = spell.time.mul_f64(1.0 - rate.min(other) / rate.max(other)) + 2 * self.took;
             self.pause = self.pause.max(loss.mul_f64(PAUSE_LOSSES)).min(PAUSE_MAX.max(self.trial));
+        }
+        if is_slower && self.rate.is_some() {
+            // What had been found no longer holds.
+            self.pause = PAUSE_TRIALS * self.trial;
         }
         self.rate = Some(rate);
         if tries_again {
-            self.pause = (2 * self.pause).min(PAUSE_MAX.max(self.trial));
+            self.pause = (PAUSE_GROWTH * self.pause).min(PAUSE_MAX.max(self.trial));
         }
         if is_due {
             self.since = Duration::ZERO;
@@ -154,17 +196,17 @@ impl Retreat {
     pub(crate) fn has_turned(&mut self, took: Duration) {
         self.alone = !self.alone;
         (self.other, self.rate) = (self.rate, None);
-        self.took = took;
-        self.trial = TRIAL.max(TRIAL_MOVES * took);
-        self.pause = self.pause.max(PAUSE_TRIALS * self.trial).min(PAUSE_MAX.max(self.trial));
+        self.set_took(took);
+        self.has_moved = true;
+        self.trials = 1;
         self.since = Duration::ZERO;
         self.turns += 1;
     }
 
     /// Nothing of what was measured holds any longer, and all work together again.
-    pub(crate) fn forget(&mut self, lps: u32) {
+    pub(crate) fn forget(&mut self) {
         let turns = self.turns + u32::from(self.alone);
-        *self = Retreat { warm: self.warm, turns, ..Retreat::of(lps, (self.pays, self.busy)) };
+        *self = Retreat { warm: self.warm, turns, ..Retreat::new(self.busy) };
     }
 }
 
@@ -174,16 +216,17 @@ mod tests {
 
     fn spell(events_per_s: u64, ms: u64, at_work: f64) -> Spell {
         let share_worked = at_work / 2.0;
-        Spell { executed: events_per_s * ms / 1000, time: Duration::from_millis(ms), workers: 2, share_worked }
+        let executed = events_per_s * ms / 1000;
+        Spell { executed, time: Duration::from_millis(ms), workers: 2, share_worked, share_on_core: 1.0 }
     }
 
     fn warm() -> Retreat {
-        Retreat { warm: true, ..Retreat::of(16, (PAYS, BUSY)) }
+        Retreat { warm: true, ..Retreat::new(BUSY) }
     }
 
     #[test]
     fn the_first_spell_decides_nothing() {
-        let mut retreat = Retreat::of(16, (PAYS, BUSY));
+        let mut retreat = Retreat::new(BUSY);
         assert!(!retreat.turns_after(spell(1_000_000, 10, 0.5)));
         assert!(retreat.turns_after(spell(1_000_000, 10, 0.5)));
     }
@@ -198,15 +241,57 @@ mod tests {
 
     #[test]
     fn a_short_spell_decides_nothing() {
-        let retreat = warm();
+        let mut retreat = warm();
         assert!(!retreat.is_due(Duration::from_millis(4)));
         assert!(!retreat.can_decide(spell(10_000_000, 4, 1.0)));
         assert!(!retreat.can_decide(spell(5_000, 10, 1.0)), "nor do few events");
     }
 
     #[test]
+    fn several_that_were_disturbed_once_are_soon_tried_again() {
+        let mut retreat = warm();
+        let several = |share| spell(10_000_000, 500, share);
+        (0..200).for_each(|_| {
+            if retreat.turns_after(several(1.4)) {
+                retreat.has_turned(Duration::from_millis(1));
+                assert!(retreat.turns_after(spell(7_000_000, 5, 1.0)), "one was slower");
+                retreat.has_turned(Duration::from_millis(1));
+            }
+        });
+        assert!(retreat.turns_after(spell(4_000_000, 80, 0.9)), "a stranger takes the cores");
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(!retreat.turns_after(spell(7_000_000, 5, 1.0)), "one is faster than that was");
+        assert!(retreat.is_due(Duration::from_millis(500)), "but not for long");
+    }
+
+    #[test]
+    fn a_lone_worker_kept_from_its_core_is_tried_for_longer() {
+        let mut retreat = warm();
+        assert!(retreat.turns_after(spell(10_000_000, 10, 0.95)));
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(!retreat.can_decide(Spell { share_on_core: 0.5, ..spell(6_000_000, 6, 1.0) }), "that may be chance");
+        assert!(!retreat.is_due(Duration::from_millis(20)) && retreat.is_due(Duration::from_millis(30)));
+        assert!(retreat.can_decide(Spell { share_on_core: 0.5, ..spell(6_000_000, 30, 1.0) }));
+        assert!(retreat.turns_after(spell(6_000_000, 30, 1.0)), "together was faster");
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(retreat.is_due(Duration::from_millis(5)), "as short as ever");
+    }
+
+    #[test]
+    fn several_that_were_fast_by_chance_are_found_out() {
+        let mut retreat = warm();
+        assert!(retreat.turns_after(spell(10_000_000, 10, 0.95)));
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(retreat.turns_after(spell(9_000_000, 10, 1.0)), "together seemed faster");
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(!retreat.turns_after(spell(12_000_000, 5, 0.95)), "and did again");
+        assert!(!retreat.is_due(Duration::from_millis(79)) && retreat.is_due(Duration::from_millis(80)));
+        assert!(retreat.turns_after(spell(6_000_000, 80, 0.95)), "but is not");
+    }
+
+    #[test]
     fn windows_far_too_short_need_no_whole_trial() {
-        let mut retreat = Retreat::of(16, (PAYS, BUSY));
+        let mut retreat = Retreat::new(BUSY);
         assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 63), "too few to say");
         assert!(
             !retreat.gives_up(spell(1_000_000, 4, 0.7), 64),
@@ -225,13 +310,13 @@ mod tests {
     #[test]
     fn one_is_tried_where_workers_wait_and_the_faster_way_is_kept() {
         let mut retreat = warm();
-        assert!(retreat.turns_after(spell(10_000_000, 10, 1.1)));
+        assert!(retreat.turns_after(spell(10_000_000, 10, 0.95)));
         retreat.has_turned(Duration::from_millis(1));
         assert!(retreat.alone && retreat.is_due(Duration::from_millis(5)));
         assert!(retreat.turns_after(spell(9_000_000, 10, 1.0)), "together was faster");
         retreat.has_turned(Duration::from_millis(1));
-        assert!(!retreat.turns_after(spell(10_000_000, 10, 1.1)), "so they stay, however long they wait");
-        assert!(retreat.turns_after(spell(5_000_000, 10, 1.1)), "until that is slower than one was");
+        assert!(!retreat.turns_after(spell(10_000_000, 10, 0.95)), "so they stay, however long they wait");
+        assert!(retreat.turns_after(spell(5_000_000, 10, 0.95)), "until that is slower than one was");
     }
 
     #[test]
@@ -240,7 +325,7 @@ mod tests {
         assert!(retreat.turns_after(spell(1_000_000, 10, 0.5)));
         let (mut alone, mut trials, mut last) = (0, 0, 0);
         retreat.has_turned(Duration::ZERO);
-        while trials < 8 {
+        while trials < 4 {
             let mut ms = 0;
             while !retreat.is_due(Duration::from_millis(ms)) {
                 ms += 5;

@@ -53,6 +53,37 @@ impl Stopwatch {
     }
 }
 
+/// How long this thread has had a core, from some moment on: for less than has passed where others took it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoreClock {
+    since: Instant,
+    /// How long it had by then; `None` where the system does not tell.
+    had: Option<Duration>,
+}
+
+impl CoreClock {
+    /// From now on.
+    pub(crate) fn start() -> CoreClock {
+        CoreClock { since: now(), had: Self::read() }
+    }
+
+    /// For what share of the time since; for all of it where the system does not tell. Asked of the thread that began.
+    pub(crate) fn share(self) -> f64 {
+        let passed = self.since.elapsed().as_secs_f64();
+        match (self.had, Self::read()) {
+            (Some(had), Some(has)) if passed > 0.0 => (has.saturating_sub(had).as_secs_f64() / passed).min(1.0),
+            _ => 1.0,
+        }
+    }
+
+    fn read() -> Option<Duration> {
+        #[cfg(all(unix, not(miri)))]
+        return rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().ok();
+        #[cfg(not(all(unix, not(miri))))]
+        None
+    }
+}
+
 /// Writes down what workers spend their time on, where somebody wants to know.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timekeeper(Option<(Arc<Timesheets>, Instant)>);

@@ -50,10 +50,10 @@ mod site;
 mod worker;
 
 pub use parades_core::ahead::{Mark, Marked};
-pub use reviewer::Retreats;
 
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
+use crate::retreat::Retreats;
 use crate::stopwatch::Timekeeper;
 use crate::transport::{Summary, Threads, Transport};
 use crate::window::{Alarm, lock, on_all_workers};

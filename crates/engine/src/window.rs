@@ -14,6 +14,9 @@
 //! *Why it is correct.* What a partition executes before the bound is all that it will ever have to, by I1; so its LPs see the sequential order.
 //! The least pending event is before the bound unless the transport holds something back, which it does for finitely many steps.
 //!
+//! *One worker.* A plan may have a single partition, where several workers do not pay. The leader then goes on alone: it exchanges with nobody, and rests by itself, until there is
+//! another plan, or the run is over. The others wait for that in the exchange that ends a rest.
+//!
 //! *Failures.* The first failure of a partition ends the partition, and lowers the horizon to just after it: what others execute until then may
 //! fail at a lesser place. The least is the run's.
 //!
@@ -36,6 +39,7 @@ pub use shared::Taking;
 
 use crate::ledger::Ledger;
 use crate::partition::{Partitioning, Wish};
+use crate::retreat::Retreats;
 use crate::seats;
 use crate::transport::{Summary, Threads, Transport};
 use hand::Hand;
@@ -73,8 +77,8 @@ pub struct Settings {
     pub sets: usize,
     /// How it is taken from a set.
     pub taking: Taking,
-    /// Whether the run goes on in one partition, with one worker, while that turns out to be faster than with several.
-    pub retreat: bool,
+    /// Whether the run goes on in one partition, with one worker, while that is faster than with several.
+    pub retreats: Retreats,
     /// Whether each worker is bound to a core of its own, where there are enough.
     pub pinned: bool,
 }
@@ -104,7 +108,7 @@ impl Settings {
             dedicated: 1.0,
             sets: 1,
             taking: Taking::default(),
-            retreat: false,
+            retreats: Retreats::WhereFaster,
             pinned: false,
         }
     }
@@ -153,14 +157,14 @@ pub(crate) fn assemble<'a, M: Model, T>(
     transport: &dyn Fn(usize) -> T,
 ) -> (Crew<'a, M, T>, Leader<'a, M>) {
     let control = options.control;
-    let leader = Leader::new(model, options, &world, settings.retreat);
     let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
+    let leader = Leader::new(model, options, (workers, settings.retreats));
     let mut members = partitioning.members().into_iter();
     let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
     let parts = (0..partitions_max(settings)).map(part).collect();
     let plan = Arc::new(Plan::first(&partitioning, workers, &world));
-    let orders = Orders { horizon: Time::ZERO, plan, over: false };
+    let orders = Orders { horizon: Time::ZERO, plan, window: 0, over: false };
     let crew = Crew {
         model,
         lps: world.lps(),
@@ -198,6 +202,8 @@ pub(crate) struct Orders {
     /// The next global event, or the end.
     pub(crate) horizon: Time,
     pub(crate) plan: Arc<Plan>,
+    /// The next window's number.
+    pub(crate) window: u64,
     /// The run is over.
     pub(crate) over: bool,
 }
@@ -219,7 +225,7 @@ pub(crate) struct Crew<'a, M: Model, T> {
     pub(crate) orders: Mutex<Orders>,
 }
 
-/// A lock that is never held while another worker could want it, and whose content is only used by a run that goes on.
+/// A lock that is held for longer than a move takes only while no other worker could want it, and whose content is only used by a run that goes on.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -234,7 +240,12 @@ enum Step {
 }
 
 impl Orders {
-    /// What follows from an exchange: the same for all.
+    /// Whether the leader goes on alone: the others wait until that is no longer so.
+    pub(crate) fn are_for_one(&self) -> bool {
+        self.plan.is_of_one() && !self.over
+    }
+
+    /// What follows from an exchange: the same for all, unless the leader goes on alone.
     fn step(&self, all: &Summary, pace: &mut Pace) -> Step {
         let ps = Delay::from_ps(1);
         let horizon = self.horizon.min(all.failed.checked_add(ps).unwrap_or(Time::MAX));
@@ -308,13 +319,18 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         let mut hand = Hand::new(worker, orders.plan.placement.clone(), self.traces);
         let mut mine = self.start(&mut hand, &orders.plan);
         mine.rest = true;
+        let mut pace = Pace::of(&orders.plan, 0);
         let mut window = 0;
-        let width = orders.plan.width.unwrap_or_default().max(Delay::from_us(1));
-        let mut pace = Pace::new(width, self.left.len());
+        let mut events_of_others = 0;
         loop {
             seats::free_if_begun();
             mine.rest |= leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
-            let all = self.transport.exchange(worker, &mine)?;
+            let alone = orders.plan.is_of_one();
+            let all = match &leader {
+                _ if !alone => self.transport.exchange(worker, &mine)?,
+                Some(_) => Summary { events: mine.events + events_of_others, ..mine },
+                None => Summary { rest: true, ..mine },
+            };
             mine = match orders.step(&all, &mut pace) {
                 Step::Execute(bound) => {
                     if let Some(leader) = &mut leader {
@@ -331,13 +347,20 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                 }
                 Step::Rest => {
                     *lock(&self.left[worker]) = Some(hand.ledger.leave());
-                    self.transport.exchange(worker, &Summary::NOTHING)?;
-                    let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
-                    if let Some(leader) = &mut leader {
-                        mine.next = leader.rest(self, &all);
-                        leader.stopwatch.goes_on();
+                    if !alone {
+                        self.transport.exchange(worker, &Summary::NOTHING)?;
                     }
-                    self.transport.exchange(worker, &Summary::NOTHING)?;
+                    let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
+                    let mut stays_alone = false;
+                    if let Some(leader) = &mut leader {
+                        leader.stopwatch.works();
+                        mine.next = leader.rest(self, &all);
+                        stays_alone = alone && lock(&self.orders).are_for_one();
+                    }
+                    if !stays_alone {
+                        let told = Summary { events: hand.events, ..Summary::NOTHING };
+                        events_of_others = self.transport.exchange(worker, &told)?.events - hand.events;
+                    }
                     let plan = Arc::clone(&orders.plan);
                     orders = lock(&self.orders).clone();
                     if orders.over {
@@ -346,6 +369,15 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                     if !Arc::ptr_eq(&plan, &orders.plan) {
                         hand.rehome(&orders.plan.placement);
                     }
+                    if alone != orders.plan.is_of_one() {
+                        // Who goes on alone does so once all know.
+                        if !alone {
+                            self.transport.exchange(worker, &Summary::NOTHING)?;
+                        }
+                        pace = Pace::of(&orders.plan, hand.events + events_of_others);
+                    }
+                    window = orders.window;
+                    leader.iter_mut().for_each(|leader| leader.stopwatch.goes_on());
                     mine
                 }
             };

@@ -164,7 +164,7 @@ fn run_as_advised<M: Model>(advised: Suits, model: &M, options: RunOptions<'_>) 
     let Suits::Window { threads, shared } = advised else { return sequential::run(model, options) };
     let defaults = window::Settings::of_threads(threads);
     let dedicated = if shared { 0.0 } else { defaults.dedicated };
-    window::run(model, options, &window::Settings { retreat: true, dedicated, ..defaults })
+    window::run(model, options, &window::Settings { dedicated, ..defaults })
 }
 
 impl fmt::Display for Engine {

@@ -8,6 +8,7 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
 use parades_engine::auto::{self, Suits};
+use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use parades_scenarios::Scenario;
@@ -70,11 +71,8 @@ const NULLS: Parameter = Parameter::choice(
     "null messages are sent when a partition has nothing left to execute, or when the receiver asks",
 );
 
-const RETREAT: Parameter = Parameter::boolean(
-    "retreat",
-    false,
-    "go on in one partition, with one worker, while that is faster than with several",
-);
+const RETREAT: Parameter =
+    Parameter::boolean("retreat", true, "go on with one worker while that is faster than with several");
 
 const THRESHOLD: Parameter = Parameter::choice(
     "threshold",
@@ -119,12 +117,6 @@ const STALLS: Parameter = Parameter::integer(
     "makes workers fall behind at random, by this seed, so that there is more to roll back; 0: none",
 );
 
-const ONE_WHERE_FASTER: Parameter = Parameter::boolean(
-    "retreat",
-    true,
-    "go on with one worker, which takes nothing back, while that is faster than with several",
-);
-
 const PINNED: Parameter =
     Parameter::boolean("pinned", false, "bind each worker to a core of its own, where there are enough");
 
@@ -152,12 +144,12 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "null-message",
         about: "conservative: a clock for each channel, null messages",
-        settings: &[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS, PINNED],
+        settings: &[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS, RETREAT, PINNED],
     },
     Engine {
         name: "time-warp",
         about: "optimistic: executes ahead, rolls back on a straggler",
-        settings: &[AHEAD, BOUND, COPY_EVERY, STALLS, ONE_WHERE_FASTER, PINNED],
+        settings: &[AHEAD, BOUND, COPY_EVERY, STALLS, RETREAT, PINNED],
     },
 ];
 
@@ -236,15 +228,14 @@ impl Choice {
             return self.clone();
         }
         let advice = auto::advise(model, usize::try_from(self.threads).unwrap_or(usize::MAX), copies);
-        let (name, threads, tune): (_, _, &[&str]) = match advice.engine {
-            Suits::Sequential => ("sequential", 1, &[]),
-            Suits::Window { threads, shared: true } => ("window", threads, &["retreat=true", "dedicated=0"]),
-            Suits::Window { threads, shared: false } => ("window", threads, &["retreat=true"]),
-            Suits::TimeWarp { threads } => ("time-warp", threads, &["retreat=true"]),
+        let (name, threads, tune) = match advice.engine {
+            Suits::Sequential => ("sequential", 1, None),
+            Suits::Window { threads, shared } => ("window", threads, shared.then_some("dedicated=0")),
+            Suits::TimeWarp { threads } => ("time-warp", threads, None),
         };
         let engine = named(name).expect("it is in the list above");
         let mut settings = Values::new(name, engine.settings);
-        for setting in tune {
+        if let Some(setting) = tune {
             settings.set_argument("--tune", setting).expect("a setting of the engine's");
         }
         Choice { engine, threads: threads as u64, settings, why: Some(advice.why) }
@@ -322,6 +313,7 @@ impl Choice {
                 "lp" => window::Order::Lp,
                 _ => window::Order::Measured,
             },
+            retreats: self.retreats(),
             pinned: settings.boolean("pinned"),
             ..window::Settings::of_threads(threads)
         }
@@ -344,18 +336,22 @@ impl Choice {
                 "locked-queue" => window::Taking::LockedQueue,
                 _ => window::Taking::AtomicIndex,
             },
-            retreat: settings.boolean("retreat"),
             ..self.shared_settings()
         }
     }
 
     fn null_message_settings(&self) -> null_message::Settings {
-        let window::Settings { threads, partitions, least_lookahead, order, pinned, .. } = self.shared_settings();
+        let window::Settings { threads, partitions, least_lookahead, order, retreats, pinned, .. } =
+            self.shared_settings();
         let nulls = match self.settings.choice("nulls") {
             "demand" => null_message::Nulls::Demand,
             _ => null_message::Nulls::Lazy,
         };
-        null_message::Settings { threads, partitions, least_lookahead, order, nulls, pinned }
+        null_message::Settings { threads, partitions, least_lookahead, order, nulls, retreats, pinned }
+    }
+
+    fn retreats(&self) -> Retreats {
+        if self.settings.boolean("retreat") { Retreats::WhereFaster } else { Retreats::Never }
     }
 
     fn rounds_settings(&self) -> rounds::Settings {
@@ -396,10 +392,7 @@ impl Choice {
             ahead,
             stalls,
             copy_every: u16::try_from(settings.integer("copy-every")).ok().filter(|&every| every > 0),
-            retreats: match settings.boolean("retreat") {
-                true => time_warp::Retreats::WhereFaster,
-                false => time_warp::Retreats::Never,
-            },
+            retreats: self.retreats(),
             pinned: settings.boolean("pinned"),
             ..time_warp::Settings::of_threads(usize::try_from(*threads).unwrap_or(usize::MAX))
         }

@@ -8,7 +8,7 @@
 //! which thousands of windows would have been executed; a thread that sleeps keeps its claim to the core, and gets it soon after it is woken. So where
 //! yields took long, the thread sleeps at once for a number of waits that doubles each time. By measurement beside two loops of a shell
 //! (`while :; do :; done`) on two cores, `parades run phold --set lps=16384 --engine window --threads 2` took 8 to 31 times as long as with `--threads 1`
-//! with yields, and takes about as long without.
+//! with yields, and twice as long without, as long as both go on (`--tune retreat=false`).
 //!
 //! *Reference.* A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor*, SOSP, 1991.
 

@@ -12,6 +12,7 @@ use crate::report::table;
 use hot_spot::HotSpot;
 use parades_core::model::Model;
 use parades_core::run::RunOptions;
+use parades_engine::retreat::Retreats;
 use parades_engine::window::{self, Settings, Taking};
 use parades_net::campus::Parameters;
 use parades_net::network::Network;
@@ -67,7 +68,8 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
     let (mut figures, mut cut) = (Vec::new(), String::new());
     for published in PUBLISHED.iter().filter(|published| published.threads <= cores()) {
         let Published { threads, by_sets_s, by_share_s } = published;
-        let usual = Settings::of_threads(usize::try_from(*threads).expect("a few"));
+        let threads_each = usize::try_from(*threads).expect("a few");
+        let usual = Settings { retreats: Retreats::Never, ..Settings::of_threads(threads_each) };
         let shares = SHARES.map(|dedicated| Settings { dedicated, ..usual });
         let columns = models.columns(&shares, pairs)?;
         for (side, share) in SHARES.iter().enumerate() {

@@ -25,9 +25,9 @@ const ENTRANTS: &[Entrant] = &[
     Entrant { engine: "sequential", threads: 1, tune: &[] },
     Entrant { engine: "window", threads: 1, tune: &["order=time"] },
     Entrant { engine: "window", threads: 1, tune: &["order=lp"] },
-    Entrant { engine: "window", threads: 2, tune: &["order=time"] },
-    Entrant { engine: "window", threads: 2, tune: &["order=lp"] },
-    Entrant { engine: "null-message", threads: 2, tune: &[] },
+    Entrant { engine: "window", threads: 2, tune: &["order=time", "retreat=false"] },
+    Entrant { engine: "window", threads: 2, tune: &["order=lp", "retreat=false"] },
+    Entrant { engine: "null-message", threads: 2, tune: &["retreat=false"] },
     Entrant { engine: "time-warp", threads: 2, tune: &[] },
     Entrant { engine: "auto", threads: 2, tune: &[] },
 ];

@@ -12,6 +12,7 @@ use crate::report::table;
 use parades_core::run::RunOptions;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
+use parades_engine::retreat::Retreats;
 use parades_engine::{sequential, window};
 use parades_net::campus::Parameters;
 use parades_refcount::{
@@ -137,7 +138,10 @@ fn run<P: Counted>(threads: usize) -> Result<Run, Failure> {
         let options = RunOptions::until(until);
         let outcome = match threads {
             1 => sequential::run(&campus, options),
-            _ => window::run(&campus, options, &window::Settings::of_threads(threads)),
+            _ => {
+                let settings = window::Settings { retreats: Retreats::Never, ..window::Settings::of_threads(threads) };
+                window::run(&campus, options, &settings)
+            }
         };
         P::settle();
         outcome.map(|outcome| outcome.digest).map_err(|error| Failure::simulation(error.to_string()))

@@ -11,8 +11,9 @@ use crate::report::table;
 use comfy_table::{CellAlignment, Table};
 use parades_core::error::Error;
 use parades_core::prelude::*;
+use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
-use parades_engine::time_warp::{self, Ahead, Retreats, Settings};
+use parades_engine::time_warp::{self, Ahead, Settings};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 

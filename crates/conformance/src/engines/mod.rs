@@ -12,8 +12,9 @@ use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
-use parades_engine::time_warp::{self as time_warp_engine, Ahead, Retreats};
+use parades_engine::time_warp::{self as time_warp_engine, Ahead};
 use parades_engine::window::{Order, Taking};
 use parades_engine::{null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
@@ -31,8 +32,6 @@ pub struct Engine<M: Model> {
     pub name: &'static str,
     /// What else it is run with.
     pub varies: Varies,
-    /// Whether it takes executions back.
-    pub is_optimistic: bool,
     /// Runs a model on it.
     pub run: Run<M>,
 }
@@ -67,17 +66,16 @@ impl Varies {
 pub type Run<M> = fn(&M, RunOptions<'_>, &Setting<<M as Model>::Message>) -> Result<Outcome, Error>;
 
 fn engine<M: Model>(name: &'static str, varies: Varies, run: Run<M>) -> Engine<M> {
-    Engine { name, varies, is_optimistic: false, run }
+    Engine { name, varies, run }
 }
 
 /// The engines that are compared with `sequential`. A new engine is one line here, or below if it never takes anything back.
 pub fn engines<M: Subject>() -> Vec<Engine<M>> {
-    let optimistic = |name, run| Engine { is_optimistic: true, ..engine(name, Varies::Transports, run) };
     let mut engines = engines_without_rollback();
     engines.extend([
         engine("rollback-check", Varies::Nothing, |model, options, _| rollback_check::run(model, options)),
-        optimistic("time-warp-test", time_warp::run),
-        optimistic("time-warp", run_time_warp),
+        engine("time-warp-test", Varies::Transports, time_warp::run),
+        engine("time-warp", Varies::Transports, run_time_warp),
     ]);
     engines
 }
@@ -117,6 +115,10 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
     rounds_engine::run(model, options, &settings)
 }
 
+/// Ways to go from several workers to one and back that engines are tried with: never, forced, and as they find.
+const RETREATS: [Retreats; 5] =
+    [Retreats::Never, Retreats::WhereFaster, Retreats::Every(1), Retreats::Every(3), Retreats::Every(40)];
+
 /// Orders of events that the conservative engines are tried with: forced changes, one order throughout, and the one they find.
 const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp, Order::Measured];
 
@@ -132,6 +134,7 @@ fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
         taking: takings[index_below(&mut rng, takings.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         barrier: barriers[index_below(&mut rng, barriers.len())],
+        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
         ..window_engine::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {
@@ -153,6 +156,7 @@ fn run_null_message<M: Model>(
         order: ORDERS[index_below(&mut rng, ORDERS.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&mut rng, 2)],
+        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
         ..null_message::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {
@@ -171,12 +175,11 @@ fn run_time_warp<M: Subject>(
 ) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 6);
     let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
-    let retreats = [Retreats::Never, Retreats::WhereFaster, Retreats::Every(3), Retreats::Every(40)];
     let settings = time_warp_engine::Settings {
         ahead: aheads[index_below(&mut rng, aheads.len())],
         copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&mut rng, 5)],
         stalls: Some(setting.seed),
-        retreats: retreats[index_below(&mut rng, retreats.len())],
+        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
         ..time_warp_engine::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {

@@ -4,6 +4,7 @@ use super::routes::{Route, Routes};
 use super::{Leg, Nulls, Run};
 use crate::course::just_after;
 use crate::seats;
+use crate::stopwatch::Stopwatch;
 use crate::transport::Transport;
 use crate::window::hand::Hand;
 use crate::window::lock;
@@ -79,9 +80,10 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
         }
     }
 
-    /// Executes all that is before the horizon.
-    pub(super) fn go_on_to_horizon(mut self) -> Result<(), Broken> {
+    /// Executes all that is before the horizon; the leader notes how long it works, and how long it waits.
+    pub(super) fn go_on_to_horizon(mut self, mut stopwatch: Option<&mut Stopwatch>) -> Result<(), Broken> {
         let (transport, worker) = (&self.run.crew.transport, self.hand.worker);
+        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.works());
         loop {
             seats::free_if_begun();
             let seen = transport.news(worker);
@@ -90,10 +92,13 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
                 Found::Change => {}
                 Found::Nothing => {
                     self.blocked += 1;
+                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.waits());
                     transport.wait(worker, seen)?;
+                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.works());
                 }
             }
         }
+        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.waits());
         // Ordering: Relaxed; the exchange that follows publishes them.
         let counts = &self.run.counts;
         counts.null_messages.fetch_add(self.null_messages, Ordering::Relaxed);

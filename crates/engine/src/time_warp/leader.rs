@@ -130,8 +130,14 @@ impl<'a, M: Restorable> Leader<'a, M> {
         wanted
     }
 
-    /// Looks at what all workers together know.
-    pub(super) fn watch<T>(&mut self, (crew, world): (&Crew<'_, M, T>, &World), all: &Summary, view: &View) {
+    /// Looks at what all workers together know; about so many events wait.
+    pub(super) fn watch<T>(
+        &mut self,
+        (crew, world): (&Crew<'_, M, T>, &World),
+        all: &Summary,
+        view: &View,
+        waiting: usize,
+    ) {
         self.gvts += 1;
         if all.rest && self.stop == Stop::Told {
             self.course.until = self.course.until.min(view.horizon);
@@ -142,7 +148,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         {
             self.stop = Stop::Wanted;
         }
-        if self.turn == Stop::No && self.reviewer.turns_after(events, view.cost.ns()) {
+        if self.turn == Stop::No && self.reviewer.turns_after(events, view.cost.ns(), waiting) {
             self.turn = Stop::Wanted;
         }
         if self.gvts.is_multiple_of(GVTS_PER_LOOK) {

@@ -6,8 +6,8 @@
 
 use super::history::NONE;
 use super::site::{Counts, Site};
-use crate::retreat::{Retreat, Spell};
-use crate::stopwatch::{now, timed};
+use crate::retreat::{Retreat, Retreats, Spell};
+use crate::stopwatch::{CoreClock, now, timed};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
@@ -16,21 +16,8 @@ use parades_raw::huge_pages;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-/// Whether a run goes on with one worker while that is faster than with several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retreats {
-    /// It does not.
-    Never,
-    /// It does where that is found to be faster.
-    WhereFaster,
-    /// From several workers to one, or back, each time that GVT has been found so often: for tests.
-    Every(u32),
-}
-
-/// How many workers' worth of work is less than one alone may do, whose executions leave no history: with 1,024 LPs of PHOLD they cost two thirds of what they cost
-/// here where nothing disturbs them.
-const LITTLE: f64 = 1.4;
-/// How many are so little that one is tried now and then.
+/// One worker is tried now and then where several do less than this many workers' worth of work: alone its executions leave no history, and with 1,024 LPs of PHOLD they cost two thirds of
+/// what they cost here where nothing disturbs them.
 const SOME: f64 = 2.0;
 
 /// What an execution costs where nothing disturbs it, in nanoseconds.
@@ -59,8 +46,10 @@ pub(super) struct Reviewer {
     retreats: Retreats,
     retreat: Retreat,
     workers: usize,
+    lps: u32,
     /// When the present spell began, and what had been executed and kept.
     since: std::time::Instant,
+    core: CoreClock,
     executed: u64,
     /// How often GVT has been found since it turned.
     gvts: u32,
@@ -69,8 +58,8 @@ pub(super) struct Reviewer {
 impl Reviewer {
     pub(super) fn new(retreats: Retreats, workers: usize, lps: u32) -> Reviewer {
         let retreats = if workers == 1 { Retreats::Never } else { retreats };
-        let retreat = Retreat::of(lps, (LITTLE, SOME / workers as f64));
-        Reviewer { retreats, retreat, workers, since: now(), executed: 0, gvts: 0 }
+        let retreat = Retreat::new(SOME / workers as f64);
+        Reviewer { retreats, retreat, workers, lps, since: now(), core: CoreClock::start(), executed: 0, gvts: 0 }
     }
 
     /// Whether one worker executes all.
@@ -83,9 +72,10 @@ impl Reviewer {
         self.retreat.turns
     }
 
-    /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds where nothing disturbs it.
-    pub(super) fn turns_after(&mut self, executed: u64, cost_ns: f64) -> bool {
+    /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds where nothing disturbs it, and about so many waiting.
+    pub(super) fn turns_after(&mut self, executed: u64, cost_ns: f64, waiting: usize) -> bool {
         self.gvts += 1;
+        self.retreat.weighs(self.lps as usize + waiting);
         match self.retreats {
             Retreats::Never => false,
             Retreats::Every(gvts) => self.gvts >= gvts,
@@ -101,14 +91,16 @@ impl Reviewer {
         let workers = if self.is_alone() { 1 } else { self.workers };
         let executed_now = executed.saturating_sub(self.executed);
         let share = executed_now as f64 * cost_ns / (time.as_nanos() as f64 * workers as f64);
-        let spell = Spell { executed: executed_now, time, workers, share_worked: share.min(1.0) };
+        let (share_worked, share_on_core) = (share.min(1.0), self.core.share());
+        let spell = Spell { executed: executed_now, time, workers, share_worked, share_on_core };
         if !self.retreat.can_decide(spell) {
             return false;
         }
         let turns = self.retreat.turns_after(spell);
         // One worker's spell goes on until it is time to try several again.
         if turns || !self.is_alone() {
-            (self.since, self.executed) = (now(), executed);
+            self.begin_spell();
+            self.executed = executed;
         }
         turns
     }
@@ -124,8 +116,12 @@ impl Reviewer {
         let ((), took) = timed(|| move_all(sites, (old, &next), lps));
         self.retreat.has_turned(took);
         self.gvts = 0;
-        self.since = now();
+        self.begin_spell();
         next
+    }
+
+    fn begin_spell(&mut self) {
+        (self.since, self.core) = (now(), CoreClock::start());
     }
 }
 
@@ -187,6 +183,6 @@ mod tests {
             assert_eq!(turned, turns, "{kept_ns} ns for each that is kept");
         }
         let mut alone = Reviewer::new(Retreats::WhereFaster, 1, 16);
-        assert!((0..100).all(|executed| !alone.turns_after(executed, 1.0)), "one stays alone");
+        assert!((0..100).all(|executed| !alone.turns_after(executed, 1.0, 16)), "one stays alone");
     }
 }

@@ -185,7 +185,8 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         self.timekeeper.spend(worker, Spent::Gvt, || {
             self.take_in(all, view, site, world);
             if let Some(leader) = leader {
-                leader.watch((self, world), all, view);
+                let waiting = if view.alone { 0 } else { site.waiting() * self.sites.len() };
+                leader.watch((self, world), all, view, waiting);
             }
             if view.gvt >= view.horizon {
                 site.close_stretch();

@@ -5,6 +5,7 @@ use super::plan::Plan;
 use super::review::Reviewer;
 use super::{Crew, Orders, lock};
 use crate::course::{Course, Rest, just_after};
+use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::transport::{Summary, Transport};
 use parades_core::effects::Effects;
@@ -34,7 +35,7 @@ pub(crate) struct Leader<'a, M: Model> {
     windows: u64,
     rests: u64,
     reviewer: Reviewer,
-    pub(super) stopwatch: Stopwatch,
+    pub(crate) stopwatch: Stopwatch,
     /// The next window before which memory is to be looked at.
     look: u64,
 }
@@ -82,8 +83,7 @@ fn next_time<M: Model>(parts: &[MutexGuard<'_, Part<M>>]) -> Time {
 }
 
 impl<'a, M: Model> Leader<'a, M> {
-    /// Of a run that goes on with one worker while that is faster, if it `retreats`.
-    pub(crate) fn new(model: &'a M, options: RunOptions<'a>, world: &World, retreats: bool) -> Leader<'a, M> {
+    pub(crate) fn new(model: &'a M, options: RunOptions<'a>, (workers, retreats): (usize, Retreats)) -> Leader<'a, M> {
         Leader {
             course: Course::new(model, options),
             effects: Effects::new(),
@@ -91,7 +91,7 @@ impl<'a, M: Model> Leader<'a, M> {
             stopped: false,
             windows: 0,
             rests: 0,
-            reviewer: Reviewer::new(retreats, world.lps()),
+            reviewer: Reviewer::new(retreats, workers),
             stopwatch: Stopwatch::new(),
             look: WINDOWS_PER_LOOK,
         }
@@ -135,7 +135,7 @@ impl<'a, M: Model> Leader<'a, M> {
             plan
         };
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
-        *lock(&crew.orders) = Orders { horizon, plan, over: self.end.is_some() };
+        *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, over: self.end.is_some() };
         next
     }
 

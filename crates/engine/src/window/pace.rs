@@ -1,5 +1,6 @@
 //! How wide windows may be, lest they take too long for those who watch.
 
+use super::plan::Plan;
 use parades_core::time::Delay;
 
 /// How far after the least next event a bound may be, lest a window take too long for those who watch the run.
@@ -20,9 +21,11 @@ const LONG_WINDOW_ALONE: u64 = 1 << 14;
 const VERY_LONG_WINDOW: u64 = 1 << 22;
 
 impl Pace {
-    /// Of windows that are this wide at first.
-    pub(super) fn new(width: Delay, workers: usize) -> Pace {
-        Pace { width, events: 0, long: if workers == 1 { LONG_WINDOW_ALONE } else { LONG_WINDOW } }
+    /// From now on, `events` having been executed so far.
+    pub(super) fn of(plan: &Plan, events: u64) -> Pace {
+        let width = plan.width.unwrap_or_default().max(Delay::from_us(1));
+        let is_alone = plan.is_of_one() || plan.workers() == 1;
+        Pace { width, events, long: if is_alone { LONG_WINDOW_ALONE } else { LONG_WINDOW } }
     }
 
     /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last. It is not narrower than `whole`, the
@@ -45,12 +48,14 @@ impl Pace {
 mod tests {
     use super::*;
 
+    /// Of several workers, with windows that are this wide at first.
+    fn pace(width: Delay) -> Pace {
+        Pace { width, events: 0, long: LONG_WINDOW }
+    }
+
     #[test]
     fn a_crowded_run_is_cut_into_shorter_windows_but_not_within_those_of_partitions() {
-        let width = |events, whole| {
-            let mut pace = Pace::new(Delay::from_us(8), 2);
-            pace.next(events, whole)
-        };
+        let width = |events, whole| pace(Delay::from_us(8)).next(events, whole);
         let whole = Some(Delay::from_us(8));
         assert_eq!(width(LONG_WINDOW + 1, None), Delay::from_us(4));
         assert_eq!(width(LONG_WINDOW + 1, whole), Delay::from_us(8));
@@ -62,7 +67,7 @@ mod tests {
     #[test]
     fn windows_of_very_many_events_stay_cut() {
         let whole = Delay::from_us(1 << 10);
-        let mut pace = Pace::new(whole, 2);
+        let mut pace = pace(whole);
         let mut events = 0;
         for _ in 0..20 {
             events += pace.width.as_ps() * (4 * VERY_LONG_WINDOW) / whole.as_ps();

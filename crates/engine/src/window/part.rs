@@ -183,6 +183,11 @@ impl<M: Model> Part<M> {
         }
     }
 
+    /// How many events wait in it.
+    pub(crate) fn waiting(&self) -> usize {
+        len(&self.pending)
+    }
+
     pub(crate) fn allocated_bytes(&self) -> usize {
         match &self.pending {
             Pending::ByTime(pending) => pending.allocated_bytes(),

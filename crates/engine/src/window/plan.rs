@@ -75,6 +75,11 @@ impl Plan {
         }
     }
 
+    /// Whether there is but one partition. The first worker, which leads, executes it, and the others rest until there are more.
+    pub(crate) fn is_of_one(&self) -> bool {
+        self.placement.partitions() == 1
+    }
+
     /// How many workers follow it.
     pub(crate) fn workers(&self) -> usize {
         self.dedicated.len()

@@ -4,8 +4,8 @@ use super::part::Part;
 use super::plan::Plan;
 use super::{Crew, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
-use crate::retreat::{BUSY, PAYS, Retreat, Spell};
-use crate::stopwatch::{Stopwatch, timed};
+use crate::retreat::{BUSY, Retreat, Retreats, Spell};
+use crate::stopwatch::{CoreClock, Stopwatch, timed};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::time::Time;
@@ -36,9 +36,10 @@ pub(super) struct Reviewer {
     changes: u64,
     /// Events that all partitions will have executed when they are next chosen by measurement.
     choice: u64,
-    /// Whether to go on with one worker while that is faster.
-    retreats: bool,
+    retreats: Retreats,
     retreat: Retreat,
+    /// Since it was last decided.
+    core: CoreClock,
     /// Windows executed at the last rest.
     rested: u64,
     /// Events that all partitions had executed, and windows, when it was last decided whether several workers pay.
@@ -46,8 +47,9 @@ pub(super) struct Reviewer {
 }
 
 impl Reviewer {
-    /// Of a run of so many LPs.
-    pub(super) fn new(retreats: bool, lps: u32) -> Reviewer {
+    /// Of a run of so many workers.
+    pub(super) fn new(retreats: Retreats, workers: usize) -> Reviewer {
+        let retreats = if workers == 1 { Retreats::Never } else { retreats };
         Reviewer {
             due: FIRST,
             at: Time::ZERO,
@@ -55,7 +57,8 @@ impl Reviewer {
             changes: 0,
             choice: ENOUGH,
             retreats,
-            retreat: Retreat::of(lps, (PAYS, BUSY)),
+            retreat: Retreat::new(BUSY),
+            core: CoreClock::start(),
             rested: 0,
             decided: (0, 0),
         }
@@ -63,7 +66,12 @@ impl Reviewer {
 
     /// Whether a review is due before the next window.
     pub(super) fn is_due(&self, windows: u64, stopwatch: &Stopwatch) -> bool {
-        windows >= self.due || self.retreats && windows > self.rested && self.retreat.is_due(stopwatch.time())
+        let may_turn = match self.retreats {
+            Retreats::Never => false,
+            Retreats::WhereFaster => self.retreat.is_due(stopwatch.time()),
+            Retreats::Every(each) => windows - self.decided.1 >= each.into(),
+        };
+        windows >= self.due || windows > self.rested && may_turn
     }
 
     /// How often the run went from several workers to one, or back.
@@ -81,20 +89,18 @@ impl Reviewer {
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Arc<Plan> {
         self.rested = windows;
+        self.retreat.weighs(world.lps() as usize + parts.iter().map(|part| part.waiting()).sum::<usize>());
         let workers = plan.workers();
-        self.retreats &= workers > 1;
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
             self.changes = world.lookahead_changes();
-            self.retreat.forget(world.lps());
+            self.retreat.forget();
             self.begin_spell(parts, windows, stopwatch);
             let found = partition(world, &crew.settings, rated);
             self.restart(windows, bound, parts);
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
         }
-        if self.retreats
-            && let Some(other) = self.turn(crew, &plan, world, parts, (windows, bound, stopwatch))
-        {
+        if let Some(other) = self.turn(crew, &plan, world, parts, (windows, bound, stopwatch)) {
             self.restart(windows, bound, parts);
             return other;
         }
@@ -139,14 +145,22 @@ impl Reviewer {
         parts: &mut [MutexGuard<'_, Part<M>>],
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Option<Arc<Plan>> {
-        let (time, workers) = (stopwatch.time(), plan.workers());
-        let share_worked = stopwatch.share_worked();
-        let spell = Spell { executed: total(parts) - self.decided.0, time, workers, share_worked };
-        let gives_up = self.retreat.gives_up(spell, windows - self.decided.1);
-        if !gives_up && !self.retreat.can_decide(spell) {
-            return None;
+        if plan.is_of_one() && !self.retreat.alone {
+            return None; // There is but one way to go on, whatever was wished.
         }
-        let turns = gives_up || self.retreat.turns_after(spell);
+        let (time, workers) = (stopwatch.time(), plan.workers());
+        let (share_worked, share_on_core) = (stopwatch.share_worked(), self.core.share());
+        let spell = Spell { executed: total(parts) - self.decided.0, time, workers, share_worked, share_on_core };
+        let windows_since = windows - self.decided.1;
+        let turns = match self.retreats {
+            Retreats::Never => return None,
+            Retreats::Every(each) if windows_since < each.into() => return None,
+            Retreats::Every(_) => true,
+            Retreats::WhereFaster if self.retreat.gives_up(spell, windows_since) => true,
+            Retreats::WhereFaster if !self.retreat.is_due(time) => return None,
+            Retreats::WhereFaster if !self.retreat.can_decide(spell) => return None,
+            Retreats::WhereFaster => self.retreat.turns_after(spell),
+        };
         // One worker's spell goes on until it is time to try several again.
         if turns || !self.retreat.alone {
             self.begin_spell(parts, windows, stopwatch);
@@ -167,6 +181,7 @@ impl Reviewer {
             Self::move_to(crew, (plan, next), parts, bound)
         });
         self.retreat.has_turned(took);
+        self.core = CoreClock::start();
         Some(next)
     }
 
@@ -181,6 +196,7 @@ impl Reviewer {
     fn begin_spell<M: Model>(&mut self, parts: &[MutexGuard<'_, Part<M>>], windows: u64, stopwatch: &mut Stopwatch) {
         self.decided = (total(parts), windows);
         stopwatch.reset();
+        self.core = CoreClock::start();
     }
 
     fn restart<M: Model>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<M>>]) {
@@ -198,10 +214,11 @@ impl Reviewer {
     ) -> Arc<Plan> {
         let busiest = parts.iter().max_by_key(|part| part.events);
         let found = busiest.and_then(|part| part.found_by_lp());
+        // What has been moved away from is given back as soon as it is empty, since it is as large as the run.
         let mut events = Vec::new();
         let mut lps = Vec::new();
         for part in parts.iter_mut() {
-            events.extend(part.take_all());
+            events.push(part.take_all());
             lps.push(std::mem::take(&mut part.lps).into_iter());
             part.restart(bound);
         }
@@ -212,10 +229,14 @@ impl Reviewer {
             part.make_room(lps);
         }
         for id in super::ids(crew.lps) {
-            let lp = lps[old.placement.partition(id) as usize].next().expect("each LP is in its partition");
+            let from = &mut lps[old.placement.partition(id) as usize];
+            let lp = from.next().expect("each LP is in its partition");
+            if from.len() == 0 {
+                *from = Vec::new().into_iter();
+            }
             parts[new.placement.partition(id) as usize].lps.push(lp);
         }
-        for event in events {
+        for event in events.into_iter().flatten() {
             parts[new.placement.partition(event.receiver) as usize].push(event);
         }
         for number in 0..new.placement.partitions() {

@@ -5,10 +5,12 @@ mod idle;
 mod releases;
 #[path = "../support/mod.rs"]
 mod support;
+mod turns;
 
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::null_message::{self, Nulls, Settings};
+use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
 use support::script::Script;
 
@@ -53,13 +55,14 @@ fn at_ms(at: u64) -> Time {
     Time::ZERO.checked_add(ms(at)).expect("soon")
 }
 
-/// Ways to run with a partition for each of a few LPs.
+/// Ways to run with a partition for each of a few LPs, from beginning to end.
 fn ways() -> impl Iterator<Item = Settings> {
     let threads = [1, 2, 3, 8];
     threads.into_iter().flat_map(|threads| {
         [Nulls::Lazy, Nulls::Demand].map(|nulls| Settings {
             nulls,
             partitions: Some(8),
+            retreats: Retreats::Never,
             ..Settings::of_threads(threads)
         })
     })

@@ -7,7 +7,8 @@ use crate::support::stat;
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 use parades_core::run::RunOptions;
-use parades_engine::time_warp::{self, Ahead, Retreats, Settings};
+use parades_engine::retreat::Retreats;
+use parades_engine::time_warp::{self, Ahead, Settings};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Workers that fall behind, with a copy at each so-manieth execution.

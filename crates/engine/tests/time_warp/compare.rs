@@ -5,8 +5,9 @@ use crate::support::{stat, traced};
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_core::run::Control;
+use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
-use parades_engine::time_warp::{self, Ahead, Retreats, Settings};
+use parades_engine::time_warp::{self, Ahead, Settings};
 
 /// Ways to run, on so many threads: workers fall behind now and then.
 pub(crate) fn ways_on(threads: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Settings> {

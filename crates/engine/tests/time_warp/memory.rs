@@ -6,7 +6,8 @@ use crate::support::script::{Script, ps};
 use crate::support::stat;
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
-use parades_engine::time_warp::{self, Ahead, Retreats, Settings};
+use parades_engine::retreat::Retreats;
+use parades_engine::time_warp::{self, Ahead, Settings};
 
 const LPS: u32 = 4096;
 

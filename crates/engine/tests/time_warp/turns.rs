@@ -4,7 +4,8 @@ use crate::compare::{assert_same, in_order};
 use crate::mesh::{all_to_all, at};
 use crate::support::stat;
 use parades_core::run::RunOptions;
-use parades_engine::time_warp::{self, Retreats, Settings};
+use parades_engine::retreat::Retreats;
+use parades_engine::time_warp::{self, Settings};
 use parades_raw::affinity;
 
 #[test]

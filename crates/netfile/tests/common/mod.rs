@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses its part of it, and what fails here fails the test")]
 
 use parades_core::prelude::*;
+use parades_engine::retreat::Retreats;
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use parades_netfile::model::Internetwork;
 use parades_netfile::{Built, NetworkFile};
@@ -50,8 +51,7 @@ pub(crate) fn on_every_engine(model: &Internetwork, seed: u64, until: Time) -> V
         add("rounds", rounds::run(model, options(), &rounds::Settings::of_threads(threads)));
         add("window", window::run(model, options(), &window::Settings::of_threads(threads)));
         add("null-message", null_message::run(model, options(), &null_message::Settings::of_threads(threads)));
-        let settings =
-            time_warp::Settings { retreats: time_warp::Retreats::Never, ..time_warp::Settings::of_threads(threads) };
+        let settings = time_warp::Settings { retreats: Retreats::Never, ..time_warp::Settings::of_threads(threads) };
         add("time-warp", time_warp::run(model, options(), &settings));
     }
     all

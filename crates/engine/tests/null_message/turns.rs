@@ -1,0 +1,35 @@
+//! From several workers to one, and back, under both engines whose partitions are planned anew by measurement.
+
+use crate::support::stat;
+use crate::{at_ms, busy, in_order};
+use parades_core::prelude::*;
+use parades_engine::retreat::Retreats;
+use parades_engine::{null_message, window};
+
+#[test]
+fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
+    let model = busy(64);
+    let (until, options) = (at_ms(3_000), || RunOptions::until(at_ms(3_000)));
+    let expected = in_order(&model, until).expect("no failure");
+    for threads in [2, 3, 8] {
+        for retreats in [Retreats::Every(1), Retreats::Every(2), Retreats::Every(7)] {
+            let by_window = window::Settings { retreats, ..window::Settings::of_threads(threads) };
+            let by_nulls = null_message::Settings { retreats, ..null_message::Settings::of_threads(threads) };
+            for found in [window::run(&model, options(), &by_window), null_message::run(&model, options(), &by_nulls)] {
+                let found = found.expect("no failure");
+                assert_eq!((found.digest, found.events), (expected.digest, expected.events), "{threads} {retreats:?}");
+                assert!(stat(&found, "turns") > 1, "{threads} {retreats:?}: {:?}", found.engine_stats);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_worker_and_a_run_that_is_not_to_turn_do_not() {
+    let model = busy(64);
+    for (threads, retreats) in [(1, Retreats::Every(1)), (3, Retreats::Never)] {
+        let settings = null_message::Settings { retreats, ..null_message::Settings::of_threads(threads) };
+        let found = null_message::run(&model, RunOptions::until(at_ms(1_000)), &settings).expect("no failure");
+        assert_eq!(stat(&found, "turns"), 0, "{settings:?}");
+    }
+}
