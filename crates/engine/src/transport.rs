@@ -235,7 +235,7 @@ pub struct Threads<P> {
 }
 
 /// How many events ahead of its turn an event is fetched from the core that sent it.
-const EVENTS_AHEAD: usize = 16;
+const EVENTS_AHEAD: usize = 40;
 
 /// Empty lists that a worker keeps, at most.
 const SPARE_MAX: usize = 1 << 10;

@@ -89,6 +89,10 @@ impl Reviewer {
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Arc<Plan> {
         self.rested = windows;
+        if windows == 0 {
+            // Those who had few LPs to set up have waited for the others, which says nothing of the windows to come.
+            self.begin_spell(parts, windows, stopwatch);
+        }
         self.retreat.weighs(world.lps() as usize + parts.iter().map(|part| part.waiting()).sum::<usize>());
         let workers = plan.workers();
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
