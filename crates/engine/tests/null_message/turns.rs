@@ -1,7 +1,7 @@
 //! From several workers to one, and back, under both engines whose partitions are planned anew by measurement.
 
 use crate::support::stat;
-use crate::{at_ms, busy, in_order};
+use crate::{at_ms, busy, in_order, ms};
 use parades_core::prelude::*;
 use parades_engine::retreat::Retreats;
 use parades_engine::{null_message, window};
@@ -32,4 +32,23 @@ fn one_worker_and_a_run_that_is_not_to_turn_do_not() {
         let found = null_message::run(&model, RunOptions::until(at_ms(1_000)), &settings).expect("no failure");
         assert_eq!(stat(&found, "turns"), 0, "{settings:?}");
     }
+}
+
+#[test]
+fn setting_up_is_not_taken_for_windows_in_which_workers_wait() {
+    // As many LPs as take longer to move than to set up, few of which have events.
+    let mut model = busy(500_000);
+    model.start = Box::new(|ctx| {
+        if ctx.id().0.is_multiple_of(2_000) {
+            ctx.send_self(ms(1), 0);
+        }
+    });
+    let settings = window::Settings { partitions: Some(2), ..window::Settings::of_threads(2) };
+    // On a machine that others use, two workers may indeed be slower than one, but not each time.
+    let stays = |_| {
+        let found = window::run(&model, RunOptions::until(at_ms(1_000)), &settings).expect("no failure");
+        assert!(stat(&found, "windows") > 64, "{:?}", found.engine_stats);
+        stat(&found, "turns") == 0
+    };
+    assert!((0..10).any(stays));
 }
