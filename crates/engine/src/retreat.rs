@@ -151,7 +151,7 @@ impl Retreat {
     /// Whether to try one worker before the first trial of several is over, as these wait for each other more than they work, in so many windows.
     pub(crate) fn gives_up(&mut self, spell: Spell, windows: u64) -> bool {
         let is_first = !self.alone && self.other.is_none();
-        let is_enough = windows >= MANY && spell.executed >= LITTLE && spell.time >= TRIAL;
+        let is_enough = windows >= MANY && spell.executed >= LITTLE && spell.time >= TRIAL.max(self.took);
         let gives_up = is_first && is_enough && spell.at_work() < IDLE;
         if gives_up {
             self.warm = true;
@@ -298,7 +298,9 @@ mod tests {
             "too soon: the threads may not have found their cores"
         );
         assert!(!retreat.gives_up(spell(1_000_000, 5, 1.1), 64), "it may pay yet");
-        assert!(retreat.gives_up(spell(1_000_000, 5, 0.7), 64));
+        retreat.weighs(200_000);
+        assert!(!retreat.gives_up(spell(1_000_000, 11, 0.7), 64), "too soon for what takes 12 ms to move");
+        assert!(retreat.gives_up(spell(1_000_000, 12, 0.7), 64));
         retreat.has_turned(Duration::from_millis(1));
         assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 64), "one waits for nobody");
         assert!(!retreat.turns_after(spell(2_000_000, 500, 1.0)), "and was faster");

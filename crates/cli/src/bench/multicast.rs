@@ -7,7 +7,7 @@ use super::child;
 use super::counters;
 use super::probe::{arithmetic, copying};
 use super::record::Figure;
-use super::sides::{Rates, Side, Spread, cores, in_turn};
+use super::sides::{Rates, SetUp, Side, Spread, cores, in_turn};
 use super::{Measured, child::Child};
 use crate::failure::Failure;
 use crate::machine::available_bytes;
@@ -141,10 +141,11 @@ const SEQUENTIAL: (&str, u64) = ("sequential", 1);
 
 /// A side of runs in processes of their own, which leave their peaks of memory, in MB.
 fn side<'a>(case: Case, share: bool, engine: (&'static str, u64), peaks_mb: &'a RefCell<Vec<f64>>) -> Side<'a> {
+    let mut set_up = SetUp::default();
     Box::new(move || {
-        let set_up = child::run(&case.words(share, engine, 1))?;
+        let set_up = set_up.seconds(|| Ok(child::run(&case.words(share, engine, 1))?.ran))?;
         let Child { mut ran, peak_bytes } = child::run(&case.words(share, engine, case.until_ps()))?;
-        ran.seconds -= set_up.ran.seconds;
+        ran.seconds -= set_up;
         peaks_mb.borrow_mut().push(peak_bytes as f64 / 1e6);
         Ok(ran)
     })

@@ -4,7 +4,7 @@ use super::Measured;
 use super::bare::{Bare, Entry, Keyed, Short};
 use super::probe::{self, arithmetic};
 use super::record::Figure;
-use super::sides::{Ran, Rates, Side, Spread, choice, cores, in_turn, simulation};
+use super::sides::{Ran, Rates, SetUp, Side, Spread, choice, cores, in_turn, simulation};
 use crate::failure::Failure;
 use crate::report::table;
 use comfy_table::{CellAlignment, Table};
@@ -159,18 +159,17 @@ fn bare(block: &Block, size: Size) -> Result<(Bare, u64), Failure> {
 }
 
 /// An engine, which also tells the bytes that an event and an LP took. As of the bare loops, set-up does not count: it is timed by a run of no
-/// virtual time, which sets up and concludes, and is taken off. Now and then one takes twice as long, for memory that the system first has to find: the least
-/// of them counts, so that what is taken off is never too much.
+/// virtual time, which sets up and concludes, and is taken off.
 fn engine<'a>(size: Size, phold: &'a Simulation, engine: Choice, bytes: &'a Cell<(f64, f64)>) -> Side<'a> {
     // The number of waiting events never changes.
     let waiting = f64::from(size.lps) * f64::from(size.start_events);
-    let mut least_set_up = f64::INFINITY;
+    let mut set_up = SetUp::default();
     Box::new(move || {
-        let (set_up, _) = Ran::engine(|| phold.run(&engine, RunOptions::until(Time::from_ps(1))))?;
-        least_set_up = least_set_up.min(set_up.seconds);
+        let set_up =
+            set_up.seconds(|| Ok(Ran::engine(|| phold.run(&engine, RunOptions::until(Time::from_ps(1))))?.0))?;
         let (ran, outcome) = Ran::engine(|| phold.run(&engine, RunOptions::until(until(size.seconds))))?;
         bytes.set((stat(&outcome, "pending_bytes") / waiting, state_overhead(&outcome)));
-        Ok(Ran { seconds: ran.seconds - least_set_up, ..ran })
+        Ok(Ran { seconds: ran.seconds - set_up, ..ran })
     })
 }
 

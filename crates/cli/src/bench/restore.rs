@@ -5,7 +5,7 @@
 use super::Measured;
 use super::phold::{stat, until};
 use super::record::Figure;
-use super::sides::{Ran, Rates, Side, Spread, cores, in_turn};
+use super::sides::{Ran, Rates, SetUp, Side, Spread, cores, in_turn};
 use crate::failure::Failure;
 use crate::report::table;
 use comfy_table::{CellAlignment, Table};
@@ -309,15 +309,14 @@ impl Told {
     }
 }
 
-/// A side, which is run until the given time. Set-up does not count: it is timed by a run of no virtual time, and the least is taken off.
+/// A side, which is run until the given time. Set-up does not count: it is timed by a run of no virtual time, and taken off.
 fn side<'a>(told: &'a RefCell<Told>, seconds: u64, run: impl Fn(Time) -> Result<Outcome, Error> + 'a) -> Side<'a> {
-    let mut least_set_up = f64::INFINITY;
+    let mut set_up = SetUp::default();
     Box::new(move || {
-        let (set_up, _) = Ran::engine(|| run(Time::from_ps(1)))?;
-        least_set_up = least_set_up.min(set_up.seconds);
+        let set_up = set_up.seconds(|| Ok(Ran::engine(|| run(Time::from_ps(1)))?.0))?;
         let (ran, outcome) = Ran::engine(|| run(until(seconds)))?;
         told.borrow_mut().add(&outcome);
-        Ok(Ran { seconds: ran.seconds - least_set_up, ..ran })
+        Ok(Ran { seconds: ran.seconds - set_up, ..ran })
     })
 }
 

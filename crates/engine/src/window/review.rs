@@ -100,6 +100,7 @@ impl Reviewer {
             self.changes = world.lookahead_changes();
             self.retreat.forget();
             self.begin_spell(parts, windows, stopwatch);
+            self.choice = total(parts) + ENOUGH;
             let found = partition(world, &crew.settings, rated);
             self.restart(windows, bound, parts);
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
