@@ -235,6 +235,13 @@ fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     assert_eq!(folder.read("a/notes.txt"), "mine");
     let left: Vec<_> = std::fs::read_dir(folder.0.join("a")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
+    // A run that was killed while its results took their place, and another that failed.
+    std::fs::create_dir(folder.0.join("a/.parades-1")).unwrap();
+    std::fs::rename(folder.0.join("a/summary.json"), folder.0.join("a/.parades-1/summary.json")).unwrap();
+    assert_eq!(run("a", "faulty").status.code(), Some(1));
+    assert!(!folder.0.join("a/metrics.json").exists() && !folder.0.join("a/.parades-1").exists());
+    assert_eq!(folder.read("a/notes.txt"), "mine");
+    assert!(run("a", "phold --until 2s").status.success());
     folder.write("b/metrics.csv", "mine");
     let output = run("b", "phold --until 2s");
     assert_eq!(output.status.code(), Some(2));

@@ -36,6 +36,10 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
         let message = format!("{} is there, and no run wrote it", path.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
     }
+    if !folder.join(SUMMARY).exists() {
+        // Halves of a run that was killed. What was left beside them tells whose they are, so that it goes last.
+        remove_results(folder).map_err(|error| cannot_write(folder, &error))?;
+    }
     left.iter().for_each(|path| {
         let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
     });
@@ -64,12 +68,8 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
         fs::create_dir(&aside).map_err(|error| written_late(&aside, &error)).and_then(|()| gather(&aside, done));
     let written = gathered.and_then(|()| {
         let moved = || {
-            remove(&folder.join(SUMMARY), |path| fs::remove_file(path))?;
-            remove(&folder.join(TABLES), |path| fs::remove_dir_all(path))?;
+            remove_results(folder)?;
             let seldom = [TABLES, TRACE, NETWORK];
-            for name in [TRACE, NETWORK] {
-                remove(&folder.join(name), |path| fs::remove_file(path))?;
-            }
             for name in [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY] {
                 match fs::rename(aside.join(name), folder.join(name)) {
                     // A run without tables, or without a trace, or of a scenario.
@@ -79,10 +79,23 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
             }
             Ok(())
         };
-        moved().map_err(|error| written_late(folder, &error))
+        moved().map_err(|error| {
+            let _ = remove_results(folder);
+            written_late(folder, &error)
+        })
     });
     let _ = fs::remove_dir_all(&aside);
     written
+}
+
+/// Removes the results of a run, the summary first: without it, they are no run's.
+fn remove_results(folder: &Path) -> io::Result<()> {
+    remove(&folder.join(SUMMARY), |path| fs::remove_file(path))?;
+    remove(&folder.join(TABLES), |path| fs::remove_dir_all(path))?;
+    for name in [TRACE, NETWORK, METRIC_ROWS, METRICS] {
+        remove(&folder.join(name), |path| fs::remove_file(path))?;
+    }
+    Ok(())
 }
 
 /// Removes what may be there.
