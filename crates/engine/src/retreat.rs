@@ -196,7 +196,12 @@ impl Retreat {
     pub(crate) fn has_turned(&mut self, took: Duration) {
         self.alone = !self.alone;
         (self.other, self.rate) = (self.rate, None);
+        let guessed = self.trial;
         self.set_took(took);
+        if !self.has_moved {
+            // The pause was that of the guess.
+            self.pause = self.pause.mul_f64(self.trial.div_duration_f64(guessed)).min(PAUSE_MAX.max(self.trial));
+        }
         self.has_moved = true;
         self.trials = 1;
         self.since = Duration::ZERO;
@@ -371,6 +376,16 @@ mod tests {
             }
         }
         assert!(trials_ms > 0 && trials_ms * 40 < all_ms, "{trials_ms} of {all_ms} ms");
+    }
+
+    #[test]
+    fn a_pause_follows_what_a_move_took_not_what_was_guessed() {
+        let mut retreat = warm();
+        retreat.weighs(1_000_000);
+        assert!(retreat.turns_after(spell(1_000_000, 200, 0.5)));
+        retreat.has_turned(Duration::from_millis(1));
+        assert!(!retreat.turns_after(spell(2_000_000, 10, 1.0)));
+        assert!(!retreat.is_due(Duration::from_millis(70)) && retreat.is_due(Duration::from_millis(80)));
     }
 
     #[test]

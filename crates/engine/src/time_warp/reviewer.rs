@@ -74,6 +74,11 @@ impl Reviewer {
 
     /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds where nothing disturbs it, and about so many waiting.
     pub(super) fn turns_after(&mut self, executed: u64, cost_ns: f64, waiting: usize) -> bool {
+        if self.gvts == 0 && self.turns() == 0 {
+            // Until now LPs were set up, which says nothing of what is executed ahead.
+            self.begin_spell();
+            self.executed = executed;
+        }
         self.gvts += 1;
         self.retreat.weighs(self.lps as usize + waiting);
         match self.retreats {

@@ -56,6 +56,8 @@ pub(super) struct Trial {
     enough: u64,
     /// Events of the next pause, for each of the trial.
     pause: u64,
+    /// What the partition had executed at first.
+    began: u64,
     /// The events of the partition at which the pause is over.
     due: u64,
     visits: u64,
@@ -97,6 +99,7 @@ impl Trial {
             events: 0,
             enough: ENOUGH,
             pause: PAUSE,
+            began: executed,
             due: executed + WARM,
             visits: 0,
             is_found,
@@ -124,7 +127,7 @@ impl Trial {
 
     #[cold]
     fn is_worth_it(&mut self, executed: u64, pending: usize) -> bool {
-        self.due = self.due.max(WARM_PER_PENDING.saturating_mul(pending as u64));
+        self.due = self.due.max(self.began.saturating_add(WARM_PER_PENDING.saturating_mul(pending as u64)));
         self.enough = ENOUGH.max(ENOUGH_PER_PENDING * pending as u64);
         executed >= self.due
     }
@@ -252,5 +255,10 @@ mod tests {
             assert!(!trial.measures(WARM, || 1_000));
         }
         assert!(!trial.measures(WARM, || 1) && !trial.measures(31_999, || 1) && trial.measures(32_000, || 1_000));
+        let mut trial = Trial::new(true, 1_000_000);
+        for _ in 0..=WARM_VISITS {
+            assert!(!trial.measures(1_000_000 + WARM, || 1_000), "what was executed elsewhere has warmed nothing");
+        }
+        assert!(trial.measures(1_032_000, || 1_000));
     }
 }
