@@ -16,6 +16,9 @@ use std::{fs, io};
 const METRICS: &str = "metrics.json";
 const METRIC_ROWS: &str = "metrics.csv";
 
+/// All that a run writes, in the order in which it takes its place: where there is a summary, the rest is of the same run.
+const RESULTS: [&str; 6] = [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY];
+
 /// What the folder in which results are gathered is called, before the process's number.
 const GATHERED: &str = ".parades-";
 
@@ -28,10 +31,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
     let left: Vec<PathBuf> = entries.flatten().filter(left).map(|entry| entry.path()).collect();
     let ours = left.iter().map(PathBuf::as_path).chain([folder]).any(|folder| command_of(folder).is_ok());
-    let there = [SUMMARY, METRICS, METRIC_ROWS, NETWORK, TABLES, TRACE]
-        .iter()
-        .map(|name| folder.join(name))
-        .find(|path| path.exists());
+    let there = RESULTS.iter().rev().map(|name| folder.join(name)).find(|path| path.exists());
     if let (Some(path), false) = (there, ours) {
         let message = format!("{} is there, and no run wrote it", path.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
@@ -60,8 +60,7 @@ fn gathering(folder: &Path) -> PathBuf {
 /// Writes `summary.json` (the object of `--json`), `metrics.json` (the metrics alone: equal for equal runs), `metrics.csv` (those of one value, a row
 /// each), `network.toml` (the network in full, if it was described in a file), and each table and series of the metrics as `tables/NAME.csv`.
 ///
-/// All is written aside first, and then takes the place of what an earlier run wrote, the summary last: where there is one, the rest is
-/// of the same run.
+/// All is written aside first, and then takes the place of what an earlier run wrote, the summary last.
 pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
     let aside = gathering(folder);
     let gathered =
@@ -70,7 +69,7 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
         let moved = || {
             remove_results(folder)?;
             let seldom = [TABLES, TRACE, NETWORK];
-            for name in [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY] {
+            for name in RESULTS {
                 match fs::rename(aside.join(name), folder.join(name)) {
                     // A run without tables, or without a trace, or of a scenario.
                     Err(error) if error.kind() == io::ErrorKind::NotFound && seldom.contains(&name) => {}
@@ -88,22 +87,17 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
     written
 }
 
-/// Removes the results of a run, the summary first: without it, they are no run's.
+/// Removes the results of a run that are there, the summary first.
 fn remove_results(folder: &Path) -> io::Result<()> {
-    remove(&folder.join(SUMMARY), |path| fs::remove_file(path))?;
-    remove(&folder.join(TABLES), |path| fs::remove_dir_all(path))?;
-    for name in [TRACE, NETWORK, METRIC_ROWS, METRICS] {
-        remove(&folder.join(name), |path| fs::remove_file(path))?;
+    for name in RESULTS.iter().rev() {
+        let path = folder.join(name);
+        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
     }
     Ok(())
-}
-
-/// Removes what may be there.
-fn remove(path: &Path, remove: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    match remove(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Writes all files of a run into an empty folder.
