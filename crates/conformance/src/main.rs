@@ -5,17 +5,18 @@
 
 use parades_conformance::engines::Fault;
 use parades_conformance::matrix::{Part, check_part};
-use parades_conformance::random::{ALL, SOAK, catch, check_genes, check_seeds};
+use parades_conformance::random::{ALL, Choice, SOAK, catch, check_genes, check_seeds};
 use parades_conformance::report::{Report, silence_panics};
 use parades_conformance::{golden, random_model::Genes};
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::time::Instant as WallInstant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant as WallInstant};
 
 const USAGE: &str = "usage: parades-conformance COMMAND
   random COUNT [--from SEED]   random models on all engines
   soak MINUTES                 random models on time-warp, on 2 to 8 workers that fall behind now and then
-  genes LIST                   the random model of these genes, on all engines
+  genes LIST [--soak TIMES]    the random model of these genes, on all engines; or as `soak` runs it, so many times
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
   faults                       how soon planted faults are caught
   bless                        write the golden traces anew";
@@ -44,20 +45,25 @@ fn run(arguments: &[String]) -> Result<bool, String> {
                 _ => return Err(format!("what is `{}`?", options.join(" "))),
             };
             let count: u64 = number(count)?;
-            timed(|| check_seeds(from..from.saturating_add(count), ALL))
+            timed(|| check_seeds(watched(from..from.saturating_add(count), ALL), ALL))
         }
         ["soak", minutes] => {
             silence_panics(true);
             let minutes = number(minutes)?;
-            timed(|| check_seeds(seeds_for(minutes), SOAK))
+            timed(|| check_seeds(watched(seeds_for(minutes), SOAK), SOAK))
         }
-        ["genes", list] => {
+        ["genes", list, options @ ..] => {
             silence_panics(true);
             let genes: Genes = list.parse()?;
+            let (choice, times) = match options {
+                [] => (ALL, 1),
+                ["--soak", times] => (SOAK, number(times)?),
+                _ => return Err(format!("what is `{}`?", options.join(" "))),
+            };
             println!("{genes:?}");
             timed(|| {
                 let mut report = Report::default();
-                check_genes(genes, ALL, &mut report);
+                (0..times).for_each(|_| check_genes(genes, choice, &mut report));
                 report
             })
         }
@@ -88,6 +94,32 @@ fn seeds_for(minutes: u64) -> impl Iterator<Item = u64> {
         gone < 60 * minutes
     })
 }
+
+/// The seeds, each of which has to be done with in time: otherwise the program ends, and says how to see it again.
+#[expect(clippy::disallowed_methods, reason = "the time decides whether one waits any longer, and no answer")]
+fn watched(seeds: impl Iterator<Item = u64>, choice: Choice<'static>) -> impl Iterator<Item = u64> {
+    let begun = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&begun);
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(PATIENCE / 30);
+            let begun: Option<(u64, WallInstant)> = *seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((seed, begin)) = begun
+                && begin.elapsed() > PATIENCE
+            {
+                let (genes, said) = (Genes::from_seed(seed), choice.said);
+                println!("the model of seed {seed} does not end; replay: parades-conformance genes {genes}{said}");
+                std::process::exit(1);
+            }
+        }
+    });
+    seeds.inspect(move |seed| {
+        *begun.lock().unwrap_or_else(PoisonError::into_inner) = Some((*seed, WallInstant::now()));
+    })
+}
+
+/// How long a random model may take on the engines; most take some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is no number that fits here"))

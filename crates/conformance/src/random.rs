@@ -21,14 +21,16 @@ pub struct Choice<'a> {
     pub engine: Option<&'a str>,
     /// On one of these numbers of workers.
     pub workers: &'a [usize],
+    /// What is said after `genes LIST` to choose the same.
+    pub said: &'a str,
 }
 
 /// All engines, as they are.
-pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None, workers: &WORKERS };
+pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None, workers: &WORKERS, said: "" };
 
 /// `time-warp` alone, on several workers, which fall behind now and then.
 pub const SOAK: Choice<'static> =
-    Choice { fault: Fault::None, engine: Some("time-warp"), workers: &[2, 3, 4, 5, 6, 7, 8] };
+    Choice { fault: Fault::None, engine: Some("time-warp"), workers: &[2, 3, 4, 5, 6, 7, 8], said: " --soak 100" };
 
 /// Runs the model of these genes on the engines, and compares each with `sequential`.
 pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
@@ -52,7 +54,8 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
             report.add(&found);
             if let Err(what) = same {
                 let carrier = carrier.name();
-                let replay = if choice.fault == Fault::None { format!("genes {genes}") } else { "faults".into() };
+                let replay =
+                    if choice.fault == Fault::None { format!("genes {genes}{}", choice.said) } else { "faults".into() };
                 report.difference(format!("{} over {carrier}, {workers} workers: {what}", engine.name), &replay);
             }
         }

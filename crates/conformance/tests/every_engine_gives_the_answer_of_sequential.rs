@@ -1,7 +1,7 @@
 //! Every model on every engine over every transport gives the answer of `sequential`.
 
 use parades_conformance::matrix::{Part, check_part};
-use parades_conformance::random::{ALL, check_genes, check_seeds};
+use parades_conformance::random::{ALL, SOAK, check_genes, check_seeds};
 use parades_conformance::random_model::{COUNT, Genes, MAX};
 use parades_conformance::report::{Feat, Report, silence_panics};
 use parades_core::run::{Control, RunOptions};
@@ -36,6 +36,18 @@ fn random_models() {
     let kinds: Vec<&str> = report.failures.iter().map(String::as_str).collect();
     assert_eq!(kinds, ["Declaration", "Lookahead", "Model", "NoChannel", "Panic", "Rounds", "TimeOverflow"]);
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
+}
+
+/// What is executed ahead in this model comes round again and again, each time later, while anti-messages chase it: long after its last event, without end.
+#[test]
+fn a_random_model_with_echoes() {
+    silence_panics(false);
+    let genes = "8,1,3,1,3,17,86,40,3,0,2,8,59,4,0,0,1,6,0,18,7,0,0,0,0,82,3,8294";
+    let genes: Genes = genes.parse().expect("it was written by a run");
+    let mut report = Report::default();
+    (0..100).for_each(|_| check_genes(genes, SOAK, &mut report));
+    assert_alike(&report);
+    assert!(report.rollbacks > 1_000, "it echoes: {report}");
 }
 
 #[test]

@@ -19,8 +19,9 @@
 //! *Requests.* Nothing is executed more than the control delay beyond GVT, nor from the least time on for which an execution, committed or not, has asked
 //! for a global event. So nobody has passed a request when it is committed.
 //!
-//! *Loops.* What is executed ahead of what it lacks may send without delay in a circle, where anti-messages chase it and restore each LP just before it
-//! comes round again. So where GVT stays at one time for long, nothing is executed beyond its round, and hence nothing taken back.
+//! *Loops.* What is executed ahead of what it lacks may send in a circle, where anti-messages chase it and restore each LP just before it comes round again.
+//! Without delay GVT stays where it is; with delay it goes on, and without end where no time is set for that. So where much has been taken back since anything
+//! was committed, nothing is executed beyond GVT's round, and hence nothing taken back, until something is.
 //!
 //! *Failures.* An execution that failed sends nothing, and its LP waits behind it; it is an error if it comes to be committed. What waits behind it
 //! does not hold back GVT, or that would never be. A committed failure ends the run just after its time; the least is the run's.
@@ -262,7 +263,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             }
             // Global events may have sent to the very time of the cut.
             view.gvt = view.gvt.min(view.horizon);
-            (view.round, view.stays) = (0, 0);
+            (view.round, view.circles) = (0, false);
             // Whatever was on its way has been received.
             (view.since, view.sent) = (0, NEVER);
             if view.alone != orders.alone {

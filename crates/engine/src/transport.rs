@@ -35,6 +35,8 @@ pub struct Summary {
     pub events: u64,
     /// Events executed and taken back so far.
     pub undone: u64,
+    /// Events executed so far that can no longer be taken back.
+    pub committed: u64,
     /// Bytes taken by pending events, and by history where there is one.
     pub bytes: u64,
     /// Whether there is something to do that needs every LP at rest.
@@ -51,6 +53,7 @@ impl Summary {
         asked: Time::MAX,
         events: 0,
         undone: 0,
+        committed: 0,
         bytes: 0,
         rest: false,
     };
@@ -67,6 +70,7 @@ impl Summary {
             asked: self.asked.min(other.asked),
             events: self.events + other.events,
             undone: self.undone + other.undone,
+            committed: self.committed + other.committed,
             bytes: self.bytes + other.bytes,
             rest: self.rest || other.rest,
         }
@@ -175,22 +179,24 @@ const WORDS: usize = 8;
 
 /// A summary in words. Nothing is in flight between threads.
 fn to_words(mine: &Summary) -> [u64; WORDS] {
-    let Summary { next, round, in_flight: _, failed, asked, events, undone, bytes, rest } = *mine;
-    [next.as_ps(), round.into(), failed.as_ps(), asked.as_ps(), events, undone, bytes, rest.into()]
+    let Summary { next, round, in_flight: _, failed, asked, events, undone, committed, bytes, rest } = *mine;
+    let round_and_rest = u64::from(round) << 1 | u64::from(rest);
+    [next.as_ps(), round_and_rest, failed.as_ps(), asked.as_ps(), events, undone, committed, bytes]
 }
 
 fn of_words(words: [u64; WORDS]) -> Summary {
-    let [next, round, failed, asked, events, undone, bytes, rest] = words;
+    let [next, round_and_rest, failed, asked, events, undone, committed, bytes] = words;
     Summary {
         next: Time::from_ps(next),
-        round: u32::try_from(round).expect("it was one"),
+        round: u32::try_from(round_and_rest >> 1).expect("it was one"),
         in_flight: Time::MAX,
         failed: Time::from_ps(failed),
         asked: Time::from_ps(asked),
         events,
         undone,
+        committed,
         bytes,
-        rest: rest != 0,
+        rest: round_and_rest & 1 != 0,
     }
 }
 

@@ -29,9 +29,13 @@ pub(super) struct View {
     pub(super) since: u32,
     /// Whether it has nothing to do before there is another.
     pub(super) is_due: bool,
-    /// The round that GVT has reached at its time, and how many outcomes in a row have had that time.
+    /// The round that GVT has reached at its time.
     pub(super) round: u32,
-    pub(super) stays: u32,
+    /// What all had committed, and taken back when that last grew.
+    pub(super) committed: u64,
+    pub(super) undone: u64,
+    /// Whether so much has been taken back since that it may be the same again and again.
+    pub(super) circles: bool,
     /// The least instant of what it sent since its last offer.
     pub(super) sent: Instant,
     pub(super) optimism: Optimism,
@@ -55,7 +59,9 @@ impl View {
             since: 0,
             is_due: true,
             round: 0,
-            stays: 0,
+            committed: 0,
+            undone: 0,
+            circles: false,
             sent: NEVER,
             optimism,
             alone: false,
@@ -75,8 +81,9 @@ const BATCH_SHARE: usize = 16;
 const BATCH_NS: f64 = 25_000.0;
 /// How many events before the end of a batch a worker hints that it will soon send and receive.
 const BATCH_LAST: u32 = 8;
-/// Outcomes in a row with GVT at one time after which nothing is executed beyond its round.
-const STAYS: u32 = 256;
+/// Executions of each worker that are taken back while nothing is committed, after which nothing is executed beyond GVT's round: some times what a stretch
+/// holds, for so much may be due to be committed.
+const CIRCLING: u64 = 1 << 12;
 /// Turns between two measurements of what an execution costs.
 const TURNS_PER_LOOK: u32 = 16;
 /// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
@@ -203,7 +210,10 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     fn take_in(&self, all: &Summary, view: &mut View, site: &mut Site<M>, world: &World) {
         let gvt = all.next.min(all.in_flight);
         assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
-        view.stays = if gvt > view.gvt { 0 } else { view.stays.saturating_add(1) };
+        if all.committed > view.committed {
+            (view.committed, view.undone) = (all.committed, all.undone);
+        }
+        view.circles = all.undone - view.undone > CIRCLING * self.sites.len() as u64;
         view.round = if all.in_flight > gvt { all.round } else { 0 };
         view.gvt = gvt;
         // Nobody has passed what was asked for; but where the run is to end now, what lies beyond has never been.
@@ -249,8 +259,10 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
         let some = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
         let batch = some.clamp(BATCH_MIN, BATCH_MAX).min(batch_of(view.cost));
         let bound = just_after(view.gvt).min(view.horizon);
-        if view.stays > STAYS {
-            return site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
+        if view.circles {
+            let executed = site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
+            site.close_stretch();
+            return executed;
         }
         let most = batch.min(view.optimism.most_uncommitted().saturating_sub(site.uncommitted()));
         let last = most.min(BATCH_LAST);
@@ -272,6 +284,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             asked: site.asked(),
             events: site.executed(),
             undone: site.counts.undone,
+            committed: site.counts.committed,
             bytes: match self.memory.limit {
                 Some(_) => (site.allocated_bytes() + self.transport.allocated_bytes(site.number as usize)) as u64,
                 None => 0,
