@@ -4,6 +4,7 @@
 
 pub mod auto;
 mod course;
+mod cut;
 mod fetch;
 mod ledger;
 pub mod null_message;

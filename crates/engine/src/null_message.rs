@@ -185,6 +185,7 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     let partitions = settings.partitions.unwrap_or_else(|| usual_partitions(&world, settings));
     let shared = settings.of_parts(Some(partitions));
     let (crew, leader) = window::assemble(model, options, world, &shared, transport);
+    let leader = leader.with_idle_work();
     let plan = Arc::clone(&lock(&crew.orders).plan);
     let routes = Arc::new(Routes::new(&plan, &crew.read_world()));
     let run = Run {
