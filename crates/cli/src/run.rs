@@ -202,7 +202,6 @@ impl Asked<'_, '_> {
             }
             (outcome, memory) => {
                 let outcome = outcome?;
-                notes.extend(change(&outcome.engine_stats));
                 notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
                 Ok(Executed { choice, outcome, lps: simulation.lps(), notes, setup, run, memory })
             }
@@ -210,20 +209,9 @@ impl Asked<'_, '_> {
     }
 }
 
-/// A statistic of an engine's.
-fn stat(stats: &[(&str, f64)], name: &str) -> Option<f64> {
-    stats.iter().find(|(stat, _)| *stat == name).map(|&(_, value)| value)
-}
-
-/// A note on the engine that the run has changed to, if it has.
-fn change(stats: &[(&str, f64)]) -> Option<String> {
-    let time = stat(stats, "left_windows_at_s")?;
-    Some(format!("time-warp from {time} s on: windows held too little for several threads"))
-}
-
 /// A note on threads that had nothing to do, if there were any.
 fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String> {
-    let stat = |name| stat(stats, name);
+    let stat = |name| stats.iter().find(|(stat, _)| *stat == name).map(|&(_, value)| value);
     let workers = stat("workers")?;
     if workers < threads as f64 {
         // An engine that needs no lookahead has a worker for each LP, if there are threads enough.
@@ -270,12 +258,5 @@ mod tests {
             Some("1 of 8 threads used in the end: several had too little to do, or too little of the machine")
         );
         assert_eq!(turns(4.0), None);
-    }
-
-    #[test]
-    fn a_change_of_engine_is_told() {
-        let note = "time-warp from 0.25 s on: windows held too little for several threads";
-        assert_eq!(change(&[("workers", 2.0), ("left_windows_at_s", 0.25)]).as_deref(), Some(note));
-        assert_eq!(change(&[("workers", 2.0)]), None);
     }
 }

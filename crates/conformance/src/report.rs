@@ -38,19 +38,16 @@ pub enum Feat {
     Rollback,
     /// To go on with one worker instead of several, or back.
     Turn,
-    /// To hand the run over to another engine.
-    Change,
 }
 
 impl Feat {
-    const ALL: [Feat; 3] = [Feat::Rollback, Feat::Turn, Feat::Change];
+    const ALL: [Feat; 2] = [Feat::Rollback, Feat::Turn];
 
     /// Its name among an engine's figures.
     fn stat(self) -> &'static str {
         match self {
             Feat::Rollback => "rollbacks",
             Feat::Turn => "turns",
-            Feat::Change => "changes",
         }
     }
 }

@@ -4,7 +4,6 @@
 
 pub mod auto;
 mod course;
-mod cut;
 mod fetch;
 mod ledger;
 pub mod null_message;

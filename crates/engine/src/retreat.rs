@@ -208,11 +208,6 @@ impl Retreat {
         self.turns += 1;
     }
 
-    /// Whether it goes on with one worker as that has been found to be faster, and not only to find out.
-    pub(crate) fn has_found_one(&self) -> bool {
-        self.alone && self.rate.is_some()
-    }
-
     /// Nothing of what was measured holds any longer, and all work together again.
     pub(crate) fn forget(&mut self) {
         let turns = self.turns + u32::from(self.alone);

@@ -52,8 +52,6 @@ mod worker;
 
 pub use parades_core::ahead::{Mark, Marked};
 
-use crate::course::Course;
-use crate::cut::Cut;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::Retreats;
@@ -145,42 +143,12 @@ pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
     transport: &dyn Fn(usize, u32) -> T,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
-    let (crew, leader) = assemble(Course::new(model, options), world, settings, transport);
-    crew.run(leader)
-}
-
-/// Goes on with a run that another engine has left. The transport is as for [`run_over`].
-pub(crate) fn go_on<M: Restorable, T: Transport<Marked<M::Message>>>(
-    cut: Cut<'_, M>,
-    settings: &Settings,
-    transport: &dyn Fn(usize, u32) -> T,
-) -> Result<Outcome, Error> {
-    let Cut { course, world, lps, pending, metrics, engine_stats } = cut;
-    let events = course.events;
-    let (mut crew, leader) = assemble(course, world, settings, transport);
-    crew.is_set_up = true;
-    let mut sites: Vec<_> = crew.sites.iter().map(lock).collect();
-    reviewer::take_over(&mut sites, &crew.placement, (lps, pending), (events, metrics));
-    drop(sites);
-    let mut outcome = crew.run(leader)?;
-    outcome.engine_stats.extend(engine_stats);
-    Ok(outcome)
-}
-
-/// The workers of a run, and what the leader knows.
-fn assemble<'a, M: Restorable, T>(
-    course: Course<'a, M>,
-    world: World,
-    settings: &Settings,
-    transport: &dyn Fn(usize, u32) -> T,
-) -> (Crew<'a, M, T>, Leader<'a, M>) {
-    let (model, options) = (course.model, &course.options);
     let control = options.control;
     let timekeeper = Timekeeper::of(options.timesheets.clone());
     let placement = place(&world, settings.threads);
     let memory = Memory { limit: options.memory_limit, lps: world.lps() as usize * Leader::<M>::LP_BYTES };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
-    let leader = Leader::new(course, (reviewer, placement.clone()));
+    let leader = Leader::new(model, options, (reviewer, placement.clone()));
     let traces = leader.traces();
     // A trace needs what is committed whole, wherever it lies in the history.
     let coasts = model.copies() && !traces;
@@ -201,9 +169,8 @@ fn assemble<'a, M: Restorable, T>(
         traced: (0..workers).map(|_| Mutex::default()).collect(),
         orders: Mutex::new(Orders { horizon: Time::ZERO, over: false, alone: false }),
         placement,
-        is_set_up: false,
     };
-    (crew, leader)
+    crew.run(leader)
 }
 
 /// Which worker executes each LP: neighbours together where channels say who they are, else ranges of ids. No channel is too short to be cut.
@@ -263,8 +230,6 @@ struct Crew<'a, M: Restorable, T> {
     /// What each worker has committed that is to be traced.
     traced: Vec<Mutex<Trace<M::Message>>>,
     orders: Mutex<Orders>,
-    /// Its LPs are those of a run that another engine began.
-    is_set_up: bool,
 }
 
 impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
@@ -279,9 +244,7 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     /// A worker's life.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
         let _alarm = Alarm(&self.transport, std::marker::PhantomData);
-        if !self.is_set_up {
-            self.start(worker);
-        }
+        self.start(worker);
         let mut view = View::new(Optimism::new(self.sites.len(), self.settings.ahead));
         let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));
         loop {

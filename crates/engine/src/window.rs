@@ -37,7 +37,6 @@ mod shared;
 
 pub use shared::Taking;
 
-use crate::cut::Ending;
 use crate::ledger::Ledger;
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::Retreats;
@@ -145,24 +144,8 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     transport: &dyn Fn(usize) -> T,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
-    let (crew, mut leader) = assemble(model, options, world, settings, transport);
-    crew.run(&mut leader);
-    leader.conclude(&crew)
-}
-
-/// Runs `model` in windows until its end, or until one worker has been found faster than several, where another engine goes on. The transport is as for
-/// [`run_over`].
-pub(crate) fn run_to_cut<'a, M: Model, T: Transport<M::Message>>(
-    model: &'a M,
-    options: RunOptions<'a>,
-    settings: &Settings,
-    transport: &dyn Fn(usize) -> T,
-) -> Result<Ending<'a, M>, Error> {
-    let world = World::new(model, &options)?;
     let (crew, leader) = assemble(model, options, world, settings, transport);
-    let mut leader = leader.that_leaves();
-    crew.run(&mut leader);
-    leader.end(crew)
+    crew.run(leader)
 }
 
 /// The workers of a run, and what the leader knows.
@@ -322,8 +305,11 @@ impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
 
 impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     /// Runs all workers.
-    fn run(&self, leader: &mut Leader<'_, M>) {
-        on_all_workers((self.left.len(), self.settings.pinned), leader, |worker, leader| self.work(worker, leader));
+    fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
+        on_all_workers((self.left.len(), self.settings.pinned), &mut leader, |worker, leader| {
+            self.work(worker, leader)
+        });
+        leader.conclude(self)
     }
 
     /// A worker's life.

@@ -4,7 +4,7 @@ use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::auto::{self, Changing, Suits};
+use parades_engine::auto::{self, Suits};
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use std::fmt;
 use std::str::FromStr;
@@ -41,8 +41,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Engine {
-    /// [`sequential`], [`window`] or [`time_warp`], whichever suits the model and the machine, or the second and, from when that turns out to be faster, the third; that only where
-    /// state is restored by copies.
+    /// [`sequential`], [`window`] or [`time_warp`], whichever suits the model and the machine; the last only where state is restored by copies.
     #[default]
     Auto,
     /// [`sequential`]: one pending event set; defines the right answer.
@@ -122,9 +121,6 @@ impl Engine {
                 let advice = auto::advise(model, threads, model.copies());
                 match advice.engine {
                     Suits::TimeWarp { threads } => Engine::TimeWarp.run(model, threads, options),
-                    Suits::Window { threads, changes: true, .. } => {
-                        auto::run_changing(model, options, &Changing::of_threads(threads))
-                    }
                     other => run_as_advised(other, model, options),
                 }
             }
@@ -165,7 +161,7 @@ impl Engine {
 
 /// Runs a model as `auto` advises, which has advised no engine that rolls back.
 fn run_as_advised<M: Model>(advised: Suits, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-    let Suits::Window { threads, shared, .. } = advised else { return sequential::run(model, options) };
+    let Suits::Window { threads, shared } = advised else { return sequential::run(model, options) };
     let defaults = window::Settings::of_threads(threads);
     let dedicated = if shared { 0.0 } else { defaults.dedicated };
     window::run(model, options, &window::Settings { dedicated, ..defaults })

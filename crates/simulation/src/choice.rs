@@ -7,7 +7,7 @@ use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
-use parades_engine::auto::{self, Changing, Suits};
+use parades_engine::auto::{self, Suits};
 use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
@@ -164,8 +164,6 @@ pub struct Choice {
     pub settings: Values,
     /// Why `auto` chose it.
     pub why: Option<String>,
-    /// Whether the run may change to `time-warp`, as `auto` lets it.
-    changes: bool,
 }
 
 /// What the user asked for.
@@ -221,7 +219,7 @@ impl Choice {
             .map_err(|error| Refusal { about: "tune", error })?;
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let threads = if is_parallel { wish.threads.unwrap_or_else(cores).max(1) } else { 1 };
-        Ok(Choice { engine, threads, settings, why: None, changes: false })
+        Ok(Choice { engine, threads, settings, why: None })
     }
 
     /// The choice for this model: for `auto`, the engine that suits it, one that rolls back only if it `copies` its state for that.
@@ -230,17 +228,17 @@ impl Choice {
             return self.clone();
         }
         let advice = auto::advise(model, usize::try_from(self.threads).unwrap_or(usize::MAX), copies);
-        let (name, threads, tune, changes) = match advice.engine {
-            Suits::Sequential => ("sequential", 1, None, false),
-            Suits::Window { threads, shared, changes } => ("window", threads, shared.then_some("dedicated=0"), changes),
-            Suits::TimeWarp { threads } => ("time-warp", threads, None, false),
+        let (name, threads, tune) = match advice.engine {
+            Suits::Sequential => ("sequential", 1, None),
+            Suits::Window { threads, shared } => ("window", threads, shared.then_some("dedicated=0")),
+            Suits::TimeWarp { threads } => ("time-warp", threads, None),
         };
         let engine = named(name).expect("it is in the list above");
         let mut settings = Values::new(name, engine.settings);
         if let Some(setting) = tune {
             settings.set_argument("--tune", setting).expect("a setting of the engine's");
         }
-        Choice { engine, threads: threads as u64, settings, why: Some(advice.why), changes }
+        Choice { engine, threads: threads as u64, settings, why: Some(advice.why) }
     }
 
     /// Runs a model on it.
@@ -259,10 +257,6 @@ impl Choice {
         match self.engine.name {
             "rollback-check" => rollback_check::run(model, options),
             "time-warp" => time_warp::run(model, options, &self.time_warp_settings()),
-            "window" if self.changes => {
-                let windows = self.window_settings();
-                auto::run_changing(model, options, &Changing { windows, ..Changing::of_threads(windows.threads) })
-            }
             _ => self.run_unrestorable(model, options),
         }
     }

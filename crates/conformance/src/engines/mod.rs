@@ -12,7 +12,6 @@ use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::auto::{self, Changing};
 use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
@@ -77,7 +76,6 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
         engine("rollback-check", Varies::Nothing, |model, options, _| rollback_check::run(model, options)),
         engine("time-warp-test", Varies::Transports, time_warp::run),
         engine("time-warp", Varies::Transports, run_time_warp),
-        engine("changing", Varies::Transports, run_changing),
     ]);
     engines
 }
@@ -124,12 +122,12 @@ const RETREATS: [Retreats; 5] =
 /// Orders of events that the conservative engines are tried with: forced changes, one order throughout, and the one they find.
 const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp, Order::Measured];
 
-/// Settings of `window`, drawn from the seed.
-fn window_settings(seed: u64, workers: usize) -> window_engine::Settings {
-    let mut rng = Rng::shared(seed, 4);
+/// The real `window`, its choices drawn from the seed, over threads or over bytes that are held back.
+fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
+    let mut rng = Rng::shared(setting.seed, 4);
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
     let takings = [Taking::AtomicIndex, Taking::LockedIndex, Taking::LockedQueue];
-    window_engine::Settings {
+    let settings = window_engine::Settings {
         order: ORDERS[index_below(&mut rng, ORDERS.len())],
         dedicated: [0.0, 0.5, 1.0][index_below(&mut rng, 3)],
         sets: 1 + index_below(&mut rng, 3),
@@ -137,13 +135,8 @@ fn window_settings(seed: u64, workers: usize) -> window_engine::Settings {
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         barrier: barriers[index_below(&mut rng, barriers.len())],
         retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
-        ..window_engine::Settings::of_threads(workers)
-    }
-}
-
-/// The real `window`, over threads or over bytes that are held back.
-fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
-    let settings = window_settings(setting.seed, setting.workers);
+        ..window_engine::Settings::of_threads(setting.workers)
+    };
     match (setting.carrier, setting.codec) {
         (Carrier::Bytes, Some(codec)) => window_engine::run_over(model, options, &settings, &|workers| {
             HeldBack::new(codec, workers, window_engine::partitions_max(&settings), setting.seed)
@@ -174,26 +167,21 @@ fn run_null_message<M: Model>(
     }
 }
 
-/// Settings of `time-warp`, drawn from the seed, with workers that fall behind.
-fn time_warp_settings(seed: u64, workers: usize) -> time_warp_engine::Settings {
-    let mut rng = Rng::shared(seed, 6);
-    let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
-    time_warp_engine::Settings {
-        ahead: aheads[index_below(&mut rng, aheads.len())],
-        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&mut rng, 5)],
-        stalls: Some(seed),
-        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
-        ..time_warp_engine::Settings::of_threads(workers)
-    }
-}
-
-/// `time-warp`, over threads or over bytes that are held back.
+/// `time-warp`, its choices drawn from the seed, with workers that fall behind, over threads or over bytes that are held back.
 fn run_time_warp<M: Subject>(
     model: &M,
     options: RunOptions<'_>,
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
-    let settings = time_warp_settings(setting.seed, setting.workers);
+    let mut rng = Rng::shared(setting.seed, 6);
+    let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
+    let settings = time_warp_engine::Settings {
+        ahead: aheads[index_below(&mut rng, aheads.len())],
+        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&mut rng, 5)],
+        stalls: Some(setting.seed),
+        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
+        ..time_warp_engine::Settings::of_threads(setting.workers)
+    };
     match (setting.carrier, setting.codec) {
         (Carrier::Bytes, Some(codec)) => {
             time_warp_engine::run_over(model, options, &settings, &|workers, partitions| {
@@ -201,30 +189,6 @@ fn run_time_warp<M: Subject>(
             })
         }
         _ => time_warp_engine::run(model, options, &settings),
-    }
-}
-
-/// A run that begins in windows and goes on with `time-warp`, after windows whose number is drawn from the seed, where there are several workers.
-fn run_changing<M: Subject>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
-) -> Result<Outcome, Error> {
-    let Setting { seed, workers, .. } = *setting;
-    let retreats = [Retreats::Every(1), Retreats::Every(2), Retreats::Every(10)];
-    let retreats = retreats[index_below(&mut Rng::shared(seed, 8), retreats.len())];
-    let settings = Changing {
-        windows: window_engine::Settings { retreats, ..window_settings(seed, workers) },
-        ahead: time_warp_settings(seed, workers),
-    };
-    match (setting.carrier, setting.codec) {
-        (Carrier::Bytes, Some(codec)) => {
-            let windows =
-                |workers| HeldBack::new(codec, workers, window_engine::partitions_max(&settings.windows), seed);
-            let ahead = |workers, partitions| Speculative(HeldBack::new(codec, workers, partitions, seed));
-            auto::run_changing_over(model, options, &settings, &windows, &ahead)
-        }
-        _ => auto::run_changing(model, options, &settings),
     }
 }
 

@@ -15,7 +15,7 @@ use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
-use parades_core::run::Outcome;
+use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use std::sync::{MutexGuard, PoisonError};
@@ -93,9 +93,13 @@ impl<'a, M: Restorable> Leader<'a, M> {
     /// What an LP takes.
     pub(super) const LP_BYTES: usize = size_of::<Lp<M::State>>();
 
-    pub(super) fn new(course: Course<'a, M>, (reviewer, placement): (Reviewer, Placement)) -> Leader<'a, M> {
+    pub(super) fn new(
+        model: &'a M,
+        options: RunOptions<'a>,
+        (reviewer, placement): (Reviewer, Placement),
+    ) -> Leader<'a, M> {
         Leader {
-            course,
+            course: Course::new(model, options),
             effects: Effects::new(),
             end: None,
             stop: Stop::No,
@@ -226,7 +230,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         course.events = sites.iter().map(|site| site.counts.committed).sum();
         let reached = view.gvt.min(view.horizon);
         if course.options.control.is_some_and(|control| control.poll(reached, course.events)) {
-            if self.rests == 1 && course.bound == Time::ZERO {
+            if self.rests == 1 {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound.max(reached));

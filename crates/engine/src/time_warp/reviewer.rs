@@ -8,10 +8,8 @@ use super::history::NONE;
 use super::site::{Counts, Site};
 use crate::retreat::{Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, now, timed};
-use parades_core::event::{Event, LpId};
-use parades_core::lp::Lp;
+use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
-use parades_core::pending::Leftover;
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_raw::huge_pages;
@@ -144,53 +142,21 @@ fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&
         let lps = if number < new.partitions() { new.len(number) } else { 0 };
         site.restart(new, lps as usize, number == 0 && new.partitions() == 1);
     }
-    let lps = (0..lps).map(LpId).map(|id| {
+    for id in (0..lps).map(LpId) {
         let from = &mut records[old.partition(id) as usize];
         let lp = from.next().expect("each LP is at its site");
         if from.len() == 0 {
             *from = Vec::new().into_iter();
         }
-        lp
-    });
-    fill(sites, new, lps, events.into_iter().flatten());
-    sites[0].counts = counts;
-    rehome(sites, new);
-}
-
-/// Gives sites that have had nothing so far the LPs, which come in the order of ids, the events and the counts of a run that goes on here, and what was recorded.
-pub(super) fn take_over<M: Restorable>(
-    sites: &mut [MutexGuard<'_, Site<M>>],
-    placement: &Placement,
-    (lps, pending): (Vec<Lp<M::State>>, Leftover<M::Message>),
-    (events, metrics): (u64, Metrics),
-) {
-    (0..).zip(sites.iter_mut()).for_each(|(number, site)| site.reserve(placement.len(number) as usize));
-    fill(sites, placement, lps.into_iter(), pending);
-    sites[0].counts = Counts { executed: events, committed: events, ..Counts::default() };
-    sites[0].metrics.merge(metrics);
-    rehome(sites, placement);
-}
-
-/// Moves LPs, which come in the order of ids, and events to their sites.
-fn fill<M: Restorable>(
-    sites: &mut [MutexGuard<'_, Site<M>>],
-    placement: &Placement,
-    lps: impl Iterator<Item = Lp<M::State>>,
-    events: impl Iterator<Item = Event<M::Message>>,
-) {
-    for (id, lp) in (0..).map(LpId).zip(lps) {
-        let site = &mut sites[placement.partition(id) as usize];
+        let site = &mut sites[new.partition(id) as usize];
         site.lps.push(lp);
         site.heads.push(NONE);
     }
     sites.iter().for_each(|site| huge_pages::ask_for(&site.lps));
-    for event in events {
-        sites[placement.partition(event.receiver) as usize].push_unmarked(event);
+    for event in events.into_iter().flatten() {
+        sites[new.partition(event.receiver) as usize].push_unmarked(event);
     }
-}
-
-/// Moves what LPs recorded to their sites.
-fn rehome<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], new: &Placement) {
+    sites[0].counts = counts;
     let mut metrics: Vec<&mut Metrics> = sites.iter_mut().map(|site| &mut site.metrics).collect();
     Metrics::rehome(&mut metrics, |id| new.partition(id) as usize);
 }

@@ -5,7 +5,6 @@ use super::plan::Plan;
 use super::review::Reviewer;
 use super::{Crew, Orders, lock};
 use crate::course::{Course, Rest, just_after};
-use crate::cut::{Cut, Ending};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::transport::{Summary, Transport};
@@ -19,7 +18,7 @@ use parades_core::placement::Placement;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Windows between two looks at memory, which also clear the notes on rounds.
 const WINDOWS_PER_LOOK: u64 = 256;
@@ -31,8 +30,6 @@ pub(crate) struct Leader<'a, M: Model> {
     effects: Effects<M>,
     /// How the run ended.
     end: Option<Result<Time, Error>>,
-    /// The run is left to another engine.
-    left: bool,
     /// The user wants the run to end.
     stopped: bool,
     windows: u64,
@@ -91,7 +88,6 @@ impl<'a, M: Model> Leader<'a, M> {
             course: Course::new(model, options),
             effects: Effects::new(),
             end: None,
-            left: false,
             stopped: false,
             windows: 0,
             rests: 0,
@@ -104,12 +100,6 @@ impl<'a, M: Model> Leader<'a, M> {
     /// As it is, but that workers are busy tells nothing, since they may be so without executing anything.
     pub(crate) fn with_idle_work(mut self) -> Leader<'a, M> {
         self.reviewer.always_tries();
-        self
-    }
-
-    /// As it is, but that the run is left to another engine once that one worker has been found faster than several.
-    pub(crate) fn that_leaves(mut self) -> Leader<'a, M> {
-        self.reviewer.lets_leave();
         self
     }
 
@@ -150,10 +140,8 @@ impl<'a, M: Model> Leader<'a, M> {
         } else {
             plan
         };
-        self.left = goes_on && self.reviewer.leaves();
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
-        let over = self.end.is_some() || self.left;
-        *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, over };
+        *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, over: self.end.is_some() };
         next
     }
 
@@ -185,32 +173,6 @@ impl<'a, M: Model> Leader<'a, M> {
         world.forget_rounds_before(course.bound);
         let mut rest = Resting { parts, placement: &plan.placement, lps: world.lps() };
         course.execute_globals_first(world, &mut rest, effects)
-    }
-
-    /// The end of the run, or of this engine's part of it.
-    pub(crate) fn end<T: Transport<M::Message>>(self, crew: Crew<'a, M, T>) -> Result<Ending<'a, M>, Error> {
-        if self.left {
-            Ok(Ending::Left(Box::new(self.leave(crew))))
-        } else {
-            self.conclude(&crew).map(Box::new).map(Ending::Over)
-        }
-    }
-
-    /// The run for another engine, all LPs being in the first partition.
-    fn leave<T>(self, crew: Crew<'a, M, T>) -> Cut<'a, M> {
-        let Leader { mut course, windows, .. } = self;
-        let Crew { world, parts, lps, .. } = crew;
-        let inner = |part: Mutex<Part<M>>| part.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut parts: Vec<_> = parts.into_iter().map(inner).collect();
-        course.events = parts.iter().map(|part| part.events).sum();
-        Metrics::rehome(&mut parts.iter_mut().map(|part| &mut part.metrics).collect::<Vec<_>>(), |_| 0);
-        let mut first = parts.swap_remove(0);
-        assert_eq!(first.lps.len(), lps as usize, "all LPs are in one partition when the run is left");
-        let pending = first.take_all();
-        let left_at = course.bound.as_secs_f64();
-        let engine_stats = vec![("windows", windows as f64), ("changes", 1.0), ("left_windows_at_s", left_at)];
-        let world = world.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Cut { course, world, lps: first.lps, pending, metrics: first.metrics, engine_stats }
     }
 
     /// The end of the run.

@@ -23,9 +23,6 @@ const EVENER: f64 = 1.08;
 /// Events from one choice to the next, at least, for each microsecond that a choice takes: a fiftieth of the run at 20 million events a second.
 const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
 
-/// Turns from several workers to one and back after which one has been found faster for good: at the beginning of a run there may be less to do than later.
-const SURE: u32 = 3;
-
 /// When the work was last looked at, and what was found.
 #[derive(Debug)]
 pub(super) struct Reviewer {
@@ -41,8 +38,6 @@ pub(super) struct Reviewer {
     choice: u64,
     retreats: Retreats,
     retreat: Retreat,
-    /// Whether another engine goes on where one worker is faster.
-    may_leave: bool,
     /// Since it was last decided.
     core: CoreClock,
     /// Windows executed at the last rest.
@@ -63,7 +58,6 @@ impl Reviewer {
             choice: ENOUGH,
             retreats,
             retreat: Retreat::new(BUSY),
-            may_leave: false,
             core: CoreClock::start(),
             rested: 0,
             decided: (0, 0),
@@ -73,21 +67,6 @@ impl Reviewer {
     /// Tries one worker now and then, however busy several are.
     pub(super) fn always_tries(&mut self) {
         self.retreat = Retreat::new(f64::INFINITY);
-    }
-
-    /// Lets the run be left to another engine.
-    pub(super) fn lets_leave(&mut self) {
-        self.may_leave = true;
-    }
-
-    /// Whether it is to be left now, all LPs being in one partition.
-    pub(super) fn leaves(&self) -> bool {
-        self.may_leave
-            && match self.retreats {
-                Retreats::Never => false,
-                Retreats::WhereFaster => self.retreat.has_found_one() && self.turns() >= SURE,
-                Retreats::Every(_) => self.retreat.alone,
-            }
     }
 
     /// Whether a review is due before the next window.
