@@ -46,8 +46,8 @@ const PHOLD: [Block; 2] = [
         lookahead: LOOKAHEAD,
         remote: REMOTE,
         sizes: &[
-            size(1, 1_024, 4_000, 4_000_000),
-            size(1, 16_384, 240, 240_000),
+            size(1, 1_024, 16_000, 4_000_000),
+            size(1, 16_384, 1_000, 240_000),
             size(1, 262_144, 60, 8_000),
             size(1, 1_048_576, 30, 3_000),
         ],
@@ -56,8 +56,8 @@ const PHOLD: [Block; 2] = [
         lookahead: LOOKAHEAD,
         remote: REMOTE,
         sizes: &[
-            size(8, 1_024, 500, 500_000),
-            size(8, 16_384, 30, 20_000),
+            size(8, 1_024, 2_000, 500_000),
+            size(8, 16_384, 120, 20_000),
             size(8, 262_144, 8, 1_000),
             size(8, 1_048_576, 5, 400),
         ],
@@ -67,7 +67,7 @@ const PHOLD: [Block; 2] = [
 const ZERO: [Block; 1] = [Block {
     lookahead: Delay::ZERO,
     remote: REMOTE,
-    sizes: &[size(1, 1_024, 4_000, 4_000_000), size(1, 16_384, 240, 240_000), size(1, 262_144, 60, 8_000)],
+    sizes: &[size(1, 1_024, 16_000, 4_000_000), size(1, 16_384, 1_000, 240_000), size(1, 262_144, 60, 8_000)],
 }];
 
 /// By share of events that go elsewhere.
