@@ -49,6 +49,18 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// The bound on memory that the user asks for, where this process is to keep to it.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        match self {
+            Command::Run(RunArguments { how, .. })
+            | Command::Compare(CompareArguments { how, .. })
+            | Command::Why(WhyArguments { how, .. }) => how.memory_limit,
+            _ => None,
+        }
+    }
+}
+
 /// Which scenario, with which parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScenarioArguments {

@@ -316,13 +316,10 @@ impl<P> Ahead<P> {
         self.parcels.iter_mut().for_each(Vec::shrink_to_fit);
     }
 
-    /// As [`Ahead::shrink`], and puts what waits into a new set: the old one has the room that it needed when most waited.
-    pub fn compact(&mut self)
-    where
-        P: 'static,
-    {
+    /// As [`Ahead::shrink`], and puts what waits anew: it has the room that it needed when most waited.
+    pub fn compact(&mut self) {
         self.shrink();
-        self.pending.take_all().for_each(|event| self.pending.push(event));
+        self.pending.compact();
     }
 
     /// Bytes of memory that it holds, beside what the events own.

@@ -8,7 +8,7 @@
 )]
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::pending::{Grid, HeapPending, LpOrderedPending, PendingSet, WindowedPending};
+use parades_core::pending::{Grid, HeapPending, LpOrderedPending, PendingSet, Slot, WindowedPending};
 use parades_core::time::{Delay, Instant, Time};
 use proptest::prelude::*;
 
@@ -69,6 +69,15 @@ impl Pair {
         assert_eq!(self.windowed.len(), self.heap.len());
     }
 
+    /// Gives back the memory that the windows do not need now.
+    fn compact(&mut self) {
+        let upcoming = self.windowed.next_instant();
+        self.windowed.compact();
+        let chunks = self.windowed.len().div_ceil(8);
+        assert!(self.windowed.allocated_bytes() <= chunks * (8 * size_of::<Slot<Payload>>() + 4));
+        assert_eq!((self.windowed.len(), self.windowed.next_instant()), (self.heap.len(), upcoming));
+    }
+
     fn drain(mut self) {
         let popped: Vec<_> = self.windowed.drain().map(|event| (event.key(), event.receiver, event.body)).collect();
         let expected: Vec<_> = self.heap.drain().map(|event| (event.key(), event.receiver, event.body)).collect();
@@ -104,6 +113,8 @@ enum Step {
     Look,
     /// Move all to a set of another kind, of windows so wide in picoseconds, and back.
     Change { width: u64 },
+    /// Give back memory.
+    Compact,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +165,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(count, ahead)| Step::Pop { count, ahead }),
         (1..3000_usize, delays()).prop_map(|(count, delay)| Step::Hold { count, delay }),
         Just(Step::Look),
+        Just(Step::Compact),
         prop_oneof![Just(2), Just(1_000), Just(1 << 40)].prop_map(|width| Step::Change { width }),
     ];
     prop::collection::vec(step, 1..40)
@@ -187,6 +199,7 @@ proptest! {
                 },
                 Step::Change { width } => pair.change(Grid::new(Delay::from_ps(width))),
                 Step::Look => prop_assert_eq!(pair.windowed.next_instant(), pair.heap.next_instant()),
+                Step::Compact => pair.compact(),
             }
         }
         pair.drain();

@@ -6,12 +6,14 @@
 //! |---|---|
 //! | [`prefetch`], [`huge_pages`] | hints to the processor and to the system |
 //! | [`affinity`] | binding a thread to a core |
+//! | [`allocator`] | what becomes of freed memory |
 //! | [`stackful`] | code on a stack of its own: beginning it, going over to it and back, unwinding it |
 //! | `slab` | the stacks: of one size side by side, each above a guard |
 //! | `ucontext` | the switch between stacks by the C library |
 //! | `overflow` | what is said when a stack is too small, instead of a segmentation fault |
 
 pub mod affinity;
+pub mod allocator;
 pub mod huge_pages;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod overflow;

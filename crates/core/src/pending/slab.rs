@@ -276,6 +276,43 @@ impl<P> Slab<P> {
         }
     }
 
+    /// Moves the events of `chain`, which are all there are, into the first chunks, and gives back the memory of the others: no room is needed for a copy.
+    pub(super) fn pack(&mut self, chain: &mut Chain) {
+        let len = chain.len().div_ceil(CHUNK);
+        let mut is_taken = vec![false; len];
+        for (chunk, _) in self.chunks(*chain) {
+            if let Some(is_taken) = is_taken.get_mut(chunk as usize) {
+                *is_taken = true;
+            }
+        }
+        let mut vacant = (0..).zip(is_taken).filter(|&(_, is_taken)| !is_taken).map(|(chunk, _)| chunk);
+        // The last chunk that is where it stays.
+        let mut before = None;
+        let mut chunk = chain.head;
+        for _ in 0..len {
+            let after = self.next[chunk as usize];
+            if chunk as usize >= len {
+                let to: u32 = vacant.next().expect("there are as many chunks as the first");
+                for slot in 0..CHUNK {
+                    self.slots.swap(chunk as usize * CHUNK + slot, to as usize * CHUNK + slot);
+                }
+                match before {
+                    Some(before) => self.next[before as usize] = to,
+                    None => chain.head = to,
+                }
+                self.next[to as usize] = after;
+                chunk = to;
+            }
+            before = Some(chunk);
+            chunk = after;
+        }
+        self.slots.truncate(len * CHUNK);
+        self.slots.shrink_to_fit();
+        self.next.truncate(len);
+        self.next.shrink_to_fit();
+        self.free = NONE;
+    }
+
     /// All events that it holds, in whatever chains, in no order.
     pub(super) fn into_events(self) -> impl Iterator<Item = Event<P>> + use<P> {
         self.slots.into_iter().filter_map(|mut slot| slot.take())

@@ -212,6 +212,14 @@ impl<P> WindowedPending<P> {
         Loose { chain: self.far.take_beyond(), slab: self.slab, shift }
     }
 
+    /// Puts all that waits into as little memory as will do, where it lies, and gives back the rest.
+    pub fn compact(&mut self) {
+        let last = self.last;
+        let Loose { mut slab, mut chain, shift } = std::mem::take(self).loosen();
+        slab.pack(&mut chain);
+        *self = WindowedPending { last, ..Loose { slab, chain, shift }.into() };
+    }
+
     /// How many times an event has been written into a chain: at most a small multiple of the pushes, whatever the times. Counted
     /// where assertions are on.
     #[doc(hidden)]

@@ -263,11 +263,11 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// As [`Site::shrink`], and puts what waits into a new set: the old one has the room that it needed when most waited.
+    /// As [`Site::shrink`], and puts what waits anew: it has the room that it needed when most waited.
     pub(super) fn compact(&mut self) {
         self.history.shrink();
         match &mut self.effects.outbox.pending {
-            Pending::ByTime(pending) => pending.take_all().for_each(|event| pending.push(event)),
+            Pending::ByTime(pending) => pending.compact(),
             _ => self.ahead().compact(),
         }
     }
