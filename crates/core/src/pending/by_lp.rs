@@ -22,7 +22,7 @@ use super::Leftover;
 use super::grid::Grid;
 use super::loose::Loose;
 use super::ring::Ring;
-use super::run::{Marks, RUN_MAX, Run, split, split_by, split_within};
+use super::run::{RUN_MAX, Run, split, split_by, split_within};
 use super::side::Side;
 use super::slab::{Chain, Slab};
 use crate::event::{Body, Event, EventKey, Header, LpId};
@@ -32,10 +32,6 @@ use crate::time::Time;
 const RING_MIN: usize = 64;
 /// Windows in the ring at most: eight bytes each.
 const RING_MAX: usize = 1 << 15;
-/// Events up to which a window is taken as it lies, but for those of LPs that have several.
-const AS_IT_LIES: usize = 4096;
-/// Windows that are put in order by LP after one in which many LPs had several.
-const IN_ORDER: u32 = 64;
 /// Events meant for a part.
 const PART: usize = 512;
 
@@ -45,11 +41,6 @@ pub struct LpOrderedPending<P> {
     slab: Slab<P>,
     grid: Grid,
     run: Run,
-    marks: Marks,
-    /// How many windows are still put in order by LP.
-    in_order: u32,
-    /// The open window is not.
-    as_it_lies: bool,
     side: Side<P>,
     /// Parts of the open window that are not in order yet, the next one last.
     parts: Vec<Chain>,
@@ -79,9 +70,6 @@ impl<P> LpOrderedPending<P> {
             slab: Slab::new(),
             grid,
             run: Run::default(),
-            marks: Marks::default(),
-            in_order: 0,
-            as_it_lies: false,
             side: Side::new(),
             parts: Vec::new(),
             until: Time::ZERO,
@@ -206,7 +194,6 @@ impl<P> LpOrderedPending<P> {
     pub fn allocated_bytes(&self) -> usize {
         self.slab.allocated_bytes()
             + self.run.allocated_bytes()
-            + Marks::BYTES
             + self.side.allocated_bytes()
             + self.ring.allocated_bytes()
             + self.parts.capacity() * size_of::<Chain>()
@@ -267,7 +254,7 @@ impl<P> LpOrderedPending<P> {
     /// Puts the next part in order, if there is one.
     fn open_part(&mut self) -> bool {
         while let Some(part) = self.parts.pop() {
-            if part.len() > RUN_MAX && !self.as_it_lies {
+            if part.len() > RUN_MAX {
                 self.open_part_of_part(part);
                 continue;
             }
@@ -277,13 +264,7 @@ impl<P> LpOrderedPending<P> {
             let (start, shift) = (self.grid.start(self.open), self.grid.shift());
             // Within the window the difference fits 32 bits once shifted.
             #[expect(clippy::cast_possible_truncation, reason = "shifted so that it fits")]
-            let time_of = |time: Time| (time.since(start).as_ps() >> shift) as u32;
-            if self.as_it_lies {
-                let shared = self.run.group_by_lp(part, &self.slab, &mut self.marks, time_of);
-                self.in_order = if shared > part.len() / 4 { IN_ORDER } else { 0 };
-            } else {
-                self.run.sort_by_lp(part, &self.slab, time_of);
-            }
+            self.run.sort_by_lp(part, &self.slab, |time| (time.since(start).as_ps() >> shift) as u32);
             return true;
         }
         false
@@ -292,9 +273,7 @@ impl<P> LpOrderedPending<P> {
     /// Takes a window apart by ranges of LPs, if it is too large for one run.
     fn open(&mut self, chain: Chain) {
         let (first, last) = self.lps;
-        self.in_order = self.in_order.saturating_sub(1);
-        self.as_it_lies = self.in_order == 0 && chain.len() <= AS_IT_LIES;
-        if self.as_it_lies || chain.len() <= RUN_MAX || first == last {
+        if chain.len() <= RUN_MAX || first == last {
             self.parts.push(chain);
         } else {
             let range = (first.into(), last.into());

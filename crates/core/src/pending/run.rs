@@ -1,9 +1,8 @@
 //! A few hundred events put in order without moving them: what is executed next.
 
 use super::slab::{Chain, Slab};
-use crate::event::{Event, Header, LpId, pair};
+use crate::event::{Event, Header, pair};
 use crate::time::{Instant, Time};
-use std::hint::select_unpredictable;
 use std::ops::Range;
 
 /// Bits of an entry that say where the event lies; those above put it in order.
@@ -42,15 +41,6 @@ impl<F: Fn(&Header, u8) -> Option<u64>> Keys for F {}
 #[inline]
 fn by_level(event: &Header, step: u8) -> Option<u64> {
     LEVELS.contains(&step).then(|| level_of(event, step))
-}
-
-/// LP and time as keys, of events of one window. Where two are equal in their leading bits the receiver is the same, and the order of events is the LP's own.
-#[inline]
-fn by_lp(time_of: impl Fn(Time) -> u32) -> impl Keys {
-    move |event: &Header, step: u8| match step.checked_sub(1) {
-        None => Some(pair(event.receiver().0, time_of(event.time()))),
-        Some(step) => by_level(event, step),
-    }
 }
 
 /// The bucket of a key that is so much above the least one.
@@ -222,6 +212,8 @@ impl Run {
         for (chunk, _) in self.chunks.drain(..) {
             slab.free_chunk(chunk);
         }
+        self.order.clear();
+        self.cursor = 0;
     }
 
     /// Puts the events of `chain`, at most [`RUN_MAX`], in order. The run must have been retired.
@@ -239,46 +231,16 @@ impl Run {
     /// Puts the events of `chain`, at most [`RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
     pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
         self.take_up(chain, slab);
-        self.sort_by(slab, None, &by_lp(time_of));
-    }
-
-    /// Puts the events of `chain`, all of one window, so that those of each LP are in order: first, as they lie, those of LPs that have one only, then the others LP
-    /// by LP. How many those are, some being taken for such by mistake.
-    pub(super) fn group_by_lp<P>(
-        &mut self,
-        chain: Chain,
-        slab: &Slab<P>,
-        marks: &mut Marks,
-        time_of: impl Fn(Time) -> u32,
-    ) -> usize {
-        self.take_up(chain, slab);
-        marks.begin();
-        for &(chunk, fill) in &self.chunks {
-            slab.slots(chunk)[..fill].iter().for_each(|slot| marks.note(slot.header().receiver()));
-        }
-        // The former from the front on, the latter from the back. Which it is cannot be guessed, and is not branched upon.
-        let order = self.order.as_mut_slice();
-        let (mut alone, mut shared) = (0, order.len());
-        for &(chunk, fill) in &self.chunks {
-            for (slot, place) in slab.slots(chunk)[..fill].iter().zip(Slab::<P>::first_place(chunk)..) {
-                let is_shared = marks.is_shared(slot.header().receiver());
-                shared -= usize::from(is_shared);
-                order[select_unpredictable(is_shared, shared, alone)] = u64::from(place);
-                alone += usize::from(!is_shared);
-            }
-        }
-        let others = shared..order.len();
-        if !others.is_empty() {
-            self.counts.clear();
-            self.sort_crowd(slab, others.clone(), &by_lp(time_of));
-        }
-        others.len()
+        // Where two keys are equal in their leading bits the receiver is the same, and the order of events is the LP's own.
+        self.sort_by(slab, None, &|event, step| match step.checked_sub(1) {
+            None => Some(pair(event.receiver().0, time_of(event.time()))),
+            Some(step) => by_level(event, step),
+        });
     }
 
     fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
-        debug_assert!(self.chunks.is_empty());
+        debug_assert!(self.chunks.is_empty() && chain.len() <= RUN_MAX);
         self.chunks.extend(slab.chunks(chain));
-        self.cursor = 0;
         self.order.resize(chain.len(), 0);
         self.entries.resize(chain.len(), 0);
     }
@@ -396,54 +358,6 @@ impl Run {
         self.chunks.capacity() * size_of::<(u32, usize)>()
             + self.counts.capacity() * 4
             + (self.order.capacity() + self.entries.capacity()) * 8
-    }
-}
-
-/// Which LPs seem to have several events of a window: by hashing, so that some who have one do too.
-#[derive(Debug)]
-pub(super) struct Marks {
-    /// What was noted last at each hash: the window's stamp, and in its last bit whether that was more than once.
-    marks: Box<[u8; MARKS]>,
-    stamp: u8,
-}
-
-/// Bits of a hash.
-const HASH_BITS: u32 = 15;
-const MARKS: usize = 1 << HASH_BITS;
-
-impl Default for Marks {
-    fn default() -> Marks {
-        Marks { marks: vec![0; MARKS].into_boxed_slice().try_into().expect("it has that length"), stamp: 0 }
-    }
-}
-
-impl Marks {
-    pub(super) const BYTES: usize = MARKS;
-
-    /// Goes on to the next window.
-    fn begin(&mut self) {
-        self.stamp = self.stamp.wrapping_add(2);
-        if self.stamp == 0 {
-            self.marks.fill(0);
-            self.stamp = 2;
-        }
-    }
-
-    #[inline(always)]
-    fn hash(lp: LpId) -> usize {
-        // Fibonacci hashing: whatever ids a partition has, they are spread.
-        (lp.0.wrapping_mul(0x9E37_79B1) >> (u32::BITS - HASH_BITS)) as usize
-    }
-
-    #[inline(always)]
-    fn note(&mut self, lp: LpId) {
-        let mark = &mut self.marks[Marks::hash(lp)];
-        *mark = self.stamp | u8::from(*mark | 1 == self.stamp | 1);
-    }
-
-    #[inline(always)]
-    fn is_shared(&self, lp: LpId) -> bool {
-        self.marks[Marks::hash(lp)] & 1 == 1
     }
 }
 
