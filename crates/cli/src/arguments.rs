@@ -50,7 +50,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The bound on memory that the user asks for, where this process is to keep to it.
+    /// The bound on memory that the user asks for, where this process executes the runs, and few: a sweep's workers have always one, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         match self {
             Command::Run(RunArguments { how, .. })

@@ -21,8 +21,8 @@ const LARGE: i32 = 128 << 10;
 /// `mallopt(3)`: that it is set turns off the dynamic adjustment of `M_MMAP_THRESHOLD`.
 pub fn give_back_large() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-    // SAFETY: it takes two integers, and changes a parameter of the allocator, under the allocator's own lock; whatever its value, memory stays allocated
-    // until it is freed.
+    // SAFETY: it takes two integers and writes two words of the allocator, under a lock of its own. Its manual advises against calling it beside other threads since
+    // they read these words without that lock; either value is valid for them, and memory stays allocated until it is freed.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
     }
