@@ -28,6 +28,7 @@ mod layout;
 mod loose;
 mod ring;
 mod run;
+mod seen;
 mod side;
 mod slab;
 mod windowed;

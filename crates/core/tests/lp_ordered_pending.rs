@@ -17,11 +17,11 @@ impl Random {
     }
 }
 
-/// Runs a hold model: what is taken sends one event on, to another LP with at least `width`, or to its own LP with any delay.
-fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64) {
+/// Runs a hold model: what is taken sends one event on, to another LP with at least `width`, or, one of `stays`, to its own LP with any delay.
+fn hold(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, reach: u64, steps: u64) {
     let mut random = Random(seed | 1);
-    let grid = Grid::new(Delay::from_ps(width));
-    let mut pending = LpOrderedPending::new(grid);
+    let (grid, all) = (Grid::new(Delay::from_ps(width)), (LpId(0), LpId(lps - 1)));
+    let mut pending = LpOrderedPending::new(grid, all);
     let mut expected = BTreeSet::new();
     let mut sequence = 0;
     let mut event = |receiver: u32, ps: u64, round: u32| {
@@ -46,7 +46,7 @@ fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64
             assert!(now.time() < Time::from_ps(bound) && expected.remove(&now), "{now:?} was not due");
             assert!(last[now.receiver.index()].replace(now.key()).is_none_or(|last| last < now.key()));
             let (time, round) = (now.time().as_ps(), now.instant().round);
-            let next = match random.below(4) {
+            let next = match random.below(2 * stays) {
                 0 => event(now.receiver.0, time, round + 1),
                 1 => event(now.receiver.0, time + 1 + random.below(width), 0),
                 _ => event(below(&mut random), time.max(bound - 1) + width + random.below(reach), 0),
@@ -62,7 +62,7 @@ fn hold(seed: u64, lps: u32, population: u64, width: u64, reach: u64, steps: u64
         if random.below(4) == 0 {
             // To a set of another kind, and back.
             let by_time = WindowedPending::from(pending.loosen());
-            pending = LpOrderedPending::of(grid, by_time.loosen());
+            pending = LpOrderedPending::of(grid, all, by_time.loosen());
             assert_eq!(pending.len(), expected.len());
         }
         if random.below(4) == 0 {
@@ -84,10 +84,11 @@ proptest! {
         seed in any::<u64>(),
         lps in 1..40_u32,
         population in 0..300_u64,
+        stays in prop_oneof![1..3_u64, 20..2_000_u64],
         width in 2..1000_u64,
         reach in 1..100_000_u64,
     ) {
-        hold(seed, lps, population, width, reach, 3_000);
+        hold(seed, (lps, population, stays), width, reach, 3_000);
     }
 
     #[test]
@@ -105,15 +106,23 @@ proptest! {
 
 #[test]
 fn crowded_windows_are_taken_apart() {
-    hold(7, 5_000, 60_000, 50_000, 200_000, 200_000);
-    hold(9, 1, 20_000, 50_000, 200_000, 60_000); // All at one LP.
-    hold(11, 3, 20_000, 1 << 40, 1 << 44, 60_000);
+    hold(7, (5_000, 60_000, 2), 50_000, 200_000, 200_000);
+    hold(9, (1, 20_000, 2), 50_000, 200_000, 60_000); // All at one LP.
+    hold(11, (3, 20_000, 2), 1 << 40, 1 << 44, 60_000);
+}
+
+#[test]
+fn sparse_windows_are_taken_as_they_lie() {
+    // Windows of some thousand events, most of them of LPs that have no other there: hardly any stays, then one a window or so, then more LPs than are told apart.
+    hold(13, (20_000, 20_000, 1 << 40), 20_000, 100_000, 300_000);
+    hold(15, (20_000, 20_000, 2_000), 20_000, 100_000, 300_000);
+    hold(17, (300_000, 20_000, 50_000), 20_000, 100_000, 200_000);
 }
 
 #[test]
 fn bounds_a_picosecond_after_what_comes_next_get_ahead() {
     // One window holds all: of one LP alone, or of LPs far from each other.
-    let mut pending = LpOrderedPending::new(Grid::new(Delay::from_secs(1000)));
+    let mut pending = LpOrderedPending::new(Grid::new(Delay::from_secs(1000)), (LpId(0), LpId(0)));
     for sequence in 0..50 {
         let instant = Instant { time: Time::from_ps(sequence * 1_000_000_000), round: 0 };
         let key = EventKey { instant, tie: 0, sender: Sender::lp(LpId(0)), sequence };

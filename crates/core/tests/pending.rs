@@ -14,6 +14,9 @@ use proptest::prelude::*;
 
 type Payload = Box<u64>;
 
+/// The least and the greatest LP that there can be.
+const LPS: (LpId, LpId) = (LpId(0), LpId(u32::MAX));
+
 /// Two sets that are pushed and popped alike; every pop is compared, payload included.
 #[derive(Default)]
 struct Pair {
@@ -62,7 +65,7 @@ impl Pair {
 
     /// Moves what waits in windows to others, which are executed LP by LP, and back.
     fn change(&mut self, grid: Grid) {
-        let by_lp = LpOrderedPending::of(grid, std::mem::take(&mut self.windowed).loosen());
+        let by_lp = LpOrderedPending::of(grid, LPS, std::mem::take(&mut self.windowed).loosen());
         assert_eq!(by_lp.len(), self.heap.len());
         assert!(by_lp.next_time() <= self.heap.next_time().unwrap_or(Time::MAX));
         self.windowed = by_lp.loosen().into();

@@ -398,7 +398,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
 
     fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
         let members = std::mem::take(&mut part.members);
-        part.order_by(self.settings.order, plan.width, members.len(), None);
+        part.order_by(self.settings.order, plan, None);
         hand.effects.outbox.moves_to(part.number, &mut part.pending);
         part.make_room(members.len());
         for id in members {

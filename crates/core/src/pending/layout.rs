@@ -244,7 +244,7 @@ impl<P> WindowedPending<P> {
             accept(&mut self.slab, event);
         }
         while !self.run.is_done() {
-            let event = self.run.take(&mut self.slab);
+            let event = self.run.next_slot(&mut self.slab).take().expect("an event that waits is in its slot");
             accept(&mut self.slab, event);
         }
         self.run.retire(&mut self.slab);

@@ -32,6 +32,11 @@ impl Ring {
         self.windows.len()
     }
 
+    /// How many events it holds.
+    pub(super) fn count(&self) -> usize {
+        self.windows.iter().map(|window| window.len()).sum()
+    }
+
     /// Whether half of it has been taken.
     #[inline]
     pub(super) fn is_half_done(&self) -> bool {

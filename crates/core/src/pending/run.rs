@@ -1,7 +1,8 @@
 //! A few hundred events put in order without moving them: what is executed next.
 
-use super::slab::{Chain, Slab};
-use crate::event::{Event, Header, pair};
+use super::seen::Seen;
+use super::slab::{Chain, Slab, Slot};
+use crate::event::{Header, LpId, pair};
 use crate::time::{Instant, Time};
 use std::ops::Range;
 
@@ -16,12 +17,16 @@ const PART: usize = 128;
 pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
 const CROWD: u32 = 32;
+/// Comparisons of events of one LP up to which a window is taken as it lies: one for so many of its events,
+const EVENTS_PER_COMPARISON: usize = 4;
+/// and as many more, for small windows' sake.
+const COMPARISONS_MIN: usize = 4;
 
 /// The levels of the order of events, from the first. Where all events of a window agree at one level, they are put in order by the
 /// next, so that a million events of one instant are distributed by receiver just as others are by time.
 const LEVELS: [u8; 4] = [0, 1, 2, 3];
 
-/// One level of the order of events as a number: the four of them, compared in turn, order events as [`Event`] does.
+/// One level of the order of events as a number: the four of them, compared in turn, order events as [`Event`](crate::event::Event) does.
 #[inline]
 fn level_of(event: &Header, level: u8) -> u64 {
     match level {
@@ -41,6 +46,16 @@ impl<F: Fn(&Header, u8) -> Option<u64>> Keys for F {}
 #[inline]
 fn by_level(event: &Header, step: u8) -> Option<u64> {
     LEVELS.contains(&step).then(|| level_of(event, step))
+}
+
+/// LP and time as keys, of events of one window, from LP `first` on. Where two are equal in their leading bits the receiver is the same, and the order of events is
+/// the LP's own.
+#[inline]
+fn by_lp(first: LpId, time_of: impl Fn(Time) -> u32) -> impl Keys {
+    move |event: &Header, step: u8| match step.checked_sub(1) {
+        None => Some(pair(event.receiver().0.wrapping_sub(first.0), time_of(event.time()))),
+        Some(step) => by_level(event, step),
+    }
 }
 
 /// The bucket of a key that is so much above the least one.
@@ -63,11 +78,14 @@ struct Cut {
 }
 
 impl Cut {
-    /// The keys from `min` to `max` into about as many buckets as there are events.
+    /// The keys from `min` to `max` into about as many buckets as there are events. Keys whose entries have the same leading bits agree in all but their last
+    /// `dropped` bits, at most 32.
     #[inline]
     fn of((min, max): (u64, u64), events: usize) -> Cut {
+        let mut dropped = (u64::BITS - (max - min).leading_zeros()).saturating_sub(u64::BITS - PLACE_BITS);
+        dropped += u32::from((max >> dropped) - (min >> dropped) > PLACE);
+        let min = min >> dropped << dropped;
         let bits = u64::BITS - (max - min).leading_zeros();
-        let dropped = bits.saturating_sub(u64::BITS - PLACE_BITS);
         let buckets_log2 = events.next_power_of_two().ilog2();
         let shift = bits.saturating_sub(buckets_log2).saturating_sub(dropped) + PLACE_BITS;
         Cut { min, max, dropped, shift: shift.min(u64::BITS - 1) }
@@ -175,6 +193,11 @@ impl Run {
         self.cursor == self.order.len()
     }
 
+    /// How many events are left.
+    pub(super) fn len(&self) -> usize {
+        self.order.len() - self.cursor
+    }
+
     /// The place of the `ahead`-th event from now.
     #[inline]
     pub(super) fn place(&self, ahead: usize) -> Option<u32> {
@@ -192,12 +215,12 @@ impl Run {
         self.order.last().map(|&entry| slab.get(place(entry)).instant())
     }
 
-    /// Takes the first event; it must have one.
+    /// Where the first event lies, which there must be. It counts as taken.
     #[inline]
-    pub(super) fn take<P>(&mut self, slab: &mut Slab<P>) -> Event<P> {
+    pub(super) fn next_slot<'a, P>(&mut self, slab: &'a mut Slab<P>) -> &'a mut Slot<P> {
         let place = place(self.order[self.cursor]);
         self.advance();
-        slab.take(place)
+        slab.slot(place)
     }
 
     /// Goes on to the next event, the first having been taken.
@@ -212,8 +235,6 @@ impl Run {
         for (chunk, _) in self.chunks.drain(..) {
             slab.free_chunk(chunk);
         }
-        self.order.clear();
-        self.cursor = 0;
     }
 
     /// Puts the events of `chain`, at most [`RUN_MAX`], in order. The run must have been retired.
@@ -231,18 +252,47 @@ impl Run {
     /// Puts the events of `chain`, at most [`RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
     pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
         self.take_up(chain, slab);
-        // Where two keys are equal in their leading bits the receiver is the same, and the order of events is the LP's own.
-        self.sort_by(slab, None, &|event, step| match step.checked_sub(1) {
-            None => Some(pair(event.receiver().0, time_of(event.time()))),
-            Some(step) => by_level(event, step),
-        });
+        self.sort_by(slab, None, &by_lp(LpId(0), time_of));
+    }
+
+    /// Takes the events of `chain`, all of one window and of LPs among `lps` that follow each other, as they lie, but that those of one LP are exchanged so that they
+    /// come in order. False, and nothing taken, where there are too many of those.
+    pub(super) fn line_up<P>(&mut self, chain: Chain, slab: &Slab<P>, seen: &mut Seen, lps: usize) -> bool {
+        self.take_up(chain, slab);
+        let mut order = self.order.as_mut_slice();
+        for &(chunk, fill) in &self.chunks {
+            let (here, others) = order.split_at_mut(fill);
+            here.iter_mut().zip(Slab::<P>::first_place(chunk)..).for_each(|(entry, place)| *entry = u64::from(place));
+            order = others;
+        }
+        seen.note(self.chunks.iter().map(|&(chunk, fill)| &slab.slots(chunk)[..fill]), chain.len(), lps);
+        let mut left = COMPARISONS_MIN + chain.len() / EVENTS_PER_COMPARISON;
+        if seen.repeats().all(|index| move_down(slab, &mut self.order, seen, index, &mut left)) {
+            return true;
+        }
+        self.chunks.clear();
+        self.order.clear();
+        false
+    }
+
+    /// Puts what is left in order LP by LP, `first` being the first LP.
+    #[cold]
+    pub(super) fn sort_rest_by_lp<P>(&mut self, first: LpId, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
+        self.entries.resize(self.order.len(), 0);
+        self.counts.clear();
+        self.sort_crowd(slab, self.cursor..self.order.len(), &by_lp(first, time_of));
+    }
+
+    /// Whether the `index`-th event of the run is still to come.
+    pub(super) fn is_to_come(&self, index: usize) -> bool {
+        index >= self.cursor
     }
 
     fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
-        debug_assert!(self.chunks.is_empty() && chain.len() <= RUN_MAX);
+        debug_assert!(self.chunks.is_empty());
         self.chunks.extend(slab.chunks(chain));
+        self.cursor = 0;
         self.order.resize(chain.len(), 0);
-        self.entries.resize(chain.len(), 0);
     }
 
     /// Puts the events in the order of the first of some keys, ties in that of the next, and so on. `within` are bounds of the first, where
@@ -273,7 +323,9 @@ impl Run {
     /// then the buckets' ends are in `counts`. The most events of a bucket.
     #[inline]
     fn distribute<P>(&mut self, slab: &Slab<P>, bounds: (u64, u64), key_of: impl Fn(&Header) -> u64) -> u32 {
+        debug_assert!(self.order.len() <= RUN_MAX);
         let cut = Cut::of(bounds, self.order.len());
+        self.entries.resize(self.order.len(), 0);
         self.counts.clear();
         self.counts.resize(cut.buckets(), 0);
         let (mut entries, counts) = (self.entries.as_mut_slice(), self.counts.as_mut_slice());
@@ -361,6 +413,22 @@ impl Run {
     }
 }
 
+/// Moves event `index`, which was noted last, to where it belongs among those of its LP; false if that takes more comparisons than are left.
+#[inline]
+fn move_down<P>(slab: &Slab<P>, order: &mut [u64], seen: &Seen, index: usize, left: &mut usize) -> bool {
+    let mut at = index;
+    while let Some(before) = seen.before(at) {
+        let Some(less) = left.checked_sub(1) else { return false };
+        *left = less;
+        if slab.get(place(order[before])) < slab.get(place(order[at])) {
+            break;
+        }
+        order.swap(before, at);
+        at = before;
+    }
+    true
+}
+
 /// Puts entries in order that are nearly so.
 ///
 /// Two neighbours in the wrong order, which one event in six is a part of, are exchanged without a branch, as it would be guessed wrongly as often. Only
@@ -398,4 +466,30 @@ fn insert<P>(slab: &Slab<P>, order: &mut [u64], i: usize) {
 #[inline]
 fn precedes<P>(slab: &Slab<P>, a: u64, b: u64) -> bool {
     if (a ^ b) >> PLACE_BITS != 0 { a < b } else { slab.get(place(a)) < slab.get(place(b)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Rng;
+
+    /// Receivers are put in order by a key whose upper half they are: no two may be taken for one.
+    #[test]
+    fn keys_with_the_same_leading_bits_have_the_same_upper_half() {
+        let mut rng = Rng::stream(1, 0);
+        for round in 0..100_000 {
+            let (below, span) = (rng.next_u64() >> (round % 40), rng.next_u64() >> (round % 63));
+            let (min, max) = (below, below.saturating_add(span));
+            let cut = Cut::of((min, max), 1 + round % 1000);
+            assert!(cut.dropped <= 32 && cut.min <= min);
+            // Of two neighbours in the upper half, the last and the first.
+            let first = (min >> 32).saturating_add(1) << 32;
+            let keys = [min, first.saturating_sub(1), first, max].map(|key| key.clamp(min, max));
+            for pair in keys.windows(2) {
+                let [less, more] = [cut.entry(pair[0], 7), cut.entry(pair[1], 7)];
+                assert!(less <= more && cut.bucket(less) <= cut.bucket(more) && cut.bucket(more) < cut.buckets());
+                assert!(less >> 32 != more >> 32 || pair[0] >> 32 == pair[1] >> 32, "{pair:x?} of {min:x} to {max:x}");
+            }
+        }
+    }
 }

@@ -247,6 +247,12 @@ impl<P> Slab<P> {
         self.slots[place as usize].take().expect("an event that waits is in its slot")
     }
 
+    /// The slot of the event at `place`.
+    #[inline(always)]
+    pub(super) fn slot(&mut self, place: u32) -> &mut Slot<P> {
+        &mut self.slots[place as usize]
+    }
+
     /// The slot of the event at `place`, which must be there, if its time is not after `last`.
     #[inline(always)]
     pub(super) fn slot_through(&mut self, place: u32, last: Time) -> Option<&mut Slot<P>> {

@@ -2,8 +2,8 @@
 //!
 //! *Idea.* In the order of time events come as they are due; LP by LP, what an LP needs is fetched once for all its events of a window, and nothing is put in
 //! order but those. Which is faster follows neither from sizes nor from counts alone: it depends on what handlers touch, how much of that lies behind
-//! pointers, and how they branch. So a partition tries the other order for a spell. Unless that was slower, it measures its own once more, as the model may have
-//! come to another phase, and changes if the other was faster than that and before together.
+//! pointers, and how they branch. So a partition tries the other order for a spell and its own again, in turn. A model may have
+//! phases, and so may the machine: each order has several spells, and their medians decide.
 //!
 //! *Cost.* Nothing is measured between trials. The first comes when as many events have been executed that it and the moves it takes are a small share of them; each
 //! that finds nothing new makes the pause to the next longer. An order that is much slower is left at once.
@@ -17,7 +17,7 @@ const WARM_PER_PENDING: u64 = 32;
 /// Visits before the first trial, each of whose spells takes at least one.
 const WARM_VISITS: u64 = 16;
 /// A spell lasts at least so long,
-const SPELL: Duration = Duration::from_millis(3);
+const SPELL: Duration = Duration::from_micros(1500);
 /// so many times as long as the last change took,
 const SPELL_CHANGES: u32 = 3;
 /// and has so many events,
@@ -30,12 +30,16 @@ const FAR_SLOWER: f64 = 1.5;
 const FEW: u64 = 500;
 /// Events in a visit below which LP by LP cannot be faster, and is not tried.
 const SPARSE: u64 = 4;
-/// How much less the other order must take than the mean of before and after, as spells are short,
-const MARGIN: f64 = 0.95;
-/// and how much more than before at which its own is not measured once more.
-const SLOWER: f64 = 1.1;
+/// Spells in the other order,
+const ROUNDS: usize = 3;
+/// unless they are so long that one will do.
+const LONG: Duration = Duration::from_millis(8);
+/// How much less than its own the other order must take to be changed to,
+const MARGIN: f64 = 0.97;
+/// and how much more at which it is not tried again.
+const SLOWER: f64 = 1.25;
 /// Events of the pause after a trial, for each event in it,
-const PAUSE: u64 = 24;
+const PAUSE: u64 = 40;
 /// and how many times as long each further pause is where nothing new is found.
 const PAUSE_GROWS: u64 = 2;
 /// The longest pause, in events.
@@ -46,11 +50,13 @@ const PAUSE_MAX: u64 = 1 << 32;
 pub(super) struct Trial {
     stage: Stage,
     spell: Spell,
-    /// Nanoseconds an event took in the order there is before the other was tried, and in the other.
-    before: f64,
-    other: f64,
-    /// How long the last change took.
+    /// Nanoseconds an event took in each spell in its own order, and in each in the other.
+    own: Vec<f64>,
+    other: Vec<f64>,
+    /// How long the last change took, with the visit after it.
     took: Duration,
+    /// No visit has been measured since.
+    has_just_changed: bool,
     /// Events in this trial, and of each of its spells at least.
     events: u64,
     enough: u64,
@@ -68,9 +74,8 @@ pub(super) struct Trial {
 /// Which spell of a trial it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    Before,
+    Own,
     Other,
-    After,
 }
 
 /// What is measured of a spell.
@@ -91,11 +96,12 @@ impl Trial {
     /// Nothing has been tried, unless the order there is has been found at work elsewhere, by partitions that have executed so many events.
     pub(super) fn new(is_found: bool, executed: u64) -> Trial {
         Trial {
-            stage: Stage::Before,
+            stage: Stage::Own,
             spell: Spell::default(),
-            before: 0.0,
-            other: 0.0,
+            own: Vec::new(),
+            other: Vec::new(),
             took: Duration::ZERO,
+            has_just_changed: false,
             events: 0,
             enough: ENOUGH,
             pause: PAUSE,
@@ -122,7 +128,7 @@ impl Trial {
 
     /// Whether a trial has begun.
     fn is_under_way(&self) -> bool {
-        self.stage != Stage::Before || self.spell.visits > 0
+        self.spell.visits > 0 || !self.own.is_empty()
     }
 
     #[cold]
@@ -135,38 +141,46 @@ impl Trial {
     /// Takes down a visit, after which `executed` events have been executed in all; whether the order is to be changed now.
     #[cold]
     pub(super) fn visited(&mut self, events: u64, time: Duration, executed: u64) -> bool {
+        if std::mem::take(&mut self.has_just_changed) {
+            // What waits was laid out anew meanwhile.
+            self.took += time;
+            return false;
+        }
         let Trial { spell, stage, .. } = self;
         *spell = Spell { visits: spell.visits + 1, events: spell.events + events, time: spell.time + time };
-        let is_far_slower =
-            *stage == Stage::Other && spell.events >= FEW && spell.ns_per_event() > FAR_SLOWER * self.before;
+        let is_slower_by = |times| *stage == Stage::Other && spell.ns_per_event() > times * median(&self.own);
+        let is_far_slower = spell.events >= FEW && is_slower_by(FAR_SLOWER);
         let is_long = spell.time >= SPELL.max(SPELL_CHANGES * self.took) && spell.events >= self.enough;
         if !is_long && !is_far_slower {
             return false;
         }
+        let is_slower = is_slower_by(SLOWER);
         let spell = std::mem::take(spell);
         self.events += spell.events;
-        let ns = spell.ns_per_event();
         match *stage {
-            Stage::Before if spell.events < SPARSE * spell.visits => {
+            Stage::Own if self.own.is_empty() && spell.events < SPARSE * spell.visits => {
                 self.ends(executed, false);
                 false
             }
-            Stage::Before => {
-                (self.stage, self.before) = (Stage::Other, ns);
-                true
+            Stage::Own => {
+                self.own.push(spell.ns_per_event());
+                let is_enough = self.other.len() == ROUNDS || !self.other.is_empty() && spell.time >= LONG;
+                if !is_enough {
+                    self.stage = Stage::Other;
+                    return true;
+                }
+                let changes = median(&self.other) < MARGIN * median(&self.own);
+                self.ends(executed, changes);
+                changes
             }
-            Stage::Other if ns > SLOWER * self.before => {
+            Stage::Other if is_slower => {
                 self.ends(executed, false);
                 true
             }
             Stage::Other => {
-                (self.stage, self.other) = (Stage::After, ns);
+                self.other.push(spell.ns_per_event());
+                self.stage = Stage::Own;
                 true
-            }
-            Stage::After => {
-                let changes = self.other < MARGIN * f64::midpoint(self.before, ns);
-                self.ends(executed, changes);
-                changes
             }
         }
     }
@@ -174,6 +188,7 @@ impl Trial {
     /// The order has been changed, which took so long.
     pub(super) fn has_changed(&mut self, took: Duration) {
         self.took = took;
+        self.has_just_changed = self.is_under_way();
     }
 
     fn ends(&mut self, executed: u64, changes: bool) {
@@ -181,9 +196,19 @@ impl Trial {
         let pause = self.pause.saturating_mul(std::mem::take(&mut self.events)).min(PAUSE_MAX);
         self.due = executed.saturating_add(pause);
         self.pause = self.pause.saturating_mul(PAUSE_GROWS);
-        self.stage = Stage::Before;
+        self.stage = Stage::Own;
+        self.own.clear();
+        self.other.clear();
         self.is_found = true;
     }
+}
+
+/// The middle one, or the mean of the two in the middle.
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    let middle = times.len() / 2;
+    f64::midpoint(times[middle], times[times.len() - 1 - middle])
 }
 
 #[cfg(test)]
@@ -221,6 +246,29 @@ mod tests {
         assert!(other && in_other > 9_000_000, "{in_other}");
     }
 
+    /// Whatever spell of the first trial the machine is slow in, and be it in one order only.
+    #[test]
+    fn a_slow_spell_decides_nothing() {
+        for slow in 0..2 * ROUNDS + 1 {
+            for (ns, faster) in [([100, 90], true), ([100, 110], false)] {
+                let mut trial = Trial::new(false, 0);
+                let (mut executed, mut other) = (0, false);
+                for spell in 0..2 * ROUNDS + 1 {
+                    trial.has_just_changed = false;
+                    executed += 100_000;
+                    let ns = ns[usize::from(other)] * if spell == slow { 2 } else { 1 };
+                    let changes = trial.visited(100_000, Duration::from_nanos(30_000 * ns), executed);
+                    other ^= changes;
+                    if !trial.is_under_way() {
+                        break;
+                    }
+                }
+                // The other order is left at once where it seems much slower.
+                assert!(other == (faster && slow % 2 == 0), "{slow} {ns:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_slower_order_is_tried_rarely() {
         let (in_other, other) = run(&mut Trial::new(false, 0), 10_000_000, [100, 200]);
@@ -245,7 +293,8 @@ mod tests {
     #[test]
     fn an_order_that_is_far_slower_is_left_at_once() {
         let (in_other, other) = run(&mut Trial::new(false, 0), 200_000, [100, 10_000]);
-        assert!(!other && in_other <= FEW, "{in_other}");
+        // And the visit after the change, which is not measured.
+        assert!(!other && in_other <= FEW + 100, "{in_other}");
     }
 
     #[test]

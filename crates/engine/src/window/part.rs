@@ -3,6 +3,7 @@
 use super::Order;
 use super::hand::Hand;
 use super::order::Trial;
+use super::plan::Plan;
 use crate::fetch::fetch_upcoming;
 use crate::stopwatch::{now, timed};
 use parades_core::event::{Event, Header, LpId};
@@ -44,6 +45,8 @@ pub(crate) struct Part<M: Model> {
     pub(crate) failed: bool,
     /// The width of windows in which its LPs cannot reach each other, if there is any.
     width: Option<Delay>,
+    /// The least and the greatest of its LPs.
+    bounds: (LpId, LpId),
     choice: Choice,
 }
 
@@ -73,6 +76,7 @@ impl<M: Model> Part<M> {
             events: 0,
             failed: false,
             width: None,
+            bounds: (LpId(0), LpId(0)),
             choice: Choice::Fixed,
         }
     }
@@ -135,7 +139,7 @@ impl<M: Model> Part<M> {
         let Part { lps, metrics, .. } = self;
         let Hand { placement, effects, ledger, .. } = hand;
         let mut events = 0;
-        let mut failed = None;
+        let mut failed = Vec::new();
         loop {
             let pending = Q::of(&mut effects.outbox.pending);
             let Some(event) = pending.pop_before(bound) else { break };
@@ -143,13 +147,13 @@ impl<M: Model> Part<M> {
             let id = header.receiver();
             let lp_of = |id| &lps[placement.index(id)];
             fetch_upcoming(model, PREFETCH_DISTANCE, |ahead| pending.upcoming(ahead), lp_of);
-            if failed == Some(id) {
+            if !failed.is_empty() && failed.contains(&id) {
                 continue; // It waits behind its failure.
             }
             let lp = &mut lps[placement.index(id)];
             let execution = lp.execute(model, world, (header, body.as_ref()), effects);
             if effects.beyond_sends && ledger.settle((header.key(), id), effects, metrics) {
-                failed = Some(id);
+                failed.push(id);
                 if Q::IN_TIME {
                     break;
                 }
@@ -163,7 +167,7 @@ impl<M: Model> Part<M> {
         }
         self.events += events;
         hand.events += events;
-        self.failed = failed.is_some();
+        self.failed = !failed.is_empty();
     }
 
     /// Looks when the next event is due.
@@ -252,10 +256,12 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// From now on, when nothing waits here, has its events in the order that `order` says, for so many LPs. Where it is to be found out, it begins with what has
-    /// been found faster elsewhere, if that is known.
-    pub(crate) fn order_by(&mut self, order: Order, width: Option<Delay>, lps: usize, found: Option<bool>) {
-        self.width = width;
+    /// From now on, when nothing waits here, has its events in the order that `order` says, for the LPs that `plan` places here. Where it is to be found
+    /// out, it begins with what has been found faster elsewhere, if that is known.
+    pub(crate) fn order_by(&mut self, order: Order, plan: &Plan, found: Option<bool>) {
+        let lps = plan.placement.len(self.number) as usize;
+        self.bounds = plan.placement.bounds(self.number);
+        self.width = plan.width;
         self.choice = match order {
             Order::Measured => Choice::Measured(Trial::new(found.is_some(), self.events)),
             Order::Every(visits) => Choice::Every { visits, since: 0 },
@@ -266,7 +272,7 @@ impl<M: Model> Part<M> {
             Order::Time | Order::Every(_) => false,
             Order::Lp => true,
         };
-        self.change_to(width.filter(|_| by_lp));
+        self.change_to(self.width.filter(|_| by_lp));
     }
 
     /// Goes on LP by LP if what waits here now is so large that this is probably faster, and nothing is known yet.
@@ -297,7 +303,7 @@ impl<M: Model> Part<M> {
             Pending::Elsewhere | Pending::Ahead(_) => Loose::default(),
         };
         self.pending = match width {
-            Some(width) => Pending::ByLp(LpOrderedPending::of(Grid::new(width), all)),
+            Some(width) => Pending::ByLp(LpOrderedPending::of(Grid::new(width), self.bounds, all)),
             None => Pending::ByTime(all.into()),
         };
     }

@@ -235,7 +235,7 @@ impl Reviewer {
         for number in 0..new.placement.partitions() {
             let part = &mut parts[number as usize];
             let lps = new.placement.len(number) as usize;
-            part.order_by(crew.settings.order, new.width, lps, found);
+            part.order_by(crew.settings.order, &new, found);
             part.make_room(lps);
         }
         for id in super::ids(crew.lps) {
