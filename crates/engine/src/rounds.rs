@@ -26,7 +26,7 @@ mod threshold;
 pub use threshold::Threshold;
 
 use crate::course::Course;
-use crate::fetch::{RECORD_AHEAD, fetch_upcoming};
+use crate::fetch::Fetcher;
 use crate::seats;
 use crate::stopwatch::now;
 use crate::window::{lock, on_all_workers};
@@ -276,24 +276,25 @@ impl<M: Model> Leader<'_, '_, M> {
 
     /// Executes every event before the bound.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
+        let mut fetcher = Fetcher::new();
         loop {
             let bound = self.course.bound;
             let Some(event) = self.pending_mut().pop_before(bound) else { return Ok(()) };
             if self.round.instant != Some(event.instant()) && self.opens_parallel_round(&event) {
                 self.execute_at_once(event)?;
             } else {
-                self.execute(event)?;
+                self.execute(event, &mut fetcher)?;
             }
         }
     }
 
     /// Executes one event as `sequential` does.
     #[inline(always)]
-    fn execute(&mut self, event: Event<M::Message>) -> Result<(), Error> {
+    fn execute(&mut self, event: Event<M::Message>, fetcher: &mut Fetcher) -> Result<(), Error> {
         let (header, body) = event.into_parts();
         let id = header.receiver();
         let lp_of = |id| self.held.lp(id);
-        fetch_upcoming(self.course.model, RECORD_AHEAD, |ahead| self.pending().upcoming(ahead), lp_of);
+        fetcher.records(self.course.model, |ahead| self.pending().upcoming(ahead), lp_of);
         let shard = self.held.of(id);
         let lp = &mut shard.lps[self.shards.placement.index(id)];
         let execution = lp.execute(self.course.model, &self.world, (header, body.as_ref()), &mut self.effects);

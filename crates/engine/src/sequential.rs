@@ -9,7 +9,7 @@
 //! *Read next*: [`parades_core::pending`], which finds the least event.
 
 use crate::course::Course;
-use crate::fetch::{RECORD_AHEAD, fetch_upcoming};
+use crate::fetch::Fetcher;
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Body, EventKey, Header, LpId};
@@ -62,10 +62,11 @@ pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
 impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     /// Executes every event before the bound, in order.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
+        let mut fetcher = Fetcher::new();
         while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
             let set = self.queue.set(&self.effects.outbox);
             let lp_of = |id: LpId| &self.lps[id.index()];
-            fetch_upcoming(self.course.model, RECORD_AHEAD, |ahead| set.upcoming(ahead), lp_of);
+            fetcher.records(self.course.model, |ahead| set.upcoming(ahead), lp_of);
             let (header, body) = event.into_parts();
             let lp = &mut self.lps[header.receiver().index()];
             let of = (self.course.model, &self.world);

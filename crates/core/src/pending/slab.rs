@@ -79,7 +79,7 @@ impl<P> Slot<P> {
 const PREFETCH_MAX: usize = 1024;
 
 /// How many chunks ahead of its turn a chunk is fetched into the cache, where a chain is gone through: the next is known only from the last.
-const CHUNKS_AHEAD: usize = 4;
+const CHUNKS_AHEAD: usize = 12;
 
 /// The chunks of a chain that are still to be fetched.
 struct Coming {

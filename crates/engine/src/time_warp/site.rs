@@ -7,6 +7,7 @@ mod take_back;
 
 use super::coast::Coast;
 use super::history::{History, NONE, Record};
+use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use crate::transport::{Arrived, Transport};
 use commit::Stretch;
@@ -39,6 +40,7 @@ pub(super) struct Site<M: Restorable> {
     pub(super) lps: Vec<Lp<M::State>>,
     /// The last execution of each LP in the history.
     pub(super) heads: Vec<u32>,
+    pub(super) fetcher: Fetcher,
     history: History<M>,
 
     /// What waits at LPs whose last execution failed.
@@ -115,6 +117,7 @@ impl<M: Restorable> Site<M> {
             placement,
             lps: Vec::new(),
             heads: Vec::new(),
+            fetcher: Fetcher::new(),
             history: History::new(),
             behind_failures: BTreeMap::new(),
             stretches: VecDeque::new(),

@@ -4,7 +4,7 @@ use super::Order;
 use super::hand::Hand;
 use super::order::Trial;
 use super::plan::Plan;
-use crate::fetch::fetch_upcoming;
+use crate::fetch::Fetcher;
 use crate::stopwatch::{now, timed};
 use parades_core::event::{Event, Header, LpId};
 use parades_core::lp::{Execution, Lp};
@@ -16,9 +16,6 @@ use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_raw::huge_pages;
 use std::time::Duration;
-
-/// How many events ahead of its execution the LP of an event is fetched into the cache.
-const PREFETCH_DISTANCE: usize = 8;
 
 /// Bytes of LPs' records and of the events that wait at them from which executing LP by LP is taken to be faster than in the order of time until that has been
 /// tried: those that no cache near the core holds. By measurement (`parades run phold --engine window --threads 1 --set lps=262144`, with `--tune order=lp`
@@ -138,6 +135,7 @@ impl<M: Model> Part<M> {
     fn execute_all<Q: Queue<M::Message>>(&mut self, bound: Time, (model, world): (&M, &World), hand: &mut Hand<M>) {
         let Part { lps, metrics, .. } = self;
         let Hand { placement, effects, ledger, .. } = hand;
+        let mut fetcher = Fetcher::new();
         let mut events = 0;
         let mut failed = Vec::new();
         loop {
@@ -146,7 +144,7 @@ impl<M: Model> Part<M> {
             let (header, body) = event.into_parts();
             let id = header.receiver();
             let lp_of = |id| &lps[placement.index(id)];
-            fetch_upcoming(model, PREFETCH_DISTANCE, |ahead| pending.upcoming(ahead), lp_of);
+            fetcher.records(model, |ahead| pending.upcoming(ahead), lp_of);
             if !failed.is_empty() && failed.contains(&id) {
                 continue; // It waits behind its failure.
             }

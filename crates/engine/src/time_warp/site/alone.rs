@@ -1,7 +1,7 @@
 //! Executing alone: nobody else executes anything, so nothing will be taken back, and what is executed is committed at once.
 
 use super::{Of, Site};
-use crate::fetch::{RECORD_AHEAD, fetch_upcoming};
+use crate::fetch::Fetcher;
 use parades_core::lp::Execution;
 use parades_core::outbox::Pending;
 use parades_core::pending::PendingSet;
@@ -19,11 +19,12 @@ impl<M: Restorable> Site<M> {
     pub(in crate::time_warp) fn execute_alone(&mut self, (model, world): Of<'_, M>, bound: Time, most: u32) {
         let Site { placement, lps, effects, ledger, metrics, asked_for_good, failed_alone, .. } = self;
         let mut executed = 0;
+        let mut fetcher = Fetcher::new();
         while executed < most && !*failed_alone {
             let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it is alone") };
             let Some(event) = pending.pop_before(bound) else { break };
             let lp_of = |id| &lps[placement.index(id)];
-            fetch_upcoming(model, RECORD_AHEAD, |ahead| pending.upcoming(ahead), lp_of);
+            fetcher.records(model, |ahead| pending.upcoming(ahead), lp_of);
             let (header, body) = event.into_parts();
             let id = header.receiver();
             let lp = &mut lps[placement.index(id)];

@@ -10,9 +10,6 @@ use parades_core::restore::Restorable;
 use parades_core::time::{Instant, Time};
 use parades_raw::prefetch::prefetch;
 
-/// How many events ahead of its execution the LP of an event is fetched into the cache.
-const PREFETCH_DISTANCE: usize = 8;
-
 /// What became of the least event, where it did not simply go into the history.
 enum Seldom {
     /// It is the last of the history nevertheless, and to be executed by the LP of this index: all of it but its body.
@@ -54,11 +51,14 @@ impl<M: Restorable> Site<M> {
             Err(Seldom::SeenTo) => return true,
             Err(Seldom::Nothing) => return false,
         };
-        if let Some(id) = self.effects.outbox.ahead_ref().upcoming(PREFETCH_DISTANCE) {
-            let index = self.placement.index(id);
-            prefetch(&self.lps[index]);
-            prefetch(&self.heads[index]);
-        }
+        let Site { fetcher, placement, lps, heads, effects, .. } = self;
+        let ahead = effects.outbox.ahead_ref();
+        let fetch = |id| {
+            let index = placement.index(id);
+            prefetch(&lps[index]);
+            prefetch(&heads[index]);
+        };
+        fetcher.each(|events| ahead.upcoming(events), fetch);
         self.execute_last(of, (index, header));
         true
     }
