@@ -9,6 +9,7 @@ use std::sync::Arc;
 /// use parades_core::{event::LpId, placement::Placement};
 /// let halves = Placement::ranges(10, 8); // 0..8 and 8..10: ranges are as long as a power of two
 /// assert_eq!((halves.partitions(), halves.partition(LpId(9)), halves.index(LpId(9))), (2, 1, 1));
+/// assert_eq!(halves.index_mask(), Some(7));
 /// let odd_and_even = Placement::table(&[0, 1, 0, 1, 0]);
 /// assert_eq!((odd_and_even.partition(LpId(3)), odd_and_even.index(LpId(3))), (1, 1));
 /// assert_eq!((odd_and_even.len(0), odd_and_even.bounds(0)), (3, (LpId(0), LpId(4))));
@@ -133,6 +134,12 @@ impl Placement {
     #[inline]
     pub fn index(&self, lp: LpId) -> usize {
         (self.place(lp) & self.mask) as usize
+    }
+
+    /// The bits of an id that are the LP's index in its partition, where it follows from the id. For loops that look up an index at each event.
+    #[inline]
+    pub fn index_mask(&self) -> Option<u32> {
+        self.table.is_none().then_some(self.mask)
     }
 
     /// The LPs of each partition, in the order of ids.

@@ -1,7 +1,7 @@
 //! Whether several workers pay: found out by trying. For every engine whose workers wait for each other or take back what they did too soon.
 //!
 //! Where the workers do little, the run goes on with one worker for a trial, and then in whichever way was faster. Where they do next to nothing from the
-//! beginning, they are given up before their own trial is over. What was slower
+//! beginning, or windows hold next to nothing, they are given up before their own trial is over. What was slower
 //! is tried again, ever more rarely: the model may have come to a busier phase, or a stranger may have left the machine, or have disturbed the trial.
 
 use std::time::Duration;
@@ -26,6 +26,8 @@ pub(crate) const BUSY: f64 = 0.8;
 /// Fewer workers' worth of work than this, in [`MANY`] windows at first, and one is tried before the trial is over: so little is done where windows are far
 /// too short.
 const IDLE: f64 = 0.9;
+/// The same where each worker has fewer events than this in a window: of small events, what goes before and after them takes longer than they do, and looks like work.
+const FEW_EACH: u64 = 32;
 /// Windows that say how much is done in each.
 const MANY: u64 = 64;
 /// How much faster the other way must have been to be gone back to, as both are measured in short spells.
@@ -148,11 +150,13 @@ impl Retreat {
         spell.time >= self.trials * self.trial && spell.executed >= LITTLE
     }
 
-    /// Whether to try one worker before the first trial of several is over, as these wait for each other more than they work, in so many windows.
+    /// Whether to try one worker before the first trial of several is over, as these wait for each other more than they work, or have next to nothing to do, in so
+    /// many windows.
     pub(crate) fn gives_up(&mut self, spell: Spell, windows: u64) -> bool {
         let is_first = !self.alone && self.other.is_none();
         let is_enough = windows >= MANY && spell.executed >= LITTLE && spell.time >= TRIAL.max(self.took);
-        let gives_up = is_first && is_enough && spell.at_work() < IDLE;
+        let is_sparse = spell.executed < FEW_EACH * windows * spell.workers as u64;
+        let gives_up = is_first && is_enough && (spell.at_work() < IDLE || is_sparse);
         if gives_up {
             self.warm = true;
             self.rate = Some(spell.rate());
@@ -303,6 +307,7 @@ mod tests {
             "too soon: the threads may not have found their cores"
         );
         assert!(!retreat.gives_up(spell(1_000_000, 5, 1.1), 64), "it may pay yet");
+        assert!(warm().gives_up(spell(1_000_000, 5, 1.1), 128), "20 events for each worker in a window");
         retreat.weighs(200_000);
         assert!(!retreat.gives_up(spell(1_000_000, 11, 0.7), 64), "too soon for what takes 12 ms to move");
         assert!(retreat.gives_up(spell(1_000_000, 12, 0.7), 64));

@@ -5,7 +5,9 @@ use super::hand::Hand;
 use super::order::Trial;
 use super::plan::Plan;
 use crate::fetch::Fetcher;
+use crate::ledger::Ledger;
 use crate::stopwatch::{now, timed};
+use parades_core::effects::Effects;
 use parades_core::event::{Event, Header, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
@@ -132,9 +134,27 @@ impl<M: Model> Part<M> {
         self.next = if self.failed { Time::MAX } else { self.next_time() };
     }
 
-    fn execute_all<Q: Queue<M::Message>>(&mut self, bound: Time, (model, world): (&M, &World), hand: &mut Hand<M>) {
-        let Part { lps, metrics, .. } = self;
+    fn execute_all<Q: Queue<M::Message>>(&mut self, bound: Time, of: (&M, &World), hand: &mut Hand<M>) {
         let Hand { placement, effects, ledger, .. } = hand;
+        let events = if let Some(mask) = placement.index_mask() {
+            self.execute_by::<Q>(bound, of, (effects, ledger), |id| (id.0 & mask) as usize)
+        } else {
+            self.execute_by::<Q>(bound, of, (effects, ledger), |id| placement.index(id))
+        };
+        self.events += events;
+        hand.events += events;
+    }
+
+    /// Executes what waits before `bound`, `index` saying where an LP is among its own; how many events.
+    #[inline]
+    fn execute_by<Q: Queue<M::Message>>(
+        &mut self,
+        bound: Time,
+        (model, world): (&M, &World),
+        (effects, ledger): (&mut Effects<M>, &mut Ledger<M>),
+        index: impl Fn(LpId) -> usize,
+    ) -> u64 {
+        let Part { lps, metrics, .. } = self;
         let mut fetcher = Fetcher::new();
         let mut events = 0;
         let mut failed = Vec::new();
@@ -143,12 +163,12 @@ impl<M: Model> Part<M> {
             let Some(event) = pending.pop_before(bound) else { break };
             let (header, body) = event.into_parts();
             let id = header.receiver();
-            let lp_of = |id| &lps[placement.index(id)];
+            let lp_of = |id| &lps[index(id)];
             fetcher.records(model, |ahead| pending.upcoming(ahead), lp_of);
             if !failed.is_empty() && failed.contains(&id) {
                 continue; // It waits behind its failure.
             }
-            let lp = &mut lps[placement.index(id)];
+            let lp = &mut lps[index(id)];
             let execution = lp.execute(model, world, (header, body.as_ref()), effects);
             if effects.beyond_sends && ledger.settle((header.key(), id), effects, metrics) {
                 failed.push(id);
@@ -163,9 +183,8 @@ impl<M: Model> Part<M> {
                 }
             }
         }
-        self.events += events;
-        hand.events += events;
         self.failed = !failed.is_empty();
+        events
     }
 
     /// Looks when the next event is due.
