@@ -229,7 +229,7 @@ impl Run {
         self.cursor += 1;
     }
 
-    /// Frees the chunks of a run that is done.
+    /// Frees the chunks of a run that is done. Its order, all of which has been taken, is left for the next to be written over it.
     pub(super) fn retire<P>(&mut self, slab: &mut Slab<P>) {
         debug_assert!(self.is_done());
         for (chunk, _) in self.chunks.drain(..) {

@@ -57,14 +57,12 @@ impl Seen {
         if self.last.len() < places {
             self.last.resize(places, 0);
         }
-        let numbered = usize::from(self.base) + self.before.len();
-        self.base = match u16::try_from(numbered + events) {
-            Ok(last) => last - u16::try_from(events).unwrap_or(last),
-            Err(_) => {
-                self.last.fill(0);
-                0
-            }
-        };
+        let earlier = usize::from(self.base) + self.before.len();
+        self.base = u16::try_from(earlier).expect("the numbers of a run fit");
+        if earlier + events > u16::MAX.into() {
+            self.last.fill(0);
+            self.base = 0;
+        }
         self.before.resize(events, 0);
         self.repeats.resize(events, 0);
     }
