@@ -136,3 +136,29 @@ fn bounds_a_picosecond_after_what_comes_next_get_ahead() {
     }
     assert_eq!((bounds, taken), (50, 50), "each bound lets one event through");
 }
+
+/// Of one LP a late event, of the next an early one: neighbours in the order of LPs, whose keys the range of ids makes coarse.
+#[test]
+fn lps_whose_events_are_neighbours_are_told_apart() {
+    const WIDTH: u64 = 1 << 40;
+    let mut pending = LpOrderedPending::new(Grid::new(Delay::from_ps(WIDTH)), (LpId(0), LpId(1 << 31)));
+    let mut sequence = 0;
+    let mut event = |lp: u32, ps: u64| {
+        sequence += 1;
+        let instant = Instant { time: Time::from_ps(ps), round: 0 };
+        Event::new(EventKey { instant, tie: 0, sender: Sender::lp(LpId(lp)), sequence }, LpId(lp), Body::Message(()))
+    };
+    // So many of one LP, the latest first, that the window is sorted.
+    (0..40).for_each(|before| pending.push(event(1 << 31, WIDTH / 2 - before)));
+    [(0, WIDTH / 5 * 3), (1, WIDTH / 4 * 3), (1, 0)].into_iter().for_each(|(lp, ps)| pending.push(event(lp, ps)));
+    let mut of_lp_1 = Vec::new();
+    while let Some(now) = pending.pop_before(Time::from_ps(WIDTH)) {
+        if now.receiver == LpId(1) {
+            of_lp_1.push(now.time().as_ps());
+            if now.time() == Time::ZERO {
+                pending.push(event(1, WIDTH / 8 * 7)); // To itself, after what it has in the window.
+            }
+        }
+    }
+    assert_eq!(of_lp_1, [0, WIDTH / 4 * 3, WIDTH / 8 * 7]);
+}

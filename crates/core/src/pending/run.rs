@@ -1,4 +1,4 @@
-//! A few hundred events put in order without moving them: what is executed next.
+//! What is executed next: a few hundred events put in order without moving them, or some thousand that need hardly any order.
 
 use super::seen::Seen;
 use super::slab::{Chain, Slab, Slot};
@@ -13,7 +13,7 @@ const PLACE: u64 = (1 << PLACE_BITS) - 1;
 /// Parts that a crowd of events is split into at most, and the events meant for each.
 const PARTS_MAX: usize = 1 << 13;
 const PART: usize = 128;
-/// The most events of one run.
+/// The most events of a run that is sorted.
 pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
 const CROWD: u32 = 32;
