@@ -5,7 +5,7 @@ use crate::event::EventKey;
 use crate::global::Scheduled;
 use crate::metrics::Sample;
 use crate::model::Model;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Pending};
 use crate::timer::TimerChange;
 use crate::trace::Note;
 use std::any::Any;
@@ -60,6 +60,36 @@ impl<M: Model> Effects<M> {
     /// For an engine that may take back what it executes.
     pub fn undoable(outbox: Outbox<M::Message>) -> Effects<M> {
         Effects { timer_changes: Some(Vec::new()), ..Effects::with(outbox) }
+    }
+
+    /// Those of the LPs of `partition`, whose events wait in `pending`, until [`Effects::takes_back`]: these are no use meanwhile.
+    ///
+    /// Who executes many events has them on its own stack frame so, where a field that was written a moment ago is read without delay: processors know such places by
+    /// their distance from the stack pointer.
+    #[inline(always)]
+    pub fn lend(&mut self, partition: u32, pending: &mut Pending<M::Message>) -> Effects<M> {
+        Effects {
+            outbox: self.outbox.lend(partition, pending),
+            beyond_sends: self.beyond_sends,
+            samples: std::mem::take(&mut self.samples),
+            notes: std::mem::take(&mut self.notes),
+            requests: std::mem::take(&mut self.requests),
+            failure: self.failure.take(),
+            timer_changes: self.timer_changes.take(),
+        }
+    }
+
+    /// Takes back what it has lent, and leaves what waits in `pending`.
+    #[inline(always)]
+    pub fn takes_back(&mut self, lent: Effects<M>, pending: &mut Pending<M::Message>) {
+        let Effects { outbox, beyond_sends, samples, notes, requests, failure, timer_changes } = lent;
+        self.outbox.takes_back(outbox, pending);
+        self.beyond_sends = beyond_sends;
+        self.samples = samples;
+        self.notes = notes;
+        self.requests = requests;
+        self.failure = failure;
+        self.timer_changes = timer_changes;
     }
 
     /// Takes up a panic of the model's.

@@ -37,6 +37,13 @@ pub enum Pending<P> {
     Ahead(Box<Ahead<P>>),
 }
 
+impl<P> Pending<P> {
+    /// Whether what waits is executed LP by LP.
+    pub fn is_by_lp(&self) -> bool {
+        matches!(self, Pending::ByLp(_))
+    }
+}
+
 impl<P> Outbox<P> {
     /// One that leaves all in its buffer.
     pub fn buffered() -> Outbox<P> {
@@ -80,13 +87,26 @@ impl<P> Outbox<P> {
         Outbox { parcels, home, ..Outbox::buffered() }
     }
 
-    /// From now on the LPs of `partition` send, whose events wait in `pending`; what it held before is left there instead.
-    #[inline]
-    pub fn moves_to(&mut self, partition: u32, pending: &mut Pending<P>) {
-        std::mem::swap(&mut self.pending, pending);
-        if let Some((_, here)) = &mut self.home {
-            *here = partition;
+    /// One by which the LPs of `partition` send, whose events wait in `pending`, until [`Outbox::takes_back`]: this one is no use meanwhile.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self, partition: u32, pending: &mut Pending<P>) -> Outbox<P> {
+        Outbox {
+            pending: std::mem::replace(pending, Pending::Elsewhere),
+            buffer: std::mem::take(&mut self.buffer),
+            parcels: std::mem::take(&mut self.parcels),
+            parcels_min: self.parcels_min,
+            home: self.home.take().map(|(placement, _)| (placement, partition)),
         }
+    }
+
+    /// Takes back what it has lent, and leaves what waits in `pending`.
+    #[inline(always)]
+    pub(crate) fn takes_back(&mut self, lent: Outbox<P>, pending: &mut Pending<P>) {
+        *pending = lent.pending;
+        self.buffer = lent.buffer;
+        self.parcels = lent.parcels;
+        self.parcels_min = lent.parcels_min;
+        self.home = lent.home;
     }
 
     /// Sends. The event is made where it is written: one made before and copied would be read back before it has left the core's store

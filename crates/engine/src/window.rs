@@ -106,7 +106,7 @@ impl Settings {
             least_lookahead: None,
             order: Order::Measured,
             dedicated: 1.0,
-            sets: 1,
+            sets: threads,
             taking: Taking::default(),
             retreats: Retreats::WhereFaster,
             pinned: false,
@@ -399,21 +399,20 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
         let members = std::mem::take(&mut part.members);
         part.order_by(self.settings.order, plan, None);
-        hand.effects.outbox.moves_to(part.number, &mut part.pending);
+        let mut effects = hand.effects.lend(part.number, &mut part.pending);
         part.make_room(members.len());
         for id in members {
             if self.control.is_some_and(Control::is_stopped) {
                 break; // The leader ends the run.
             }
-            part.lps.extend(Lp::start(self.model, world, id, &mut hand.effects));
+            part.lps.extend(Lp::start(self.model, world, id, &mut effects));
             let place = Place { instant: Instant::START, lp: Some(id), event: None };
-            let effects = &mut hand.effects;
-            if effects.beyond_sends && hand.ledger.settle_at(place, id, effects, &mut part.metrics) {
+            if effects.beyond_sends && hand.ledger.settle_at(place, id, &mut effects, &mut part.metrics) {
                 break; // It has ended the run; those after it need not start.
             }
             effects.notes.clear();
         }
-        hand.effects.outbox.moves_to(part.number, &mut part.pending);
+        hand.effects.takes_back(effects, &mut part.pending);
         part.suit();
         part.look();
     }

@@ -56,8 +56,12 @@ const DEDICATED: Parameter = Parameter::fraction(
     1.0,
     "share of the work in partitions dedicated to a worker; the rest is taken by whoever is free",
 );
-const SETS: Parameter =
-    Parameter::integer("sets", 1, 1..=1024, "sets that what is not dedicated is in; a worker takes from its own first");
+const SETS: Parameter = Parameter::integer(
+    "sets",
+    1024,
+    1..=1024,
+    "sets that what is not dedicated is in, at most one for each worker, who takes from its own first",
+);
 const TAKING: Parameter = Parameter::choice(
     "taking",
     "atomic-index",

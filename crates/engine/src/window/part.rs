@@ -115,6 +115,7 @@ impl<M: Model> Part<M> {
     }
 
     /// Executes what waits before `bound`, and says when the next event is due.
+    #[inline(never)]
     pub(crate) fn execute_before(&mut self, bound: Time, of: (&M, &World), hand: &mut Hand<M>) {
         self.reached = bound;
         if self.failed {
@@ -123,38 +124,35 @@ impl<M: Model> Part<M> {
         if self.next >= bound {
             return;
         }
-        hand.effects.outbox.moves_to(self.number, &mut self.pending);
-        let by_lp = matches!(hand.effects.outbox.pending, Pending::ByLp(_));
-        if by_lp {
-            self.execute_all::<LpOrderedPending<M::Message>>(bound, of, hand);
-        } else {
-            self.execute_all::<WindowedPending<M::Message>>(bound, of, hand);
-        }
-        hand.effects.outbox.moves_to(self.number, &mut self.pending);
+        let Hand { placement, ledger, .. } = hand;
+        let placement = &*placement;
+        let mask = placement.index_mask();
+        let mut effects = hand.effects.lend(self.number, &mut self.pending);
+        let by_lp = effects.outbox.pending.is_by_lp();
+        let with = (&mut effects, ledger);
+        let events = match (by_lp, mask) {
+            (false, None) => self.execute_by::<WindowedPending<_>>(bound, of, with, |id| placement.index(id)),
+            (true, None) => self.execute_by::<LpOrderedPending<_>>(bound, of, with, |id| placement.index(id)),
+            (false, Some(mask)) => self.execute_by::<WindowedPending<_>>(bound, of, with, masked(mask)),
+            (true, Some(mask)) => self.execute_by::<LpOrderedPending<_>>(bound, of, with, masked(mask)),
+        };
+        hand.effects.takes_back(effects, &mut self.pending);
+        self.events += events;
+        hand.events += events;
         self.next = if self.failed { Time::MAX } else { self.next_time() };
     }
 
-    fn execute_all<Q: Queue<M::Message>>(&mut self, bound: Time, of: (&M, &World), hand: &mut Hand<M>) {
-        let Hand { placement, effects, ledger, .. } = hand;
-        let events = if let Some(mask) = placement.index_mask() {
-            self.execute_by::<Q>(bound, of, (effects, ledger), |id| (id.0 & mask) as usize)
-        } else {
-            self.execute_by::<Q>(bound, of, (effects, ledger), |id| placement.index(id))
-        };
-        self.events += events;
-        hand.events += events;
-    }
-
-    /// Executes what waits before `bound`, `index` saying where an LP is among its own; how many events.
-    #[inline]
+    /// Executes what waits before `bound`, `index` saying where an LP is among its own; how many events. Always inlined, into the frame that has the effects.
+    #[inline(always)]
     fn execute_by<Q: Queue<M::Message>>(
         &mut self,
         bound: Time,
         (model, world): (&M, &World),
         (effects, ledger): (&mut Effects<M>, &mut Ledger<M>),
-        index: impl Fn(LpId) -> usize,
+        index: impl Fn(LpId) -> usize + Copy,
     ) -> u64 {
         let Part { lps, metrics, .. } = self;
+        let lps = &mut lps[..];
         let mut fetcher = Fetcher::new();
         let mut events = 0;
         let mut failed = Vec::new();
@@ -163,7 +161,8 @@ impl<M: Model> Part<M> {
             let Some(event) = pending.pop_before(bound) else { break };
             let (header, body) = event.into_parts();
             let id = header.receiver();
-            let lp_of = |id| &lps[index(id)];
+            let all = &lps[..];
+            let lp_of = move |id| &all[index(id)];
             fetcher.records(model, |ahead| pending.upcoming(ahead), lp_of);
             if !failed.is_empty() && failed.contains(&id) {
                 continue; // It waits behind its failure.
@@ -193,7 +192,7 @@ impl<M: Model> Part<M> {
     }
 
     pub(crate) fn is_by_lp(&self) -> bool {
-        matches!(self.pending, Pending::ByLp(_))
+        self.pending.is_by_lp()
     }
 
     fn next_time(&mut self) -> Time {
@@ -324,6 +323,12 @@ impl<M: Model> Part<M> {
             None => Pending::ByTime(all.into()),
         };
     }
+}
+
+/// Where an LP is, found by a mask.
+#[inline(always)]
+fn masked(mask: u32) -> impl Fn(LpId) -> usize + Copy {
+    move |id| (id.0 & mask) as usize
 }
 
 /// How many events wait.
