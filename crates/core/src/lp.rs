@@ -94,7 +94,8 @@ impl<S> Lp<S> {
         (header, body): (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> Execution {
-        let execution = self.execute_by(world, (header, body), effects, |state, ctx| model.handle(state, body, ctx));
+        let execution =
+            self.execute_by(world, (header, body), effects, |state, ctx| handle(model, state, parts_of(body), ctx));
         if execution == Execution::Done {
             world.watch_rounds(header.instant(), header.receiver());
         }
@@ -320,6 +321,27 @@ fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Con
             ctx.panicked(panic.as_ref());
             None
         }
+    }
+}
+
+/// The handler, which all engines share. It is never inlined, so that what catches its panics is: that is small then, and else a call of its own, whose
+/// arguments go through memory. So would a [`Body`], which is therefore passed in its parts: the message, or else the timer.
+#[inline(never)]
+fn handle<M: Model>(
+    model: &M,
+    state: &mut M::State,
+    (message, timer): (Option<&M::Message>, TimerId),
+    ctx: &mut Context<'_, M>,
+) {
+    model.handle(state, message.map_or(Body::Timer(timer), Body::Message), ctx);
+}
+
+/// The message, or else the timer.
+#[inline(always)]
+fn parts_of<P>(body: Body<&P>) -> (Option<&P>, TimerId) {
+    match body {
+        Body::Message(message) => (Some(message), TimerId(0)),
+        Body::Timer(timer) => (None, timer),
     }
 }
 
