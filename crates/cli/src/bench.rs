@@ -12,6 +12,7 @@ mod contexts;
 mod counters;
 mod digest;
 mod flows;
+mod idle;
 mod lookahead;
 mod multicast;
 mod phold;
@@ -64,6 +65,11 @@ const BENCHES: &[Bench] = &[
         name: "lookahead",
         about: "how much lookahead the engines need: PHOLD of 16,384 LPs from 1 ms to 1 s",
         measure: lookahead::measure,
+    },
+    Bench {
+        name: "idle",
+        about: "what it costs to pass time in which nothing happens: windows beside null messages, 1,000 LPs",
+        measure: idle::measure,
     },
     Bench {
         name: "auto",
