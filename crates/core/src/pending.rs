@@ -26,11 +26,13 @@ mod grid;
 mod heap;
 mod layout;
 mod loose;
+mod order;
 mod ring;
 mod run;
 mod seen;
 mod side;
 mod slab;
+mod split;
 mod windowed;
 
 pub use by_lp::LpOrderedPending;

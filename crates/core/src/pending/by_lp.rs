@@ -30,10 +30,11 @@ use super::Leftover;
 use super::grid::Grid;
 use super::loose::Loose;
 use super::ring::Ring;
-use super::run::{RUN_MAX, Run, split, split_by, split_within};
+use super::run::{RUN_MAX, Run};
 use super::seen::Seen;
 use super::side::Side;
 use super::slab::{Chain, Slab, Slot};
+use super::split::{split, split_by, split_within};
 use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::Time;
 

@@ -1,18 +1,12 @@
 //! What is executed next: a few hundred events put in order without moving them, or some thousand that need hardly any order.
 
+use super::order::{Cut, Keys, PLACE, PLACE_BITS, by_level, by_lp, place};
 use super::seen::Seen;
 use super::slab::{Chain, Slab, Slot};
-use crate::event::{Header, LpId, pair};
+use crate::event::{Header, LpId};
 use crate::time::{Instant, Time};
 use std::ops::Range;
 
-/// Bits of an entry that say where the event lies; those above put it in order.
-const PLACE_BITS: u32 = 32;
-/// Those bits.
-const PLACE: u64 = (1 << PLACE_BITS) - 1;
-/// Parts that a crowd of events is split into at most, and the events meant for each.
-const PARTS_MAX: usize = 1 << 13;
-const PART: usize = 128;
 /// The most events of a run that is sorted.
 pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
@@ -21,146 +15,6 @@ const CROWD: u32 = 32;
 const EVENTS_PER_COMPARISON: usize = 4;
 /// and as many more, for small windows' sake.
 const COMPARISONS_MIN: usize = 4;
-
-/// The levels of the order of events, from the first. Where all events of a window agree at one level, they are put in order by the
-/// next, so that a million events of one instant are distributed by receiver just as others are by time.
-const LEVELS: [u8; 4] = [0, 1, 2, 3];
-
-/// One level of the order of events as a number: the four of them, compared in turn, order events as [`Event`](crate::event::Event) does.
-#[inline]
-fn level_of(event: &Header, level: u8) -> u64 {
-    match level {
-        0 => event.time().as_ps(),
-        1 => pair(event.instant().round, event.receiver().0),
-        2 => pair(event.key().tie, event.key().sender.rank()),
-        _ => event.key().sequence,
-    }
-}
-
-/// The keys that events are put in order by, from the first: by a number, while there is one.
-trait Keys: Fn(&Header, u8) -> Option<u64> {}
-
-impl<F: Fn(&Header, u8) -> Option<u64>> Keys for F {}
-
-/// The levels of the order of events as keys.
-#[inline]
-fn by_level(event: &Header, step: u8) -> Option<u64> {
-    LEVELS.contains(&step).then(|| level_of(event, step))
-}
-
-/// LP and time as keys, of events of one window, from LP `first` on. Where two are equal in their leading bits the receiver is the same, and the order of events is
-/// the LP's own.
-#[inline]
-fn by_lp(first: LpId, time_of: impl Fn(Time) -> u32) -> impl Keys {
-    move |event: &Header, step: u8| match step.checked_sub(1) {
-        None => Some(pair(event.receiver().0.wrapping_sub(first.0), time_of(event.time()))),
-        Some(step) => by_level(event, step),
-    }
-}
-
-/// The bucket of a key that is so much above the least one.
-#[inline]
-fn bucket(above: u64, shift: u32) -> usize {
-    #[expect(clippy::cast_possible_truncation, reason = "`shift` was chosen so that there are few buckets")]
-    let bucket = (above >> shift) as usize;
-    bucket
-}
-
-/// How a range of keys is cut into buckets.
-#[derive(Clone, Copy)]
-struct Cut {
-    min: u64,
-    max: u64,
-    /// What does not fit beside the place is left to the full order, as a tie.
-    dropped: u32,
-    /// From an entry to its bucket.
-    shift: u32,
-}
-
-impl Cut {
-    /// The keys from `min` to `max` into about as many buckets as there are events. Keys whose entries have the same leading bits agree in all but their last
-    /// `dropped` bits, at most 32.
-    #[inline]
-    fn of((min, max): (u64, u64), events: usize) -> Cut {
-        let mut dropped = (u64::BITS - (max - min).leading_zeros()).saturating_sub(u64::BITS - PLACE_BITS);
-        dropped += u32::from((max >> dropped) - (min >> dropped) > PLACE);
-        let min = min >> dropped << dropped;
-        let bits = u64::BITS - (max - min).leading_zeros();
-        let buckets_log2 = events.next_power_of_two().ilog2();
-        let shift = bits.saturating_sub(buckets_log2).saturating_sub(dropped) + PLACE_BITS;
-        Cut { min, max, dropped, shift: shift.min(u64::BITS - 1) }
-    }
-
-    /// The entry of an event with this key, at this place.
-    #[inline]
-    fn entry(self, key: u64, place: u32) -> u64 {
-        (key - self.min) >> self.dropped << PLACE_BITS | u64::from(place)
-    }
-
-    #[inline]
-    fn bucket(self, entry: u64) -> usize {
-        bucket(entry, self.shift)
-    }
-
-    #[inline]
-    fn buckets(self) -> usize {
-        self.bucket(self.entry(self.max, 0)) + 1
-    }
-}
-
-/// Splits a crowd of events into smaller parts, pushed in reverse order, by the first level of the order at which they differ.
-pub(super) fn split<P>(slab: &mut Slab<P>, crowd: Chain, parts: &mut Vec<Chain>) {
-    if LEVELS.into_iter().any(|level| split_by(slab, crowd, parts, PART, |event| level_of(event, level))) {
-        return;
-    }
-    // All are equal, which two events of one run never are; equals may go in any order.
-    let mut part = Chain::default();
-    slab.consume(crowd, |slab, event| {
-        if part.len() == PART {
-            parts.push(std::mem::take(&mut part));
-        }
-        slab.append(&mut part, event);
-    });
-    parts.push(part);
-}
-
-/// Splits a crowd of events into parts of about `size`, pushed in reverse order, by ranges of a key; false, and nothing done, if all have
-/// the same.
-pub(super) fn split_by<P>(
-    slab: &mut Slab<P>,
-    crowd: Chain,
-    parts: &mut Vec<Chain>,
-    size: usize,
-    key_of: impl Fn(&Header) -> u64,
-) -> bool {
-    let keys = slab.events(crowd).map(&key_of);
-    let (min, max) = keys.fold((u64::MAX, 0), |(min, max), key| (min.min(key), max.max(key)));
-    if min == max {
-        return false;
-    }
-    split_within(slab, crowd, parts, size, (min, max), key_of);
-    true
-}
-
-/// As [`split_by`], for keys that are known to lie from `min` to `max`.
-pub(super) fn split_within<P>(
-    slab: &mut Slab<P>,
-    crowd: Chain,
-    parts: &mut Vec<Chain>,
-    size: usize,
-    (min, max): (u64, u64),
-    key_of: impl Fn(&Header) -> u64,
-) {
-    let most = (crowd.len() / size).next_power_of_two().min(PARTS_MAX);
-    let bits = u64::BITS - (max - min).leading_zeros();
-    let shift = bits.saturating_sub(most.ilog2());
-    let mut into = vec![Chain::default(); bucket(max - min, shift) + 1];
-    slab.consume(crowd, |slab, event| {
-        let into = &mut into[bucket(key_of(&event.header()) - min, shift)];
-        slab.append(into, event);
-    });
-    parts.extend(into.into_iter().rev().filter(|chain| !chain.is_empty()));
-}
 
 /// The events of one window, or of a part of it, in order.
 ///
@@ -176,14 +30,6 @@ pub(super) struct Run {
     entries: Vec<u64>,
     /// Scratch: how many events fall into each bucket, and then where they go.
     counts: Vec<u32>,
-}
-
-/// Where the event of this entry lies.
-#[inline]
-fn place(entry: u64) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
-    let place = entry as u32;
-    place
 }
 
 impl Run {
@@ -466,30 +312,4 @@ fn insert<P>(slab: &Slab<P>, order: &mut [u64], i: usize) {
 #[inline]
 fn precedes<P>(slab: &Slab<P>, a: u64, b: u64) -> bool {
     if (a ^ b) >> PLACE_BITS != 0 { a < b } else { slab.get(place(a)) < slab.get(place(b)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::random::Rng;
-
-    /// Receivers are put in order by a key whose upper half they are: no two may be taken for one.
-    #[test]
-    fn keys_with_the_same_leading_bits_have_the_same_upper_half() {
-        let mut rng = Rng::stream(1, 0);
-        for round in 0..100_000 {
-            let (below, span) = (rng.next_u64() >> (round % 40), rng.next_u64() >> (round % 63));
-            let (min, max) = (below, below.saturating_add(span));
-            let cut = Cut::of((min, max), 1 + round % 1000);
-            assert!(cut.dropped <= 32 && cut.min <= min);
-            // Of two neighbours in the upper half, the last and the first.
-            let first = (min >> 32).saturating_add(1) << 32;
-            let keys = [min, first.saturating_sub(1), first, max].map(|key| key.clamp(min, max));
-            for pair in keys.windows(2) {
-                let [less, more] = [cut.entry(pair[0], 7), cut.entry(pair[1], 7)];
-                assert!(less <= more && cut.bucket(less) <= cut.bucket(more) && cut.bucket(more) < cut.buckets());
-                assert!(less >> 32 != more >> 32 || pair[0] >> 32 == pair[1] >> 32, "{pair:x?} of {min:x} to {max:x}");
-            }
-        }
-    }
 }
