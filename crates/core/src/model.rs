@@ -105,6 +105,12 @@ pub trait Model: Sized + Sync {
         let _ = (state, step);
     }
 
+    /// Whether [`Model::fetch`] is worth its steps, where it has any: whether there is so much state that the caches do not hold it.
+    #[inline]
+    fn fetches(&self) -> bool {
+        true
+    }
+
     /// Folds the final state of an LP into the digest; by default events alone count.
     fn fold(&self, state: &Self::State, digest: &mut Digest) {
         let _ = (state, digest);

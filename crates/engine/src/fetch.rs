@@ -21,12 +21,19 @@ const AHEAD: [usize; 3] = [5, 3, 1];
 pub(crate) struct Fetcher {
     /// No event so far ahead was known.
     is_behind: bool,
+    /// Whether steps of [`Model::fetch`] are taken.
+    takes_steps: bool,
 }
 
 impl Fetcher {
-    /// One that has fetched nothing.
+    /// One that has fetched nothing, and takes no steps of [`Model::fetch`].
     pub(crate) fn new() -> Fetcher {
-        Fetcher { is_behind: true }
+        Fetcher { is_behind: true, takes_steps: false }
+    }
+
+    /// One that has fetched nothing, and takes the steps of this model's [`Model::fetch`], if it has any and they are worth it.
+    pub(crate) fn of(model: &impl Model) -> Fetcher {
+        Fetcher { takes_steps: model.fetches(), ..Fetcher::new() }
     }
 
     /// Calls `fetch` for LPs whose events come soon; asked for at each event.
@@ -65,6 +72,9 @@ impl Fetcher {
     ) {
         const { assert!(M::FETCHES <= AHEAD.len(), "a state can be fetched in at most three steps") };
         self.each(&upcoming, |id| prefetch(lp(id)));
+        if M::FETCHES == 0 || !self.takes_steps {
+            return;
+        }
         for (step, ahead) in AHEAD.into_iter().take(M::FETCHES).enumerate() {
             if let Some(id) = upcoming(ahead) {
                 model.fetch(lp(id).state(), step);

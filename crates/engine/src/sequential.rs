@@ -62,7 +62,7 @@ pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
 impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     /// Executes every event before the bound, in order.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
-        let mut fetcher = Fetcher::new();
+        let mut fetcher = Fetcher::of(self.course.model);
         while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
             let set = self.queue.set(&self.effects.outbox);
             let lp_of = |id: LpId| &self.lps[id.index()];

@@ -321,12 +321,14 @@ impl<P: Program> Model for Processes<P> {
         LpState::Node(NodeState(Some(Box::new(inner)), Arc::clone(&self.program)))
     }
 
+    #[inline]
+    fn fetches(&self) -> bool {
+        self.fetches
+    }
+
     /// First the node; then its first process, its messages and what its state points to; then what that process remembers.
     #[inline]
     fn fetch(&self, state: &LpState<P>, step: usize) {
-        if !self.fetches {
-            return;
-        }
         let LpState::Node(NodeState(Some(node), _)) = state else { return };
         let first = || node.table.processes.first();
         match step {

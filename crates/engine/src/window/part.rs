@@ -153,7 +153,7 @@ impl<M: Model> Part<M> {
     ) -> u64 {
         let Part { lps, metrics, .. } = self;
         let lps = &mut lps[..];
-        let mut fetcher = Fetcher::new();
+        let mut fetcher = Fetcher::of(model);
         let mut events = 0;
         let mut failed = Vec::new();
         loop {
