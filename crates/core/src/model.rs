@@ -388,13 +388,9 @@ impl<'a, M: Model> Context<'a, M> {
     /// that the parts of a key reach the event through registers: memory written in halves is slow to read as a whole.
     #[inline(always)]
     fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
-        let instant = match self.now.time.checked_add(delay) {
-            Some(time) if time > self.now.time => Instant::at(time),
-            Some(_) => self.next_round(receiver)?,
-            None => {
-                self.failed(ErrorKind::TimeOverflow { delay });
-                return None;
-            }
+        let instant = match self.now.time.later_by(delay) {
+            Some(time) => Instant::at(time),
+            None => self.not_later(receiver, delay)?,
         };
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;
@@ -424,9 +420,13 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// The instant at which what is sent without delay arrives.
+    /// The instant at which what is sent without delay arrives; `None` where the delay leads past the end of time.
     #[inline(never)]
-    fn next_round(&mut self, receiver: LpId) -> Option<Instant> {
+    fn not_later(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
+        if delay > Delay::ZERO {
+            self.failed(ErrorKind::TimeOverflow { delay });
+            return None;
+        }
         if !matches!(self.phase, Phase::Event(_)) {
             return Some(self.now);
         }

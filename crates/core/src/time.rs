@@ -89,6 +89,13 @@ impl Time {
         }
     }
 
+    /// As [`Time::checked_add`], but `None` also where there is no delay: that is one comparison.
+    #[inline]
+    pub(crate) const fn later_by(self, delay: Delay) -> Option<Time> {
+        let ps = self.0.wrapping_add(delay.0);
+        if ps > self.0 && delay.0 < u64::MAX { Some(Time(ps)) } else { None }
+    }
+
     /// How long after `earlier` this is; zero if it is not after it.
     #[inline]
     pub const fn since(self, earlier: Time) -> Delay {
