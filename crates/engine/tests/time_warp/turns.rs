@@ -18,7 +18,9 @@ fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
             let settings = Settings { retreats, copy_every, stalls: Some(3), ..Settings::of_threads(threads) };
             let found = time_warp::run(&model, RunOptions::until(at(20_000)), &settings).expect("no failure");
             assert_same(&expected, &found, &settings);
-            assert!(stat(&found, "turns") > 1, "it turned {} times with {settings:?}", stat(&found, "turns"));
+            // How often GVT advances is for the machine to say: after thirty times the run may be nearly over.
+            let (turns, least) = (stat(&found, "turns"), if gvts < 30 { 2 } else { 1 });
+            assert!(turns >= least, "it turned {turns} times with {settings:?}");
         }
     }
 }
