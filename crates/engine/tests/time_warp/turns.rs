@@ -11,16 +11,17 @@ use parades_raw::affinity;
 #[test]
 fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
     let model = all_to_all(30);
-    let expected = in_order(&model, at(20_000)).expect("no failure");
-    for threads in [2, 3, 8] {
-        for (gvts, copy_every) in [(1, None), (7, Some(5)), (30, None), (30, Some(5))] {
+    // GVT may advance by a thousand events at a time: who turns rarely needs a longer run.
+    for (gvts, copy_every, until) in
+        [(1, None, 20_000), (7, Some(5), 60_000), (30, None, 150_000), (30, Some(5), 150_000)]
+    {
+        let expected = in_order(&model, at(until)).expect("no failure");
+        for threads in [2, 3, 8] {
             let retreats = Retreats::Every(gvts);
             let settings = Settings { retreats, copy_every, stalls: Some(3), ..Settings::of_threads(threads) };
-            let found = time_warp::run(&model, RunOptions::until(at(20_000)), &settings).expect("no failure");
+            let found = time_warp::run(&model, RunOptions::until(at(until)), &settings).expect("no failure");
             assert_same(&expected, &found, &settings);
-            // How often GVT advances is for the machine to say: after thirty times the run may be nearly over.
-            let (turns, least) = (stat(&found, "turns"), if gvts < 30 { 2 } else { 1 });
-            assert!(turns >= least, "it turned {turns} times with {settings:?}");
+            assert!(stat(&found, "turns") > 1, "it turned {} times with {settings:?}", stat(&found, "turns"));
         }
     }
 }
