@@ -79,7 +79,7 @@ impl<M: Model> Effects<M> {
         }
     }
 
-    /// Takes back what it has lent, and leaves what waits in `pending`.
+    /// Takes back what it has lent, piece by piece, and leaves what waits in `pending`: the largest piece is then copied once, not twice.
     #[inline(always)]
     pub fn takes_back(&mut self, lent: Effects<M>, pending: &mut Pending<M::Message>) {
         let Effects { outbox, beyond_sends, samples, notes, requests, failure, timer_changes } = lent;

@@ -324,8 +324,8 @@ fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Con
     }
 }
 
-/// The handler, which all engines share. It is never inlined, so that what catches its panics is: that is small then, and else a call of its own, whose
-/// arguments go through memory. So would a [`Body`], which is therefore passed in its parts: the message, or else the timer.
+/// The handler, as engines call it that do not take executions back. It is never inlined, so that what catches its panics is: that is small then, and else a
+/// call of its own, whose arguments go through memory. So would a [`Body`], which is therefore passed in its parts: the message, or else the timer.
 #[inline(never)]
 fn handle<M: Model>(
     model: &M,

@@ -80,7 +80,7 @@ impl<P> Outbox<P> {
         ahead
     }
 
-    /// One that makes parcels of what is for other partitions. [`Outbox::moves_to`] says for whose LPs it works.
+    /// One that makes parcels of what is for other partitions. What it lends ([`crate::effects::Effects::lend`]) works for those of one partition.
     pub fn sorting(placement: Placement) -> Outbox<P> {
         let parcels = std::iter::repeat_with(Vec::new).take(placement.partitions() as usize).collect();
         let home = (placement.partitions() > 1).then_some((placement, 0));

@@ -60,7 +60,8 @@ pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
 }
 
 impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
-    /// Executes every event before the bound, in order.
+    /// Executes every event before the bound, in order. Always inlined, into the frame that has the effects ([`Effects::lend`] says why).
+    #[inline(always)]
     fn execute_before_bound(&mut self) -> Result<(), Error> {
         let mut fetcher = Fetcher::of(self.course.model);
         while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {

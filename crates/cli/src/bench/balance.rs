@@ -155,7 +155,7 @@ fn explained(by_share: &str, by_way: &str, cut: &str) -> String {
         return "one core is available: there is nobody to share work with\n".to_owned();
     }
     format!(
-        "window: time of a run relative to all work dedicated, by the share of the work that is; every digest the same\n{by_share}\n\
+        "window: time of a run relative to all work dedicated, by the share of the work that is; the rest in a set for each thread; every digest the same\n{by_share}\n\
          none dedicated: relative to one set with an atomic index\n{by_way}\n{cut}\
          published: tables 10 and 9 of G. Seguin, Multi-core Parallelism for ns-3 Simulator, INRIA, 2009, whole runs of the campus ring,\n\
          which took 26.6 s on 2 threads with one set; of the locked index and the locked queue it only says that they were slower\n\

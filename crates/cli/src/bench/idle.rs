@@ -6,6 +6,7 @@ use super::record::Figure;
 use super::sides::{Ran, Side, Spread, cores, in_turn};
 use crate::failure::Failure;
 use crate::report::table;
+use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_core::run::Outcome;
 use parades_engine::null_message::{self, Nulls};
@@ -15,6 +16,7 @@ use std::cell::Cell;
 
 const LPS: u32 = 1_000;
 const LOOKAHEAD: Delay = Delay::from_ms(10);
+const THREADS: usize = 2;
 /// When the first events are: next to at once, which shows what else a run costs; then after more and more lookaheads.
 const FIRST: [Delay; 4] = [LOOKAHEAD, Delay::from_secs(1), Delay::from_secs(10), Delay::from_secs(100)];
 
@@ -55,38 +57,33 @@ impl Model for Idle {
 struct Entrant {
     name: &'static str,
     counts: &'static str,
-    run: fn(&Idle, RunOptions<'_>, usize) -> Result<Outcome, parades_core::error::Error>,
+    run: fn(&Idle) -> Result<Outcome, Error>,
 }
 
 const ENTRANTS: [Entrant; 3] = [
     Entrant {
         name: "window",
         counts: "windows",
-        run: |model, options, threads| {
-            let usual = window::Settings::of_threads(threads);
-            window::run(model, options, &window::Settings { retreats: Retreats::Never, ..usual })
+        run: |model| {
+            let usual = window::Settings::of_threads(THREADS);
+            window::run(model, to_the_end(), &window::Settings { retreats: Retreats::Never, ..usual })
         },
     },
-    Entrant {
-        name: "null-message",
-        counts: "null_messages",
-        run: |model, options, threads| nulls(model, options, threads, Nulls::Lazy),
-    },
+    Entrant { name: "null-message", counts: "null_messages", run: |model| null_message(model, Nulls::Lazy) },
     Entrant {
         name: "null-message, nulls=demand",
         counts: "null_messages",
-        run: |model, options, threads| nulls(model, options, threads, Nulls::Demand),
+        run: |model| null_message(model, Nulls::Demand),
     },
 ];
 
-fn nulls(
-    model: &Idle,
-    options: RunOptions<'_>,
-    threads: usize,
-    nulls: Nulls,
-) -> Result<Outcome, parades_core::error::Error> {
-    let usual = null_message::Settings::of_threads(threads);
-    null_message::run(model, options, &null_message::Settings { retreats: Retreats::Never, nulls, ..usual })
+fn null_message(model: &Idle, nulls: Nulls) -> Result<Outcome, Error> {
+    let usual = null_message::Settings::of_threads(THREADS);
+    null_message::run(model, to_the_end(), &null_message::Settings { retreats: Retreats::Never, nulls, ..usual })
+}
+
+fn to_the_end() -> RunOptions<'static> {
+    RunOptions::until(Time::MAX)
 }
 
 pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
@@ -104,7 +101,7 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         let mut sides: Vec<Side<'_>> = Vec::new();
         for (entrant, counted) in ENTRANTS.into_iter().zip(counted) {
             sides.push(Box::new(move || {
-                let (ran, outcome) = Ran::engine(|| (entrant.run)(model, RunOptions::until(Time::MAX), 2))?;
+                let (ran, outcome) = Ran::engine(|| (entrant.run)(model))?;
                 counted.set(stat(&outcome, entrant.counts));
                 Ok(ran)
             }));
@@ -130,7 +127,7 @@ pub(super) fn measure(pairs: u32) -> Result<Measured, Failure> {
         }
     }
     let text = format!(
-        "a ring of {LPS} LPs, lookahead {LOOKAHEAD} both ways, one event each, all at the same time; whole runs on 2 threads, set-up included\n{drawn}\n\
+        "a ring of {LPS} LPs, lookahead {LOOKAHEAD} both ways, one event each, all at the same time; whole runs on {THREADS} threads, set-up included\n{drawn}\n\
          a window begins at the next event, however far that is; a promise goes no further than the lookahead beyond another\n"
     );
     Ok(Measured { text, figures })

@@ -9,6 +9,7 @@ use crate::time::Time;
 pub(super) const PLACE_BITS: u32 = 32;
 /// Those bits.
 pub(super) const PLACE: u64 = (1 << PLACE_BITS) - 1;
+
 /// The levels of the order of events, from the first. Where all events of a window agree at one level, they are put in order by the
 /// next, so that a million events of one instant are distributed by receiver just as others are by time.
 pub(super) const LEVELS: [u8; 4] = [0, 1, 2, 3];

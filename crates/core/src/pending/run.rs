@@ -16,9 +16,7 @@ const EVENTS_PER_COMPARISON: usize = 4;
 /// and as many more, for small windows' sake.
 const COMPARISONS_MIN: usize = 4;
 
-/// The events of one window, or of a part of it, in order.
-///
-/// An event has an *entry*: the leading bits of what it is sorted by, and below them its place.
+/// The events of one window, or of a part of it, in order: their entries ([`super::order`]).
 #[derive(Debug, Default)]
 pub(super) struct Run {
     /// The chunks where they lie, and how many lie in each.

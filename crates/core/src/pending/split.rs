@@ -7,6 +7,7 @@ use crate::event::Header;
 /// Parts that a crowd of events is split into at most, and the events meant for each.
 const PARTS_MAX: usize = 1 << 13;
 const PART: usize = 128;
+
 /// Splits a crowd of events into smaller parts, pushed in reverse order, by the first level of the order at which they differ.
 pub(super) fn split<P>(slab: &mut Slab<P>, crowd: Chain, parts: &mut Vec<Chain>) {
     if LEVELS.into_iter().any(|level| split_by(slab, crowd, parts, PART, |event| level_of(event, level))) {
