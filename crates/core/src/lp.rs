@@ -133,6 +133,27 @@ impl<S> Lp<S> {
         execution
     }
 
+    /// As [`Lp::execute_ahead`], for an event that is executed twice, to compare or to coast forward. A closure of its own, so that the other's is used in one place, and what
+    /// catches its panics is inlined there.
+    #[inline(never)]
+    pub fn execute_again<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        (header, body): (Header, Body<&M::Message>),
+        effects: &mut Effects<M>,
+        log: Option<&mut UndoLog<M::Undo>>,
+    ) -> Execution {
+        let execution = self.execute_by(world, (header, body), effects, |state, ctx| match log {
+            Some(log) => model.handle_undoable(state, body, ctx, log),
+            None => handle(model, state, parts_of(body), ctx),
+        });
+        if execution == Execution::Skipped {
+            self.kernel.last = header.time();
+        }
+        execution
+    }
+
     /// Takes back the last execution that is not yet taken back, given what it left: the kernel's part, the changes of timers in their order, and the
     /// model's log, which is then empty. Without a log the state stays as it is.
     pub fn take_back<M: Restorable<State = S>>(
@@ -176,7 +197,7 @@ impl<S> Lp<S> {
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
         let before = self.before();
-        let execution = self.execute_ahead(model, world, event, effects, Some(&mut log));
+        let execution = self.execute_again(model, world, event, effects, Some(&mut log));
         if execution == Execution::Skipped {
             // Who keeps things in pieces need not keep this one, and may execute something earlier.
             self.kernel.last = before.last;

@@ -24,6 +24,7 @@ mod by_lp;
 mod far;
 mod grid;
 mod heap;
+mod lanes;
 mod layout;
 mod loose;
 mod order;

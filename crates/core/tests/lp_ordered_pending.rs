@@ -18,7 +18,12 @@ impl Random {
 }
 
 /// Runs a hold model: what is taken sends one event on, to another LP with at least `width`, or, one of `stays`, to its own LP with any delay.
-fn hold(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, reach: u64, steps: u64) {
+fn hold(seed: u64, model: (u32, u64, u64), width: u64, reach: u64, steps: u64) {
+    hold_from(seed, model, width, reach, (0, steps));
+}
+
+/// As [`hold`], with one event at time zero, and all others after `late`.
+fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, reach: u64, (late, steps): (u64, u64)) {
     let mut random = Random(seed | 1);
     let (grid, all) = (Grid::new(Delay::from_ps(width)), (LpId(0), LpId(lps - 1)));
     let mut pending = LpOrderedPending::new(grid, all);
@@ -31,8 +36,8 @@ fn hold(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, reach:
         Event::new(key, LpId(receiver), Body::Message(Box::new(sequence)))
     };
     let below = |random: &mut Random| u32::try_from(random.below(lps.into())).expect("below a u32");
-    for _ in 0..population {
-        let (lp, ps) = (below(&mut random), random.below(reach));
+    for number in 0..population {
+        let (lp, ps) = (below(&mut random), random.below(reach) + if number == 0 { 0 } else { late });
         let event = event(lp, ps, 0);
         expected.insert(event.clone());
         pending.push(event);
@@ -109,6 +114,14 @@ fn crowded_windows_are_taken_apart() {
     hold(7, (5_000, 60_000, 2), 50_000, 200_000, 200_000);
     hold(9, (1, 20_000, 2), 50_000, 200_000, 60_000); // All at one LP.
     hold(11, (3, 20_000, 2), 1 << 40, 1 << 44, 60_000);
+}
+
+#[test]
+fn large_windows_have_a_lane_for_each_range_of_lps() {
+    hold(19, (60_000, 150_000, 1 << 40), 50_000, 200_000, 400_000);
+    hold(21, (60_000, 150_000, 3), 50_000, 200_000, 300_000);
+    // The first window has few events, so that lanes are laid anew later, and an LP more than a power of two.
+    hold_from(23, (65_537, 150_000, 1 << 40), 50_000, 200_000, (1_000_000, 800_000));
 }
 
 #[test]

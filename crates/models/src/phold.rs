@@ -288,28 +288,20 @@ impl<C: Carried> Restorable for Phold<C> {
     type Undo = Undo;
 
     #[inline]
-    fn handle_undoable(
-        &self,
-        state: &mut State,
-        event: Body<&C>,
-        ctx: &mut Context<'_, Self>,
-        log: &mut UndoLog<Undo>,
-    ) {
+    fn handle_undoable(&self, state: &mut State, _: Body<&C>, ctx: &mut Context<'_, Self>, log: &mut UndoLog<Undo>) {
         match self.parameters.restore {
-            Restore::Copy => {
-                log.push(Undo::Copy(*state));
-                self.handle(state, event, ctx);
-            }
+            Restore::Copy => log.push(Undo::Copy(*state)),
             Restore::Log => {
                 log.push(Undo::Events(state.events));
                 log.push(Undo::Delays(state.delays_ps));
-                self.handle(state, event, ctx);
             }
-            Restore::Reverse => {
-                self.work(ctx);
-                state.events += 1;
-                log.push(Undo::Reverse(self.send_on(state, ctx)));
-            }
+            Restore::Reverse => {}
+        }
+        self.work(ctx);
+        state.events += 1;
+        let delay = self.send_on(state, ctx);
+        if self.parameters.restore == Restore::Reverse {
+            log.push(Undo::Reverse(delay));
         }
     }
 

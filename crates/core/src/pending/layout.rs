@@ -103,12 +103,13 @@ impl<P> WindowedPending<P> {
         let width = width.clamp(2, 1 << 62);
         let shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
         self.shift = self.proved.take().unwrap_or_else(|| u8::try_from(shift).expect("at most 62"));
+        // As many to be distributed over as are distributed.
+        let half = 1 << (windows.ilog2() / 2);
+        self.slab.suit(&mut self.far.beyond, if is_cached { windows } else { half + windows / half });
         let first = self.far.beyond_min.as_ps() >> self.shift;
         if is_cached {
             self.ring.lay(windows, first);
         } else {
-            // As many to be distributed over as are distributed.
-            let half = 1 << (windows.ilog2() / 2);
             self.ring.lay(2 * half, first);
             self.ring.horizon = self.far.lay((windows / half, half.ilog2()), first + half as u64);
         }
@@ -257,7 +258,7 @@ impl<P> WindowedPending<P> {
     /// Asks the processor for the events of the window after this one, which arrive while this one is executed.
     pub(super) fn prefetch_next(&self) {
         if let Some(window) = self.ring.next_occupied() {
-            self.slab.prefetch(self.ring.window(window));
+            self.ring.window(window).for_each(|chain| self.slab.prefetch(chain));
         }
     }
 

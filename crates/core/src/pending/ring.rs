@@ -1,12 +1,14 @@
-//! The next windows, each an unsorted chain.
+//! The next windows, each an unsorted chain, or several.
 
 use super::slab::{Chain, Slab};
 use crate::event::Event;
 
-/// A ring of windows. Window `w` lies at `w % len`.
+/// A ring of windows. Window `w` lies at `w % len` among those of each lane, one lane after another.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     windows: Vec<Chain>,
+    /// How many windows there are.
+    len: usize,
     /// Which of them are not empty.
     occupied: Vec<u64>,
     /// The first window that has not been taken.
@@ -16,11 +18,17 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Lays `len` empty windows from `next` on. All windows must be empty; `len` is a power of two.
+    /// Lays `len` empty windows from `next` on, each of one lane. All windows must be empty; `len` is a power of two.
     pub(super) fn lay(&mut self, len: usize, next: u64) {
+        self.lay_lanes(1, len, next);
+    }
+
+    /// As [`Ring::lay`], for so many lanes.
+    pub(super) fn lay_lanes(&mut self, lanes: usize, len: usize, next: u64) {
         debug_assert!(len.is_power_of_two() && self.windows.iter().all(|window| window.is_empty()));
+        self.len = len;
         self.windows.clear();
-        self.windows.resize(len, Chain::default());
+        self.windows.resize(lanes * len, Chain::default());
         self.occupied.clear();
         self.occupied.resize(len.div_ceil(64), 0);
         self.next = next;
@@ -29,7 +37,7 @@ impl Ring {
 
     /// How many windows it has.
     pub(super) fn len(&self) -> usize {
-        self.windows.len()
+        self.len
     }
 
     /// How many events it holds.
@@ -40,23 +48,29 @@ impl Ring {
     /// Whether half of it has been taken.
     #[inline]
     pub(super) fn is_half_done(&self) -> bool {
-        self.horizon - self.next <= self.windows.len() as u64 / 2
+        self.horizon - self.next <= self.len as u64 / 2
     }
 
     /// The place of `window`.
     #[inline(always)]
     fn slot(&self, window: u64) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "masked to less than the length")]
-        let slot = window as usize & (self.windows.len() - 1);
+        let slot = window as usize & (self.len - 1);
         slot
     }
 
-    /// Adds an event to a window, which must lie before the horizon.
+    /// Adds an event to a window, which must lie before the horizon, of one lane.
     #[inline(always)]
     pub(super) fn append<P>(&mut self, slab: &mut Slab<P>, window: u64, event: Event<P>) {
+        self.append_to((window, 0), slab, event);
+    }
+
+    /// As [`Ring::append`], to a lane of the window.
+    #[inline(always)]
+    pub(super) fn append_to<P>(&mut self, (window, lane): (u64, usize), slab: &mut Slab<P>, event: Event<P>) {
         debug_assert!(self.next <= window && window < self.horizon, "an event was appended to no window");
         let slot = self.slot(window);
-        let chain = &mut self.windows[slot];
+        let chain = &mut self.windows[lane * self.len + slot];
         if chain.is_empty() {
             self.occupied[slot / 64] |= 1 << (slot % 64);
         }
@@ -72,7 +86,7 @@ impl Ring {
         for _ in 0..=words {
             if bits != 0 {
                 let slot = word * 64 + bits.trailing_zeros() as usize;
-                return Some(self.next + (slot.wrapping_sub(first) & (self.windows.len() - 1)) as u64);
+                return Some(self.next + (slot.wrapping_sub(first) & (self.len - 1)) as u64);
             }
             word = (word + 1) & (words - 1);
             bits = self.occupied[word];
@@ -80,22 +94,30 @@ impl Ring {
         None
     }
 
-    /// The events of a window.
-    pub(super) fn window(&self, window: u64) -> Chain {
-        self.windows[self.slot(window)]
+    /// The events of a window, lane by lane.
+    pub(super) fn window(&self, window: u64) -> impl Iterator<Item = Chain> {
+        let slot = self.slot(window);
+        (0..self.windows.len()).step_by(self.len).map(move |lane| self.windows[lane + slot])
     }
 
-    /// Takes a window out, and with it all before, which must be empty.
+    /// Takes a window of one lane out, and with it all before, which must be empty.
     pub(super) fn take(&mut self, window: u64) -> Chain {
+        debug_assert_eq!(self.windows.len(), self.len, "there is one lane");
+        self.take_lanes(window).next().unwrap_or_default()
+    }
+
+    /// As [`Ring::take`], lane by lane.
+    pub(super) fn take_lanes(&mut self, window: u64) -> impl DoubleEndedIterator<Item = Chain> {
         let slot = self.slot(window);
         self.next = window + 1;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        std::mem::take(&mut self.windows[slot])
+        (0..self.windows.len()).step_by(self.len).map(move |lane| std::mem::take(&mut self.windows[lane + slot]))
     }
 
     /// Takes all windows out, and leaves a ring of none.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Chain> + use<> {
         self.occupied.clear();
+        self.len = 0;
         std::mem::take(&mut self.windows).into_iter()
     }
 

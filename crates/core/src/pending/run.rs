@@ -109,7 +109,14 @@ impl Run {
             here.iter_mut().zip(Slab::<P>::first_place(chunk)..).for_each(|(entry, place)| *entry = u64::from(place));
             order = others;
         }
-        seen.note(self.chunks.iter().map(|&(chunk, fill)| &slab.slots(chunk)[..fill]), chain.len(), lps);
+        let ahead = slab.chunks_ahead(chain);
+        let chunks = self.chunks.iter().enumerate().map(|(at, &(chunk, fill))| {
+            if let Some(&(coming, _)) = self.chunks.get(at.saturating_add(ahead)) {
+                slab.fetch(coming);
+            }
+            &slab.slots(chunk)[..fill]
+        });
+        seen.note(chunks, chain.len(), lps);
         let mut left = COMPARISONS_MIN + chain.len() / EVENTS_PER_COMPARISON;
         if seen.repeats().all(|index| move_down(slab, &mut self.order, seen, index, &mut left)) {
             return true;
@@ -167,7 +174,7 @@ impl Run {
     /// then the buckets' ends are in `counts`. The most events of a bucket.
     #[inline]
     fn distribute<P>(&mut self, slab: &Slab<P>, bounds: (u64, u64), key_of: impl Fn(&Header) -> u64) -> u32 {
-        debug_assert!(self.order.len() <= RUN_MAX);
+        debug_assert!(self.order.len() <= Seen::RUN_MAX);
         let cut = Cut::of(bounds, self.order.len());
         self.entries.resize(self.order.len(), 0);
         self.counts.clear();

@@ -1,7 +1,8 @@
-//! Where waiting events lie: chunks of eight, linked into chains.
+//! Where waiting events lie: chunks of eight to thirty-two, linked into chains.
 //!
 //! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million
-//! events in little more than the events' own size, and none ever has to be copied because it grew.
+//! events in little more than the events' own size, and none ever has to be copied because it grew. Chunks are as long as chains allow: the events of a chain then lie
+//! on few pages. A processor remembers where some thousand pages lie, and they are of 4 KiB even where the operating system has large ones, if it is a guest whose host has small ones.
 
 use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
 use crate::time::{Instant, Time};
@@ -9,16 +10,23 @@ use parades_raw::huge_pages::{self, HUGE_PAGE};
 use parades_raw::prefetch::prefetch;
 use std::hint::select_unpredictable;
 
-/// Events in a chunk.
-pub(super) const CHUNK: usize = 8;
+/// Slots in a block. A chunk is one or several blocks that follow each other, and has the number of the first.
+const BLOCK: usize = 8;
+/// Of slabs that have not been cut: a chunk is a block.
+const FIRST_MASK: u32 = 7;
+const _: () = assert!(FIRST_MASK as usize + 1 == BLOCK, "a chunk is a block at first");
+/// Slots in a chunk at most.
+const CHUNK_MAX: usize = 32;
+/// Events of a chain for each slot of a chunk: half a chunk of each chain is empty, an eighth of what the chains hold.
+const EVENTS_PER_SLOT: usize = 4;
 
 /// The end of the list of free chunks.
 const NONE: u32 = u32::MAX;
 
-/// Fewer chunks than this, so that the length of a chain, and the place of an event, fit 32 bits.
-const CHUNKS_MAX: usize = (u32::MAX as usize) / CHUNK;
+/// Fewer blocks than this, so that the length of a chain, and the place of an event, fit 32 bits.
+const BLOCKS_MAX: usize = (u32::MAX as usize) / BLOCK;
 
-/// Events in no particular order. Only the chunk at the head may be partly filled; the rest hold [`CHUNK`] each.
+/// Events in no particular order. Only the chunk at the head may be partly filled; the rest are full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chain {
     head: u32,
@@ -78,8 +86,8 @@ impl<P> Slot<P> {
 /// Events of a chain that is worth a prefetch.
 const PREFETCH_MAX: usize = 1024;
 
-/// How many chunks ahead of its turn a chunk is fetched into the cache, where a chain is gone through: the next is known only from the last.
-const CHUNKS_AHEAD: usize = 12;
+/// How many slots ahead of its turn a chunk is fetched into the cache, where a chain is gone through: the next is known only from the last.
+const SLOTS_AHEAD: usize = 96;
 
 /// The chunks of a chain that are still to be fetched.
 struct Coming {
@@ -88,15 +96,15 @@ struct Coming {
 }
 
 impl Coming {
-    fn of(chain: Chain) -> Coming {
-        Coming { chunk: chain.head, left: chain.len().div_ceil(CHUNK) }
+    fn of<P>(slab: &Slab<P>, chain: Chain) -> Coming {
+        Coming { chunk: chain.head, left: chain.len().div_ceil(slab.chunk_len()) }
     }
 
     /// Asks the processor for the next chunk.
     #[inline]
     fn prefetch<P>(&mut self, slab: &Slab<P>) {
         if self.left > 0 {
-            slab.slots(self.chunk).iter().for_each(prefetch);
+            slab.fetch(self.chunk);
             self.chunk = slab.next[self.chunk as usize];
             self.left -= 1;
         }
@@ -106,26 +114,34 @@ impl Coming {
 /// The chunks of every chain of one pending set.
 #[derive(Debug)]
 pub(super) struct Slab<P> {
-    /// [`CHUNK`] slots for each chunk. An event's place is its slot here, which fits 32 bits.
+    /// [`BLOCK`] slots for each block. An event's place is its slot here, which fits 32 bits.
     slots: Vec<Slot<P>>,
-    /// For each chunk, the one after it in its chain or in the list of free chunks.
+    /// For the first block of each chunk, the chunk after it in its chain or in the list of free chunks.
     next: Vec<u32>,
     free: u32,
+    /// Slots in a chunk, a power of two, less one.
+    mask: u32,
     /// Events written into a chain so far: what the complexity of a run is judged by in tests.
     written: u64,
 }
 
 impl<P> Slab<P> {
     pub(super) fn new() -> Slab<P> {
-        Slab { slots: Vec::new(), next: Vec::new(), free: NONE, written: 0 }
+        Slab { slots: Vec::new(), next: Vec::new(), free: NONE, mask: FIRST_MASK, written: 0 }
+    }
+
+    /// Slots in a chunk.
+    #[inline(always)]
+    fn chunk_len(&self) -> usize {
+        self.mask as usize + 1
     }
 
     /// Adds `event` to `chain`. Always inlined, so that an event is written where it waits and nowhere before.
     #[inline(always)]
     pub(super) fn append(&mut self, chain: &mut Chain, event: Event<P>) {
-        let slot = chain.len() % CHUNK;
+        let slot = chain.len & self.mask;
         chain.head = self.head_for(slot == 0, chain.head);
-        let place = chain.head as usize * CHUNK + slot;
+        let place = chain.head as usize * BLOCK + slot as usize;
         debug_assert!(self.slots[place].body.is_none(), "an event would be overwritten");
         self.slots[place] = Slot::of(event);
         chain.len += 1;
@@ -154,32 +170,74 @@ impl<P> Slab<P> {
     #[cold]
     fn grow(&mut self) {
         let old = self.next.len();
-        let more = (old / 16).max(8);
-        assert!(old + more < CHUNKS_MAX, "fewer than 2^32 events can be pending on one worker");
-        if self.slots.capacity() < (old + more) * CHUNK {
-            self.reserve(more);
-        }
-        for chunk in (old..old + more).rev() {
-            self.next.push(self.free);
-            #[expect(clippy::cast_possible_truncation, reason = "below CHUNKS_MAX")]
-            let chunk = chunk as u32;
-            self.free = chunk;
-        }
-        // The list was threaded from its last chunk backwards, the links were pushed forwards.
-        self.next[old..].reverse();
-        self.slots.resize_with((old + more) * CHUNK, Slot::empty);
+        let more = (old / 16).max(BLOCK).next_multiple_of(self.chunk_len() / BLOCK);
+        assert!(old + more < BLOCKS_MAX, "fewer than 2^32 events can be pending on one worker");
+        self.stretch(old + more);
+        self.free_from(old);
     }
 
-    /// Sees to it that there is room for so many more chunks. From some large pages on the room doubles, as it takes memory only where it is in
+    /// Has so many blocks.
+    fn stretch(&mut self, blocks: usize) {
+        if self.slots.capacity() < blocks * BLOCK {
+            self.reserve(blocks - self.next.len());
+        }
+        self.next.resize(blocks, NONE);
+        self.slots.resize_with(blocks * BLOCK, Slot::empty);
+    }
+
+    /// Makes all chunks from block `first` on free, which then come in their order.
+    fn free_from(&mut self, first: usize) {
+        for chunk in (first..self.next.len()).step_by(self.chunk_len() / BLOCK).rev() {
+            #[expect(clippy::cast_possible_truncation, reason = "below BLOCKS_MAX")]
+            let freed = chunk as u32;
+            self.next[chunk] = std::mem::replace(&mut self.free, freed);
+        }
+    }
+
+    /// Sees to it that there is room for so many more blocks. From some large pages on the room doubles, as it takes memory only where it is in
     /// use; so it is moved rarely, and stays in large pages.
     #[cold]
     fn reserve(&mut self, more: usize) {
         let is_large = size_of_val(self.slots.as_slice()) >= 2 * HUGE_PAGE;
         let room = if is_large { self.next.len().max(more) } else { more };
-        self.slots.reserve_exact(room * CHUNK);
+        self.slots.reserve_exact(room * BLOCK);
         self.next.reserve_exact(room);
         huge_pages::ask_for(&self.slots);
         huge_pages::ask_for(&self.next);
+    }
+
+    /// Cuts it into chunks that suit `chains` chains of these events, which are all there are. They are moved where they lie, and may come in another order.
+    pub(super) fn suit(&mut self, chain: &mut Chain, chains: usize) {
+        let events = chain.len() / chains.max(1);
+        let len = 1 << (events / EVENTS_PER_SLOT).clamp(BLOCK, CHUNK_MAX).ilog2();
+        if len != self.chunk_len() {
+            self.cut(chain, len);
+        }
+    }
+
+    /// Cuts it into chunks of `len` slots, the first of which have the events of `chain`, which are all there are.
+    fn cut(&mut self, chain: &mut Chain, len: usize) {
+        let (front, back) = self.slots.split_at_mut(chain.len());
+        let mut vacant = front.iter_mut().filter(|slot| slot.body.is_none());
+        for slot in back.iter_mut().filter(|slot| slot.body.is_some()) {
+            std::mem::swap(slot, vacant.next().expect("all events are of the chain"));
+        }
+        debug_assert!(vacant.next().is_none(), "all of the chain are there");
+        #[expect(clippy::cast_possible_truncation, reason = "at most CHUNK_MAX")]
+        let mask = len as u32 - 1;
+        self.mask = mask;
+        self.free = NONE;
+        let step = len / BLOCK;
+        self.stretch(self.next.len().next_multiple_of(step));
+        let taken = chain.len().div_ceil(len) * step;
+        self.free_from(taken);
+        // The last chunk, which may be partly filled, is the head.
+        chain.head = 0;
+        for chunk in (step..taken).step_by(step) {
+            #[expect(clippy::cast_possible_truncation, reason = "below BLOCKS_MAX")]
+            let head = chunk as u32;
+            self.next[chunk] = std::mem::replace(&mut chain.head, head);
+        }
     }
 
     /// Hands back a chunk whose events have all been taken.
@@ -194,8 +252,9 @@ impl<P> Slab<P> {
     pub(super) fn chunks(&self, chain: Chain) -> impl Iterator<Item = (u32, usize)> {
         let mut chunk = chain.head;
         let mut left = chain.len();
+        let mask = self.mask as usize;
         std::iter::from_fn(move || {
-            let fill = left.checked_sub(1)? % CHUNK + 1;
+            let fill = (left.checked_sub(1)? & mask) + 1;
             let this = (chunk, fill);
             left -= fill;
             chunk = self.next[chunk as usize];
@@ -212,6 +271,17 @@ impl<P> Slab<P> {
         }
     }
 
+    /// Asks the processor for a chunk.
+    #[inline]
+    pub(super) fn fetch(&self, chunk: u32) {
+        self.slots(chunk).iter().for_each(prefetch);
+    }
+
+    /// How many chunks ahead of its turn to ask for one of a chain that is gone through; none is where [`Slab::prefetch`] has asked for all.
+    pub(super) fn chunks_ahead(&self, chain: Chain) -> usize {
+        if chain.len() <= PREFETCH_MAX { usize::MAX } else { SLOTS_AHEAD / self.chunk_len() + 1 }
+    }
+
     /// The events of `chain`, which must all be there.
     pub(super) fn events(&self, chain: Chain) -> impl Iterator<Item = &Header> {
         self.chunks(chain).flat_map(|(chunk, fill)| self.slots(chunk)[..fill].iter().map(Slot::header))
@@ -225,14 +295,14 @@ impl<P> Slab<P> {
     /// The slots of `chunk`.
     #[inline]
     pub(super) fn slots(&self, chunk: u32) -> &[Slot<P>] {
-        let first = chunk as usize * CHUNK;
-        &self.slots[first..first + CHUNK]
+        let first = chunk as usize * BLOCK;
+        &self.slots[first..first + self.chunk_len()]
     }
 
     /// The place of the first slot of `chunk`; those of the others follow.
     #[inline]
     pub(super) fn first_place(chunk: u32) -> u32 {
-        chunk << CHUNK.ilog2()
+        chunk << BLOCK.ilog2()
     }
 
     /// All but the body of the event at `place`, which must be there.
@@ -266,11 +336,12 @@ impl<P> Slab<P> {
     pub(super) fn consume(&mut self, chain: Chain, mut accept: impl FnMut(&mut Slab<P>, Event<P>)) {
         let mut chunk = chain.head;
         let mut left = chain.len();
-        let mut coming = Coming::of(chain);
-        (0..CHUNKS_AHEAD).for_each(|_| coming.prefetch(self));
+        let mask = self.mask as usize;
+        let mut coming = Coming::of(self, chain);
+        (0..=SLOTS_AHEAD / self.chunk_len()).for_each(|_| coming.prefetch(self));
         while let Some(last) = left.checked_sub(1) {
             coming.prefetch(self);
-            let fill = last % CHUNK + 1;
+            let fill = (last & mask) + 1;
             for place in (Slab::<P>::first_place(chunk)..).take(fill) {
                 let event = self.take(place);
                 accept(self, event);
@@ -284,37 +355,11 @@ impl<P> Slab<P> {
 
     /// Moves the events of `chain`, which are all there are, into the first chunks, and gives back the memory of the others: no room is needed for a copy.
     pub(super) fn pack(&mut self, chain: &mut Chain) {
-        let len = chain.len().div_ceil(CHUNK);
-        let mut is_taken = vec![false; len];
-        for (chunk, _) in self.chunks(*chain) {
-            if let Some(is_taken) = is_taken.get_mut(chunk as usize) {
-                *is_taken = true;
-            }
-        }
-        let mut vacant = (0..).zip(is_taken).filter(|&(_, is_taken)| !is_taken).map(|(chunk, _)| chunk);
-        // The last chunk that is where it stays.
-        let mut before = None;
-        let mut chunk = chain.head;
-        for _ in 0..len {
-            let after = self.next[chunk as usize];
-            if chunk as usize >= len {
-                let to: u32 = vacant.next().expect("there are as many chunks as the first");
-                for slot in 0..CHUNK {
-                    self.slots.swap(chunk as usize * CHUNK + slot, to as usize * CHUNK + slot);
-                }
-                match before {
-                    Some(before) => self.next[before as usize] = to,
-                    None => chain.head = to,
-                }
-                self.next[to as usize] = after;
-                chunk = to;
-            }
-            before = Some(chunk);
-            chunk = after;
-        }
-        self.slots.truncate(len * CHUNK);
+        self.cut(chain, BLOCK);
+        let blocks = chain.len().div_ceil(BLOCK);
+        self.slots.truncate(blocks * BLOCK);
         self.slots.shrink_to_fit();
-        self.next.truncate(len);
+        self.next.truncate(blocks);
         self.next.shrink_to_fit();
         self.free = NONE;
     }

@@ -28,12 +28,13 @@
 //! # Cost
 //!
 //! O(1) amortised a hold, whatever the times, with a logarithm only for the side list and for windows with many ties. In the hold
-//! model (`cargo run --release -p parades-core --example pending_hold`), with exponential delays, at 1,024 / 16,384 / 262,144 / 1,048,576 events, 3.0 / 4.8 /
-//! 8.4 / 10.9 times as fast as a bare binary heap of (time, LP), in 64 / 46 / 45 / 43 bytes an event of 40.
+//! model (`cargo run --release -p parades-core --example pending_hold`), with exponential delays, at 1,024 / 16,384 / 262,144 / 1,048,576 events, 2.9 / 4.5 /
+//! 8.3 / 19.9 times as fast as a bare binary heap of (time, LP), in 64 / 52 / 48 / 43 bytes an event of 40.
 //!
 //! Rejected, each by measurement in the hold model with exponential delays (best of three, nanoseconds a hold):
 //!
-//! - Chunks of 16 events: as fast as 8, and 8 to 15 % more memory. Chunks of 32: 41 % more memory, and 11 % slower at 262,144.
+//! - Chunks longer than a quarter of what a chain has on average, with PHOLD under `sequential`: twice as long, 4 % slower at 262,144 LPs, four times, 23 %; at 16,384 up to 2 % faster, in a quarter more
+//!   memory. Chunks of 8 however many events there are: 2 % slower at 16,384, 17 % at a million, whose chains then lie on so many pages that the processor has to look up where most of these are.
 //! - Windows of 8 instead of 16 with 64 events: 77 % slower.
 //! - With PHOLD under `sequential` at 1,024 and 16,384: a branch where a chunk is full, 6 % slower, as it is guessed wrongly and comes to light last; another
 //!   where two neighbours of a run are in the wrong order, 2 %.

@@ -124,7 +124,7 @@ impl<M: Restorable> Coast<M> {
             let body = body_of(event).expect("it was just there");
             let is_copied = record.since_copy == 0;
             let execution =
-                lp.execute_ahead(model, world, (event.parts().0, body), effects, is_copied.then_some(&mut *log));
+                lp.execute_again(model, world, (event.parts().0, body), effects, is_copied.then_some(&mut *log));
             if let Some(copy) = log.pop() {
                 undos.put(record.begins.undos, copy);
             }
