@@ -12,7 +12,7 @@ pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
 const CROWD: u32 = 32;
 /// Comparisons of events of one LP up to which a window is taken as it lies: one for so many of its events,
-const EVENTS_PER_COMPARISON: usize = 4;
+const EVENTS_PER_COMPARISON: usize = 2;
 /// and as many more, for small windows' sake.
 const COMPARISONS_MIN: usize = 4;
 
