@@ -172,12 +172,12 @@ impl<P> Slab<P> {
         let old = self.next.len();
         let more = (old / 16).max(BLOCK).next_multiple_of(self.chunk_len() / BLOCK);
         assert!(old + more < BLOCKS_MAX, "fewer than 2^32 events can be pending on one worker");
-        self.stretch(old + more);
+        self.resize(old + more);
         self.free_from(old);
     }
 
-    /// Has so many blocks.
-    fn stretch(&mut self, blocks: usize) {
+    /// Has so many blocks from now on; none that there are no more has an event.
+    fn resize(&mut self, blocks: usize) {
         if self.slots.capacity() < blocks * BLOCK {
             self.reserve(blocks - self.next.len());
         }
@@ -228,8 +228,8 @@ impl<P> Slab<P> {
         self.mask = mask;
         self.free = NONE;
         let step = len / BLOCK;
-        self.stretch(self.next.len().next_multiple_of(step));
         let taken = chain.len().div_ceil(len) * step;
+        self.resize((self.next.len() / step * step).max(taken));
         self.free_from(taken);
         // The last chunk, which may be partly filled, is the head.
         chain.head = 0;
