@@ -3,8 +3,8 @@
 //! # Idea
 //!
 //! Where no LP sends to another within a window, the order between LPs inside the window is free: each LP's own order is all that counts. So where few LPs
-//! have several events in a window, it is taken *as it lies*: nothing is put in order but the events of those, which are exchanged. A window of more events, or of
-//! LPs that have many, is put in order LP by LP, by counting, a part of the LPs at a time: an LP's record is fetched once a window, and records are gone
+//! have several events in a window, it is taken *as it lies*: nothing is put in order but the events of those, which are exchanged. A large window is executed so
+//! a range of LPs at a time. A window of LPs that have many events is put in order LP by LP, by counting: an LP's record is fetched once a window, and records are gone
 //! through in the order in which they lie.
 //!
 //! # Structure

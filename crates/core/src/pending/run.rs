@@ -7,7 +7,7 @@ use crate::event::{Header, LpId};
 use crate::time::{Instant, Time};
 use std::ops::Range;
 
-/// The most events of a run that is sorted.
+/// The most events of a run in the order of time.
 pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
 const CROWD: u32 = 32;
@@ -93,7 +93,7 @@ impl Run {
         self.sort_by(slab, Some(within), &by_level);
     }
 
-    /// Puts the events of `chain`, at most [`RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
+    /// Puts the events of `chain`, at most [`Seen::RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
     pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
         self.take_up(chain, slab);
         self.sort_by(slab, None, &by_lp(LpId(0), time_of));
@@ -196,7 +196,7 @@ impl Run {
     /// Writes the entries of a range bucket by bucket, as they have been counted from place `first` of `counts` on. The most of a bucket.
     #[inline]
     fn write_order(&mut self, cut: Cut, range: Range<usize>, first: usize) -> u32 {
-        #[expect(clippy::cast_possible_truncation, reason = "at most RUN_MAX")]
+        #[expect(clippy::cast_possible_truncation, reason = "at most Seen::RUN_MAX")]
         let mut begin = range.start as u32;
         let mut most = 0;
         let counts = &mut self.counts[first..];
