@@ -121,16 +121,10 @@ impl<S> Lp<S> {
         effects: &mut Effects<M>,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
-        debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let execution = self.execute_by(world, (header, body), effects, |state, ctx| match log {
+        self.execute_ahead_by(world, (header, body), effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => model.handle(state, body, ctx),
-        });
-        if execution == Execution::Skipped {
-            // It is taken back in its turn like the others: nothing earlier may come after it.
-            self.kernel.last = header.time();
-        }
-        execution
+        })
     }
 
     /// As [`Lp::execute_ahead`], for an event that is executed twice, to compare or to coast forward. A closure of its own, so that the other's is used in one place, and what
@@ -144,11 +138,25 @@ impl<S> Lp<S> {
         effects: &mut Effects<M>,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
-        let execution = self.execute_by(world, (header, body), effects, |state, ctx| match log {
+        self.execute_ahead_by(world, (header, body), effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => handle(model, state, parts_of(body), ctx),
-        });
+        })
+    }
+
+    /// The steps around a handler whose execution may be taken back.
+    #[inline(always)]
+    fn execute_ahead_by<M: Model<State = S>>(
+        &mut self,
+        world: &World,
+        (header, body): (Header, Body<&M::Message>),
+        effects: &mut Effects<M>,
+        handle: impl FnOnce(&mut S, &mut Context<'_, M>),
+    ) -> Execution {
+        debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
+        let execution = self.execute_by(world, (header, body), effects, handle);
         if execution == Execution::Skipped {
+            // It is taken back in its turn like the others: nothing earlier may come after it.
             self.kernel.last = header.time();
         }
         execution
@@ -345,7 +353,7 @@ fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Con
     }
 }
 
-/// The handler, as engines call it that do not take executions back. It is never inlined, so that what catches its panics is: that is small then, and else a
+/// The handler, as it is called where nothing is left for taking it back, but for `time-warp`'s first execution ([`Lp::execute_ahead`]). It is never inlined, so that what catches its panics is: that is small then, and else a
 /// call of its own, whose arguments go through memory. So would a [`Body`], which is therefore passed in its parts: the message, or else the timer.
 #[inline(never)]
 fn handle<M: Model>(

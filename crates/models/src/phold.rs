@@ -148,13 +148,15 @@ impl<C> Phold<C> {
         }
     }
 
-    /// Draws whom the next event goes to, and when, and sends it.
+    /// What an event does: draws whom the next goes to, and when, and sends it. With which delay.
     #[inline(always)]
     fn send_on(&self, state: &mut State, ctx: &mut Context<'_, Self>) -> Delay
     where
         C: Carried,
     {
         let Parameters { remote, radius, payload, lps, .. } = self.parameters;
+        self.work(ctx);
+        state.events += 1;
         let delay = self.draw_delay(ctx.rng());
         let (sum, overflows) = state.delays_ps.overflowing_add(delay.as_ps());
         state.delays_ps = sum;
@@ -236,8 +238,6 @@ impl<C: Carried> Model for Phold<C> {
 
     #[inline]
     fn handle(&self, state: &mut State, _: Body<&C>, ctx: &mut Context<'_, Self>) {
-        self.work(ctx);
-        state.events += 1;
         self.send_on(state, ctx);
     }
 
@@ -297,8 +297,6 @@ impl<C: Carried> Restorable for Phold<C> {
             }
             Restore::Reverse => {}
         }
-        self.work(ctx);
-        state.events += 1;
         let delay = self.send_on(state, ctx);
         if self.parameters.restore == Restore::Reverse {
             log.push(Undo::Reverse(delay));

@@ -43,7 +43,7 @@ pub(super) fn split_by<P>(
 }
 
 /// As [`split_by`], for keys that are known to lie from `min` to `max`.
-pub(super) fn split_within<P>(
+fn split_within<P>(
     slab: &mut Slab<P>,
     crowd: Chain,
     parts: &mut Vec<Chain>,

@@ -33,7 +33,7 @@
 //!
 //! Rejected, each by measurement in the hold model with exponential delays (best of three, nanoseconds a hold):
 //!
-//! - Chunks longer than a quarter of what a chain has on average, with PHOLD under `sequential`: twice as long, 4 % slower at 262,144 LPs, four times, 23 %; at 16,384 up to 2 % faster, in a quarter more
+//! - Chunks longer than a quarter of what a chain has on average, with PHOLD (`parades run phold --engine sequential --set lps=262144 --until 40s`, two versions in turn): twice as long, 4 % slower at 262,144 LPs, four times, 23 %; at 16,384 up to 2 % faster, in a quarter more
 //!   memory. Chunks of 8 however many events there are: 2 % slower at 16,384, 17 % at a million, whose chains then lie on so many pages that the processor has to look up where most of these are.
 //! - Windows of 8 instead of 16 with 64 events: 77 % slower.
 //! - With PHOLD under `sequential` at 1,024 and 16,384: a branch where a chunk is full, 6 % slower, as it is guessed wrongly and comes to light last; another
