@@ -2,6 +2,7 @@
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use parades_config::THREADS_MAX;
 use parades_config::units::{parse_size, parse_time};
 use parades_core::time::Time;
 use std::path::PathBuf;
@@ -50,7 +51,14 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The bound on memory that the user asks for, where this process executes the runs, and few: a sweep's workers have always one, and use freed memory again.
+    /// Whether it executes runs in this process.
+    pub(crate) fn executes(&self) -> bool {
+        use Command::{Bench, Compare, Diff, Run, Why};
+        matches!(self, Run(_) | Compare(_) | Diff(_) | Why(_) | Bench(_))
+    }
+
+    /// The bound on memory that the user asks for, where this process executes the runs, and few: a sweep's workers have always one, and use freed memory
+    /// again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         match self {
             Command::Run(RunArguments { how, .. })
@@ -76,7 +84,7 @@ pub(crate) struct ScenarioArguments {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) tie_seed: Option<u64>,
     /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
-    #[arg(long, value_name = "T", value_parser = until)]
+    #[arg(long, value_name = "T", value_parser = until, allow_hyphen_values = true)]
     pub(crate) until: Option<Time>,
 }
 
@@ -95,7 +103,7 @@ pub(crate) struct ShowArguments {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HowArguments {
     /// Worker threads in each process [default: the cores there are].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub(crate) threads: Option<u64>,
     /// Processes on this machine: 1, as the transport between several does not exist yet [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
@@ -104,7 +112,7 @@ pub(crate) struct HowArguments {
     #[arg(long = "tune", value_name = "KEY=VALUE")]
     pub(crate) tune: Vec<String>,
     /// Bound on the memory of events and history, with a unit: `2GiB` [default: three quarters of the machine's].
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
     pub(crate) memory_limit: Option<u64>,
     /// Prints one JSON object on standard output, and nothing else there.
     #[arg(long)]
@@ -147,16 +155,16 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "LPS", requires = "traced")]
     pub(crate) trace_lps: Option<String>,
     /// Traces from this time on.
-    #[arg(long, value_name = "T", value_parser = time, requires = "traced")]
+    #[arg(long, value_name = "T", value_parser = time, allow_hyphen_values = true, requires = "traced")]
     pub(crate) trace_from: Option<Time>,
     /// Traces before this time.
-    #[arg(long, value_name = "T", value_parser = time, requires = "traced")]
+    #[arg(long, value_name = "T", value_parser = time, allow_hyphen_values = true, requires = "traced")]
     pub(crate) trace_before: Option<Time>,
     /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
     #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
     pub(crate) metrics: Vec<String>,
     /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to either side: `1%`.
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "metrics")]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
     pub(crate) until_interval: Option<f64>,
 }
 
@@ -168,7 +176,7 @@ pub(crate) struct WhyArguments {
     pub(crate) scenario: ScenarioArguments,
     /// The event: LP:TIME (the first at that time, else the last before), LP:TIME:SENDER#NUMBER, or a line of a trace [default: the one at which the run
     /// fails].
-    #[arg(long, value_name = "EVENT")]
+    #[arg(long, value_name = "EVENT", allow_hyphen_values = true)]
     pub(crate) event: Option<String>,
     /// Tells of so many events at most, the latest.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -227,7 +235,7 @@ pub(crate) struct SweepArguments {
     pub(crate) metrics: Vec<String>,
     /// Adds seeds, point by point, until the 95 % interval of each `--metric` is at most this share of its mean to either side, or there are no
     /// more seeds: `1%`.
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "metrics")]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
     pub(crate) until_interval: Option<f64>,
     #[command(flatten)]
     pub(crate) how: HowArguments,

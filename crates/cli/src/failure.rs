@@ -61,7 +61,7 @@ impl Failure {
         }
         match error.kind() {
             // These are of the machine and the moment.
-            ErrorKind::Memory { .. } | ErrorKind::Trace(_) => Failure::Simulation(message),
+            ErrorKind::Memory { .. } | ErrorKind::Thread(_) | ErrorKind::Trace(_) => Failure::Simulation(message),
             _ => Failure::Simulation(format!("{message}; reproduce it with `{command}`")),
         }
     }

@@ -52,8 +52,14 @@ pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitC
     };
     let mut text = write_scenario(&settings, plan.scenario.about, &plan.values);
     // Not as a value: it may follow from parameters that the user will change.
-    if let (None, Some(until)) = (plan.until, default_until(&plan)) {
-        text = text.replacen("# until = \"10s\"", &format!("# until = \"{until}\""), 1);
+    if let (None, Ok(simulation)) = (plan.until, plan.simulation()) {
+        let line = match simulation.until {
+            Time::MAX => {
+                "# until = \"10s\"  # end of virtual time; by default when there is nothing left to do".to_owned()
+            }
+            until => format!("# until = \"{until}\"  # end of virtual time"),
+        };
+        text = text.replacen("# until = \"10s\"  # end of virtual time", &line, 1);
     }
     print(&text)
 }
@@ -71,12 +77,6 @@ fn make_absolute(values: &mut Values) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// When a run of a scenario ends unless somebody says otherwise; nothing where that is when there is nothing left to do, or where no model can be made.
-fn default_until(plan: &Plan) -> Option<Time> {
-    let simulation = plan.simulation().ok()?;
-    Some(simulation.until).filter(|until| *until < Time::MAX)
 }
 
 /// A network as a file: the example as it was written, which explains itself; others in full.

@@ -1,5 +1,6 @@
 //! What machine this is, as far as figures need it.
 
+use crate::failure::Failure;
 use serde::Serialize;
 use std::fs;
 use std::sync::OnceLock;
@@ -28,6 +29,23 @@ impl Machine {
             memory_bytes: kibibytes("/proc/meminfo", "MemTotal:").map_or(0, |kib| kib << 10),
         }
     }
+}
+
+/// What starters of ranks tell each of them: how many there are. Open MPI's, and those of MPICH and its kin.
+const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+
+/// Refuses to be one of several ranks, each of which would execute the whole run.
+pub(crate) fn refuse_ranks() -> Result<(), Failure> {
+    for variable in RANKS {
+        let ranks = std::env::var(variable).ok().and_then(|ranks| ranks.parse::<u64>().ok());
+        if let Some(ranks @ 2..) = ranks {
+            return Err(Failure::usage(
+                format!("this is one of {ranks} ranks (`{variable}`), and runs over MPI do not exist yet"),
+                "start it without mpirun; `--threads` is for the cores of one machine",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The most memory this process has held at once, in bytes; 0 where the system does not tell.

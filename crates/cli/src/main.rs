@@ -22,11 +22,20 @@ mod why;
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
 use failure::Failure;
+use parades_raw::allocator::Allocator;
 use std::io::Write;
 use std::process::ExitCode;
 
+/// Full memory is the run's failure, in one sentence.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator {
+    exhausted: "error: memory is full; make the run smaller, or give it a `--memory-limit` below what the system lets it have",
+    status: failure::FAILED as i32,
+};
+
 fn main() -> ExitCode {
     failure::keep_panics_quiet();
+    interrupt::outlives_full_files();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return failure::usage(&error),
@@ -42,6 +51,10 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
     if command.memory_limit().is_some() {
         // What was freed and kept would count as taken.
         parades_raw::allocator::give_back_large();
+    }
+    if command.executes() {
+        machine::refuse_ranks()?;
+        interrupt::listens();
     }
     match command {
         Command::Run(arguments) => run::run(&arguments),

@@ -14,7 +14,7 @@ use parades_core::timesheet::Timesheets;
 use parades_core::trace::Tracer;
 use parades_simulation::{Choice, Simulation};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,6 +60,7 @@ pub(crate) type MakeTracer<'a> = Box<dyn FnOnce(Time) -> Tracer<'a> + 'a>;
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let mut plan = Plan::of(&arguments.scenario)?;
     let choice = plan.engine(arguments.engine.as_deref(), &arguments.how)?;
+    check_apart(arguments)?;
     let mut files = Files::of(arguments, &choice)?;
     let reproduce = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
     let failed = |error: Error| Failure::of_run(&error, &reproduce);
@@ -93,6 +94,45 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         report::write_folder(folder, &done)?;
     }
     Ok(if done.stopped_by_hand()? { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+/// Refuses to write over what the run is read from, or over what it writes elsewhere.
+fn check_apart(arguments: &RunArguments) -> Result<(), Failure> {
+    let RunArguments { scenario, out, out_trace, trace, timeline, .. } = arguments;
+    let scenario = Some(PathBuf::from(&scenario.scenario)).filter(|path| path.is_file());
+    let in_folder = |name: &str| out.as_ref().map(|folder| folder.join(name));
+    let files = [
+        ("the scenario's file", scenario),
+        ("--trace", trace.clone()),
+        ("--timeline", timeline.clone()),
+        ("--out", in_folder("summary.json")),
+        ("--out", in_folder("metrics.json")),
+        ("--out", in_folder("metrics.csv")),
+        ("--out-trace", in_folder("trace.txt").filter(|_| *out_trace)),
+    ];
+    let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    for (what, path) in files.into_iter().filter_map(|(what, path)| Some((what, path?))) {
+        // Devices and pipes keep nothing that could be lost.
+        if path.exists() && !path.is_file() {
+            continue;
+        }
+        let place = whereabouts(&path);
+        if let Some((other, _)) = known.iter().find(|(_, known)| *known == place) {
+            let message = format!("{what} would write over {}, which {other} is", path.display());
+            return Err(Failure::usage(message, "name another file"));
+        }
+        known.push((what, place));
+    }
+    Ok(())
+}
+
+/// A file's path from the root, the same however it is written; it may not be there yet.
+fn whereabouts(path: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
 }
 
 impl Done {

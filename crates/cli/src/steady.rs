@@ -1,14 +1,14 @@
 //! `parades run --until-interval`: a run that is as long as its interval needs.
 //!
-//! *Idea.* A steady-state metric has a 95 % interval by batch means, its warm-up left out ([`parades_core::metrics::Steady`]). While that is wider than was asked for, the run is
-//! made longer: to the length that the width found needs, as the interval gets narrower with the root of the length.
+//! *Idea.* A steady-state metric has a 95 % interval by batch means, its warm-up left out ([`parades_core::metrics::Steady`]). While that is wider than was
+//! asked for, the run is made longer: to the length that the width found needs, as the interval gets narrower with the root of the length.
 //!
-//! *Protocol.* The first look is at the scenario's own length, or at `--until`. Each further run begins anew and is a fifth longer at least, and four times
-//! as long at most; being the same up to where the last one ended, it comes to what a run that had gone on would come to. The lengths depend on results alone, so they are the
-//! same on every engine.
+//! *Protocol.* The first look is at the scenario's own length, or at `--until`. Each further run begins anew and is a fifth longer at least, and four times as
+//! long at most; being the same up to where the last one ended, it comes to what a run that had gone on would come to. The lengths depend on results alone, so
+//! they are the same on every engine.
 //!
-//! *Cost.* What is executed again is less than what the last run executes, where each is twice as long as the one before. Who stops where the interval happens to be narrow stops
-//! too early now and then; the few looks keep that small. `parades bench steady` measures how often the interval holds the truth.
+//! *Cost.* What is executed again is less than what the last run executes, where each is twice as long as the one before. Who stops where the interval happens
+//! to be narrow stops too early now and then; the few looks keep that small. `parades bench steady` measures how often the interval holds the truth.
 //!
 //! *References.* A. M. Law, "Simulation Modeling and Analysis", 5th edition, section 9.5.3, 2015.
 

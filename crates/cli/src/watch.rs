@@ -35,7 +35,8 @@ pub(crate) struct Watched {
 #[derive(Debug)]
 pub(crate) struct Watchman {
     stop: Sender<()>,
-    thread: JoinHandle<Option<u64>>,
+    /// `None` where the system would not begin it: then nobody watches.
+    thread: Option<JoinHandle<Option<u64>>>,
 }
 
 impl Watchman {
@@ -45,7 +46,7 @@ impl Watchman {
         let control = Arc::clone(control);
         let before = rss_bytes();
         let limit = watched.memory_limit.saturating_add(watched.memory_limit / SHARE_BESIDE).saturating_add(BESIDE);
-        let thread = std::thread::spawn(move || {
+        let watch = move || {
             let bar = (watched.progress && std::io::stderr().is_terminal()).then(Bar::new);
             let mut bar = bar;
             let mut too_much = None;
@@ -61,15 +62,15 @@ impl Watchman {
                 }
             }
             too_much
-        });
-        Watchman { stop, thread }
+        };
+        Watchman { stop, thread: std::thread::Builder::new().spawn(watch).ok() }
     }
 
     /// The run is over: the memory for which it was stopped, if it was.
     pub(crate) fn dismiss(self) -> Option<u64> {
         drop(self.stop);
         // The thread only looks; if it failed, there is nothing to tell.
-        self.thread.join().unwrap_or(None)
+        self.thread.and_then(|thread| thread.join().unwrap_or(None))
     }
 }
 
@@ -92,7 +93,8 @@ impl Bar {
         let share = time.as_ps() as f64 / until.as_ps().max(1) as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and STEPS")]
         self.line.set_position((share * STEPS as f64) as u64);
-        let rate = (events - self.events_before) as f64 / PERIOD.as_secs_f64();
+        // What is executed ahead of time may be taken back.
+        let rate = events.saturating_sub(self.events_before) as f64 / PERIOD.as_secs_f64();
         self.line.set_message(format!("t = {:.3} s  {:.1} M events/s", time.as_secs_f64(), rate / 1e6));
         self.events_before = events;
     }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Folder, parades};
+use common::{Folder, command, parades};
 
 /// Runs each case and lists all that differ from what they should say.
 fn check(folder: &Folder, cases: &[(&str, i32, &str)]) {
@@ -112,8 +112,12 @@ fn wrong_files_are_named_with_line_and_column() {
     check(
         &folder,
         &[
-            ("run none.toml", 2, "none.toml: cannot be read: No such file or directory"),
-            ("run ./", 2, "./: cannot be read: Is a directory"),
+            (
+                "run none.toml",
+                2,
+                "none.toml: cannot be read: No such file or directory; check its name and permissions",
+            ),
+            ("run ./", 2, "./: cannot be read: Is a directory; check its name and permissions"),
             ("run name.toml", 2, "name.toml:1:12: there is no scenario `fold`; did you mean `phold`?"),
             ("run key.toml", 2, "key.toml:4:1: phold has no key `remot`; did you mean `remote`?"),
             ("run value.toml", 2, "value.toml:3:10: `remote` must be between 0 and 1, not 1.5"),
@@ -318,4 +322,106 @@ fn unknown_options_and_impossible_ones_exit_with_2() {
         assert_eq!(output.status.code(), Some(2), "parades {arguments}: {said}");
         assert!(!said.contains("panicked") && !said.is_empty(), "parades {arguments}: {said}");
     }
+}
+
+/// Runs the command in a shell that has set limits first, and gives its exit status and what it said.
+#[cfg(target_os = "linux")]
+fn limited(folder: &Folder, limits: &str, arguments: &str) -> (Option<i32>, String) {
+    let line = format!("{limits}; exec {} {arguments}", env!("CARGO_BIN_EXE_parades"));
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.current_dir(&folder.0).args(["-c", &line]).output().expect("there is a shell");
+    assert!(output.stdout.is_empty(), "parades {arguments}");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn full_memory_is_one_sentence() {
+    let folder = Folder::new("memory");
+    let run =
+        "run multicast --set trees=1 --set levels=2 --set data=16777216 --set start_events=100 --threads 1 --quiet";
+    let (status, said) = limited(&folder, "ulimit -v 1000000", run);
+    let begins = "error: memory is full; make the run smaller, or give it a `--memory-limit` below what the system lets it have: ";
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.starts_with(begins) && said.ends_with(" bytes more could not be had\n"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_cannot_be_begun_are_one_sentence_and_no_hang() {
+    let folder = Folder::new("threads");
+    for engine in ["window", "null-message", "time-warp", "rounds"] {
+        let run = format!("run phold --set lps=4096 --until 1s --quiet --threads 60 --engine {engine}");
+        let (status, said) = limited(&folder, "ulimit -v 1500000; export RUST_MIN_STACK=67108864", &run);
+        assert_eq!(status, Some(1), "{engine}: {said}");
+        assert!(said.starts_with("error: a worker's thread could not be begun: "), "{engine}: {said}");
+        assert!(said.ends_with("; use fewer threads, or let the process have more of them and of memory\n"), "{said}");
+    }
+}
+
+#[test]
+fn one_of_several_ranks_is_refused() {
+    let folder = Folder::new("ranks");
+    for (variable, ranks, status) in [("OMPI_COMM_WORLD_SIZE", "2", 2), ("PMI_SIZE", "4", 2), ("PMI_SIZE", "1", 0)] {
+        let output = command(&folder.0, "run phold --until 1s --quiet").env(variable, ranks).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{variable}={ranks}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let sentence = format!(
+            "error: this is one of {ranks} ranks (`{variable}`), and runs over MPI do not exist yet; start it without mpirun; `--threads` is for the cores of one machine\n"
+        );
+        assert_eq!(said, if status == 0 { "" } else { &sentence });
+    }
+}
+
+#[test]
+fn nothing_is_written_over_what_the_run_needs_or_writes_elsewhere() {
+    let folder = Folder::new("apart");
+    folder.write("s.toml", "scenario = \"phold\"\n");
+    check(
+        &folder,
+        &[
+            (
+                "run s.toml --until 1s --trace ./s.toml",
+                2,
+                "--trace would write over ./s.toml, which the scenario's file is; name another file",
+            ),
+            (
+                "run phold --until 1s --trace t --timeline t",
+                2,
+                "--timeline would write over t, which --trace is; name another file",
+            ),
+        ],
+    );
+    assert_eq!(folder.read("s.toml"), "scenario = \"phold\"\n");
+    std::fs::create_dir(folder.0.join("o")).unwrap();
+    check(
+        &folder,
+        &[(
+            "run phold --until 1s --out o --trace o/summary.json",
+            2,
+            "--out would write over o/summary.json, which --trace is; name another file",
+        )],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_may_not_grow_are_errors_of_writing() {
+    let folder = Folder::new("full-files");
+    let line = format!("ulimit -f 1; exec {} run phold --until 1s --quiet --trace t", env!("CARGO_BIN_EXE_parades"));
+    let output = std::process::Command::new("sh").current_dir(&folder.0).args(["-c", &line]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: the trace could not be written: File too large"), "{said}");
+}
+
+#[test]
+fn time_warp_that_never_gets_on_ends_where_its_memory_does() {
+    let folder = Folder::new("circle");
+    let run = "run phold --set mean_delay=0 --set lookahead=0 --set lps=64 --engine time-warp --threads 2 --memory-limit 20MiB --quiet";
+    let output = parades(&folder.0, run);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("above the limit of 20971520 bytes; raise the memory limit"), "{said}");
 }

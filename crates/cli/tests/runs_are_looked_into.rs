@@ -267,6 +267,9 @@ fn what_show_prints_works_anywhere_and_names_the_end() {
     assert!(shown.contains(&format!("topology = \"{}\"", absolute.display())), "{shown}");
     let shown = text(&parades(&folder.0, "show phold"));
     assert!(shown.contains("\n# until = \"100s\"  # end of virtual time\n"), "{shown}");
+    let shown = text(&parades(&folder.0, "show flows"));
+    let end = "\n# until = \"10s\"  # end of virtual time; by default when there is nothing left to do\n";
+    assert!(shown.contains(end), "{shown}");
     let shown = text(&parades(&folder.0, "show phold --until 7s"));
     assert!(shown.contains("\nuntil = \"7s\""), "{shown}");
     folder.write("mine.toml", "scenario = \"wan\"\n[parameters]\ntopology = \"none.graphml\"\n");

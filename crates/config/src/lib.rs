@@ -40,7 +40,7 @@ pub mod write;
 pub use error::{ConfigError, Place, Source, Spot, quoted};
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter};
-pub use scenario::{SETTINGS, ScenarioFile, Settings, malformed};
+pub use scenario::{SETTINGS, ScenarioFile, Settings, THREADS_MAX, malformed};
 pub use value::{Json, Value};
 pub use values::Values;
 pub use write::write_scenario;

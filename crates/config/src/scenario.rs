@@ -33,6 +33,9 @@ use toml::de::{DeTable, DeValue};
 /// The largest scenario file, in bytes. The parser needs up to a hundred bytes for each, so this bounds what a mistaken path costs.
 pub const FILE_BYTES_MAX: u64 = MIB;
 
+/// Worker threads at most: as many as can meet at a barrier.
+pub const THREADS_MAX: u64 = (1 << 15) - 1;
+
 /// The keys that a scenario file may have above its `[parameters]`. Only `scenario` is required; the defaults of the others are
 /// never read, because [`Settings`] first asks whether a key is set.
 pub const SETTINGS: &[Parameter] = &[
@@ -41,7 +44,7 @@ pub const SETTINGS: &[Parameter] = &[
     Parameter::integer("tie_seed", 0, 0..=u64::MAX, "order of simultaneous events"),
     Parameter::duration("until", Delay::ZERO, "virtual end time"),
     Parameter::text("engine", "auto", "the engine"),
-    Parameter::integer("threads", 1, 1..=65_536, "worker threads in each process"),
+    Parameter::integer("threads", 1, 1..=THREADS_MAX, "worker threads in each process"),
     Parameter::integer("processes", 1, 1..=65_536, "processes on this machine"),
 ];
 
@@ -102,7 +105,7 @@ impl ScenarioFile {
         let unreadable = |error: std::io::Error| {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
-            whole_file(format!("cannot be read: {reason}"))
+            whole_file(format!("cannot be read: {reason}")).with_help("check its name and permissions")
         };
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(unreadable)?;

@@ -187,7 +187,7 @@ fn a_wrong_value_is_told_the_range_or_the_units() {
         wrong_parameter("salt = 0xFFFFFFFFFFFFFFFFF"),
         "dir/a.toml:3:8: `salt` must be below 2^64, not 295147905179352825855"
     );
-    assert_eq!(wrong("threads = 0"), "dir/a.toml:1:11: `threads` must be between 1 and 65536, not 0");
+    assert_eq!(wrong("threads = 0"), "dir/a.toml:1:11: `threads` must be between 1 and 32767, not 0");
     assert_eq!(
         wrong("until = 5"),
         "dir/a.toml:1:9: `until`: `5` has no unit; a duration's units are ps, ns, us, ms, s, min and h, as in `10s`"
@@ -284,9 +284,9 @@ impl Drop for Scratch {
 #[test]
 fn files_that_cannot_be_read_say_why() {
     let missing = ScenarioFile::read(Path::new("no/such.toml")).unwrap_err().to_string();
-    assert_eq!(missing, "no/such.toml: cannot be read: No such file or directory");
+    assert_eq!(missing, "no/such.toml: cannot be read: No such file or directory; check its name and permissions");
     let folder = ScenarioFile::read(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap_err().to_string();
-    assert!(folder.ends_with(": cannot be read: Is a directory"), "{folder}");
+    assert!(folder.ends_with(": cannot be read: Is a directory; check its name and permissions"), "{folder}");
     let binary = Scratch::new("binary.toml", b"scenario = 'x'\nnote = '\xff\xfe'\n");
     assert_eq!(binary.wrong(), "binary.toml:2:9: the file is not UTF-8 text; save it as UTF-8");
     let large = Scratch::new("large.toml", &vec![b'['; (1 << 20) + 1]);

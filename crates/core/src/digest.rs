@@ -85,7 +85,8 @@ impl Digest {
 
 /// What a message must be: something that can be sent to a worker, shown in a trace, and folded into the digest.
 ///
-/// Implemented for integers, booleans, byte strings, tuples, options and [`crate::shared::Shared`].
+/// Implemented for integers of up to 64 bits, booleans, floating-point numbers (by their bits), byte strings, strings, pairs, triples, options, `()` and
+/// [`crate::shared::Shared`].
 ///
 /// ```
 /// use parades_core::digest::{Digest, Payload};
@@ -122,6 +123,25 @@ macro_rules! payload_of_integers {
 }
 payload_of_integers!(u8, u16, u32, u64, bool);
 
+macro_rules! payload_by_bits {
+    ($($number:ty => $bits:expr),*) => {$(
+        impl Payload for $number {
+            #[inline]
+            fn fold(&self, digest: &mut Digest) {
+                digest.word($bits(*self));
+            }
+        }
+    )*};
+}
+payload_by_bits!(
+    i8 => |x| i64::from(x).cast_unsigned(),
+    i16 => |x| i64::from(x).cast_unsigned(),
+    i32 => |x| i64::from(x).cast_unsigned(),
+    i64 => i64::cast_unsigned,
+    f32 => |x| f64::from(x).to_bits(),
+    f64 => f64::to_bits
+);
+
 impl Payload for Box<[u8]> {
     fn fold(&self, digest: &mut Digest) {
         digest.bytes(self);
@@ -141,6 +161,14 @@ impl<A: Payload, B: Payload> Payload for (A, B) {
     fn fold(&self, digest: &mut Digest) {
         self.0.fold(digest);
         self.1.fold(digest);
+    }
+}
+impl<A: Payload, B: Payload, C: Payload> Payload for (A, B, C) {
+    fn fold(&self, digest: &mut Digest) {
+        let (a, b, c) = self;
+        a.fold(digest);
+        b.fold(digest);
+        c.fold(digest);
     }
 }
 impl<P: Payload> Payload for Option<P> {

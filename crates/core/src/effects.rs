@@ -64,8 +64,8 @@ impl<M: Model> Effects<M> {
 
     /// Those of the LPs of `partition`, whose events wait in `pending`, until [`Effects::takes_back`]: these are no use meanwhile.
     ///
-    /// Who executes many events has them on its own stack frame so, where a field that was written a moment ago is read without delay: processors know such places by
-    /// their distance from the stack pointer.
+    /// Who executes many events has them on its own stack frame so, where a field that was written a moment ago is read without delay: processors know such
+    /// places by their distance from the stack pointer.
     #[inline(always)]
     pub fn lend(&mut self, partition: u32, pending: &mut Pending<M::Message>) -> Effects<M> {
         Effects {

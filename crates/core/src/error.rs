@@ -44,6 +44,8 @@ pub enum ErrorKind {
     NotRepeated,
     /// The trace could not be written.
     Trace(String),
+    /// The system would not begin a thread of the run's.
+    Thread(String),
     /// The LPs' records and the pending events took more memory than they may.
     Memory {
         /// What they may take, in bytes.
@@ -115,6 +117,7 @@ impl Error {
             ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or the parameters that led it there",
             ErrorKind::NotRestored(_) => "correct how the model restores its state",
             ErrorKind::NotRepeated => "let the handler depend on nothing but its state, its event and its context",
+            ErrorKind::Thread(_) => "use fewer threads, or let the process have more of them and of memory",
             ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
             ErrorKind::Stopped => "start it again",
             ErrorKind::Trace(_) => "write the trace elsewhere, or make room for it",
@@ -157,6 +160,7 @@ impl fmt::Display for Error {
             ErrorKind::Memory { limit, needed } => {
                 write!(f, "the LPs and their pending events take {needed} bytes, above the limit of {limit} bytes")?;
             }
+            ErrorKind::Thread(what) => write!(f, "a worker's thread could not be begun: {what}")?,
             ErrorKind::Stopped => f.write_str("the run was stopped while its LPs were being set up")?,
             ErrorKind::Trace(what) => write!(f, "the trace could not be written: {what}")?,
         }

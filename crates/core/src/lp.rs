@@ -127,8 +127,8 @@ impl<S> Lp<S> {
         })
     }
 
-    /// As [`Lp::execute_ahead`], for an event that is executed twice, to compare or to coast forward. A closure of its own, so that the other's is used in one place, and what
-    /// catches its panics is inlined there.
+    /// As [`Lp::execute_ahead`], for an event that is executed twice, to compare or to coast forward. A closure of its own, so that the other's is used in one
+    /// place, and what catches its panics is inlined there.
     #[inline(never)]
     pub fn execute_again<M: Restorable<State = S>>(
         &mut self,
@@ -353,8 +353,9 @@ fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Con
     }
 }
 
-/// The handler, as it is called where nothing is left for taking it back, but for `time-warp`'s first execution ([`Lp::execute_ahead`]). It is never inlined, so that what catches its panics is: that is small then, and else a
-/// call of its own, whose arguments go through memory. So would a [`Body`], which is therefore passed in its parts: the message, or else the timer.
+/// The handler, as it is called where nothing is left for taking it back, but for `time-warp`'s first execution ([`Lp::execute_ahead`]). It is never inlined,
+/// so that what catches its panics is: that is small then, and else a call of its own, whose arguments go through memory. So would a [`Body`], which is
+/// therefore passed in its parts: the message, or else the timer.
 #[inline(never)]
 fn handle<M: Model>(
     model: &M,

@@ -7,7 +7,7 @@
 //! - *Integer* metrics (counter, tally, histogram) are sums, exact and wide enough never to overflow, so they merge in any order.
 //! - *The others* are kept for each LP, whose own samples always come in the same order, and are read in the order of ids. So all that one
 //!   LP records must be applied, in its order, to the metrics of one worker: an engine whose LPs move between workers takes their part
-//!   along with [`Metrics::rehome`], and [`Sample::is_per_lp`] tells which samples this concerns.
+//!   along with [`Metrics::rehome`].
 //!
 //! Floating-point observations must be finite and at most 1e140 in magnitude, so that no sum of squares overflows; a negative zero is
 //! recorded as zero. So no NaN comes up, whose bits differ by machine, and metrics that compare equal are equal bit for bit.
@@ -75,12 +75,6 @@ impl Sample {
     #[inline]
     pub const fn float(metric: MetricId, x: f64) -> Sample {
         Sample { metric, form: Form::Float, bits: x.to_bits() }
-    }
-
-    /// Whether it must be applied where the LP's other samples were, in the LP's order. Integers may be applied anywhere.
-    #[inline]
-    pub const fn is_per_lp(&self) -> bool {
-        matches!(self.form, Form::Float)
     }
 }
 
@@ -334,6 +328,10 @@ impl Metrics {
     /// let mistake = "LP 4 recorded 0.5 in the metric `wait`, a tally: it takes integers";
     /// assert_eq!(metrics.check(), Err(mistake.into()));
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// The sentence on the first sample that did not fit its metric.
     pub fn check(&self) -> Result<(), String> {
         self.mistake.as_deref().map_or(Ok(()), |(.., sentence)| Err(sentence.clone()))
     }

@@ -98,8 +98,8 @@ pub trait Model: Sized + Sync {
     fn handle(&self, state: &mut Self::State, event: Body<&Self::Message>, ctx: &mut Context<'_, Self>);
 
     /// Asks the processor for what the state of an LP points to, an event for it being due soon. Step after step, each some events later, what lies one pointer
-    /// further is asked for ([`crate::prefetch`]); what a step reads, the one before should have asked for. Changes nothing but time; an engine need not call it,
-    /// and `time-warp` does not.
+    /// further is asked for ([`crate::prefetch`]); what a step reads, the one before should have asked for. Changes nothing but time; an engine need not call
+    /// it, and `time-warp` does not.
     #[inline]
     fn fetch(&self, state: &Self::State, step: usize) {
         let _ = (state, step);
@@ -302,8 +302,10 @@ impl<'a, M: Model> Context<'a, M> {
     /// Cancels a timer of the LP's own: it is not executed, even if it was due at this very instant. Nothing if it is not set.
     #[inline]
     pub fn cancel_timer(&mut self, id: TimerId) {
-        self.remember_timer(id);
-        self.kernel.timers.cancel(id);
+        if self.kernel.timers.is_set(id) {
+            self.remember_timer(id);
+            self.kernel.timers.cancel(id);
+        }
     }
 
     /// Whether a timer is set and still to come.

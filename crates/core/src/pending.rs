@@ -1,7 +1,8 @@
 //! The pending event set: what waits to be executed, least first.
 //!
-//! Two implementations pop the same events in the same order. [`HeapPending`] is one binary heap, short enough to be obviously right;
-//! [`WindowedPending`] is 2 to 10 times as fast and is what engines use.
+//! Two implementations pop the same events in the same order. [`HeapPending`] is one binary heap, short enough to be obviously right; [`WindowedPending`] is
+//! several times as fast, as its file says, and is what engines use. A third, [`LpOrderedPending`], leaves the order between LPs free within windows of
+//! lookahead, where `window` and `null-message` find that faster.
 //!
 //! ```
 //! use parades_core::{event::{Body, Event, EventKey, LpId, Sender}, time::{Instant, Time}};

@@ -84,7 +84,7 @@ impl<T> Ring<T> {
     /// The last entry.
     #[inline(always)]
     pub fn last(&self) -> Option<&T> {
-        if self.slots.is_empty() { None } else { self.slots[self.slot(self.end.wrapping_sub(1))].as_ref() }
+        if self.is_empty() { None } else { self.slots[self.slot(self.end.wrapping_sub(1))].as_ref() }
     }
 
     /// The entry at a position, unless it has been taken or released.

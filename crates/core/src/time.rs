@@ -115,17 +115,29 @@ impl Delay {
         Delay(ps)
     }
 
-    /// A span of `us` microseconds; panics past 213 days.
+    /// A span of `us` microseconds.
+    ///
+    /// # Panics
+    ///
+    /// Past 213 days.
     pub const fn from_us(us: u64) -> Delay {
         Delay(us.checked_mul(1_000_000).expect("213 days at most"))
     }
 
-    /// A span of `ms` milliseconds; panics past 213 days.
+    /// A span of `ms` milliseconds.
+    ///
+    /// # Panics
+    ///
+    /// Past 213 days.
     pub const fn from_ms(ms: u64) -> Delay {
         Delay(ms.checked_mul(1_000_000_000).expect("213 days at most"))
     }
 
-    /// A span of whole seconds; panics past 213 days.
+    /// A span of whole seconds.
+    ///
+    /// # Panics
+    ///
+    /// Past 213 days.
     pub const fn from_secs(seconds: u64) -> Delay {
         Delay(seconds.checked_mul(PS_PER_S).expect("213 days at most"))
     }
@@ -142,13 +154,21 @@ impl Delay {
     /// # use parades_core::time::Delay;
     /// assert_eq!(Delay::from_ms(10).scaled(0.25), Delay::from_us(2500));
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the factor is not a number, or so far below zero that the span would be.
+    ///
+    /// ```should_panic
+    /// # use parades_core::time::Delay;
+    /// let _ = Delay::from_ms(10).scaled(-0.25);
+    /// ```
     #[inline]
     pub fn scaled(self, factor: f64) -> Delay {
-        debug_assert!(factor >= 0.0, "a span cannot be stretched by {factor}");
         const I63: f64 = 9_223_372_036_854_775_808.0;
         // Of numbers below 2^63, 106 days, each conversion is an instruction or two instead of half a dozen.
         let scaled = self.0.cast_signed() as f64 * factor + HALF;
-        if self.0.cast_signed() < 0 || scaled >= I63 {
+        if !(0.0..I63).contains(&scaled) {
             return self.scaled_far(factor);
         }
         #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
@@ -159,6 +179,7 @@ impl Delay {
     #[cold]
     #[inline(never)]
     fn scaled_far(self, factor: f64) -> Delay {
+        assert!(factor >= 0.0, "a span cannot be stretched by {factor}");
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as the doc says")]
         Delay((self.0 as f64 * factor + HALF) as u64)
     }

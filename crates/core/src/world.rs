@@ -48,6 +48,10 @@ pub struct World {
 
 impl World {
     /// The world of a run of `model`, its declarations checked.
+    ///
+    /// # Errors
+    ///
+    /// Where the model declares what is impossible, or needs more memory than it may have.
     pub fn new<M: Model>(model: &M, options: &RunOptions<'_>) -> Result<World, Error> {
         let declaration = |what: String| Error::new(ErrorKind::Declaration(what));
         let lps = model.lps();

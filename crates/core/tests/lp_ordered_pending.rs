@@ -126,7 +126,8 @@ fn large_windows_have_a_lane_for_each_range_of_lps() {
 
 #[test]
 fn sparse_windows_are_taken_as_they_lie() {
-    // Windows of some thousand events, most of them of LPs that have no other there: hardly any stays, then one a window or so, then more LPs than are told apart.
+    // Windows of some thousand events, most of them of LPs that have no other there: hardly any stays, then one a window or so, then more LPs than are told
+    // apart.
     hold(13, (20_000, 20_000, 1 << 40), 20_000, 100_000, 300_000);
     hold(15, (20_000, 20_000, 2_000), 20_000, 100_000, 300_000);
     hold(17, (300_000, 20_000, 50_000), 20_000, 100_000, 200_000);

@@ -17,8 +17,8 @@ const MANY_LPS: u32 = 1 << 19;
 const HOPELESS: f64 = 0.5;
 
 /// LPs to each worker from which several may execute ahead of each other: with fewer, hardly anything is ever ready that will not be taken back. By measurement
-/// (`parades run phold --set lookahead=0`, and `--set remote=1`): with 1,024 LPs two workers take 0.9 of the time of `sequential`, and in phases in which cores are slow
-/// to reach each other 1.02 to 1.06.
+/// (`parades run phold --set lookahead=0`, and `--set remote=1`): with 1,024 LPs two workers take 0.9 of the time of `sequential`, and in phases in which cores
+/// are slow to reach each other 1.02 to 1.06.
 const LPS_AHEAD: u32 = 1 << 9;
 
 /// An engine, for a model.

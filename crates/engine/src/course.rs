@@ -93,7 +93,8 @@ impl<'a, M: Model> Course<'a, M> {
         self.options.control.is_some_and(Control::is_stopped)
     }
 
-    /// An event was executed: it is traced and counted. Whether it is time to look at the outside. An event may take long: the wish to stop is heard after each.
+    /// An event was executed: it is traced and counted. Whether it is time to look at the outside. An event may take long: the wish to stop is heard after
+    /// each.
     #[inline(always)]
     pub(crate) fn done(
         &mut self,

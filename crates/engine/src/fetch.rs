@@ -15,8 +15,8 @@ const AHEAD: [usize; 3] = [5, 3, 1];
 
 /// Fetches the records of the LPs whose events come next.
 ///
-/// Which those are is known as far as the events that wait are in order: [`FAR`] ahead, but at the end of a run of them. When another run has been put in order, its
-/// first events have not been fetched, and are so together.
+/// Which those are is known as far as the events that wait are in order: [`FAR`] ahead, but at the end of a run of them. When another run has been put in
+/// order, its first events have not been fetched, and are so together.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     /// No event so far ahead was known.

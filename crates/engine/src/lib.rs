@@ -17,3 +17,4 @@ mod stopwatch;
 pub mod time_warp;
 pub mod transport;
 pub mod window;
+mod workers;

@@ -25,11 +25,11 @@
 //! *Why it is correct.* A partition executes nothing before its next event and its clocks, and what it executes sends no sooner than the
 //! lookahead after. Events are sent before the promise that they lie below, and clocks are read before what has arrived is received: I1.
 //!
-//! *Why it does not stop.* Suppose that all wait and some are short of the horizon. Take the partition whose next event or least clock is
-//! lowest. If that is an event, no control promise is in its way, as they lie a control delay above the lowest of all; so it can execute. Else it waits for a
-//! clock, whose sender has nothing lower, has seen whatever was asked of it, and has promised that time, or the start of its window, and the lookahead:
-//! more than the clock, as windows are no wider than lookaheads. Who waits has been notified of all clocks, wishes and changes of the horizon that it has not seen: the
-//! doc of [`EventCount`](parades_sync::event_count::EventCount) says why. So the lowest time rises by a lookahead at a time up to the horizon.
+//! *Why it does not stop.* Suppose that all wait and some are short of the horizon. Take the partition whose next event or least clock is lowest. If that is an
+//! event, no control promise is in its way, as they lie a control delay above the lowest of all; so it can execute. Else it waits for a clock, whose sender has
+//! nothing lower, has seen whatever was asked of it, and has promised that time, or the start of its window, and the lookahead: more than the clock, as windows
+//! are no wider than lookaheads. Who waits has been notified of all clocks, wishes and changes of the horizon that it has not seen: the doc of
+//! [`EventCount`](parades_sync::event_count::EventCount) says why. So the lowest time rises by a lookahead at a time up to the horizon.
 //!
 //! *One worker.* Where there is a single partition, the leader goes from cut to cut alone, as under `window`.
 //!
@@ -55,7 +55,8 @@ use crate::transport::{Summary, Threads, Transport};
 use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
-use crate::window::{self, Alarm, Crew, Order, lock, on_all_workers};
+use crate::window::{self, Crew, Order};
+use crate::workers::{Alarm, lock, on_all_workers};
 use pace::Pace;
 use parades_core::error::Error;
 use parades_core::event::LpId;
@@ -238,9 +239,9 @@ struct Counts {
 impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
     /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers((self.crew.left.len(), self.crew.settings.pinned), &mut leader, |worker, leader| {
-            self.work(worker, leader)
-        });
+        let workers = (self.crew.left.len(), self.crew.settings.pinned);
+        let release = || self.crew.transport.break_up();
+        on_all_workers(workers, &mut leader, release, |worker, leader| self.work(worker, leader))?;
         let mut outcome = leader.conclude(&self.crew)?;
         // Ordering: Relaxed; the other workers have been joined.
         let counts = &self.counts;
@@ -254,15 +255,15 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
 
     /// A worker's life: from cut to cut.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let Crew { transport, orders, left, traces, .. } = &self.crew;
-        let _alarm = Alarm(transport, std::marker::PhantomData);
+        let Crew { transport, orders, traces, .. } = &self.crew;
+        let _alarm = Alarm::of(transport);
         let mut plan = Arc::clone(&lock(orders).plan);
         let mut hand = Hand::new(worker, plan.placement.clone(), *traces);
         self.crew.start(&mut hand, &plan);
         let mut events_of_others = 0;
         loop {
             let alone = plan.is_of_one();
-            *lock(&left[worker]) = Some(hand.ledger.leave());
+            self.crew.leave(&mut hand);
             let mut all = Summary { events: hand.events, ..Summary::NOTHING };
             if alone {
                 all.events += events_of_others;
@@ -317,6 +318,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         let mut leg = lock(&self.leg);
         if !Arc::ptr_eq(&leg.plan, &orders.plan) {
             leg.routes = Arc::new(Routes::new(&orders.plan, &self.crew.read_world()));
+            lock(&self.pace).restart(&self.crew);
             leg.plan = orders.plan;
         }
         leg.from = leader.course.bound;

@@ -19,6 +19,8 @@ pub enum Retreats {
 
 /// Events from which a rate says something.
 const LITTLE: u64 = 100;
+/// And time after which having executed fewer says enough.
+const CRAWL: Duration = Duration::from_millis(200);
 /// Fewer workers' worth of work than this in a unit of time, and one is tried at once; where more is done, which of the two is faster is tried in time.
 const PAYS: f64 = 1.0;
 /// The share of all workers' time from which no single one can do better, and need not be tried.
@@ -26,7 +28,8 @@ pub(crate) const BUSY: f64 = 0.8;
 /// Fewer workers' worth of work than this, in [`MANY`] windows at first, and one is tried before the trial is over: so little is done where windows are far
 /// too short.
 const IDLE: f64 = 0.9;
-/// The same where each worker has fewer events than this in a window: of small events, what goes before and after them takes longer than they do, and looks like work.
+/// The same where each worker has fewer events than this in a window: of small events, what goes before and after them takes longer than they do, and looks
+/// like work.
 const FEW_EACH: u64 = 32;
 /// Windows that say how much is done in each.
 const MANY: u64 = 64;
@@ -44,8 +47,8 @@ const UNDISTURBED: f64 = 0.9;
 const DISTURBED_TRIALS: u32 = 6;
 /// How many times as long as a trial several workers go on until it is looked whether they are still as fast as was found.
 const LOOK_TRIALS: u32 = 16;
-/// How many times as long as a trial the other way is first left alone: not for long, as what begins together with a run, such as the reader of its output, disturbs
-/// it only for a moment;
+/// How many times as long as a trial the other way is first left alone: not for long, as what begins together with a run, such as the reader of its output,
+/// disturbs it only for a moment;
 const PAUSE_TRIALS: u32 = 16;
 /// how many times as long each next time,
 const PAUSE_GROWTH: u32 = 8;
@@ -147,16 +150,18 @@ impl Retreat {
         if self.alone && spell.share_on_core < UNDISTURBED {
             self.trials = DISTURBED_TRIALS;
         }
-        spell.time >= self.trials * self.trial && spell.executed >= LITTLE
+        spell.time >= self.trials * self.trial && (spell.executed >= LITTLE || spell.time >= CRAWL)
     }
 
-    /// Whether to try one worker before the first trial of several is over, as these wait for each other more than they work, or have next to nothing to do, in so
-    /// many windows.
+    /// Whether to try one worker before the first trial of several is over, as these wait for each other more than they work, or have next to nothing to do, in
+    /// so many windows.
     pub(crate) fn gives_up(&mut self, spell: Spell, windows: u64) -> bool {
         let is_first = !self.alone && self.other.is_none();
         let is_enough = windows >= MANY && spell.executed >= LITTLE && spell.time >= TRIAL.max(self.took);
         let is_sparse = spell.executed < FEW_EACH * windows * spell.workers as u64;
-        let gives_up = is_first && is_enough && (spell.at_work() < IDLE || is_sparse);
+        // That workers are busy may tell nothing.
+        let crawls = spell.executed < LITTLE && spell.time >= CRAWL && self.busy.is_infinite();
+        let gives_up = is_first && (crawls || is_enough && (spell.at_work() < IDLE || is_sparse));
         if gives_up {
             self.warm = true;
             self.rate = Some(spell.rate());

@@ -12,8 +12,9 @@
 //!
 //! Else the leader executes the round as `sequential` does.
 //!
-//! *Invariants.* I3: keys increase along an LP's history. What a round sends arrives at a later instant, except the wake of a timer that was set anew for this very
-//! instant, which goes to the LP itself with a greater key, and is executed in its turn. The leader holds the locks of all shards but those of a round under way.
+//! *Invariants.* I3: keys increase along an LP's history. What a round sends arrives at a later instant, except the wake of a timer that was set anew for this
+//! very instant, which goes to the LP itself with a greater key, and is executed in its turn. The leader holds the locks of all shards but those of a round
+//! under way.
 //!
 //! *References.* M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer Systems*, CCGrid 2012: user processes in parallel, the rest in sequence.
 //! C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*: the ways of waiting, and the adaptive threshold.
@@ -29,7 +30,7 @@ use crate::course::Course;
 use crate::fetch::Fetcher;
 use crate::seats;
 use crate::stopwatch::now;
-use crate::window::{lock, on_all_workers};
+use crate::workers::{lock, on_all_workers};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
@@ -180,7 +181,8 @@ pub fn run_watched<'a, M: Model>(
         watch,
         end: None,
     };
-    on_all_workers((workers + 1, settings.pinned), &mut leader, |worker, leader| {
+    let release = || pool.close();
+    on_all_workers((workers + 1, settings.pinned), &mut leader, release, |worker, leader| {
         seats::free();
         let Some(leader) = leader else {
             pool.work(worker - 1, |task| shards.execute(task, worker, model));
@@ -189,7 +191,7 @@ pub fn run_watched<'a, M: Model>(
         let _closing = Closing(&pool);
         leader.end = Some(leader.all());
         Ok(())
-    });
+    })?;
     leader.conclude()
 }
 

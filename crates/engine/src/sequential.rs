@@ -3,8 +3,8 @@
 //! *Idea.* Take the least event, execute it, put what it sent into the pending set; stop before the next global event, let that
 //! happen, go on.
 //!
-//! *Invariants.* Events are executed in the order of [`parades_core::event::Event`]: by instant, then LP, then key. So the first error is the least one, and the
-//! trace comes out in order.
+//! *Invariants.* Events are executed in the order of [`parades_core::event::Event`]: by instant, then LP, then key. So the first error is the least one, and
+//! the trace comes out in order.
 //!
 //! *Read next*: [`parades_core::pending`], which finds the least event.
 

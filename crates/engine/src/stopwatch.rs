@@ -11,11 +11,18 @@ pub(crate) struct Stopwatch {
     since: Instant,
     worked: Duration,
     waited: Duration,
+    /// How long it had waited, and been at either, when it last began anew.
+    before: (Duration, Duration),
 }
 
 impl Stopwatch {
     pub(crate) fn new() -> Stopwatch {
-        Stopwatch { since: now(), worked: Duration::ZERO, waited: Duration::ZERO }
+        Stopwatch {
+            since: now(),
+            worked: Duration::ZERO,
+            waited: Duration::ZERO,
+            before: (Duration::ZERO, Duration::ZERO),
+        }
     }
 
     /// From now on it works.
@@ -47,9 +54,16 @@ impl Stopwatch {
         if self.time().is_zero() { 1.0 } else { self.worked.as_secs_f64() / self.time().as_secs_f64() }
     }
 
+    /// The share of all its time, however often it began anew, in which it waited.
+    pub(crate) fn share_waited(&self) -> f64 {
+        let (waited, all) = (self.before.0 + self.waited, self.before.1 + self.time());
+        if all.is_zero() { 0.0 } else { waited.as_secs_f64() / all.as_secs_f64() }
+    }
+
     /// Begins anew.
     pub(crate) fn reset(&mut self) {
-        *self = Stopwatch::new();
+        let before = (self.before.0 + self.waited, self.before.1 + self.time());
+        *self = Stopwatch { before, ..Stopwatch::new() };
     }
 }
 

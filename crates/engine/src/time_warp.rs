@@ -57,7 +57,7 @@ use crate::partition::{Partitioning, Wish};
 use crate::retreat::Retreats;
 use crate::stopwatch::Timekeeper;
 use crate::transport::{Summary, Threads, Transport};
-use crate::window::{Alarm, lock, on_all_workers};
+use crate::workers::{Alarm, lock, on_all_workers};
 use coast::Coast;
 use leader::Leader;
 use optimism::Optimism;
@@ -235,15 +235,14 @@ struct Crew<'a, M: Restorable, T> {
 impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers((self.sites.len(), self.settings.pinned), &mut leader, |worker, leader| {
-            self.work(worker, leader)
-        });
+        let workers = (self.sites.len(), self.settings.pinned);
+        on_all_workers(workers, &mut leader, || self.transport.break_up(), |worker, leader| self.work(worker, leader))?;
         leader.conclude(self)
     }
 
     /// A worker's life.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let _alarm = Alarm(&self.transport, std::marker::PhantomData);
+        let _alarm = Alarm::of(&self.transport);
         self.start(worker);
         let mut view = View::new(Optimism::new(self.sites.len(), self.settings.ahead));
         let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));

@@ -8,6 +8,7 @@ mod clocks;
 pub use clocks::{ClockId, Clocks};
 
 use crate::stopwatch::Timekeeper;
+use crate::workers::lock;
 use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_core::timesheet::{Spent, Timesheets};
@@ -285,11 +286,6 @@ impl<P> Threads<P> {
             spare.append(&mut more);
         }
     }
-}
-
-/// A lock whose holders cannot panic, or whose content is whole even so: it is moved in and out.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl<P: Send> Transport<P> for Threads<P> {

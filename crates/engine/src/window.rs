@@ -14,8 +14,8 @@
 //! *Why it is correct.* What a partition executes before the bound is all that it will ever have to, by I1; so its LPs see the sequential order.
 //! The least pending event is before the bound unless the transport holds something back, which it does for finitely many steps.
 //!
-//! *One worker.* A plan may have a single partition, where several workers do not pay. The leader then goes on alone: it exchanges with nobody, and rests by itself, until there is
-//! another plan, or the run is over. The others wait for that in the exchange that ends a rest.
+//! *One worker.* A plan may have a single partition, where several workers do not pay. The leader then goes on alone: it exchanges with nobody, and rests by
+//! itself, until there is another plan, or the run is over. The others wait for that in the exchange that ends a rest.
 //!
 //! *Failures.* The first failure of a partition ends the partition, and lowers the horizon to just after it: what others execute until then may
 //! fail at a lesser place. The least is the run's.
@@ -42,6 +42,7 @@ use crate::partition::{Partitioning, Wish};
 use crate::retreat::Retreats;
 use crate::seats;
 use crate::transport::{Summary, Threads, Transport};
+use crate::workers::{Alarm, lock, on_all_workers};
 use hand::Hand;
 use leader::Leader;
 use pace::Pace;
@@ -52,11 +53,11 @@ use parades_core::model::Model;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
-use parades_raw::affinity;
 use parades_sync::barrier::{BarrierKind, Broken};
 use part::Part;
 use plan::Plan;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// How a run is executed. Nothing of it changes the answer.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +163,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
     let leader = Leader::new(model, options, (workers, settings.retreats));
     let mut members = partitioning.members().into_iter();
     let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
-    let parts = (0..partitions_max(settings)).map(part).collect();
+    let parts = (0..partitions_max(settings).min(world.lps())).map(part).collect();
     let plan = Arc::new(Plan::first(&partitioning, workers, &world));
     let orders = Orders { horizon: Time::ZERO, plan, window: 0, over: false };
     let crew = Crew {
@@ -175,6 +176,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
         world: RwLock::new(world),
         parts,
         left: (0..workers).map(|_| Mutex::default()).collect(),
+        executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         orders: Mutex::new(orders),
     };
     (crew, leader)
@@ -222,12 +224,9 @@ pub(crate) struct Crew<'a, M: Model, T> {
     pub(crate) parts: Vec<Mutex<Part<M>>>,
     /// What each worker left behind when it came to rest.
     pub(crate) left: Vec<Mutex<Option<Ledger<M>>>>,
+    /// How many events each worker had executed when it came to rest.
+    pub(crate) executed: Vec<AtomicU64>,
     pub(crate) orders: Mutex<Orders>,
-}
-
-/// A lock that is held for longer than a move takes only while no other worker could want it, and whose content is only used by a run that goes on.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a worker does next.
@@ -266,55 +265,17 @@ impl Orders {
     }
 }
 
-/// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end; `pinned`, each on a core of its own.
-pub(crate) fn on_all_workers<L>(
-    (workers, pinned): (usize, bool),
-    leader: &mut L,
-    work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
-) {
-    let cores = seats::cores_of(workers);
-    let work = &|worker, leader: Option<&mut L>| {
-        let core = cores.get(worker).copied();
-        let _pinned = core.filter(|_| pinned).map(affinity::bind_to);
-        let _beginning = core.filter(|_| !pinned).map(seats::begin_on);
-        work(worker, leader)
-    };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|worker| scope.spawn(move || work(worker, None))).collect();
-        let led = work(0, Some(leader));
-        for other in others {
-            if let Err(panic) = other.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
-        led
-    })
-    .unwrap_or_else(|Broken| unreachable!("only a panic breaks the transport up, and it has been passed on"));
-}
-
-/// Breaks up the transport if its worker panics, so that the others do not wait for it.
-pub(crate) struct Alarm<'a, T: Transport<P>, P>(pub(crate) &'a T, pub(crate) std::marker::PhantomData<fn(P)>);
-
-impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.break_up();
-        }
-    }
-}
-
 impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        on_all_workers((self.left.len(), self.settings.pinned), &mut leader, |worker, leader| {
-            self.work(worker, leader)
-        });
+        let workers = (self.left.len(), self.settings.pinned);
+        on_all_workers(workers, &mut leader, || self.transport.break_up(), |worker, leader| self.work(worker, leader))?;
         leader.conclude(self)
     }
 
     /// A worker's life.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let _alarm = Alarm(&self.transport, std::marker::PhantomData);
+        let _alarm = Alarm::of(&self.transport);
         let mut orders = lock(&self.orders).clone();
         let mut hand = Hand::new(worker, orders.plan.placement.clone(), self.traces);
         let mut mine = self.start(&mut hand, &orders.plan);
@@ -346,7 +307,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                     mine
                 }
                 Step::Rest => {
-                    *lock(&self.left[worker]) = Some(hand.ledger.leave());
+                    self.leave(&mut hand);
                     if !alone {
                         self.transport.exchange(worker, &Summary::NOTHING)?;
                     }
@@ -382,6 +343,13 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                 }
             };
         }
+    }
+
+    /// Leaves what the leader sees to while all rest.
+    pub(crate) fn leave(&self, hand: &mut Hand<M>) {
+        *lock(&self.left[hand.worker]) = Some(hand.ledger.leave());
+        // Ordering: Relaxed; who reads it has met this worker since, or joined it.
+        self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
     }
 
     /// Sets up the LPs of the partitions that are this worker's to begin with; its memory is then near it.

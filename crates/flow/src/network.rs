@@ -2,7 +2,6 @@
 //!
 //! A [`Network`] is plain data. It is told what starts, asked when something will happen next, and advanced to that time; then it tells what has
 //! ended. It knows no LP and no engine: a model puts one into the state of an LP and keeps a timer at [`Network::next_event`].
-
 //!
 //! # Time
 //!
@@ -155,8 +154,8 @@ impl Network {
         }
     }
 
-    /// Keeps from now on which hosts fail or work again, for [`Network::take_host_change`]. Then changes of hosts are told by [`Network::next_event`] even where
-    /// there is no activity.
+    /// Keeps from now on which hosts fail or work again, for [`Network::take_host_change`]. Then changes of hosts are told by [`Network::next_event`] even
+    /// where there is no activity.
     pub fn watch_hosts(&mut self) {
         self.host_changes.get_or_insert_default();
     }

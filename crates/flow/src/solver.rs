@@ -312,18 +312,6 @@ impl System {
         self.changed.clear();
     }
 
-    /// Forgets what is known, so that [`System::solve`] will solve everything from scratch: what the partial solution is compared with.
-    pub fn touch_all(&mut self) {
-        for constraint in 0..self.constraints.len() {
-            self.touch_constraint(u32::try_from(constraint).expect("counted on the way in"));
-        }
-        for slot in 0..self.variables.len() {
-            if self.variables[slot].alive {
-                self.touch_variable(u32::try_from(slot).expect("counted on the way in"));
-            }
-        }
-    }
-
     /// Enters a variable on one of its constraints.
     #[inline]
     fn join(&mut self, slot: u32, position: usize) {

@@ -1,9 +1,9 @@
 //! Whether two samples of a figure differ by more than chance.
 //!
-//! *Method.* The Wilcoxon–Mann–Whitney test: if both samples came from one distribution, each way of dealing their values into two groups
-//! of these sizes would be as likely as any other. The *p-value* is the share of those in which the ranks of one group are at least as far from what is expected as they are here;
-//! ties share their ranks. It is computed exactly up to [`EXACT_MAX`] values, and by the normal approximation above. No shape of the distribution is assumed. How much
-//! they differ is the Hodges–Lehmann estimate: the median of all ratios of a new value to an old one.
+//! *Method.* The Wilcoxon–Mann–Whitney test: if both samples came from one distribution, each way of dealing their values into two groups of these sizes would
+//! be as likely as any other. The *p-value* is the share of those in which the ranks of one group are at least as far from what is expected as they are here;
+//! ties share their ranks. It is computed exactly up to [`EXACT_MAX`] values, and by the normal approximation above. No shape of the distribution is assumed.
+//! How much they differ is the Hodges–Lehmann estimate: the median of all ratios of a new value to an old one.
 //!
 //! *What it cannot know.* Values of one session share its state: heat, neighbours, the placement of memory. Two sessions may differ by that
 //! alone, so a *change* says that the sessions differ, and not yet why. Ratios of sides that were run in turn share the state, and are the better figures.

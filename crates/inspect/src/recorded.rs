@@ -1,8 +1,9 @@
 //! Two runs written down as folders of files, and where they part.
 //!
-//! A folder has a `summary.json`, a `network.toml` if the run was of a network file, and, where they were asked for, a `trace.txt`, tables and series as `tables/NAME.csv`. Where both have traces of the same
-//! events, the first line in which these differ is the first event at which the runs part: at the least instant, of the first LP there. Otherwise what
-//! differs first is told: what was asked for, then how much was executed, then the metrics, then the rows of tables.
+//! A folder has a `summary.json`, a `network.toml` if the run was of a network file, and, where they were asked for, a `trace.txt`, tables and series as
+//! `tables/NAME.csv`. Where both have traces of the same events, the first line in which these differ is the first event at which the runs part: at the least
+//! instant, of the first LP there. Otherwise what differs first is told: what was asked for, then how much was executed, then the metrics, then the rows of
+//! tables.
 
 use serde_json::Value;
 use std::fmt;

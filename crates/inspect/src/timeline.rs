@@ -1,11 +1,12 @@
 //! A run as a timeline, in the trace event format that Perfetto and Chrome read.
 //!
 //! *What there is.* In the process `virtual time`, a track for each LP and a slice for each event that it executed; an arrow for each message from the event
-//! that sent it to the event that it is, where both are in the trace and came about in the run. What was sent at the start, or by a global event, has no such arrow, nor has a
-//! timer. In the process `wall time`, counters for each worker: which share of the time it was at work, waited, took in events, or saw to GVT.
+//! that sent it to the event that it is, where both are in the trace and came about in the run. What was sent at the start, or by a global event, has no such
+//! arrow, nor has a timer. In the process `wall time`, counters for each worker: which share of the time it was at work, waited, took in events, or saw to GVT.
 //!
-//! *Time.* Virtual nanoseconds, rounded down, as the format has no shorter ones; the exact instant is among a slice's arguments. An event takes no virtual time, but a slice of no
-//! length cannot be seen, and nothing can point at it, so each is a nanosecond long: of one LP, two slices are apart, or at the same place.
+//! *Time.* Virtual nanoseconds, rounded down, as the format has no shorter ones; the exact instant is among a slice's arguments. An event takes no virtual
+//! time, but a slice of no length cannot be seen, and nothing can point at it, so each is a nanosecond long: of one LP, two slices are apart, or at the same
+//! place.
 //!
 //! *Memory.* Events are written as they come. What is kept is a number for each message under way, and which LPs have a name already.
 //!

@@ -143,14 +143,18 @@ fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &mut Rng) -> Re
             if pairs.is_empty() { Err(itself("from")) } else { Ok(pairs) }
         }
         "random" => {
+            // Where in `to` each node is.
+            let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+            (0..).zip(to).for_each(|(place, &node)| places.entry(node).or_default().push(place));
             let draw = |&from: &u32| {
-                let others = to.iter().filter(|&&to| to != from).count() as u64;
+                let itself_at = places.get(&from).map_or(&[][..], Vec::as_slice);
+                let others = to.len() - itself_at.len();
                 if others == 0 {
                     return Err(itself("from"));
                 }
-                let drawn = usize::try_from(rng.below(others)).expect("there are fewer than 2^24 nodes");
-                let drawn = to.iter().filter(|&&to| to != from).nth(drawn);
-                Ok((from, *drawn.expect("it is below their number")))
+                let drawn = usize::try_from(rng.below(others as u64)).expect("there are fewer than 2^24 nodes");
+                let place = itself_at.iter().fold(drawn, |place, &itself| place + usize::from(itself <= place));
+                Ok((from, to[place]))
             };
             from.iter().map(draw).collect()
         }

@@ -56,7 +56,7 @@ impl NetworkFile {
         File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(|error| {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
-            ConfigError::new(format!("cannot be read: {reason}")).at(Place::File(path.to_owned()))
+            whole(format!("cannot be read: {reason}"), "check its name and permissions")
         })?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(whole(

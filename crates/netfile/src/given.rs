@@ -341,6 +341,9 @@ impl<'a> Fields<'a> {
         let Some(entry) = self.entry(name) else { return Ok(Vec::new()) };
         let single = std::slice::from_ref(&entry.value);
         let list = if let What::List(list) = &entry.value.what { list } else { single };
+        if list.is_empty() {
+            return Err(self.wrong(name, format!("`{name}` names nothing"), "name at least one"));
+        }
         list.iter().map(|given| self.text_of(name, given)).collect()
     }
 

@@ -28,6 +28,11 @@ fn each_mistake_has_its_message() {
             "net.toml:15:1: an app of kind `constant` has no key `window`; \
             its keys are name, from, to, pairs, flows, start, spread, rate, packet, size, stop, kind",
         ),
+        // A list of nobody.
+        (
+            small(&format!("{}to = \"b\"\n", app.replace("from = \"a\"", "from = []"))),
+            "net.toml:13:8: `from` names nothing; name at least one",
+        ),
         // A unit missing, or of another quantity.
         (
             small("queue = \"100\"\n"),

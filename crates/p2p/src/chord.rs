@@ -17,15 +17,15 @@
 //!
 //! Fingers begin at the node itself, as there. They are fixed from the furthest inwards, the nearest being the successor anyway.
 //!
-//! *Failures*: a node may leave, telling its successor and its predecessor; or crash, telling nobody; and come back later with the same identifier. Nodes know three
-//! successors beyond the first ([`Message::Predecessor`] brings them), and forget whom they ask in vain. So that a ring that has come apart grows together again, each looks
-//! around now and then: it asks any other node for the successor of its own identifier.
+//! *Failures*: a node may leave, telling its successor and its predecessor; or crash, telling nobody; and come back later with the same identifier. Nodes know
+//! three successors beyond the first ([`Message::Predecessor`] brings them), and forget whom they ask in vain. So that a ring that has come apart grows
+//! together again, each looks around now and then: it asks any other node for the successor of its own identifier.
 //!
 //! *Invariants*: a request in the ring comes nearer to its key with each hop, so it ends. The ring is checked at the end, against all members, once
 //! [`Parameters::settle`] has passed since the last change ([`Chord`]).
 //!
-//! *References*: I. Stoica et al., "Chord: A Scalable Peer-to-peer Lookup Service for Internet Applications", SIGCOMM 2001. M. Quinson, C. Rosa, C. Thiéry, "Parallel
-//! Simulation of Peer-to-Peer Systems", CCGrid 2012 (the workload).
+//! *References*: I. Stoica et al., "Chord: A Scalable Peer-to-peer Lookup Service for Internet Applications", SIGCOMM 2001. M. Quinson, C. Rosa, C. Thiéry,
+//! "Parallel Simulation of Peer-to-Peer Systems", CCGrid 2012 (the workload).
 
 mod life;
 mod message;
@@ -103,7 +103,8 @@ pub struct Parameters {
     pub timeout: Delay,
     /// What is looked up.
     pub keys: Keys,
-    /// Whether a node that has joined looks all its fingers up at once, as in the paper on Chord, and not only one each period. It costs messages, and saves hops.
+    /// Whether a node that has joined looks all its fingers up at once, as in the paper on Chord, and not only one each period. It costs messages, and saves
+    /// hops.
     pub fingers_at_once: bool,
     /// How nodes come and go, if they do.
     pub churn: Option<Churn>,

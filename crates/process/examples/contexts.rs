@@ -1,7 +1,7 @@
 //! What a process costs: the time to wake it by a message and have it wait again, and its memory, beside the same model as plain LPs.
 //!
-//! `cargo run --release -p parades-process --example contexts -- 1000 2000` lets messages hop among 1000 nodes, about 2000 times each. Every node passes on what it
-//! receives to another node.
+//! `cargo run --release -p parades-process --example contexts -- 1000 2000` lets messages hop among 1000 nodes, about 2000 times each. Every node passes on
+//! what it receives to another node.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures, and says what it measured")]
 

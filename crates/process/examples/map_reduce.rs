@@ -2,8 +2,8 @@
 //!
 //! *Covers*: messages that share their data, barriers between processes of a node, results of processes, waiting for all of several.
 //!
-//! *Scenario*: node 0 sends each of three mappers a part of a text. A mapper counts the words of its part, line by line in processes of their own, and sends each word's
-//! count to the reducer of that word. Reducers send node 0 their sums when they have heard from all mappers.
+//! *Scenario*: node 0 sends each of three mappers a part of a text. A mapper counts the words of its part, line by line in processes of their own, and sends
+//! each word's count to the reducer of that word. Reducers send node 0 their sums when they have heard from all mappers.
 
 use parades_core::error::Error;
 use parades_core::prelude::*;

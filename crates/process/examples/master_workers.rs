@@ -2,8 +2,8 @@
 //!
 //! *Covers*: several processes of one node, semaphores, results of processes, receiving with a timeout, killing.
 //!
-//! *Scenario*: the master on node 0 has 20 tasks for four workers. Each worker has two processors, and each task takes 1 to 3 s on one. A worker on node 3 breaks down
-//! after 4 s; the master gives tasks that are not done within 10 s to another.
+//! *Scenario*: the master on node 0 has 20 tasks for four workers. Each worker has two processors, and each task takes 1 to 3 s on one. A worker on node 3
+//! breaks down after 4 s; the master gives tasks that are not done within 10 s to another.
 
 use parades_core::error::Error;
 use parades_core::prelude::*;

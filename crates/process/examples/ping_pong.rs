@@ -2,8 +2,8 @@
 //!
 //! *Covers*: sending, receiving, sleeping, the end of a process.
 //!
-//! *Scenario*: node 0 serves. Who receives the ball holds it for a millisecond and sends it back, which takes 10 ms. After six hits the ball is kept, and both nodes are
-//! done.
+//! *Scenario*: node 0 serves. Who receives the ball holds it for a millisecond and sends it back, which takes 10 ms. After six hits the ball is kept, and both
+//! nodes are done.
 
 use parades_core::error::Error;
 use parades_core::prelude::*;

@@ -2,8 +2,8 @@
 //!
 //! *Covers*: random draws, receiving from a neighbour, state that is looked at when the run is over, the same answer on several engines.
 //!
-//! *Scenario*: six nodes in a ring pass a token on. Who has it works with it for a random time if it has something to do, which it has half of the time. After five
-//! rounds the first node takes the token away, and all end.
+//! *Scenario*: six nodes in a ring pass a token on. Who has it works with it for a random time if it has something to do, which it has half of the time. After
+//! five rounds the first node takes the token away, and all end.
 
 use parades_core::error::Error;
 use parades_core::prelude::*;

@@ -1,7 +1,7 @@
 //! Processes that wait deep inside their calls: on a stack of their own.
 //!
-//! To the node such a process is a future like any other. Polled, it lets the code go on, on its own stack, until that waits for a future which is not ready, or
-//! comes to its end. So events, their order and the answer are those of the `async` program that waits for the same futures.
+//! To the node such a process is a future like any other. Polled, it lets the code go on, on its own stack, until that waits for a future which is not ready,
+//! or comes to its end. So events, their order and the answer are those of the `async` program that waits for the same futures.
 
 use crate::baton::OnThread;
 use crate::context::{Node, Start};
@@ -20,20 +20,20 @@ use std::task::{Context, Poll};
 /// | [`Stack::UCONTEXT`] | Linux, GNU library | on the thread on which it began | as above |
 /// | [`Stack::THREAD`] | everywhere | on a thread of its own, whatever thread polls it | as many as the system has threads |
 ///
-/// **Which to take.** `async`, where the code can be `async`: it is the fastest, the smallest, and runs on any number of threads. [`Stack::SLAB`] for code that waits inside
-/// calls of other code which is not. [`Stack::THREAD`], slower by two orders of magnitude, if such a program shall run on several threads, or its code uses what
-/// belongs to a thread. `parades bench contexts` has what a switch and a waiting process cost.
+/// **Which to take.** `async`, where the code can be `async`: it is the fastest, the smallest, and runs on any number of threads. [`Stack::SLAB`] for code that
+/// waits inside calls of other code which is not. [`Stack::THREAD`], slower by two orders of magnitude, if such a program shall run on several threads, or its
+/// code uses what belongs to a thread. `parades bench contexts` has what a switch and a waiting process cost.
 ///
-/// **Threads.** What lies on a stack may be bound to the thread that put it there, which no compiler checks as it does for `async`. So a process on a stack of the slab
-/// stays on its thread. An engine on one thread keeps it there; one on several moves nodes, and then the run ends with an error that names the process. At the
-/// end of a run, processes that still wait are unwound if their model's states are dropped on that thread; if not, what they remember is left as it is,
-/// and its memory with it.
+/// **Threads.** What lies on a stack may be bound to the thread that put it there, which no compiler checks as it does for `async`. So a process on a stack of
+/// the slab stays on its thread. An engine on one thread keeps it there; one on several moves nodes, and then the run ends with an error that names the
+/// process. At the end of a run, processes that still wait are unwound if their model's states are dropped on that thread; if not, what they remember is left
+/// as it is, and its memory with it.
 ///
-/// **Size.** Only what is used takes memory, by pages. A process that needs more than its stack ends the run with a sentence that names it, and exit status 1; on a thread
-/// of its own, the standard library says that the thread has overflowed its stack, and aborts.
+/// **Size.** Only what is used takes memory, by pages. A process that needs more than its stack ends the run with a sentence that names it, and exit status 1;
+/// on a thread of its own, the standard library says that the thread has overflowed its stack, and aborts.
 ///
-/// **Ends.** A process that is killed is unwound where it waits, so that what it remembers is dropped. A destructor that waits meanwhile aborts the program. Code
-/// that catches panics must let what is not its own go on.
+/// **Ends.** A process that is killed is unwound where it waits, so that what it remembers is dropped. A destructor that waits meanwhile aborts the program.
+/// Code that catches panics must let what is not its own go on.
 ///
 /// # Examples
 ///

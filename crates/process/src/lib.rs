@@ -11,8 +11,8 @@
 //!   other processes: wakers are those of [`std::task`]. What draws random numbers or looks at clocks of its own makes runs differ.
 //! - A panic of a process is the error of the run, with the process's name. Processes that wait for ever are told of at the end, and are an error
 //!   where the program says so ([`Program::must_end`]).
-//! - Code that waits deep inside calls which are not `async` runs on a stack of its own, or on a thread of its own ([`Stack`], [`Node::spawn_on`]), and waits for the same
-//!   futures ([`Node::wait`]).
+//! - Code that waits deep inside calls which are not `async` runs on a stack of its own, or on a thread of its own ([`Stack`], [`Node::spawn_on`]), and waits
+//!   for the same futures ([`Node::wait`]).
 //!
 //! *Cost*: a node takes a few hundred bytes beside its state and its processes' own; no allocation, lock or count of references for an event.
 //!

@@ -1,9 +1,9 @@
 //! Telling of a stack that was too small, where the system would only say that a segment was violated.
 //!
-//! The guard below each stack of a [slab](crate::slab) is an address that nothing may touch. Who touches it gets SIGSEGV, on the thread's alternate signal stack,
-//! since its own is full. The handler looks whether the address is a guard's; if so it says which process it was and how to give it more, and ends the run. Any
-//! other address goes to the handler that was there before. In the handler nothing is allocated, locked or formatted by the library: it reads memory that
-//! lives for ever, writes a sentence, and leaves.
+//! The guard below each stack of a [slab](crate::slab) is an address that nothing may touch. Who touches it gets SIGSEGV, on the thread's alternate signal
+//! stack, since its own is full. The handler looks whether the address is a guard's; if so it says which process it was and how to give it more, and ends the
+//! run. Any other address goes to the handler that was there before. In the handler nothing is allocated, locked or formatted by the library: it reads memory
+//! that lives for ever, writes a sentence, and leaves.
 
 use std::cell::Cell;
 use std::ptr::{null, null_mut};

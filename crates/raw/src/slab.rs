@@ -5,8 +5,8 @@
 //! (`MADV_GUARD_INSTALL`), of which there can be any number. It is used where the system has it; elsewhere `mprotect` is, and the stack that is one map too
 //! many is refused with a sentence. No stack is ever without a guard: the code on it is safe code, which must not reach its neighbour's.
 //!
-//! A stack given back is given out again, the last first. Some megabytes' worth keep their memory meanwhile; that of others goes back to the system. The address
-//! space stays taken.
+//! A stack given back is given out again, the last first. Some megabytes' worth keep their memory meanwhile; that of others goes back to the system. The
+//! address space stays taken.
 
 use crate::overflow::{self, Label, Range};
 use std::fmt;
@@ -135,8 +135,8 @@ impl Drop for Stack {
     }
 }
 
-// SAFETY: between the guard, which faults, and the label lie at least `LEAST` bytes less the label and the colour, which nobody else uses until this is dropped. The base is
-// aligned to 16 bytes, as the label is.
+// SAFETY: between the guard, which faults, and the label lie at least `LEAST` bytes less the label and the colour, which nobody else uses until this is
+// dropped. The base is aligned to 16 bytes, as the label is.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> NonZeroUsize {
         self.base
@@ -217,7 +217,8 @@ impl Stacks {
 /// Makes the lowest bytes of a stack untouchable.
 fn guard(lowest: usize) -> Result<(), i32> {
     let address = std::ptr::with_exposed_provenance_mut::<libc::c_void>(lowest);
-    // SAFETY: the lowest pages of a stack within its map that has never been given out, so that nothing is lost. An older system refuses, which changes nothing.
+    // SAFETY: the lowest pages of a stack within its map that has never been given out, so that nothing is lost. An older system refuses, which changes
+    // nothing.
     if unsafe { libc::madvise(address, GUARD, MADV_GUARD_INSTALL) } == 0 {
         return Ok(());
     }

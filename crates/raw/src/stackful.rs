@@ -2,10 +2,10 @@
 //!
 //! A [`Stackful`] is resumed like a future is polled: the thread goes over to its stack, and comes back when the code waits ([`wait`]) or has come to its end.
 //!
-//! **It stays on the thread on which it began.** Of `async` code the compiler checks that nothing it keeps across a wait is bound to a thread; of what
-//! lies on a stack nobody can: a count of references that is not atomic, a thread's own variable, the address of one that the compiler keeps in a
-//! register. So another thread is refused ([`Refused::OtherThread`]). The value itself may go to other threads and come back. If it is dropped on another, what lies
-//! on its stack is neither dropped nor used for anything else.
+//! **It stays on the thread on which it began.** Of `async` code the compiler checks that nothing it keeps across a wait is bound to a thread; of what lies on
+//! a stack nobody can: a count of references that is not atomic, a thread's own variable, the address of one that the compiler keeps in a register. So another
+//! thread is refused ([`Refused::OtherThread`]). The value itself may go to other threads and come back. If it is dropped on another, what lies on its stack is
+//! neither dropped nor used for anything else.
 //!
 //! **Dropped before its end, it is unwound**: its wait does not return, and what it remembers is dropped, from the innermost call out. Code that catches the
 //! unwinding (`catch_unwind`) and waits again is unwound again. A destructor that waits meanwhile cannot be served: the program is aborted with a sentence.
@@ -377,8 +377,8 @@ mod on_linux {
         /// What runs here.
         pub(super) fn current<'a>() -> Option<&'a Running> {
             let running = THREAD.with(|thread| thread.running.get());
-            // SAFETY: it is set while code runs on the stack at whose root it lies, and set back when the thread leaves that stack. The caller is such code, and
-            // returns before the root does. Nothing changes it but through cells.
+            // SAFETY: it is set while code runs on the stack at whose root it lies, and set back when the thread leaves that stack. The caller is such code,
+            // and returns before the root does. Nothing changes it but through cells.
             unsafe { running.as_ref() }
         }
 

@@ -1,8 +1,8 @@
 //! The journal of a sweep: the runs that are over, a line each, so that a sweep that was killed goes on where it was.
 //!
-//! The first line says of which sweep the runs are. A run's line is appended when the run is over; where the
-//! sweep is killed in the middle of that, its last line is torn, and is then dropped. A loss of power may take the runs of the last tenth of a second. One sweep at a time has the
-//! journal: the file is locked, and the system unlocks it when the process ends, however it does.
+//! The first line says of which sweep the runs are. A run's line is appended when the run is over; where the sweep is killed in the middle of that, its last
+//! line is torn, and is then dropped. A loss of power may take the runs of the last tenth of a second. One sweep at a time has the journal: the file is locked,
+//! and the system unlocks it when the process ends, however it does.
 //!
 //! *Read next*: [`crate::drive`](mod@crate::drive).
 

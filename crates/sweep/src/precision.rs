@@ -8,9 +8,10 @@
 //! root of their number), but at least a fifth more and at most twice as many. Only whole batches are looked at, and what is asked for
 //! depends on results alone, so the runs of a sweep do not depend on how many were executed at a time.
 //!
-//! *Cost*: whoever looks again and again, and stops at the first narrow interval, stops too often where chance made it narrow. So the
-//! interval holds the truth less often than in 95 of 100 sweeps. Ten runs at first, and few looks, keep that small: for normally distributed results
-//! it is held by 94 to 95 of 100 (the test `the_interval_at_which_it_stops_holds_the_truth_about_as_often_as_it_says` measures it). Results that are far from normal, or that are zero in the mean, want more care: give a fixed number of seeds instead.
+//! *Cost*: whoever looks again and again, and stops at the first narrow interval, stops too often where chance made it narrow. So the interval holds the truth
+//! less often than in 95 of 100 sweeps. Ten runs at first, and few looks, keep that small: for normally distributed results it is held by 94 to 95 of 100 (the
+//! test `the_interval_at_which_it_stops_holds_the_truth_about_as_often_as_it_says` measures it). Results that are far from normal, or that are zero in the
+//! mean, want more care: give a fixed number of seeds instead.
 //!
 //! *References*: Y. S. Chow, H. Robbins, "On the asymptotic theory of fixed-width sequential confidence intervals for the mean", Annals of
 //! Mathematical Statistics 36(2), 1965. A. M. Law, "Simulation Modeling and Analysis", 5th edition, section 9.4.1, 2015.

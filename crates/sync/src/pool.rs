@@ -1,8 +1,8 @@
 //! A pool of workers who help one thread, the leader, with a round of tasks, again and again.
 //!
-//! *Idea.* The leader opens a round of `n` tasks. Whoever is free takes the next task by one addition; the leader takes tasks too, or sleeps. It goes on when all
-//! are done. A worker that is late, because its core was taken or it sleeps deeply, finds no task left, and nobody has waited for it: that is why this is not a
-//! pair of barriers.
+//! *Idea.* The leader opens a round of `n` tasks. Whoever is free takes the next task by one addition; the leader takes tasks too, or sleeps. It goes on when
+//! all are done. A worker that is late, because its core was taken or it sleeps deeply, finds no task left, and nobody has waited for it: that is why this is
+//! not a pair of barriers.
 //!
 //! *Protocol.* One word, the *ticket*, has the number of tasks in its upper half and the next task in its lower half.
 //!
@@ -10,8 +10,8 @@
 //! 2. `take`: add one to the ticket; the old value has both halves, so a task is never taken in a round to which it does not belong.
 //! 3. After each task, add one to `done`; who adds the last rings for the leader.
 //!
-//! *Invariants.* A round is opened only when all tasks of the last one are done, so `done` counts tasks of one round. The lower half grows by one for each look of
-//! each worker in vain; workers look once for each time that they are rung for.
+//! *Invariants.* A round is opened only when all tasks of the last one are done, so `done` counts tasks of one round. The lower half grows by one for each look
+//! of each worker in vain; workers look once for each time that they are rung for.
 //!
 //! *Reference.* The *parmap* of SimGrid: M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer Systems*, CCGrid 2012.
 
@@ -194,8 +194,8 @@ impl Drop for Alarm<'_> {
 
 /// Where one thread waits to be rung for, by a count of how often it was.
 ///
-/// *Why no ring is lost.* As for the event count: the count is raised, then fenced, then sleepers are looked for; who sleeps says so, fences, and looks at the count
-/// again with whatever makes falling asleep and that look one step: the lock, or the operating system's comparison.
+/// *Why no ring is lost.* As for the event count: the count is raised, then fenced, then sleepers are looked for; who sleeps says so, fences, and looks at the
+/// count again with whatever makes falling asleep and that look one step: the lock, or the operating system's comparison.
 #[derive(Debug)]
 struct Bell {
     waiting: Waiting,

@@ -42,16 +42,18 @@ pub(super) fn write(file: &mut impl Write, bench: &str, figures: &[Figure], mach
 
 /// What was recorded, the latest last.
 pub(super) fn read(path: &Path) -> Result<Vec<Value>, Failure> {
-    let wrong = |line: usize, what: String| {
-        Failure::usage(format!("{}:{line}: {what}", path.display()), "give a file that `bench --record` wrote")
+    let wrong = |place: String, what: String| {
+        Failure::usage(format!("{place}: {what}"), "give a file that `bench --record` wrote")
     };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(1, format!("cannot be read: {error}")))?;
+    let file = path.display();
+    let text =
+        std::fs::read_to_string(path).map_err(|error| wrong(file.to_string(), format!("cannot be read: {error}")))?;
     let parse = |(index, line)| match serde_json::from_str::<Value>(line) {
         Ok(record) if record["bench"].is_string() && record["figure"].is_string() && record["median"].is_number() => {
             Ok(record)
         }
-        Ok(_) => Err(wrong(index + 1, "is no record of a figure".into())),
-        Err(error) => Err(wrong(index + 1, error.to_string())),
+        Ok(_) => Err(wrong(format!("{file}:{}", index + 1), "is no record of a figure".into())),
+        Err(error) => Err(wrong(format!("{file}:{}:{}", index + 1, error.column()), error.to_string())),
     };
     text.lines().enumerate().map(parse).collect()
 }

@@ -14,7 +14,8 @@ use parades_p2p::chord::{Chord, Parameters};
 use std::cell::Cell;
 use std::fmt::Write;
 
-/// The published times: nodes, serial, on 2 and 8 threads (table 1), on 2 and 8 with the adaptive threshold (table 2), and GB. Of `precise`, 32-bit identifiers.
+/// The published times: nodes, serial, on 2 and 8 threads (table 1), on 2 and 8 with the adaptive threshold (table 2), and GB. Of `precise`, 32-bit
+/// identifiers.
 const PUBLISHED: [(u32, [&str; 5], f64); 6] = [
     (10_000, ["1:03", "1:20", "1:35", "1:19", "1:27"], 0.25),
     (50_000, ["6:20", "7:39", "8:03", "7:21", "7:30"], 1.24),

@@ -74,8 +74,8 @@ impl Ran {
     }
 }
 
-/// How long a side sets up, which is taken off its runs: the least of several times. Now and then one takes twice as long, for memory that the system has to find
-/// first, and what is taken off is never to be too much.
+/// How long a side sets up, which is taken off its runs: the least of several times. Now and then one takes twice as long, for memory that the system has to
+/// find first, and what is taken off is never to be too much.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp(Option<f64>);
 

@@ -172,8 +172,8 @@ impl Asked<'_> {
         in_folder.or_else(|| self.arguments.journal.clone())
     }
 
-    /// The file of a network, and the files that parameters name, with hashes of what is in them: where that changes, so do the answers. Those that cannot be read are
-    /// complained of elsewhere.
+    /// The file of a network, and the files that parameters name, with hashes of what is in them: where that changes, so do the answers. Those that cannot be
+    /// read are complained of elsewhere.
     fn files(&self) -> Map<String, Value> {
         let paths = self.grid.points().iter().flat_map(|values| {
             let of_kind = values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path));
@@ -257,6 +257,10 @@ impl Asked<'_> {
 
 /// Makes the folder of a sweep. One that holds something, but no journal, is refused.
 fn make_folder(folder: &Path) -> Result<(), Failure> {
+    if folder.to_str().is_none() {
+        let message = format!("the name of the folder {} is not UTF-8 text", folder.display());
+        return Err(Failure::usage(message, "name another folder for `--out`"));
+    }
     fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     let mut entries = fs::read_dir(folder).map_err(|error| cannot_write(folder, &error))?;
     if entries.next().is_some() && !folder.join(JOURNAL).exists() {

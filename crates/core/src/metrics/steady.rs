@@ -12,7 +12,7 @@
 //! How often the interval of 95 % holds the truth, for waiting times of M/M/1 at utilisation 0.95 from an empty start, 400 seeds: 0.89 after
 //! 100,000 customers, 0.93 after 300,000, 0.95 after 1.5 and 2 million, 0.96 after 4 million.
 //!
-//! *References*: L. W. Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30(3), 1982. A. M. Law,
+//! *References*: B. W. Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30(3), 1982. A. M. Law,
 //! "Simulation Modeling and Analysis", 5th edition, chapter 9, 2015.
 
 use super::per_lp::PerLp;

@@ -2,18 +2,19 @@
 //!
 //! # Idea
 //!
-//! Where no LP sends to another within a window, the order between LPs inside the window is free: each LP's own order is all that counts. So where few LPs
-//! have several events in a window, it is taken *as it lies*: nothing is put in order but the events of those, which are exchanged. A large window is executed so
-//! a range of LPs at a time. A window of LPs that have many events is put in order LP by LP, by counting: an LP's record is fetched once a window, and records are gone
-//! through in the order in which they lie.
+//! Where no LP sends to another within a window, the order between LPs inside the window is free: each LP's own order is all that counts. So where few LPs have
+//! several events in a window, it is taken *as it lies*: nothing is put in order but the events of those, which are exchanged. A large window is executed so a
+//! range of LPs at a time. A window of LPs that have many events is put in order LP by LP, by counting: an LP's record is fetched once a window, and records
+//! are gone through in the order in which they lie.
 //!
 //! # Structure
 //!
-//! The ring holds the next windows of a [`Grid`], each an unsorted chain, or where windows are large one for each range of LPs, a *lane* ([`Lanes`]): few enough events to stay
-//! in the cache, as do the records of their LPs. What lies beyond is in one far chain, which is looked through whenever half of the ring has been executed. Lanes are laid anew for
-//! windows that have become much larger. The lanes of the *open* window are its *parts*; when it is its turn, a part becomes a *run* as it lies, [`Seen`] telling whose events to
-//! exchange, or is sorted by LP and time. One that is too large even so is split by ranges of LPs. What the LP at work sends itself within the window goes to a
-//! small *side* list. Should that LP have more to come in a run that is as it lies, what is left of the run is put in order LP by LP, this one first.
+//! The ring holds the next windows of a [`Grid`], each an unsorted chain, or where windows are large one for each range of LPs, a *lane* ([`Lanes`]): few
+//! enough events to stay in the cache, as do the records of their LPs. What lies beyond is in one far chain, which is looked through whenever half of the ring
+//! has been executed. Lanes are laid anew for windows that have become much larger. The lanes of the *open* window are its *parts*; when it is its turn, a part
+//! becomes a *run* as it lies, [`Seen`] telling whose events to exchange, or is sorted by LP and time. One that is too large even so is split by ranges of LPs.
+//! What the LP at work sends itself within the window goes to a small *side* list. Should that LP have more to come in a run that is as it lies, what is left
+//! of the run is put in order LP by LP, this one first.
 //!
 //! # Invariants
 //!
@@ -23,14 +24,15 @@
 //!
 //! # Cost
 //!
-//! Taken as it lies, a window costs one look at each event and a comparison for each that is not its LP's first; with more comparisons than one for two events it is
-//! sorted after all, and so are the next windows. PHOLD of 16,384 LPs (`valgrind --tool=callgrind parades run phold --engine
-//! window --threads 1 --set lps=16384 --tune order=lp`, the difference of two lengths) takes 400 instructions an event so, and 560 sorted LP by LP.
+//! Taken as it lies, a window costs one look at each event and a comparison for each that is not its LP's first; with more comparisons than one for two events
+//! it is sorted after all, and so are the next windows. PHOLD of 16,384 LPs (`valgrind --tool=callgrind parades run phold --engine window --threads 1 --set
+//! lps=16384 --tune order=lp`, the difference of two lengths) takes 400 instructions an event so, and 560 sorted LP by LP.
 //!
-//! Lanes, each of them as it lies, instead of one chain a window that is split into parts of 512 events which are sorted: PHOLD of 262,144 LPs 0.77 of the time, of
-//! 1,048,576 LPs 0.79 (`parades run phold --engine window --threads 1 --tune order=lp --set lps=262144 --until 40s`, two versions in turn); of 1,024 LPs, which have one lane, 1.04. Lanes of
-//! 4,096 events: 1.06 of the time at both sizes; of 2,048: 1.2; of 16,384: 1.03 and 0.93. A lane of 8,192 events of LPs that have many, split instead of sorted at once: 1.14
-//! (`start_events=8`, 16,384 to a million LPs); sorted instead of taken as it lies, with more comparisons than one for four events: 1.06 to 1.17. Nothing fetched ahead in a lane: 1.05.
+//! Lanes, each of them as it lies, instead of one chain a window that is split into parts of 512 events which are sorted: PHOLD of 262,144 LPs 0.77 of the
+//! time, of 1,048,576 LPs 0.79 (`parades run phold --engine window --threads 1 --tune order=lp --set lps=262144 --until 40s`, two versions in turn); of 1,024
+//! LPs, which have one lane, 1.04. Lanes of 4,096 events: 1.06 of the time at both sizes; of 2,048: 1.2; of 16,384: 1.03 and 0.93. A lane of 8,192 events of
+//! LPs that have many, split instead of sorted at once: 1.14 (`start_events=8`, 16,384 to a million LPs); sorted instead of taken as it lies, with more
+//! comparisons than one for four events: 1.06 to 1.17. Nothing fetched ahead in a lane: 1.05.
 
 use super::Leftover;
 use super::grid::Grid;
@@ -90,8 +92,8 @@ pub struct LpOrderedPending<P> {
 }
 
 impl<P> LpOrderedPending<P> {
-    /// An empty set whose windows are those of `grid`, whose width must be at most any delay with which an LP here sends to another. `lps` are the least and the
-    /// greatest LP here.
+    /// An empty set whose windows are those of `grid`, whose width must be at most any delay with which an LP here sends to another. `lps` are the least and
+    /// the greatest LP here.
     pub fn new(grid: Grid, lps: (LpId, LpId)) -> LpOrderedPending<P> {
         let mut ring = Ring::default();
         ring.lay(RING_MIN, 0);

@@ -39,6 +39,7 @@ const TOLERANCE: u64 = 3;
 const SAVED: u64 = 32;
 /// Events pushed into crowded windows before these are given up, at least.
 const CROWDED_MIN: usize = 4096;
+
 /// What has happened since the windows were laid.
 #[derive(Debug, Default)]
 pub(super) struct Laid {

@@ -36,8 +36,8 @@ pub(super) fn by_level(event: &Header, step: u8) -> Option<u64> {
     LEVELS.contains(&step).then(|| level_of(event, step))
 }
 
-/// LP and time as keys, of events of one window, from LP `first` on. Where two are equal in their leading bits the receiver is the same, and the order of events is
-/// the LP's own.
+/// LP and time as keys, of events of one window, from LP `first` on. Where two are equal in their leading bits the receiver is the same, and the order of
+/// events is the LP's own.
 #[inline]
 pub(super) fn by_lp(first: LpId, time_of: impl Fn(Time) -> u32) -> impl Keys {
     move |event: &Header, step: u8| match step.checked_sub(1) {

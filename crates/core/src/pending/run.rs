@@ -99,8 +99,8 @@ impl Run {
         self.sort_by(slab, None, &by_lp(LpId(0), time_of));
     }
 
-    /// Takes the events of `chain`, all of one window and of LPs among `lps` that follow each other, as they lie, but that those of one LP are exchanged so that they
-    /// come in order. False, and nothing taken, where there are too many of those.
+    /// Takes the events of `chain`, all of one window and of LPs among `lps` that follow each other, as they lie, but that those of one LP are exchanged so
+    /// that they come in order. False, and nothing taken, where there are too many of those.
     pub(super) fn line_up<P>(&mut self, chain: Chain, slab: &Slab<P>, seen: &mut Seen, lps: usize) -> bool {
         self.take_up(chain, slab);
         let mut order = self.order.as_mut_slice();

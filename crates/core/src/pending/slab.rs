@@ -1,8 +1,9 @@
 //! Where waiting events lie: chunks of eight to thirty-two, linked into chains.
 //!
-//! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million
-//! events in little more than the events' own size, and none ever has to be copied because it grew. Chunks are as long as chains allow: the events of a chain then lie
-//! on few pages. A processor remembers where some thousand pages lie, and they are of 4 KiB even where the operating system has large ones, if it is a guest whose host has small ones.
+//! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million events in little more than
+//! the events' own size, and none ever has to be copied because it grew. Chunks are as long as chains allow: the events of a chain then lie on few pages. A
+//! processor remembers where some thousand pages lie, and they are of 4 KiB even where the operating system has large ones, if it is a guest whose host has
+//! small ones.
 
 use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
 use crate::time::{Instant, Time};

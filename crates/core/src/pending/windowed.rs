@@ -20,7 +20,8 @@
 //!
 //! # Invariants
 //!
-//! - W1: no event of the ring is in a window before `ring.next`, none that is far in one before `ring.horizon`. The window of a time is a shift, exact and monotone.
+//! - W1: no event of the ring is in a window before `ring.next`, none that is far in one before `ring.horizon`. The window of a time is a shift, exact and
+//!   monotone.
 //! - W2: no event of the run, the parts or the side list is later than `boundary` while `late` holds events, and all of these are.
 //! - W3: the parts are in order, and a new run is sorted only when the last one is done.
 //! - W4: no event is pushed before the instant of the one popped last.
@@ -33,15 +34,17 @@
 //!
 //! Rejected, each by measurement in the hold model with exponential delays (best of three, nanoseconds a hold):
 //!
-//! - Chunks longer than a quarter of what a chain has on average, with PHOLD (`parades run phold --engine sequential --set lps=262144 --until 40s`, two versions in turn): twice as long, 4 % slower at 262,144 LPs, four times, 23 %; at 16,384 up to 2 % faster, in a quarter more
-//!   memory. Chunks of 8 however many events there are: 2 % slower at 16,384, 17 % at a million, whose chains then lie on so many pages that the processor has to look up where most of these are.
+//! - Chunks longer than a quarter of what a chain has on average, with PHOLD (`parades run phold --engine sequential --set lps=262144 --until 40s`, two
+//!   versions in turn): twice as long, 4 % slower at 262,144 LPs, four times, 23 %; at 16,384 up to 2 % faster, in a quarter more memory. Chunks of 8 however
+//!   many events there are: 2 % slower at 16,384, 17 % at a million, whose chains then lie on so many pages that the processor has to look up where most of
+//!   these are.
 //! - Windows of 8 instead of 16 with 64 events: 77 % slower.
 //! - With PHOLD under `sequential` at 1,024 and 16,384: a branch where a chunk is full, 6 % slower, as it is guessed wrongly and comes to light last; another
 //!   where two neighbours of a run are in the wrong order, 2 %.
-//! - All windows in the ring, however many, with PHOLD under `sequential` (`parades run phold --engine sequential --set lps=1048576`, and with `start_events=8`): a
-//!   million events 1.2 times, 8 million twice as slow, as the windows' ends are not in the cache. Coarse windows for 2,048 windows,
-//!   those of 262,144 events: no faster with 1 MiB of cache beside the core, 7 % slower with 2 MiB. With coarse ones,
-//!   windows of 256 events instead of 512: 20 % slower at 262,144, within the noise at a million.
+//! - All windows in the ring, however many, with PHOLD under `sequential` (`parades run phold --engine sequential --set lps=1048576`, and with
+//!   `start_events=8`): a million events 1.2 times, 8 million twice as slow, as the windows' ends are not in the cache. Coarse windows for 2,048 windows, those
+//!   of 262,144 events: no faster with 1 MiB of cache beside the core, 7 % slower with 2 MiB. With coarse ones, windows of 256 events instead of 512: 20 %
+//!   slower at 262,144, within the noise at a million.
 //! - Half as many windows: 10 to 16 % slower, since more events are written beyond them first. Twice as many: 5 to 10 % faster where there are fewer
 //!   than 4,096, and so it is there.
 //! - `sort_unstable` on the packed keys instead of counting: 1.4 times as slow at 1,024, 1.6 times at 16,384.
@@ -49,8 +52,8 @@
 //!   different delays, 3 % faster with 1,024 of exponential ones. Where many events have one instant, as in networks of one latency, groups by
 //!   instant behind the sorted list take a third fewer instructions than the heap, and 2 branches guessed wrongly an event less.
 //! - No prefetch of the window after the open one: 2 to 19 % slower at a million, within the noise below.
-//! - The place after that of an event, and the chunk that is taken next, asked for to be written: with PHOLD under `sequential` and `window` 4 to 6 % slower up to
-//!   262,144 events, 1 to 5 % at a million.
+//! - The place after that of an event, and the chunk that is taken next, asked for to be written: with PHOLD under `sequential` and `window` 4 to 6 % slower up
+//!   to 262,144 events, 1 to 5 % at a million.
 //! - No windows up to 64 events, instead of 32: 1.7 times as slow at 28.
 //!
 //! # References

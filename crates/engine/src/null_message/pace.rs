@@ -1,6 +1,7 @@
 //! How far apart cuts are, where nothing else asks for one.
 
-use crate::window::{Crew, lock};
+use crate::window::Crew;
+use crate::workers::lock;
 use parades_core::model::Model;
 use parades_core::time::{Delay, Time};
 
@@ -30,6 +31,11 @@ impl Pace {
         let lookahead = plan.lookahead.or(plan.width).unwrap_or_default();
         let most = Delay::from_ps(lookahead.as_ps().saturating_mul(FIRST)).max(Delay::from_us(1));
         Pace { most, end: Time::MAX, cuts: 0, work: 0, traced: crew.traces }
+    }
+
+    /// The plan has changed, and how far apart cuts should be is not known any more.
+    pub(super) fn restart<M: Model, T>(&mut self, crew: &Crew<'_, M, T>) {
+        *self = Pace { work: self.work, ..Pace::new(crew) };
     }
 
     /// Where the next cut is at the latest, after a leg that `reached` some time, and events and null messages in all.

@@ -20,8 +20,8 @@ const CROSSING_NS: f64 = 60.0;
 const BARRIER_NS: f64 = 250.0;
 /// How much more than its fair share the busiest worker has where each has a single partition and weights are guesses; it falls as one over their number.
 const UNEVEN_GUESSED: f64 = 0.125;
-/// The same where weights have been measured. By measurement (`parades run wan --engine window --threads 2`, with `--tune partitions=2` to `10`): a thousand events
-/// in a window are executed sooner in two partitions than in ten.
+/// The same where weights have been measured. By measurement (`parades run wan --engine window --threads 2`, with `--tune partitions=2` to `10`): a thousand
+/// events in a window are executed sooner in two partitions than in ten.
 const UNEVEN_MEASURED: f64 = 0.01;
 /// Stands for all the events there are in a window without end.
 const MANY: f64 = 1e15;

@@ -1,7 +1,7 @@
 //! The LPs in ranges, each behind a lock: held by the leader, but for those that a parallel round is about.
 
 use crate::ledger::Ledger;
-use crate::window::lock;
+use crate::workers::lock;
 use parades_core::effects::Effects;
 use parades_core::event::{Event, LpId};
 use parades_core::global::{AllLps, Visitor};

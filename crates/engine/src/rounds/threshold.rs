@@ -1,10 +1,11 @@
 //! Which rounds are worth executing in parallel. It depends on the machine and on the model's handlers, so it is measured while the run goes on.
 //!
-//! [`Threshold::Adaptive`] keeps, for rounds of 16 to 31 events, of 32 to 63, and so on, what an event has cost in each of the two ways, and takes the better. The
-//! other is tried again once a trial's loss would be a fiftieth of the time that such rounds have taken since. A trial is some rounds in a row, of which the
-//! first does not count: it finds the workers asleep.
+//! [`Threshold::Adaptive`] keeps, for rounds of 16 to 31 events, of 32 to 63, and so on, what an event has cost in each of the two ways, and takes the better.
+//! The other is tried again once a trial's loss would be a fiftieth of the time that such rounds have taken since. A trial is some rounds in a row, of which
+//! the first does not count: it finds the workers asleep.
 //!
-//! The other two are those of C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*, section 5.2: one number of events, which is raised or lowered.
+//! The other two are those of C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*, section 5.2: one number of events, which is
+//! raised or lowered.
 
 use super::Round;
 

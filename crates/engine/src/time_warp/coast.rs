@@ -64,8 +64,8 @@ impl<M: Restorable> Coast<M> {
         self.every <= 1
     }
 
-    /// How many executions ago an LP will have left a copy when it has executed its next event; 0 where that is to leave one. Its last execution is at `head`, and the
-    /// stretch that is being added to begins at `begin`.
+    /// How many executions ago an LP will have left a copy when it has executed its next event; 0 where that is to leave one. Its last execution is at `head`,
+    /// and the stretch that is being added to begins at `begin`.
     pub(super) fn since_copy(&self, history: &History<M>, begin: u32, (lp, head): (LpId, u32)) -> u16 {
         if self.is_off() {
             return 0;

@@ -6,6 +6,7 @@ use super::{Crew, Memory, Orders, View};
 use crate::course::{Course, Rest};
 use crate::ledger::Trace;
 use crate::transport::{Summary, Transport};
+use crate::workers::imbalance;
 use parades_core::ahead::Marked;
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
@@ -266,6 +267,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
             ("turns", f64::from(reviewer.turns())),
             ("history_max", f64::from(history)),
             ("workers", sites.len() as f64),
+            ("imbalance", imbalance(sites.iter().map(|site| site.counts.committed))),
             ("pending_bytes", bytes as f64),
         ];
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();

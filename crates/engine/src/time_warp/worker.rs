@@ -9,7 +9,7 @@ use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::timed;
 use crate::transport::{Summary, Transport};
-use crate::window::lock;
+use crate::workers::lock;
 use parades_core::ahead::{Marked, NEVER};
 use parades_core::restore::Restorable;
 use parades_core::time::{Instant, Time};

@@ -3,11 +3,12 @@
 use super::part::Part;
 use super::plan::Plan;
 use super::review::Reviewer;
-use super::{Crew, Orders, lock};
+use super::{Crew, Orders};
 use crate::course::{Course, Rest, just_after};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::transport::{Summary, Transport};
+use crate::workers::{imbalance, lock};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
@@ -18,6 +19,7 @@ use parades_core::placement::Placement;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Windows between two looks at memory, which also clear the notes on rounds.
@@ -178,7 +180,7 @@ impl<'a, M: Model> Leader<'a, M> {
     /// The end of the run.
     pub(crate) fn conclude<T: Transport<M::Message>>(self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
         let end = self.end.expect("the workers have come to the end")?;
-        let Leader { mut course, windows, rests, reviewer, .. } = self;
+        let Leader { mut course, windows, rests, reviewer, stopwatch, .. } = self;
         let turns = reviewer.turns();
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let placement = &plan.placement;
@@ -200,6 +202,9 @@ impl<'a, M: Model> Leader<'a, M> {
             ("partitions", f64::from(placement.partitions())),
             ("partitions_by_lp", f64::from(by_lp)),
             ("workers", crew.left.len() as f64),
+            // Ordering: Relaxed; the workers have been joined.
+            ("imbalance", imbalance(crew.executed.iter().map(|events| events.load(Ordering::Relaxed)))),
+            ("waiting_share", stopwatch.share_waited()),
             ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),
             ("pending_bytes", bytes as f64),
         ];

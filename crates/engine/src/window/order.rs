@@ -5,8 +5,8 @@
 //! pointers, and how they branch. So a partition tries the other order for a spell and its own again, in turn. A model may have
 //! phases, and so may the machine: each order has several spells, and their medians decide.
 //!
-//! *Cost.* Nothing is measured between trials. The first comes when as many events have been executed that it and the moves it takes are a small share of them; each
-//! that finds nothing new makes the pause to the next longer. An order that is much slower is left at once.
+//! *Cost.* Nothing is measured between trials. The first comes when as many events have been executed that it and the moves it takes are a small share of them;
+//! each that finds nothing new makes the pause to the next longer. An order that is much slower is left at once.
 
 use std::time::Duration;
 
@@ -189,6 +189,11 @@ impl Trial {
     pub(super) fn has_changed(&mut self, took: Duration) {
         self.took = took;
         self.has_just_changed = self.is_under_way();
+    }
+
+    /// The other order is out of the question now, so many events having been executed.
+    pub(super) fn is_refused(&mut self, executed: u64) {
+        self.ends(executed, false);
     }
 
     fn ends(&mut self, executed: u64, changes: bool) {

@@ -24,6 +24,11 @@ use std::time::Duration;
 /// and `order=time`): as fast with 16 MiB of records and 11 of events, 1.2 times as fast with 92 of events (`--set start_events=8`).
 const OUT_OF_CACHE: usize = 32 << 20;
 
+/// Events in each window that has any from which LP by LP may be faster, as each window costs something. By measurement: PHOLD of 16,384 LPs with a lookahead of
+/// 10 us has 1.1, and takes 200 times as long so (`parades run phold --engine null-message --threads 1 --set lps=16384 --set lookahead=10us --until 20s`, with
+/// `--tune order=lp` and `order=time`).
+const PAYS: f64 = 1.25;
+
 /// A partition.
 pub(crate) struct Part<M: Model> {
     pub(crate) number: u32,
@@ -265,9 +270,9 @@ impl<M: Model> Part<M> {
     fn has_measured(&mut self, events: u64, time: Duration) {
         let Choice::Measured(trial) = &mut self.choice else { return };
         if trial.visited(events, time, self.events) {
-            let ((), took) = timed(|| self.change_order());
+            let (changed, took) = timed(|| self.change_order());
             if let Choice::Measured(trial) = &mut self.choice {
-                trial.has_changed(took);
+                if changed { trial.has_changed(took) } else { trial.is_refused(self.events) }
             }
         }
     }
@@ -291,12 +296,13 @@ impl<M: Model> Part<M> {
         self.change_to(self.width.filter(|_| by_lp));
     }
 
-    /// Goes on LP by LP if what waits here now is so large that this is probably faster, and nothing is known yet.
+    /// Goes on LP by LP if what waits here now is so large that this is probably faster, and nothing is known yet; in the order of time if windows hold next
+    /// to nothing.
     pub(crate) fn suit(&mut self) {
         let is_open = matches!(&self.choice, Choice::Measured(trial) if trial.found_by_lp(false).is_none());
         let bytes = self.lps.len() * size_of::<Lp<M::State>>() + self.allocated_bytes();
-        if is_open && self.width.is_some() && !self.is_by_lp() && bytes >= OUT_OF_CACHE {
-            self.change_order();
+        if is_open && bytes >= OUT_OF_CACHE {
+            self.change_to(self.width);
         }
     }
 
@@ -306,20 +312,24 @@ impl<M: Model> Part<M> {
         trial.found_by_lp(self.is_by_lp())
     }
 
-    /// Goes on in the other order.
-    fn change_order(&mut self) {
-        self.change_to(if self.is_by_lp() { None } else { self.width });
+    /// Goes on in the other order, if it can; whether it does.
+    fn change_order(&mut self) -> bool {
+        let by_lp = self.is_by_lp();
+        self.change_to(if by_lp { None } else { self.width });
+        self.is_by_lp() != by_lp
     }
 
-    /// From now on executes LP by LP in windows of `width`, or in the order of time.
+    /// From now on executes LP by LP in windows of `width`, or in the order of time: also where it is free to choose and such windows would hold next to
+    /// nothing, as each window costs something.
     fn change_to(&mut self, width: Option<Delay>) {
         let all = match std::mem::replace(&mut self.pending, Pending::Elsewhere) {
             Pending::ByTime(pending) => pending.loosen(),
             Pending::ByLp(pending) => pending.loosen(),
             Pending::Elsewhere | Pending::Ahead(_) => Loose::default(),
         };
-        self.pending = match width {
-            Some(width) => Pending::ByLp(LpOrderedPending::of(Grid::new(width), self.bounds, all)),
+        let is_free = matches!(self.choice, Choice::Measured(_));
+        self.pending = match width.map(Grid::new).filter(|&grid| !is_free || all.events_per_window(grid) >= PAYS) {
+            Some(grid) => Pending::ByLp(LpOrderedPending::of(grid, self.bounds, all)),
             None => Pending::ByTime(all.into()),
         };
     }

@@ -96,6 +96,7 @@ impl Reviewer {
         self.rested = windows;
         if windows == 0 {
             // Those who had few LPs to set up have waited for the others, which says nothing of the windows to come.
+            *stopwatch = Stopwatch::new();
             self.begin_spell(parts, windows, stopwatch);
         }
         self.retreat.weighs(world.lps() as usize + parts.iter().map(|part| part.waiting()).sum::<usize>());

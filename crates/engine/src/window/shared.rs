@@ -1,8 +1,9 @@
 //! Partitions that are dedicated to nobody, and taken by whoever is free.
 
+use crate::workers::lock;
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// How a worker takes the next partition of a set: the three ways of G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009,
 /// section 3.4.2. `parades bench balance` measures them beside his figures.
@@ -30,10 +31,6 @@ enum Taken {
     AtomicIndex(AtomicUsize),
     LockedIndex(Mutex<usize>),
     LockedQueue(Mutex<VecDeque<u32>>),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SharedSet {

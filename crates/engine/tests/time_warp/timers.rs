@@ -25,6 +25,8 @@ fn timed(lps: u32) -> Script {
                 }
                 // Then it comes for nothing.
                 3 => ctx.cancel_timer(timer),
+                // Never set, so nothing is kept of it, be it the last that there may be.
+                4 => ctx.cancel_timer(TimerId::MAX),
                 _ => {}
             }
         }

@@ -73,6 +73,13 @@ impl Arcs {
         &self.arcs[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
     }
 
+    /// Which of a node's ports leads to `leaf`, which has no other neighbour. A node may have many.
+    fn to_leaf(&self, node: u32, leaf: u32) -> u32 {
+        let order = |to: u32| (self.leaf[to as usize], to);
+        let port = self.of(node).partition_point(|arc| order(arc.to) < order(leaf));
+        u32::try_from(port).expect("there are fewer than 2^32 links")
+    }
+
     /// Where the ports of a node begin among those of all.
     pub(crate) fn first(&self, node: u32) -> u32 {
         self.first[node as usize]
@@ -125,11 +132,13 @@ impl Routes {
         let mut targets = BTreeMap::new();
         let mut columns: BTreeMap<u32, u32> = BTreeMap::new();
         for node in ends {
+            if targets.contains_key(&node) {
+                continue;
+            }
             let attach = if arcs.leaf[node as usize] { arcs.of(node)[0].to } else { node };
             let next = u32::try_from(columns.len()).expect("there are fewer than 2^32 nodes");
             let column = *columns.entry(attach).or_insert(next);
-            let last = arcs.of(attach).iter().position(|arc| arc.to == node).unwrap_or(0);
-            let last = u32::try_from(last).expect("there are fewer than 2^32 links");
+            let last = if attach == node { 0 } else { arcs.to_leaf(attach, node) };
             targets.insert(node, Target { node, attach, column, last });
         }
         let mut rows = vec![NO_ROW; description.nodes.len()];

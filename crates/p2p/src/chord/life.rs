@@ -303,8 +303,8 @@ async fn check_predecessor<N: Carrier<Message>>(node: Node<Chord<N>>) {
     }
 }
 
-/// Asks any other node for the successor of its own identifier. That is itself, unless the ring has come apart and the other is in another part: then it may have
-/// found a nearer successor, and stabilising makes one ring of the two.
+/// Asks any other node for the successor of its own identifier. That is itself, unless the ring has come apart and the other is in another part: then it may
+/// have found a nearer successor, and stabilising makes one ring of the two.
 async fn look_around<N: Carrier<Message>>(node: Node<Chord<N>>) {
     let (own, other) = node.with(|here| (here.state.id, any_other(here)));
     let question = |peer: &Peer| Message::Find { key: own, asker: own, ticket: peer.ticket, hops: 1 };

@@ -11,8 +11,8 @@ const PURPOSE: u32 = 0x0063_6864;
 /// A ring of `2^bits` identifiers, of which each node has one, as if drawn at random without repetition. Both ways between node and identifier are
 /// computed, so that nodes keep and send identifiers alone, and no table is needed.
 ///
-/// The identifiers are a bijection of the node's numbers: multiplications by odd numbers, and shifts by half the bits or more that are added without carry, undo
-/// each other modulo `2^bits`.
+/// The identifiers are a bijection of the node's numbers: multiplications by odd numbers, and shifts by half the bits or more that are added without carry,
+/// undo each other modulo `2^bits`.
 ///
 /// ```
 /// use parades_core::event::LpId;

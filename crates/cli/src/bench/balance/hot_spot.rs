@@ -11,7 +11,8 @@ const LOOKAHEAD: Delay = Delay::from_ms(500);
 const BEYOND: Delay = Delay::from_ms(500);
 const REMOTE: f64 = 0.1;
 
-/// A ring: an LP sends to itself, and now and then to the next. The ids are cut into `spots` ranges of equal length; at each second one of them, in turn, is hot.
+/// A ring: an LP sends to itself, and now and then to the next. The ids are cut into `spots` ranges of equal length; at each second one of them, in turn, is
+/// hot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HotSpot {
     pub(super) lps: u32,

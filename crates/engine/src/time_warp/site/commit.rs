@@ -122,7 +122,7 @@ impl<M: Restorable> Site<M> {
     }
 
     /// Forgets the history before a position.
-    fn release_before(&mut self, first: u32) {
+    pub(super) fn release_before(&mut self, first: u32) {
         let sends = self.ahead().sent.end();
         let begins = self.history.records.get(first).map_or_else(|| self.history.ends(sends), |record| record.begins);
         self.history.release_before(first, begins);

@@ -97,7 +97,11 @@ impl<M: Restorable> Site<M> {
                 self.roll_back(of, id, &key);
             }
         }
-        let before = Time::from_ps(time.as_ps().saturating_sub(1));
+        let Some(before) = time.as_ps().checked_sub(1).map(Time::from_ps) else {
+            // No time is before that of what has been taken back: all that there is, and nothing is to be committed.
+            self.stretches.clear();
+            return self.release_before(self.history.records.end());
+        };
         self.stretches.iter_mut().for_each(|stretch| stretch.last = stretch.last.min(before));
     }
 }

@@ -1,0 +1,105 @@
+//! The threads of a run: begun together, let go together, whatever becomes of one.
+
+use crate::seats;
+use crate::transport::Transport;
+use parades_core::error::{Error, ErrorKind};
+use parades_raw::affinity;
+use parades_sync::barrier::Broken;
+use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A lock whose content is whole whenever it is free, or is used only by a run that goes on: that who held it has panicked tells nothing.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How much more the busiest of several workers has done than all have on average: 1 where all have done the same, or nothing.
+pub(crate) fn imbalance(done: impl Iterator<Item = u64> + Clone) -> f64 {
+    let (most, all) = (done.clone().max().unwrap_or(0), done.clone().sum::<u64>());
+    if all == 0 { 1.0 } else { most as f64 * done.count() as f64 / all as f64 }
+}
+
+/// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end; `pinned`, each on a core of its own.
+/// If a thread cannot be begun, `release` lets those that wait for it go.
+pub(crate) fn on_all_workers<L>(
+    (workers, pinned): (usize, bool),
+    leader: &mut L,
+    release: impl FnOnce(),
+    work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
+) -> Result<(), Error> {
+    on_workers_begun_by((workers, pinned), leader, release, work, |_| Ok(()))
+}
+
+/// As [`on_all_workers`], where `may_begin` can refuse a worker its thread as the system may.
+fn on_workers_begun_by<L>(
+    (workers, pinned): (usize, bool),
+    leader: &mut L,
+    release: impl FnOnce(),
+    work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
+    may_begin: impl Fn(usize) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    let cores = seats::cores_of(workers);
+    let work = &|worker, leader: Option<&mut L>| {
+        let core = cores.get(worker).copied();
+        let _pinned = core.filter(|_| pinned).map(affinity::bind_to);
+        let _beginning = core.filter(|_| !pinned).map(seats::begin_on);
+        work(worker, leader)
+    };
+    std::thread::scope(|scope| {
+        let begin = |worker| {
+            may_begin(worker)?;
+            std::thread::Builder::new().spawn_scoped(scope, move || work(worker, None))
+        };
+        let others: Vec<_> = match (1..workers).map(begin).collect::<std::io::Result<_>>() {
+            Ok(others) => others,
+            Err(error) => {
+                release();
+                return Err(Error::new(ErrorKind::Thread(error.to_string())));
+            }
+        };
+        let led = work(0, Some(leader));
+        for other in others {
+            if let Err(panic) = other.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        led.unwrap_or_else(|Broken| unreachable!("only a panic breaks the transport up, and it has been passed on"));
+        Ok(())
+    })
+}
+
+/// Breaks up the transport if its worker panics, so that the others do not wait for it.
+pub(crate) struct Alarm<'a, T: Transport<P>, P>(&'a T, PhantomData<fn(P)>);
+
+impl<'a, T: Transport<P>, P> Alarm<'a, T, P> {
+    pub(crate) fn of(transport: &'a T) -> Alarm<'a, T, P> {
+        Alarm(transport, PhantomData)
+    }
+}
+
+impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.break_up();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parades_sync::barrier::BarrierKind;
+
+    /// Those that have begun wait for the one that cannot be, until they are let go.
+    #[test]
+    fn a_thread_that_cannot_be_begun_is_an_error_and_nobody_waits_for_it() {
+        let barrier = BarrierKind::default().open(4);
+        let begin = |worker: usize| match worker {
+            3 => Err(std::io::Error::other("no more threads")),
+            _ => Ok(()),
+        };
+        let work = |worker, _: Option<&mut ()>| barrier.wait(worker);
+        let error = on_workers_begun_by((4, false), &mut (), || barrier.break_up(), work, begin).unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::Thread("no more threads".into()));
+    }
+}
