@@ -137,8 +137,11 @@ struct TraceFile {
 impl TraceFile {
     /// A file that can be written.
     fn at(path: &Path) -> Result<TraceFile, Failure> {
-        let probe = OpenOptions::new().append(true).create(true).open(path);
-        probe.map_err(|error| cannot_write(path, &error))?;
+        // Who reads from a pipe would take a first opening, closed again, for all there is.
+        if !path.exists() || path.is_file() || path.is_dir() {
+            let probe = OpenOptions::new().append(true).create(true).open(path);
+            probe.map_err(|error| cannot_write(path, &error))?;
+        }
         Ok(TraceFile { path: path.to_owned(), file: None })
     }
 

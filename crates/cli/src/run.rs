@@ -12,6 +12,7 @@ use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Tracer;
+use parades_inspect::recorded::TRACE;
 use parades_simulation::{Choice, Simulation};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,8 @@ fn check_apart(arguments: &RunArguments) -> Result<(), Failure> {
         ("--out", in_folder("summary.json")),
         ("--out", in_folder("metrics.json")),
         ("--out", in_folder("metrics.csv")),
-        ("--out-trace", in_folder("trace.txt").filter(|_| *out_trace)),
+        // One that is named by both is written once.
+        ("--out-trace", in_folder(TRACE).filter(|own| *out_trace && trace.as_ref() != Some(own))),
     ];
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
     for (what, path) in files.into_iter().filter_map(|(what, path)| Some((what, path?))) {

@@ -119,6 +119,11 @@ fn wrong_files_are_named_with_line_and_column() {
             ),
             ("run ./", 2, "./: cannot be read: Is a directory; check its name and permissions"),
             ("run name.toml", 2, "name.toml:1:12: there is no scenario `fold`; did you mean `phold`?"),
+            (
+                "run wan --quiet --set least_delay=1s",
+                2,
+                "--set least_delay=1s: `least_delay` is of the links of a file, and the built-in backbone has its own; name a `topology`, or leave it out",
+            ),
             ("run key.toml", 2, "key.toml:4:1: phold has no key `remot`; did you mean `remote`?"),
             ("run value.toml", 2, "value.toml:3:10: `remote` must be between 0 and 1, not 1.5"),
             ("run bytes.toml", 2, "bytes.toml:1:13: the file is not UTF-8 text; save it as UTF-8"),
@@ -395,6 +400,8 @@ fn nothing_is_written_over_what_the_run_needs_or_writes_elsewhere() {
     );
     assert_eq!(folder.read("s.toml"), "scenario = \"phold\"\n");
     std::fs::create_dir(folder.0.join("o")).unwrap();
+    let own = parades(&folder.0, "run phold --until 1s --quiet --out p --out-trace --trace p/trace.txt");
+    assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
     check(
         &folder,
         &[(

@@ -12,6 +12,9 @@ use parades_net::routing::Metric;
 use parades_net::traffic::Sizes;
 use parades_net::wan::{Arrivals, Parameters, Weights, backbone};
 
+/// What a file is taken to say where it says nothing, unless the user says otherwise.
+const OF_FILES: Options = Options { rate_bps: 100 * MBPS, delay: Delay::from_ms(1), delay_min: Delay::from_us(5) };
+
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "wan",
     about: "a wide-area network from a GraphML file (or a built-in one) under gravity traffic",
@@ -20,13 +23,9 @@ pub(crate) const SCENARIO: Scenario = Scenario {
             "topology",
             "GraphML file, as the Internet Topology Zoo writes them; without one, a built-in backbone",
         ),
-        Parameter::rate("default_rate", 100 * MBPS, "rate of links for which the file gives none").positive(),
-        Parameter::duration(
-            "default_delay",
-            Delay::from_ms(1),
-            "delay of links with an end whose place cannot be told",
-        ),
-        Parameter::duration("least_delay", Delay::from_us(5), "least delay of a link, however close its ends"),
+        Parameter::rate("default_rate", OF_FILES.rate_bps, "rate of links for which the file gives none").positive(),
+        Parameter::duration("default_delay", OF_FILES.delay, "delay of links with an end whose place cannot be told"),
+        Parameter::duration("least_delay", OF_FILES.delay_min, "least delay of a link, however close its ends"),
         Parameter::integer("flows", 1000, 1..=100_000_000, "flows; their ends are drawn by the nodes' weights"),
         Parameter::float("load", 0.95, 0.0..=1000.0, "offered to the most loaded link, as a share of its rate")
             .positive(),
@@ -74,7 +73,18 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
                 graphml::read(&path, &options).map_err(|error| about_file(values, "topology", in_file(error)))?;
             (read.topology, read.notes)
         }
-        None => (backbone(), Vec::new()),
+        None => {
+            let wishes = [
+                ("default_rate", options.rate_bps != OF_FILES.rate_bps),
+                ("default_delay", options.delay != OF_FILES.delay),
+                ("least_delay", options.delay_min != OF_FILES.delay_min),
+            ];
+            if let Some((key, _)) = wishes.into_iter().find(|(_, is_wish)| *is_wish) {
+                let message = format!("`{key}` is of the links of a file, and the built-in backbone has its own");
+                return Err(values.error_at(key, &message, "name a `topology`, or leave it out"));
+            }
+            (backbone(), Vec::new())
+        }
     };
     let parameters = Parameters {
         flows: int32(values, "flows"),

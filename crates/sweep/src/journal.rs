@@ -1,13 +1,14 @@
 //! The journal of a sweep: the runs that are over, a line each, so that a sweep that was killed goes on where it was.
 //!
 //! The first line says of which sweep the runs are. A run's line is appended when the run is over; where the sweep is killed in the middle of that, its last
-//! line is torn, and is then dropped. A loss of power may take the runs of the last tenth of a second. One sweep at a time has the journal: the file is locked,
+//! line is torn, and is then dropped. Each ends with a hash of what is before it: what was altered since is refused, not believed. A loss of power may take the runs of the last tenth of a second. One sweep at a time has the journal: the file is locked,
 //! and the system unlocks it when the process ends, however it does.
 //!
 //! *Read next*: [`crate::drive`](mod@crate::drive).
 
 use crate::outcome::Outcome;
 use parades_config::{ConfigError, Place};
+use parades_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -19,7 +20,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The version of the format, in the field of this name.
-const FORMAT: (&str, u64) = ("parades_journal", 1);
+const FORMAT: (&str, u64) = ("parades_journal", 2);
+
+/// What a record ends with, before sixteen digits of its hash and [`CHECKED`].
+const CHECK: &[u8] = b",\"check\":\"";
+const CHECKED: &[u8] = b"\"}";
 
 /// How long a record may wait to be put on the disk.
 const SYNC_PERIOD: Duration = Duration::from_millis(100);
@@ -144,7 +149,7 @@ fn write(file: &mut File, records: &Receiver<Record>) -> io::Result<()> {
         };
         match record {
             Ok(record) => {
-                let mut line = serde_json::to_vec(&record)?;
+                let mut line = with_check(serde_json::to_vec(&record)?);
                 line.push(b'\n');
                 file.write_all(&line)?;
                 unsynced_since.get_or_insert_with(Instant::now);
@@ -193,16 +198,40 @@ fn read(path: &Path, file: &File, header: &Header) -> Result<(Vec<Record>, u64),
         if !lines.next().map_err(failed)? {
             return Ok((records, end));
         }
-        match serde_json::from_slice(&lines.line) {
-            Ok(record) => records.push(record),
+        match checked(&lines.line).and_then(|record| serde_json::from_slice(&record).ok()) {
+            Some(record) => records.push(record),
             // Only what was written last can be torn.
-            Err(_) if lines.is_last().map_err(failed)? => return Ok((records, end)),
-            Err(_) => {
+            None if lines.is_last().map_err(failed)? => return Ok((records, end)),
+            None => {
                 let message = format!("line {} is no run: the file was altered", lines.number);
                 return Err(wrong(path, &message, "remove that line, or name another file or folder"));
             }
         }
     }
+}
+
+/// A record, which ends with a brace, with its hash in it.
+fn with_check(mut record: Vec<u8>) -> Vec<u8> {
+    let hash = hash(&record);
+    record.pop();
+    record.extend(CHECK);
+    record.extend(format!("{hash:016x}").bytes());
+    record.extend(CHECKED);
+    record
+}
+
+/// What [`with_check`] was given, if that is what became of it.
+fn checked(line: &[u8]) -> Option<Vec<u8>> {
+    let (record, digits) = line.strip_suffix(CHECKED)?.split_last_chunk::<16>()?;
+    let mut record = record.strip_suffix(CHECK)?.to_vec();
+    record.push(b'}');
+    (format!("{:016x}", hash(&record)).as_bytes() == digits).then_some(record)
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut digest = Digest::default();
+    digest.bytes(bytes);
+    digest.value()
 }
 
 fn not_a_journal(path: &Path) -> ConfigError {

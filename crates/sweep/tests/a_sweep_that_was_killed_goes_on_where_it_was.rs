@@ -101,8 +101,8 @@ fn what_is_no_journal_is_refused_and_left_alone() {
     assert_eq!(said("my thesis\n"), no_journal);
     assert_eq!(said("{\"schema\": 1}\n"), no_journal);
     assert_eq!(
-        said("{\"parades_journal\":2}\n"),
-        "FILE: is a journal of format 2, and this program has format 1; name another file or folder"
+        said("{\"parades_journal\":1}\n"),
+        "FILE: is a journal of format 1, and this program has format 2; name another file or folder"
     );
     fs::remove_file(&path).unwrap();
     drop(Journal::open(&path, &header()).unwrap());
@@ -110,6 +110,19 @@ fn what_is_no_journal_is_refused_and_left_alone() {
     assert_eq!(
         said(&format!("{begun}nonsense\n{{}}\n")),
         "FILE: line 2 is no run: the file was altered; remove that line, or name another file or folder"
+    );
+    // A run whose figures somebody has changed.
+    fs::remove_file(&path).unwrap();
+    table_of(Some(&path), usize::MAX);
+    let whole = fs::read_to_string(&path).unwrap();
+    let altered = whole.replacen("\"seed\":1", "\"seed\":4", 1);
+    assert_ne!(altered, whole);
+    let altered_in = whole.lines().position(|line| line.contains("\"seed\":1")).unwrap() + 1;
+    assert_eq!(
+        said(&altered),
+        format!(
+            "FILE: line {altered_in} is no run: the file was altered; remove that line, or name another file or folder"
+        )
     );
     let error = Journal::open(&folder.0, &header()).unwrap_err().to_string();
     assert!(error.ends_with(": is not a file; name one for the journal"), "{error}");
