@@ -51,10 +51,10 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it executes runs in this process.
+    /// Whether somebody waits for runs of it.
     pub(crate) fn executes(&self) -> bool {
-        use Command::{Bench, Compare, Diff, Run, Why};
-        matches!(self, Run(_) | Compare(_) | Diff(_) | Why(_) | Bench(_))
+        use Command::{Bench, Compare, Diff, Run, Sweep, Why};
+        matches!(self, Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Bench(_))
     }
 
     /// The bound on memory that the user asks for, where this process executes the runs, and few: a sweep's workers have always one, and use freed memory

@@ -99,21 +99,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 
 /// Refuses to write over what the run is read from, or over what it writes elsewhere.
 fn check_apart(arguments: &RunArguments) -> Result<(), Failure> {
-    let RunArguments { scenario, out, out_trace, trace, timeline, .. } = arguments;
+    let RunArguments { scenario, out, trace, timeline, .. } = arguments;
     let scenario = Some(PathBuf::from(&scenario.scenario)).filter(|path| path.is_file());
-    let in_folder = |name: &str| out.as_ref().map(|folder| folder.join(name));
-    let files = [
-        ("the scenario's file", scenario),
-        ("--trace", trace.clone()),
-        ("--timeline", timeline.clone()),
-        ("--out", in_folder("summary.json")),
-        ("--out", in_folder("metrics.json")),
-        ("--out", in_folder("metrics.csv")),
-        // One that is named by both is written once.
-        ("--out-trace", in_folder(TRACE).filter(|own| *out_trace && trace.as_ref() != Some(own))),
-    ];
+    // A trace that is to be where a folder of results has its own is that one.
+    let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
+    let in_folder = out.iter().flat_map(|folder| report::results_in(folder)).filter(|path| !is_own_trace(path));
+    let named = [("the scenario's file", scenario), ("--trace", trace.clone()), ("--timeline", timeline.clone())];
+    let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
+    let files = named.chain(in_folder.map(|path| ("--out", path)));
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
-    for (what, path) in files.into_iter().filter_map(|(what, path)| Some((what, path?))) {
+    for (what, path) in files {
         // Devices and pipes keep nothing that could be lost.
         if path.exists() && !path.is_file() {
             continue;

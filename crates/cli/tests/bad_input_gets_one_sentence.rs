@@ -377,6 +377,8 @@ fn one_of_several_ranks_is_refused() {
         );
         assert_eq!(said, if status == 0 { "" } else { &sentence });
     }
+    let sweep = command(&folder.0, "sweep phold --until 1s --seeds 1..2").env("PMI_SIZE", "2").output().unwrap();
+    assert_eq!(sweep.status.code(), Some(2));
 }
 
 #[test]

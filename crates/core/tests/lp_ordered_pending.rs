@@ -1,7 +1,7 @@
 //! Windows executed LP by LP hold every event exactly once, give each LP its own in order, and nothing at or after the bound asked for.
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::pending::{Grid, LpOrderedPending, WindowedPending};
+use parades_core::pending::{Grid, LpOrderedPending, PendingSet, WindowedPending};
 use parades_core::time::{Delay, Instant, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -175,4 +175,21 @@ fn lps_whose_events_are_neighbours_are_told_apart() {
         }
     }
     assert_eq!(of_lp_1, [0, WIDTH / 4 * 3, WIDTH / 8 * 7]);
+}
+
+/// What tells whether windows are worth having: crowds count as they are, whatever lies between them.
+#[test]
+fn loose_events_are_counted_by_the_windows_that_hold_any() {
+    let width = 1_u64 << 20;
+    let counted = |times: &dyn Fn(u64) -> u64| {
+        let mut pending = WindowedPending::default();
+        for sequence in 0..90 {
+            let instant = Instant { time: Time::from_ps(times(sequence)), round: 0 };
+            let key = EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence };
+            pending.push(Event::new(key, LpId(0), Body::Message(())));
+        }
+        pending.loosen().events_per_window(Grid::new(Delay::from_ps(width)))
+    };
+    assert!((counted(&|number| 1000 * width * number) - 1.0).abs() < 1e-9, "far apart");
+    assert!((counted(&|number| 1000 * width * (number / 30)) - 30.0).abs() < 1e-9, "three crowds");
 }

@@ -259,6 +259,15 @@ mod tests {
         assert!(!retreat.is_due(Duration::from_millis(4)));
         assert!(!retreat.can_decide(spell(10_000_000, 4, 1.0)));
         assert!(!retreat.can_decide(spell(5_000, 10, 1.0)), "nor do few events");
+        assert!(retreat.can_decide(spell(50, 200, 1.0)), "unless they take long");
+    }
+
+    #[test]
+    fn who_may_be_busy_without_executing_anything_is_given_up_after_a_long_time_of_few_events() {
+        let mut retreat = Retreat::new(f64::INFINITY);
+        assert!(!retreat.gives_up(spell(50, 100, 2.0), 1));
+        assert!(retreat.gives_up(spell(50, 200, 2.0), 1));
+        assert!(!Retreat::new(BUSY).gives_up(spell(50, 200, 2.0), 1), "those who are busy executing are not");
     }
 
     #[test]

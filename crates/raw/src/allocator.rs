@@ -32,7 +32,7 @@ pub fn give_back_large() {
 }
 
 /// The system's allocator. Where it has no memory left, the program says so in one sentence and ends with an exit status of its own, instead of the
-/// library's abort.
+/// library's abort. So also where who asked would have gone on without (`Vec::try_reserve`): an allocator cannot tell.
 ///
 /// # Examples
 ///

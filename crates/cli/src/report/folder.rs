@@ -22,6 +22,11 @@ const RESULTS: [&str; 6] = [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMAR
 /// What the folder in which results are gathered is called, before the process's number.
 const GATHERED: &str = ".parades-";
 
+/// Where a folder of results has all that a run may write there.
+pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    RESULTS.iter().map(|name| folder.join(name))
+}
+
 /// Makes the folder, and sees to it that files can be written there, before the run whose results it is for. One with files that no run
 /// wrote, where this one's would be, is refused.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
@@ -31,7 +36,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
     let left: Vec<PathBuf> = entries.flatten().filter(left).map(|entry| entry.path()).collect();
     let ours = left.iter().map(PathBuf::as_path).chain([folder]).any(|folder| command_of(folder).is_ok());
-    let there = RESULTS.iter().rev().map(|name| folder.join(name)).find(|path| path.exists());
+    let there = results_in(folder).filter(|path| path.exists()).last();
     if let (Some(path), false) = (there, ours) {
         let message = format!("{} is there, and no run wrote it", path.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
