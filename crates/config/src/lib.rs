@@ -43,4 +43,4 @@ pub use parameter::{Kind, Parameter};
 pub use scenario::{SETTINGS, ScenarioFile, Settings, THREADS_MAX, malformed};
 pub use value::{Json, Value};
 pub use values::Values;
-pub use write::write_scenario;
+pub use write::{toml_string, write_scenario};

@@ -31,14 +31,14 @@ pub fn write_scenario(settings: &Settings, about: &str, values: &Values) -> Stri
     let mut text = String::new();
     comment(&mut text, about);
     text.push('\n');
-    setting(&mut text, "scenario", Some(quote(&settings.scenario)), "", "");
+    setting(&mut text, "scenario", Some(toml_string(&settings.scenario)), "", "");
     let number = |value: Option<u64>| value.map(|value| value.to_string());
     setting(&mut text, "seed", number(settings.seed), "1", "random streams");
     let ties = "shuffles simultaneous events, alike on every engine; off by default";
     setting(&mut text, "tie_seed", number(settings.tie_seed), "1", ties);
-    let until = settings.until.map(|time| quote(&format_time(time)));
+    let until = settings.until.map(|time| toml_string(&format_time(time)));
     setting(&mut text, "until", until, "\"10s\"", "end of virtual time");
-    setting(&mut text, "engine", settings.engine.as_deref().map(quote), "\"auto\"", "how the run is executed");
+    setting(&mut text, "engine", settings.engine.as_deref().map(toml_string), "\"auto\"", "how the run is executed");
     let threads = "worker threads in each process; as many as there are cores by default";
     setting(&mut text, "threads", number(settings.threads), "2", threads);
     setting(&mut text, "processes", number(settings.processes), "1", "processes on this machine");
@@ -65,7 +65,7 @@ fn parameter(text: &mut String, parameter: &Parameter, value: &Value) {
     let key = parameter.key();
     let accepts = match parameter.default_value() {
         Value::Path(_) => format!("({}; relative to the folder of this file)", parameter.accepts()),
-        Value::Text(default) => format!("({}; default {})", parameter.accepts(), quote(&default)),
+        Value::Text(default) => format!("({}; default {})", parameter.accepts(), toml_string(&default)),
         default => format!("({}; default {default})", parameter.accepts()),
     };
     comment(text, &accepts);
@@ -74,13 +74,17 @@ fn parameter(text: &mut String, parameter: &Parameter, value: &Value) {
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {
             writeln!(text, "{key} = {value}")
         }
-        value => writeln!(text, "{key} = {}", quote(&value.to_string())),
+        value => writeln!(text, "{key} = {}", toml_string(&value.to_string())),
     }
     .expect("text grows");
 }
 
 /// A TOML string of one line.
-fn quote(text: &str) -> String {
+///
+/// ```
+/// assert_eq!(parades_config::toml_string("say \"hi\"\n"), r#""say \"hi\"\u000a""#);
+/// ```
+pub fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

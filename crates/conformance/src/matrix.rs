@@ -128,7 +128,7 @@ fn campus(sample: Delay) -> parades_net::network::Network {
 /// Two trees to the hosts of each of two campuses, from a server of each. Large packets, and nothing may wait: copies are dropped where the
 /// trees meet.
 fn campus_multicast() -> parades_net::multicast::Multicast<Shared<Box<[u8]>>> {
-    use parades_net::{campus::Parameters, interface::QueueLimit, multicast::Multicast, network::Settings};
+    use parades_net::{campus::Parameters, multicast::Multicast, network::Settings, queue::QueueLimit};
     let (packet_size, flow_rate_bps, start_span) = (40_000, 60_000_000, Delay::from_ms(50));
     let small = Parameters { lan_clients: 1, packet_size, flow_rate_bps, start_span, ..Parameters::default() };
     let own = small.multicast::<Shared<Box<[u8]>>>(1).expect("the parameters are possible");
@@ -144,8 +144,7 @@ fn campus_multicast() -> parades_net::multicast::Multicast<Shared<Box<[u8]>>> {
 /// As `campus`. Large packets and a short queue: overload, and drops, by few packets.
 fn wan(sample: Delay) -> parades_net::network::Network {
     use parades_net::wan::{Parameters, backbone};
-    let (queue, sizes) =
-        (parades_net::interface::QueueLimit::Packets(2), parades_net::traffic::Sizes::Constant(40_000));
+    let (queue, sizes) = (parades_net::queue::QueueLimit::Packets(2), parades_net::traffic::Sizes::Constant(40_000));
     let small = Parameters { flows: 100, load: 1.5, queue, sizes, sample, ..Parameters::default() };
     small.build(backbone(), 1).expect("the parameters are possible").network
 }

@@ -17,9 +17,9 @@
 //! which measured it; `src/nix-vector-routing/examples/nms-p2p-nix.cc` of ns-3.
 
 use crate::flow::{Flow, Limit};
-use crate::interface::QueueLimit;
 use crate::multicast::{Group, Multicast, SharedData};
 use crate::network::{Network, NetworkError, Settings};
+use crate::queue::QueueLimit;
 use crate::topology::{Link, NodeId, Topology};
 use crate::traffic::{Pattern, Sizes};
 use parades_core::random::Rng;
@@ -147,6 +147,16 @@ fn lan_routers() -> impl Iterator<Item = u32> {
 }
 
 impl Parameters {
+    /// Nodes of all campuses, as these parameters would have it; whether there can be so many, is not checked.
+    ///
+    /// ```
+    /// assert_eq!(parades_net::campus::Parameters::default().nodes(), 2 * 538);
+    /// ```
+    pub fn nodes(&self) -> u64 {
+        let hosts = 12 * u64::from(self.lan_clients);
+        u64::from(self.networks).saturating_mul(u64::from(HOSTS) + hosts)
+    }
+
     /// Nodes of a campus; `None` where the whole has more than there can be.
     fn campus_nodes(&self) -> Option<u32> {
         let nodes = self.lan_clients.checked_mul(12)?.checked_add(HOSTS)?;

@@ -67,6 +67,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Lets it rest for `span`: the on period that its next packet falls into ends so much later.
+    pub fn rest(&mut self, span: Delay) {
+        self.on_until = self.on_until.checked_add(span).unwrap_or(Time::MAX);
+    }
+
     /// Folds all of it into a digest.
     pub fn fold(&self, digest: &mut Digest) {
         for word in [self.packets, self.bytes, self.on_until.as_ps(), u64::from(self.finished)] {

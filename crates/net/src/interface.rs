@@ -2,23 +2,11 @@
 //!
 //! Nothing happens at an interface but arrivals of packets. When one is accepted, all that will become of it is known: it starts when
 //! those before it have left, `start = max(now, busy_until)`, and its last bit leaves after its serialisation. So there is one event a hop,
-//! the arrival at the neighbour, and the queue is no list of packets but a ring of the times at which the waiting ones start.
-//!
-//! *What the bound counts* is packets that wait; the one in transmission has left the queue, as in ns-3's drop-tail. A packet whose
-//! transmission starts at exactly the time of an arrival has left too.
+//! the arrival at the neighbour.
 
+use crate::queue::{self, DropTail, QueueLimit, Waiting};
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
-use std::collections::VecDeque;
-
-/// How much may wait at an interface while it transmits. Zero: only what finds the transmitter idle gets through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum QueueLimit {
-    /// So many packets.
-    Packets(u32),
-    /// So many bytes, headers included.
-    Bytes(u64),
-}
 
 /// What is constant about an interface. Those of most are alike, so the model keeps each kind once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,14 +14,6 @@ pub(crate) struct Wire {
     pub(crate) rate_bps: u64,
     pub(crate) delay: Delay,
     pub(crate) queue: QueueLimit,
-}
-
-/// A packet that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
-    /// When its transmission starts.
-    start: Time,
-    bytes: u32,
 }
 
 /// What changes at every packet, and is put back whole by a rollback.
@@ -47,32 +27,20 @@ pub(crate) struct Sent {
     pub(crate) bytes: u64,
 }
 
-/// What changes when a packet cannot be transmitted at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Queued {
-    pub(crate) dropped: u64,
-    /// The most packets that ever waited.
-    pub(crate) waiting_max: u32,
-    waiting_bytes: u64,
+/// What changes when a packet cannot be transmitted at once. An interface without one has never made a packet wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Queue {
+    dropped: u64,
+    tail: DropTail,
 }
 
 /// What a rollback needs to take an acceptance back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     sent: Sent,
-    /// With the number of packets that waited.
-    queue: Option<(Queued, usize)>,
+    /// How many had been dropped, and what waited.
+    queue: Option<(u64, queue::Before)>,
 }
-
-/// A queue; an interface without one has never made a packet wait.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Queue {
-    queued: Queued,
-    waiting: VecDeque<Waiting>,
-}
-
-/// A ring of more starts than this is given back when it is empty: memory is for queues that there are.
-const KEPT_CAPACITY: usize = 16;
 
 /// The state of an interface. 32 bytes, for most of them never have a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,23 +56,26 @@ impl Transmitter {
         &self.sent
     }
 
-    pub(crate) fn queued(&self) -> Queued {
-        self.queue.as_ref().map_or_else(Queued::default, |queue| queue.queued)
+    /// Packets that found the queue full.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.queue.as_ref().map_or(0, |queue| queue.dropped)
+    }
+
+    /// The most packets that ever waited.
+    pub(crate) fn waiting_max(&self) -> u32 {
+        self.queue.as_ref().map_or(0, |queue| queue.tail.most())
     }
 
     /// How many packets wait at `now`, without taking out what has left.
     pub(crate) fn waiting_at(&self, now: Time) -> usize {
-        let waiting = self.queue.as_ref().map(|queue| &queue.waiting);
-        waiting.map_or(0, |waiting| waiting.len() - waiting.partition_point(|packet| packet.start <= now))
+        self.queue.as_ref().map_or(0, |queue| queue.tail.waiting_at(now))
     }
 
     /// Takes out what has left the queue by `now`, and shows it.
     #[inline(always)]
     pub(crate) fn drain(&mut self, now: Time, left: impl FnMut(Waiting)) {
-        if let Some(queue) = &mut self.queue
-            && !queue.waiting.is_empty()
-        {
-            queue.drain(now, left);
+        if let Some(queue) = &mut self.queue {
+            queue.tail.drain(now, left);
         }
     }
 
@@ -126,7 +97,7 @@ impl Transmitter {
 
     /// What [`Transmitter::undo_accept`] will need, the queue having been drained.
     pub(crate) fn before(&self) -> Before {
-        let queue = self.queue.as_ref().map(|queue| (queue.queued, queue.waiting.len()));
+        let queue = self.queue.as_ref().map(|queue| (queue.dropped, queue.tail.before()));
         Before { sent: self.sent, queue }
     }
 
@@ -134,9 +105,9 @@ impl Transmitter {
     pub(crate) fn undo_accept(&mut self, before: Before) {
         self.sent = before.sent;
         match (&mut self.queue, before.queue) {
-            (Some(queue), Some((queued, waiting))) => {
-                queue.waiting.truncate(waiting);
-                queue.queued = queued;
+            (Some(queue), Some((dropped, waited))) => {
+                queue.dropped = dropped;
+                queue.tail.undo_wait(waited);
             }
             (queue, _) => *queue = None,
         }
@@ -144,50 +115,22 @@ impl Transmitter {
 
     /// Takes one step of a [`Transmitter::drain`] back, the last one first.
     pub(crate) fn undo_drain(&mut self, left: Waiting) {
-        let queue = self.queue.get_or_insert_default();
-        queue.queued.waiting_bytes += u64::from(left.bytes);
-        queue.waiting.push_front(left);
+        self.queue.get_or_insert_default().tail.undo_drain(left);
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
         let Sent { busy_until, packets, bytes } = self.sent;
-        let Queued { dropped, waiting_max, .. } = self.queued();
-        for word in [busy_until.as_ps(), packets, bytes, dropped, u64::from(waiting_max)] {
+        for word in [busy_until.as_ps(), packets, bytes, self.dropped(), u64::from(self.waiting_max())] {
             digest.word(word);
         }
     }
 }
 
 impl Queue {
-    fn drain(&mut self, now: Time, mut left: impl FnMut(Waiting)) {
-        while let Some(&first) = self.waiting.front()
-            && first.start <= now
-        {
-            self.waiting.pop_front();
-            self.queued.waiting_bytes -= u64::from(first.bytes);
-            left(first);
-        }
-        if self.waiting.is_empty() && self.waiting.capacity() > KEPT_CAPACITY {
-            self.waiting = VecDeque::new();
-        }
-    }
-
     /// Puts a packet into the queue, or drops it where there is no room.
     fn wait(&mut self, packet: Waiting, limit: QueueLimit) -> bool {
-        let Queued { dropped, waiting_max, waiting_bytes } = &mut self.queued;
-        let bytes = waiting_bytes.saturating_add(u64::from(packet.bytes));
-        let fits = match limit {
-            QueueLimit::Packets(most) => self.waiting.len() < most as usize,
-            QueueLimit::Bytes(most) => bytes <= most,
-        };
-        if fits {
-            self.waiting.push_back(packet);
-            *waiting_bytes = bytes;
-            let waiting = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
-            *waiting_max = (*waiting_max).max(waiting);
-        } else {
-            *dropped += 1;
-        }
+        let fits = self.tail.wait(packet, limit);
+        self.dropped += u64::from(!fits);
         fits
     }
 }
@@ -215,8 +158,8 @@ mod tests {
         // At time 1 the second packet starts, and makes room.
         assert_eq!(departures, [Some(1), Some(2), Some(3), None, Some(4)]);
         assert_eq!(arrive(&mut transmitter, 10, 1000, &WIRE), Some(11));
-        let Queued { dropped, waiting_max, waiting_bytes } = transmitter.queued();
-        assert_eq!((transmitter.sent.packets, dropped, waiting_max, waiting_bytes), (5, 1, 2, 0));
+        assert_eq!((transmitter.sent.packets, transmitter.dropped(), transmitter.waiting_max()), (5, 1, 2));
+        assert_eq!(transmitter.waiting_at(at(10)), 0);
     }
 
     #[test]

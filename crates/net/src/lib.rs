@@ -9,7 +9,7 @@
 //!
 //! A [`multicast::Multicast`] is the model of groups, whose packets go down a tree to many receivers and share their data.
 //!
-//! Every link direction has a transmitter and a drop-tail queue before it ([`interface`]). What a run measures is in its metrics: totals, the
+//! Every link direction has a transmitter and a drop-tail queue before it ([`queue`]). What a run measures is in its metrics: totals, the
 //! histogram `delay`, a row of the table `flows` for each flow and one of `links` for each direction of a link; and, where
 //! [`network::Settings::sample`] is set, series over time ([`sampling`]).
 //!
@@ -22,7 +22,7 @@
 //! ```
 //! use parades_core::prelude::*;
 //! use parades_net::flow::{Flow, Limit};
-//! use parades_net::interface::QueueLimit;
+//! use parades_net::queue::QueueLimit;
 //! use parades_net::network::{Network, Settings};
 //! use parades_net::topology::{Link, NodeId, Topology};
 //! use parades_net::traffic::{Pattern, Sizes};
@@ -53,7 +53,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! *Read next*: [`network`], the model; [`interface`], why a hop is one event; [`multicast`]; [`campus`] and [`wan`].
+//! *Read next*: [`network`], the model; `interface.rs`, why a hop is one event; [`multicast`]; [`campus`] and [`wan`].
 
 #![forbid(unsafe_code)]
 
@@ -61,11 +61,12 @@ pub mod campus;
 pub mod flow;
 pub mod geo;
 pub mod graphml;
-pub mod interface;
+mod interface;
 mod layout;
 pub mod multicast;
 pub mod network;
 pub mod node;
+pub mod queue;
 mod report;
 pub mod routing;
 pub mod sampling;

@@ -1,7 +1,7 @@
 //! The packet-level network: one LP for each node, one event for each hop.
 //!
 //! *Idea.* A packet arrives at a node, which reads from the packet's source route ([`Routes`]) the interface that it leaves by. That
-//! interface knows at once when the packet's last bit will leave ([`crate::interface`]), so it is sent to the neighbour there and then, with
+//! interface knows at once when the packet's last bit will leave (`interface.rs`), so it is sent to the neighbour there and then, with
 //! delay = wait + serialisation + propagation. Where the route ends, the sink of the flow measures it.
 //!
 //! *Lookahead.* No packet is smaller than the headers and the least payload of any flow, and serialisation does not decrease with size.
@@ -15,9 +15,10 @@
 //! *Conservation.* For each flow, packets sent = delivered + dropped + in flight; the run fails where that does not hold.
 
 use crate::flow::{Flow, Sink};
-use crate::interface::{QueueLimit, Transmitter};
+use crate::interface::Transmitter;
 use crate::layout::{ARRIVED, Slots, Step, Steps, Wires};
 use crate::node::{Change, Journal, Node, Packet, Undo};
+use crate::queue::QueueLimit;
 use crate::report;
 use crate::routing::{Metric, Routes, RoutingError};
 use crate::sampling::Sample;

@@ -1,7 +1,8 @@
 //! A node of the packet-level network: what it remembers, and how that is put back.
 
 use crate::flow::{Sink, Source};
-use crate::interface::{Before, Transmitter, Waiting, Wire};
+use crate::interface::{Before, Transmitter, Wire};
+use crate::queue::Waiting;
 use parades_core::digest::{Digest, Payload};
 use parades_core::restore::UndoLog;
 use parades_core::time::{Delay, Time};

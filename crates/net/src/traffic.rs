@@ -252,6 +252,7 @@ fn after_on_time(
     (on, off): (&Period, &Period),
     rng: &mut Rng,
 ) -> Option<Time> {
+    debug_assert!(from <= *on_until, "a source that rested sends, and its on period did not rest with it");
     for _ in 0..PERIODS_MAX {
         let left = on_until.since(from);
         if gap <= left {

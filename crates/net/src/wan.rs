@@ -20,8 +20,8 @@
 //! All is drawn from the seed: shared stream [`TRAFFIC_STREAM`].
 
 use crate::flow::{Flow, Limit};
-use crate::interface::QueueLimit;
 use crate::network::{Network, NetworkError, Settings};
+use crate::queue::QueueLimit;
 use crate::routing::{Metric, Routes};
 use crate::topology::{NodeId, Topology};
 use crate::traffic::{Pattern, Period, Sizes};

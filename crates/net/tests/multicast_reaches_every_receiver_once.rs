@@ -4,9 +4,9 @@ use parades_core::metrics::Cell;
 use parades_core::prelude::*;
 use parades_net::campus::Parameters;
 use parades_net::flow::Limit;
-use parades_net::interface::QueueLimit;
 use parades_net::multicast::{Group, Multicast, PacketCopy};
 use parades_net::network::{Network, Settings};
+use parades_net::queue::QueueLimit;
 use parades_net::topology::{Link, LinkId, NodeId, Topology};
 use parades_net::traffic::{Pattern, Sizes};
 

@@ -3,8 +3,8 @@
 use parades_core::metrics::Cell;
 use parades_core::prelude::*;
 use parades_net::flow::{Flow, Limit};
-use parades_net::interface::QueueLimit;
 use parades_net::network::{Network, NetworkError, Settings};
+use parades_net::queue::QueueLimit;
 use parades_net::topology::{Link, LinkId, NodeId, Topology};
 use parades_net::traffic::{Pattern, Period, Sizes};
 

@@ -2,8 +2,8 @@
 
 use parades_core::prelude::*;
 use parades_net::flow::{Flow, Limit};
-use parades_net::interface::QueueLimit;
 use parades_net::network::{Network, Settings};
+use parades_net::queue::QueueLimit;
 use parades_net::topology::{Link, NodeId, Topology};
 use parades_net::traffic::{Pattern, Sizes};
 use parades_net::{campus, wan};

@@ -2,7 +2,7 @@
 
 use parades_core::prelude::*;
 use parades_net::graphml;
-use parades_net::interface::QueueLimit;
+use parades_net::queue::QueueLimit;
 use parades_net::topology::{Link, NodeId, Topology};
 use parades_net::wan::{Arrivals, Parameters, Wan, Weights, backbone};
 

@@ -26,7 +26,7 @@ pub(crate) fn read(
     seed: u64,
 ) -> Result<Vec<App>, ConfigError> {
     let mut rng = Rng::shared(seed, FLOW_STREAM);
-    let mut lines = BTreeMap::new();
+    let mut places = BTreeMap::new();
     let mut apps = Vec::with_capacity(tables.len());
     let mut total = 0_usize;
     for fields in tables {
@@ -35,9 +35,10 @@ pub(crate) fn read(
             let message = format!("{} is no name for an app", quoted(&name));
             return Err(fields.wrong("name", message, "use letters, digits, `_`, `-` and `.`"));
         }
-        let line = fields.reader.source.spot(fields.span.clone()).line;
-        if let Some(before) = lines.insert(name.clone(), line) {
-            let message = format!("there are two apps of the name {}, the first in line {before}", quoted(&name));
+        if let Some(before) = places.insert(name.clone(), &fields.span) {
+            // Lines are counted from the beginning of the file, so only here.
+            let line = fields.reader.source.spot(before.clone()).line;
+            let message = format!("there are two apps of the name {}, the first in line {line}", quoted(&name));
             return Err(fields.wrong("name", message, "give one another name"));
         }
         let flows = flows(fields, draft, &mut rng)?;
@@ -69,8 +70,11 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Flow>,
                 "leave one of them out",
             ));
         }
-        let list = fields.list("flows")?.iter();
-        list.map(|given| listed(fields, draft, given, start)).collect::<Result<Vec<_>, _>>()?
+        let list = fields.list("flows")?;
+        if list.is_empty() {
+            return Err(fields.wrong("flows", "`flows` names nothing", "name at least one pair, or leave the app out"));
+        }
+        list.iter().map(|given| listed(fields, draft, given, start)).collect::<Result<Vec<_>, _>>()?
     } else {
         if let Some(key) = ["from", "to"].into_iter().find(|key| !fields.has(key)) {
             let message = format!("an app needs the key `{key}`");

@@ -5,7 +5,7 @@
 //! ```
 //! use parades_core::prelude::*;
 //! use parades_net::flow::Limit;
-//! use parades_net::interface::QueueLimit;
+//! use parades_net::queue::QueueLimit;
 //! use parades_net::traffic::{Pattern, Sizes};
 //! use parades_netfile::description::{App, AppKind, Description, Flow, Link};
 //! use parades_netfile::model::Internetwork;
@@ -30,7 +30,7 @@
 
 use parades_core::time::{Delay, Time};
 use parades_net::flow::Limit;
-use parades_net::interface::QueueLimit;
+use parades_net::queue::QueueLimit;
 use parades_net::routing::Metric;
 use parades_net::traffic::{Pattern, Period, Sizes};
 

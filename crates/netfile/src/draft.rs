@@ -5,12 +5,12 @@ use crate::given::{Fields, Reader, What};
 use crate::shape::QUEUE_DEFAULT;
 use parades_config::{ConfigError, nearest, quoted};
 use parades_core::time::Delay;
-use parades_net::interface::QueueLimit;
+use parades_net::queue::QueueLimit;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// More nodes or links than this are refused: a mistaken exponent costs no more.
-const NODES_MAX: usize = 1 << 24;
+pub(crate) const NODES_MAX: usize = 1 << 24;
 
 /// What a table says of links; what it does not, the defaults do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,6 +87,14 @@ fn queue(fields: &Fields<'_>) -> Result<Option<QueueLimit>, ConfigError> {
     }
 }
 
+/// What to do about a name that is none.
+pub(crate) const NAMES: &str = "leave out `*` and control characters, and `$` at the start";
+
+/// Whether a node or link may have this name, by which other tables mean it alone.
+pub(crate) fn is_name(name: &str) -> bool {
+    !(name.is_empty() || name.starts_with('$') || name.contains('*') || name.contains(char::is_control))
+}
+
 /// Nodes and links so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
@@ -100,9 +108,8 @@ pub(crate) struct Draft {
 impl Draft {
     /// Adds a node.
     pub(crate) fn node(&mut self, reader: Reader<'_>, name: String, span: &Range<usize>) -> Result<u32, ConfigError> {
-        if name.is_empty() || name.starts_with('$') || name.contains('*') || name.contains(char::is_control) {
-            let message = format!("{} is no name for a node", quoted(&name));
-            return Err(reader.error(span, message, "leave out `*` and control characters, and `$` at the start"));
+        if !is_name(&name) {
+            return Err(reader.error(span, format!("{} is no name for a node", quoted(&name)), NAMES));
         }
         if self.nodes.len() >= NODES_MAX {
             return Err(reader.error(span, format!("the network has more than {NODES_MAX} nodes"), "make it smaller"));
@@ -185,8 +192,8 @@ impl Draft {
         reader: Reader<'_>,
         of: &[(String, Range<usize>)],
     ) -> Result<Vec<u32>, ConfigError> {
-        let names: Vec<&str> = self.nodes.iter().map(String::as_str).collect();
-        select(reader, "node", of, &names, |name| self.numbers.get(name).copied())
+        let names = || self.nodes.iter().map(String::as_str);
+        select(reader, "node", of, names, |name| self.numbers.get(name).copied())
     }
 
     /// The links that some names and patterns stand for. A link `a-b` is also found as `b-a`.
@@ -195,32 +202,33 @@ impl Draft {
         reader: Reader<'_>,
         of: &[(String, Range<usize>)],
     ) -> Result<Vec<u32>, ConfigError> {
-        let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
+        let names = || self.links.iter().map(|link| link.name.as_str());
         let turned = |name: &str| {
             let ends = name.match_indices('-').map(|(at, _)| (&name[..at], &name[at + 1..]));
             ends.into_iter().find_map(|(a, b)| self.link_numbers.get(&format!("{b}-{a}")))
         };
-        select(reader, "link", of, &names, |name| {
+        select(reader, "link", of, names, |name| {
             self.link_numbers.get(name).or_else(|| turned(name)).map(|known| known.0)
         })
     }
 }
 
-/// The numbers of what some names and patterns stand for.
-pub(crate) fn select(
+/// The numbers of what some names and patterns stand for. All `names` are gone through for patterns, and for the help where there is none of a
+/// name; `number` is of one.
+pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
     reader: Reader<'_>,
     noun: &str,
     of: &[(String, Range<usize>)],
-    names: &[&str],
+    names: impl Fn() -> N,
     number: impl Fn(&str) -> Option<u32>,
 ) -> Result<Vec<u32>, ConfigError> {
     let mut selected = Vec::new();
     for (pattern, span) in of {
         if pattern.contains('*') {
             let before = selected.len();
-            selected.extend((0..).zip(names).filter(|(_, name)| matches(pattern, name)).map(|(number, _)| number));
+            selected.extend((0..).zip(names()).filter(|(_, name)| matches(pattern, name)).map(|(number, _)| number));
             if selected.len() == before {
-                let help = names.first().map_or_else(
+                let help = names().next().map_or_else(
                     || format!("there is no {noun} at all"),
                     |name| format!("one {noun} is {}", quoted(name)),
                 );
@@ -229,13 +237,13 @@ pub(crate) fn select(
             continue;
         }
         let Some(number) = number(pattern) else {
-            let help = match nearest(pattern, names.iter().copied()) {
-                Some(near) => format!("did you mean {}?", quoted(near)),
-                None if names.is_empty() => format!("there is no {noun} at all"),
-                None => format!(
+            let help = match (nearest(pattern, names()), names().next()) {
+                (Some(near), _) => format!("did you mean {}?", quoted(near)),
+                (None, None) => format!("there is no {noun} at all"),
+                (None, Some(first)) => format!(
                     "there are {} {noun}s, of which the first is {}; `*` stands for any letters",
-                    names.len(),
-                    quoted(names[0])
+                    names().count(),
+                    quoted(first)
                 ),
             };
             return Err(reader.error(span, format!("there is no {noun} {}", quoted(pattern)), help));

@@ -4,18 +4,13 @@ use crate::description::{Event, Link, What};
 use crate::draft::Draft;
 use crate::given::Fields;
 use parades_config::ConfigError;
-use parades_config::units::format_time;
 use parades_core::time::Time;
 
-/// The events of a file, of a run that ends at `until`.
-pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft, until: Time) -> Result<Vec<Event>, ConfigError> {
+/// The events of a file. How long the network is run is not known here, so they may be at any time.
+pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, ConfigError> {
     let mut events = Vec::new();
     for fields in tables {
         let at = fields.time("at")?;
-        if at >= until {
-            let message = format!("the event is at {}, but the run ends at {}", format_time(at), format_time(until));
-            return Err(fields.wrong("at", message, "move it, or raise `until`"));
-        }
         let back = match fields.has("for") {
             true => Some(
                 at.checked_add(fields.duration("for")?)
@@ -40,7 +35,7 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft, until: Time) -> Result<
                 })?;
                 for node in draft.select_nodes(fields.reader, &fields.texts("node")?)? {
                     events.push(Event { at, what: What::Node { node, up } });
-                    events.extend(back.map(|at| Event { at, what: What::Node { node, up: !up } }));
+                    events.extend(back.map(|at| Event { at, what: What::Node { node, up: true } }));
                 }
             }
             (true, true) => return Err(fields.wrong("node", "`node` stands beside `link`", "write an event for each")),
@@ -79,7 +74,8 @@ fn of_link(
     }
     if let Some(up) = up {
         events.push(Event { at, what: What::Link { link, up } });
-        events.extend(back.map(|at| Event { at, what: What::Link { link, up: !up } }));
+        // Everything is up as the file begins.
+        events.extend(back.map(|at| Event { at, what: What::Link { link, up: true } }));
     }
     if changes {
         events.push(Event { at, what: What::Change { link, rate_bps, delay, loss } });

@@ -2,16 +2,18 @@
 
 use crate::apps;
 use crate::description::{Description, Measure};
-use crate::draft::{Draft, Quality, select};
+use crate::draft::{Draft, NAMES, Quality, is_name, select};
 use crate::events;
 use crate::given::{Entry, Fields, Given, Reader, What, at, entries, suggestion};
 use crate::model::Internetwork;
+use crate::model::sample::SAMPLES_MAX;
 use crate::parameters::{Parameters, declared};
 use crate::parts::Part;
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, malformed, quoted};
 use parades_core::time::{Delay, Time};
 use parades_net::routing::Metric;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -20,9 +22,6 @@ use toml::de::DeTable;
 
 /// How long a network is run where its file does not say.
 const UNTIL: Delay = Delay::from_secs(10);
-
-/// Samples of a series at most: each is kept until the end.
-const SAMPLES_MAX: u64 = 1_000_000;
 
 /// A network file whose form is right.
 #[derive(Clone, Debug)]
@@ -48,7 +47,7 @@ impl NetworkFile {
     ///
     /// # Errors
     ///
-    /// On a file that cannot be read or is larger than 8 MiB, and as for [`NetworkFile::parse`].
+    /// On a file that cannot be read or is larger than 256 MiB, and as for [`NetworkFile::parse`].
     pub fn read(path: &Path) -> Result<Option<NetworkFile>, ConfigError> {
         let whole =
             |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
@@ -60,7 +59,7 @@ impl NetworkFile {
         })?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(whole(
-                "is larger than 8 MiB, too large for a network".into(),
+                "is larger than 256 MiB, too large for a network".into(),
                 "check that it is the file you meant; long lists of links go into a part of kind `edges`",
             ));
         }
@@ -185,10 +184,13 @@ impl NetworkFile {
         &self.source.text
     }
 
-    /// What the network is, in the file's own words.
+    /// What the network is, in the file's own words; where it names a parameter, as the file gives that.
     pub fn title(&self) -> String {
-        match self.entry("network").map(|entry| &entry.value.what) {
-            Some(What::Text(title)) => title.clone(),
+        let parameters = Parameters(self.parameters.clone());
+        let reader = Reader { source: &self.source, parameters: &parameters };
+        let found = self.entry("network").and_then(|entry| parameters.look_up(reader, &entry.value).ok());
+        match found.map(|found| found.what) {
+            Some(What::Text(title) | What::Number(title)) => title,
             _ => String::new(),
         }
     }
@@ -266,7 +268,7 @@ impl NetworkFile {
         let packet = defaults.as_ref().map_or(Ok(None), |fields| apps::packet(fields))?;
         let apps = of(&shape::APP)?;
         let apps = apps::read(&apps, &draft, packet, seed)?;
-        let events = events::read(&of(&shape::EVENT)?, &draft, until)?;
+        let events = events::read(&of(&shape::EVENT)?, &draft)?;
         let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
         let (routing, convergence, headers) = self.top(reader)?;
         let Draft { nodes, links, .. } = draft;
@@ -319,8 +321,8 @@ impl NetworkFile {
         until: Time,
     ) -> Result<Measure, ConfigError> {
         let Some(fields) = fields else { return Ok(Measure { percentiles: true, ..Measure::default() }) };
-        let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
-        let number = |name: &str| names.iter().position(|known| *known == name).and_then(|at| u32::try_from(at).ok());
+        let names = || apps.iter().map(|app| app.name.as_str());
+        let numbers: BTreeMap<&str, u32> = names().zip(0..).collect();
         let once = |mut numbers: Vec<u32>| {
             numbers.sort_unstable();
             numbers.dedup();
@@ -346,7 +348,7 @@ impl NetworkFile {
         Ok(Measure {
             every,
             links: once(draft.select_links(fields.reader, &fields.texts("links")?)?),
-            apps: once(select(fields.reader, "app", &fields.texts("apps")?, &names, number)?),
+            apps: once(select(fields.reader, "app", &fields.texts("apps")?, names, |name| numbers.get(name).copied())?),
             percentiles: fields.boolean("percentiles")?,
         })
     }
@@ -407,9 +409,13 @@ fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Resul
             "leave it out, or name one node at each end",
         ));
     }
+    let own_name = if is_named { Some(fields.text("name")?) } else { None };
+    if let Some(name) = own_name.as_ref().filter(|name| !is_name(name)) {
+        return Err(fields.wrong("name", format!("{} is no name for a link", quoted(name)), NAMES));
+    }
     for &from in &from {
         for &to in &to {
-            let name = if is_named { fields.text("name")? } else { draft.link_name(from, to) };
+            let name = own_name.clone().unwrap_or_else(|| draft.link_name(from, to));
             let link = quality.link(fields, name, (from, to))?;
             draft.link(fields.reader, crate::description::Link { duplex, ..link }, &fields.span, is_named)?;
         }

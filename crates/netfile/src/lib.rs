@@ -68,8 +68,8 @@
 //! `transfers`, `requests`; for each app the histogram `delay_APP`, `throughput_APP`, `loss_ratio_APP` and, where it has them, `completion_APP` or
 //! `response_APP`; totals; and with `[measure]` series over time.
 //!
-//! Where packets go back (acknowledgements, responses), throughput and losses of an app count those of both ways, as `flows` tells them apart; `delay_APP`
-//! is of the way there. A packet for which there is no way is lost at the node where it is, and counts in `flows` but at no link.
+//! Where packets go back (acknowledgements, responses), losses of an app count those of both ways, as `flows` tells them apart; throughput is of what has
+//! come in order at the end of a transfer, and of responses at the client; `delay_APP` is of the way there. A packet for which there is no way is lost at the node where it is, and counts in `flows` but at no link.
 //!
 //! *Read next*: [`description`], what a file comes to; [`model`], how it is simulated.
 

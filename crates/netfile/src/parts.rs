@@ -1,6 +1,6 @@
 //! Generated parts of a network.
 
-use crate::draft::{Draft, Quality};
+use crate::draft::{Draft, NODES_MAX, Quality};
 use crate::given::{Fields, What};
 use parades_config::{ConfigError, Place, Spot};
 use parades_core::random::Rng;
@@ -52,8 +52,13 @@ impl Part<'_, '_> {
                 let networks = part.fields.count("size")?;
                 let lan_clients = part.fields.count("lan_clients")?;
                 let queue =
-                    quality.queue.unwrap_or(parades_net::interface::QueueLimit::Packets(crate::shape::QUEUE_DEFAULT));
+                    quality.queue.unwrap_or(parades_net::queue::QueueLimit::Packets(crate::shape::QUEUE_DEFAULT));
                 let campus = campus::Parameters { networks, lan_clients, queue, ..campus::Parameters::default() };
+                // Before anything is made of it, as that may take more memory than there is.
+                if campus.nodes() > NODES_MAX as u64 {
+                    let message = format!("the network has more than {NODES_MAX} nodes");
+                    return Err(fields.wrong("size", message, "make it smaller"));
+                }
                 let network =
                     campus.network(1).map_err(|why| fields.wrong("size", why.to_string(), "make it smaller"))?;
                 part.topology(network.topology(), own)?;

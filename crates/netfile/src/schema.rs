@@ -97,7 +97,7 @@ fn of_key(key: &Key) -> Value {
             json!({"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 3}, reference()]}, "minItems": 1, "maxItems": 8})
         }
         Form::Flows => {
-            json!({"type": "array", "items": {"type": "array", "items": text, "minItems": 2, "maxItems": 3}})
+            json!({"type": "array", "items": {"type": "array", "items": text, "minItems": 2, "maxItems": 3}, "minItems": 1})
         }
     };
     described(schema, key.meaning)

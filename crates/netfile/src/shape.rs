@@ -366,4 +366,4 @@ pub(crate) const QUEUE_DEFAULT: u32 = 100;
 /// The payload of a packet where nothing is said.
 pub(crate) const PACKET_DEFAULT: u32 = 1000;
 /// A file is no larger.
-pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * KIB;
+pub(crate) const FILE_BYTES_MAX: u64 = 256 * 1024 * KIB;

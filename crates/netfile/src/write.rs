@@ -1,11 +1,11 @@
 //! A network written out: every node, link and flow by its name, nothing generated, nothing drawn, no parameters.
 
 use crate::description::{App, AppKind, Control, Description, Event, Link, Measure, What};
-use parades_config::Settings;
 use parades_config::units::{format_duration, format_rate, format_size, format_time};
+use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
 use parades_net::flow::Limit;
-use parades_net::interface::QueueLimit;
+use parades_net::queue::QueueLimit;
 use parades_net::routing::Metric;
 use parades_net::traffic::{Pattern, Period, Sizes};
 use std::fmt::Write;
@@ -13,8 +13,8 @@ use std::fmt::Write;
 /// The description as a network file that makes the same network: a run of it has the same digest, given the same seed.
 pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Description) -> String {
     let mut text = String::new();
-    key(&mut text, "network", &quote(title));
-    key(&mut text, "until", &quote(&format_time(until)));
+    key(&mut text, "network", &toml_string(title));
+    key(&mut text, "until", &toml_string(&format_time(until)));
     let numbers = [
         ("seed", settings.seed),
         ("tie_seed", settings.tie_seed),
@@ -24,24 +24,24 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     for (name, number) in numbers {
         number.into_iter().for_each(|number| key(&mut text, name, &number.to_string()));
     }
-    settings.engine.iter().for_each(|engine| key(&mut text, "engine", &quote(engine)));
+    settings.engine.iter().for_each(|engine| key(&mut text, "engine", &toml_string(engine)));
     key(&mut text, "routing", if description.routing == Metric::Hops { "\"hops\"" } else { "\"delay\"" });
-    key(&mut text, "convergence", &quote(&format_duration(description.convergence)));
-    key(&mut text, "headers", &quote(&format_size(description.headers.into())));
+    key(&mut text, "convergence", &toml_string(&format_duration(description.convergence)));
+    key(&mut text, "headers", &toml_string(&format_size(description.headers.into())));
     text.push_str("nodes = [\n");
     for name in &description.nodes {
-        line(&mut text, format_args!("    {},", quote(name)));
+        line(&mut text, format_args!("    {},", toml_string(name)));
     }
     text.push_str("]\n");
-    let names = |node: u32| quote(&description.nodes[node as usize]);
+    let names = |node: u32| toml_string(&description.nodes[node as usize]);
     for of in &description.links {
         link(&mut text, of, &names);
     }
     for of in &description.apps {
         app(&mut text, of, &names);
     }
-    // What would come after the end comes to nothing.
-    for of in description.events.iter().filter(|event| event.at < until) {
+    // Those after the end too: a packet that is under way at the end may be one that a later failure takes.
+    for of in &description.events {
         event(&mut text, of, description);
     }
     measure(&mut text, description);
@@ -56,20 +56,6 @@ fn key(text: &mut String, name: &str, value: &str) {
     line(text, format_args!("{name} = {value}"));
 }
 
-/// A TOML string of one line.
-fn quote(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => write!(quoted, "\\u{:04x}", u32::from(c)).expect("text grows"),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 /// A floating-point number that reads back as itself.
 fn float(x: f64) -> String {
     format!("{x:?}")
@@ -77,14 +63,14 @@ fn float(x: f64) -> String {
 
 fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
     text.push_str("\n[[link]]\n");
-    key(text, "name", &quote(&link.name));
+    key(text, "name", &toml_string(&link.name));
     key(text, "from", &names(link.from));
     key(text, "to", &names(link.to));
-    key(text, "rate", &quote(&format_rate(link.rate_bps)));
-    key(text, "delay", &quote(&format_duration(link.delay)));
+    key(text, "rate", &toml_string(&format_rate(link.rate_bps)));
+    key(text, "delay", &toml_string(&format_duration(link.delay)));
     match link.queue {
         QueueLimit::Packets(packets) => key(text, "queue", &packets.to_string()),
-        QueueLimit::Bytes(bytes) => key(text, "queue", &quote(&format_size(bytes))),
+        QueueLimit::Bytes(bytes) => key(text, "queue", &toml_string(&format_size(bytes))),
     }
     if link.loss > 0.0 {
         key(text, "loss", &float(link.loss));
@@ -96,33 +82,33 @@ fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
 
 fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
     text.push_str("\n[[app]]\n");
-    key(text, "name", &quote(&app.name));
-    let time = |text: &mut String, name: &str, time: Time| key(text, name, &quote(&format_time(time)));
+    key(text, "name", &toml_string(&app.name));
+    let time = |text: &mut String, name: &str, time: Time| key(text, name, &toml_string(&format_time(time)));
     match &app.kind {
         AppKind::Datagrams { sizes, pattern, limit } => {
             datagrams(text, pattern);
             match sizes {
-                Sizes::Constant(bytes) => key(text, "packet", &quote(&format_size((*bytes).into()))),
+                Sizes::Constant(bytes) => key(text, "packet", &toml_string(&format_size((*bytes).into()))),
                 Sizes::Mix(_) => key(text, "packet", "\"internet-mix\""),
             }
             match limit {
-                Limit::Bytes(bytes) => key(text, "size", &quote(&format_size(*bytes))),
+                Limit::Bytes(bytes) => key(text, "size", &toml_string(&format_size(*bytes))),
                 Limit::Until(stop) => time(text, "stop", *stop),
                 Limit::Never => {}
             }
         }
         AppKind::Transfer(transfer) => {
             key(text, "kind", "\"transfer\"");
-            key(text, "size", &quote(&format_size(transfer.bytes)));
-            key(text, "segment", &quote(&format_size(transfer.segment.into())));
+            key(text, "size", &toml_string(&format_size(transfer.bytes)));
+            key(text, "segment", &toml_string(&format_size(transfer.segment.into())));
             key(text, "window", &transfer.window.to_string());
             key(text, "control", if transfer.control == Control::Fixed { "\"fixed\"" } else { "\"reno\"" });
         }
         AppKind::Requests(requests) => {
             key(text, "kind", "\"request-response\"");
-            key(text, "request", &quote(&format_size(requests.request.into())));
-            key(text, "response", &quote(&format_size(requests.response)));
-            key(text, "segment", &quote(&format_size(requests.packet.into())));
+            key(text, "request", &toml_string(&format_size(requests.request.into())));
+            key(text, "response", &toml_string(&format_size(requests.response)));
+            key(text, "segment", &toml_string(&format_size(requests.packet.into())));
             for (mean, how, period) in
                 [("think", "thinking", &requests.think), ("service", "serving", &requests.service)]
             {
@@ -130,7 +116,7 @@ fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
                 key(text, mean, &length);
                 key(text, how, name);
             }
-            key(text, "timeout", &quote(&format_duration(requests.timeout)));
+            key(text, "timeout", &toml_string(&format_duration(requests.timeout)));
             if requests.count < u64::MAX {
                 key(text, "requests", &requests.count.to_string());
             }
@@ -141,7 +127,7 @@ fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
     }
     text.push_str("flows = [\n");
     for flow in &app.flows {
-        let start = quote(&format_time(flow.start));
+        let start = toml_string(&format_time(flow.start));
         line(text, format_args!("    [{}, {}, {start}],", names(flow.from), names(flow.to)));
     }
     text.push_str("]\n");
@@ -151,15 +137,15 @@ fn datagrams(text: &mut String, pattern: &Pattern) {
     match pattern {
         Pattern::Constant { rate_bps } => {
             key(text, "kind", "\"constant\"");
-            key(text, "rate", &quote(&format_rate(*rate_bps)));
+            key(text, "rate", &toml_string(&format_rate(*rate_bps)));
         }
         Pattern::Poisson { mean_gap } => {
             key(text, "kind", "\"poisson\"");
-            key(text, "gap", &quote(&format_duration(*mean_gap)));
+            key(text, "gap", &toml_string(&format_duration(*mean_gap)));
         }
         Pattern::OnOff { rate_bps, on, off } => {
             key(text, "kind", "\"on-off\"");
-            key(text, "rate", &quote(&format_rate(*rate_bps)));
+            key(text, "rate", &toml_string(&format_rate(*rate_bps)));
             let ((on_length, kind), (off_length, _)) = (length_and_kind(on), length_and_kind(off));
             key(text, "on", &on_length);
             key(text, "off", &off_length);
@@ -177,26 +163,26 @@ fn length_and_kind(period: &Period) -> (String, &'static str) {
         Period::Exponential(mean) => (mean, "\"exponential\""),
         Period::Pareto { least, .. } => (least, "\"pareto-least\""),
     };
-    (quote(&format_duration(*length)), kind)
+    (toml_string(&format_duration(*length)), kind)
 }
 
 fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &Description) {
     text.push_str("\n[[event]]\n");
-    key(text, "at", &quote(&format_time(event.at)));
+    key(text, "at", &toml_string(&format_time(event.at)));
     let state = |up| if up { "\"up\"" } else { "\"down\"" };
     match event.what {
         What::Link { link, up } => {
-            key(text, "link", &quote(&links[link as usize].name));
+            key(text, "link", &toml_string(&links[link as usize].name));
             key(text, "state", state(up));
         }
         What::Node { node, up } => {
-            key(text, "node", &quote(&nodes[node as usize]));
+            key(text, "node", &toml_string(&nodes[node as usize]));
             key(text, "state", state(up));
         }
         What::Change { link, rate_bps, delay, loss } => {
-            key(text, "link", &quote(&links[link as usize].name));
-            rate_bps.into_iter().for_each(|rate| key(text, "rate", &quote(&format_rate(rate))));
-            delay.into_iter().for_each(|delay| key(text, "delay", &quote(&format_duration(delay))));
+            key(text, "link", &toml_string(&links[link as usize].name));
+            rate_bps.into_iter().for_each(|rate| key(text, "rate", &toml_string(&format_rate(rate))));
+            delay.into_iter().for_each(|delay| key(text, "delay", &toml_string(&format_duration(delay))));
             loss.into_iter().for_each(|loss| key(text, "loss", &float(loss)));
         }
     }
@@ -205,8 +191,8 @@ fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &De
 fn measure(text: &mut String, description: &Description) {
     let Measure { every, links, apps, percentiles } = &description.measure;
     text.push_str("\n[measure]\n");
-    key(text, "every", &quote(&format_duration(*every)));
-    let list = |names: Vec<&str>| format!("[{}]", names.into_iter().map(quote).collect::<Vec<_>>().join(", "));
+    key(text, "every", &toml_string(&format_duration(*every)));
+    let list = |names: Vec<&str>| format!("[{}]", names.into_iter().map(toml_string).collect::<Vec<_>>().join(", "));
     if !links.is_empty() {
         key(text, "links", &list(links.iter().map(|&link| &*description.links[link as usize].name).collect()));
     }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{built, count, file, on_every_engine, options};
+use parades_config::Settings;
 use parades_engine::sequential;
 use parades_netfile::{EXAMPLE, explicit};
 
@@ -108,7 +109,7 @@ fn a_torus_in_which_everything_happens() {
 
 #[test]
 fn what_is_written_out_in_full_is_the_same_network() {
-    for (text, seed) in [(EXAMPLE, 1), (EXAMPLE, 5), (PARTS, 3)] {
+    for (text, seed) in [(EXAMPLE, 1), (EXAMPLE, 5), (PARTS, 3), (AFTER_THE_END, 1)] {
         let read = file(text);
         let (description, until, _) = read.describe(&read.parameters(), seed).unwrap_or_else(|error| panic!("{error}"));
         let settings = read.settings(&read.parameters()).unwrap_or_else(|error| panic!("{error}"));
@@ -126,6 +127,48 @@ fn what_is_written_out_in_full_is_the_same_network() {
         });
         assert_eq!(a, b);
     }
+}
+
+/// A packet is on a link that fails after the end, so it is lost before it.
+const AFTER_THE_END: &str = r#"
+network = "a link fails after the end"
+until = "1s"
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "8Mbps"
+delay = "20ms"
+[[app]]
+name = "p"
+kind = "constant"
+from = "a"
+to = "b"
+rate = "800kbps"
+[[event]]
+at = "1005ms"
+link = "a-b"
+state = "down"
+"#;
+
+#[test]
+fn a_failure_after_the_end_takes_what_is_on_the_link_then() {
+    let built = built(AFTER_THE_END);
+    let outcome = sequential::run(&built.model, options(1, built.until)).unwrap_or_else(|error| panic!("{error}"));
+    // The packet sent at 980 ms would arrive in time, the last one, of 990 ms, would not.
+    assert_eq!((count(&outcome, "packets_sent"), count(&outcome, "packets_lost_down")), (100, 1));
+    assert_eq!(count(&outcome, "packets_in_flight"), 1);
+}
+
+#[test]
+fn a_title_that_is_a_parameter_is_written_out_as_it_reads() {
+    let text = AFTER_THE_END.replace("network = \"a link", "network = \"$title\"\nparameters = { title = \"a link");
+    let read = file(&text.replace("after the end\"\n", "after the end\" }\n"));
+    assert_eq!(read.title(), "a link fails after the end");
+    let (description, until, _) = read.describe(&read.parameters(), 1).unwrap_or_else(|error| panic!("{error}"));
+    let written = file(&explicit(&read.title(), &Settings::default(), until, &description));
+    assert_eq!(written.title(), read.title());
+    assert!(written.build(&written.parameters(), 1).is_ok());
 }
 
 /// All kinds of generated parts that need no file, joined to one another.

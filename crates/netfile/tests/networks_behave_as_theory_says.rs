@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{cell, count, integer, run, value};
-use parades_core::prelude::{Cell, Delay};
+use common::{built, cell, count, integer, on_every_engine, options, run, value};
+use parades_core::prelude::{Cell, Delay, Time};
+use parades_engine::sequential;
 
 fn pair(link: &str, more: &str, until: &str) -> String {
     format!(
@@ -190,6 +191,74 @@ fn clients_wait_for_a_round_trip_the_service_and_the_response() {
     // Where half the packets are lost, clients ask again, and what they count they have.
     let lossy = run(&pair("rate = \"8Mbps\"\ndelay = \"10ms\"\nloss = 0.3", more, "100s"));
     assert!(integer(&lossy, "requests", 0, "timeouts") > 10 && integer(&lossy, "requests", 0, "responses") > 10);
+}
+
+#[test]
+fn throughput_of_requests_is_of_what_comes_back_until_the_last_of_it() {
+    // A request of 1 ms, a hundred packets of 1 ms each, 10 ms each way.
+    let more = "[[app]]\nname = \"w\"\nkind = \"request-response\"\nfrom = \"a\"\nto = \"b\"\nrequest = \"1000B\"\nresponse = \"100kB\"\nsegment = \"1000B\"\nrequests = 1\n";
+    let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"10ms\"", more, "10s"));
+    assert_eq!(integer(&outcome, "flows", 0, "duration"), Delay::from_ms(11 + 110).as_ps());
+    let Cell::Float(throughput) = cell(&outcome, "flows", 0, "throughput") else { panic!("a rate") };
+    assert!((throughput - 800_000.0 / 0.121).abs() < 1.0, "{throughput}");
+    // Before anything has come back, there is neither.
+    let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"10ms\"", more, "15ms"));
+    assert_eq!(integer(&outcome, "flows", 0, "packets_received"), 1);
+    for column in ["duration", "throughput"] {
+        assert_eq!(cell(&outcome, "flows", 0, column), Cell::Empty, "{column}");
+    }
+}
+
+#[test]
+fn on_off_sources_of_a_node_that_was_away_send_no_more_than_others() {
+    // 125 packets in a second of an on period, which is half of the time.
+    let app = "[[app]]\nname = \"p\"\nkind = \"on-off\"\nfrom = \"a\"\nto = \"b\"\npacket = \"1000B\"\nrate = \"1Mbps\"\non = \"100ms\"\noff = \"100ms\"\nperiods = \"constant\"\n";
+    let away = "[[event]]\nat = \"1s\"\nnode = \"a\"\nstate = \"down\"\nfor = \"60s\"\n";
+    // Another begins while it is away.
+    for start in ["", "start = \"2s\"\n"] {
+        let text = |until: &str| pair("rate = \"8Mbps\"\ndelay = \"1ms\"", &format!("{app}{start}{away}"), until);
+        let [before, back, later] = ["1s", "61s", "63s"].map(|until| count(&run(&text(until)), "packets_sent"));
+        assert_eq!(before, back);
+        assert!((later - back).abs_diff(125) <= 2, "{back} {later}");
+        let network = built(&text("63s"));
+        let expected = sequential::run(&network.model, options(1, network.until)).unwrap();
+        for (name, outcome) in on_every_engine(&network.model, 1, network.until) {
+            assert_eq!(outcome.digest, expected.digest, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_server_whose_node_is_away_answers_when_it_is_back() {
+    // The request comes at 11 ms, and is served by 1011 ms. The response is sent at 2 s, and takes 11 ms.
+    let more = "[[app]]\nname = \"w\"\nkind = \"request-response\"\nfrom = \"a\"\nto = \"b\"\nrequest = \"1000B\"\nresponse = \"1000B\"\nservice = \"1s\"\nserving = \"constant\"\ntimeout = \"10s\"\nrequests = 1\n";
+    let away = |length: &str| format!("{more}[[event]]\nat = \"500ms\"\nnode = \"b\"\nstate = \"down\"\n{length}");
+    let text = |length: &str| pair("rate = \"8Mbps\"\ndelay = \"10ms\"", &away(length), "5s");
+    let outcome = run(&text("for = \"1500ms\"\n"));
+    assert_eq!((count(&outcome, "packets_lost"), integer(&outcome, "requests", 0, "responses")), (0, 1));
+    assert_eq!(integer(&outcome, "requests", 0, "response_max"), Delay::from_ms(2011).as_ps());
+    // One that never comes back does not answer.
+    let outcome = run(&text(""));
+    assert_eq!((count(&outcome, "packets_lost"), integer(&outcome, "flows", 0, "answers_sent")), (0, 0));
+}
+
+#[test]
+fn what_comes_up_for_a_while_stays_up() {
+    let app = "[[app]]\nname = \"p\"\nkind = \"constant\"\nfrom = \"a\"\nto = \"b\"\npacket = \"1000B\"\nrate = \"800kbps\"\n";
+    for what in ["link = \"a-b\"", "node = \"a\"", "node = \"b\""] {
+        let event = format!("[[event]]\nat = \"1s\"\n{what}\nstate = \"up\"\nfor = \"1s\"\n");
+        let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"1ms\"", &format!("{app}{event}"), "5s"));
+        assert_eq!((count(&outcome, "packets_sent"), count(&outcome, "packets_lost")), (500, 0), "{what}");
+    }
+}
+
+#[test]
+fn samples_are_bounded_however_long_a_network_is_run() {
+    let network = built(&pair("rate = \"8Mbps\"\ndelay = \"1ms\"", "[measure]\nevery = \"1us\"\n", "1s"));
+    let longer = network.until.checked_add(Delay::from_secs(1)).unwrap_or(Time::MAX);
+    let error = sequential::run(&network.model, options(1, longer)).expect_err("too many").to_string();
+    let sentence = "a sample every 0.000001s has made more than 1000000 of them; measure less often, or end the run before 1.000001s";
+    assert!(error.contains(sentence), "{error}");
 }
 
 #[test]

@@ -74,11 +74,12 @@ fn each_mistake_has_its_message() {
             small("").replace("rate = \"10Mbps\"\n", ""),
             "net.toml:4:1: nothing says the rate of the link `a-b`; add `rate = \"10Mbps\"` here or below `[defaults]`",
         ),
-        // An event after the end, or of nothing.
+        // A link whose name would mean several.
         (
-            small("[[event]]\nat = \"11s\"\nlink = \"a-b\"\nstate = \"down\"\n"),
-            "net.toml:10:6: the event is at 11s, but the run ends at 10s; move it, or raise `until`",
+            small("name = \"a*\"\n"),
+            "net.toml:9:8: `a*` is no name for a link; leave out `*` and control characters, and `$` at the start",
         ),
+        // An event of nothing.
         (
             small("[[event]]\nat = \"1s\"\nlink = \"a-c\"\nstate = \"down\"\n"),
             "net.toml:11:8: there is no link `a-c`; did you mean `a-b`?",
@@ -103,6 +104,10 @@ fn each_mistake_has_its_message() {
         (
             small(&format!("{app}to = \"a\"\n")),
             "net.toml:13:8: a node would send to itself; let `from` and `to` have no node in common, or draw `pairs` at random",
+        ),
+        (
+            small("[[app]]\nname = \"x\"\nkind = \"constant\"\nrate = \"1Mbps\"\nflows = []\n"),
+            "net.toml:13:9: `flows` names nothing; name at least one pair, or leave the app out",
         ),
         (small(app), "net.toml:9:1: an app needs the key `to`; add `to = \"NODE\"`, or give `flows`"),
         (
@@ -138,6 +143,11 @@ fn each_mistake_has_its_message() {
         (
             small(&format!("{app}to = \"b\"\n{app}to = \"b\"\n")),
             "net.toml:16:8: there are two apps of the name `x`, the first in line 9; give one another name",
+        ),
+        // A part that would not fit into memory.
+        (
+            small("[[part]]\nname = \"c\"\nkind = \"campus\"\nsize = 4096\nlan_clients = 65536\n"),
+            "net.toml:12:8: the network has more than 16777216 nodes; make it smaller",
         ),
         // A group of no nodes.
         (small("[[group]]\nname = \"g\"\nsize = 0\n"), "net.toml:11:8: `size` must be between 1 and 16777216, not 0"),
@@ -222,12 +232,37 @@ fn nesting_of_any_depth_is_refused_without_a_crash() {
         assert!(message.starts_with(place) && message.contains("malformed TOML: ") && message.len() < 300, "{message}");
     }
     let path = std::env::temp_dir().join(format!("parades-nesting-{}.toml", std::process::id()));
-    std::fs::write(&path, "[".repeat(100 << 20)).expect("there is room for 100 MiB");
+    // As long as networks that are written out in full may be; and longer.
+    std::fs::write(&path, small(&"# A comment.\n".repeat(1 << 20))).expect("there is room for 13 MiB");
+    assert!(NetworkFile::read(&path).expect("it is not too large").is_some());
+    let longer = std::fs::File::create(&path).and_then(|file| file.set_len((256 << 20) + 1));
+    longer.expect("holes take no room");
     let message = NetworkFile::read(&path).expect_err("it is too large").to_string();
     std::fs::remove_file(&path).expect("it was written");
     assert!(
-        message.contains("is larger than 8 MiB, too large for a network; check that it is the file you meant"),
+        message.contains("is larger than 256 MiB, too large for a network; check that it is the file you meant"),
         "{message}"
+    );
+}
+
+#[test]
+fn a_file_of_many_apps_and_names_is_read() {
+    // Forty times as long where lines are counted from the beginning for each app, and all names gone through for each name.
+    let many = 30_000;
+    let mut text =
+        small(&format!("[[group]]\nname = \"h\"\nsize = {many}\nattach = \"a\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n"));
+    for host in 0..many {
+        text += &format!(
+            "[[app]]\nname = \"x{host}\"\nkind = \"constant\"\nrate = \"1Mbps\"\nflows = [[\"h.{host}\", \"b\"]]\n"
+        );
+    }
+    let read = file(&text);
+    let (description, ..) = read.describe(&read.parameters(), 1).expect("all is right");
+    assert_eq!((description.nodes.len(), description.apps.len()), (many + 2, many));
+    let twice = text.replace("\"x29999\"", "\"x0\"");
+    assert_eq!(
+        error(&twice),
+        "net.toml:150011:8: there are two apps of the name `x0`, the first in line 15; give one another name"
     );
 }
 
@@ -260,8 +295,16 @@ fn the_errors_of_files_that_are_referred_to_name_those() {
     let links = of("# two links\na b 1Mbps 5ms 0.25\n\n  b c 2Mbps # the delay is the part's\n").expect("all is right");
     let [first, second] = &links[..] else { panic!("{links:?}") };
     assert_eq!((first.name.as_str(), first.rate_bps, first.loss), ("p.a-p.b", 1_000_000, 0.25));
-    assert_eq!((second.delay.as_ps(), second.queue), (1_000_000_000, parades_net::interface::QueueLimit::Packets(100)));
+    assert_eq!((second.delay.as_ps(), second.queue), (1_000_000_000, parades_net::queue::QueueLimit::Packets(100)));
+    // A byte order mark is no part of the first name.
+    let links = of("\u{feff}a b 1Mbps\nc a 1Mbps\n").expect("all is right");
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["p.a-p.b", "p.c-p.a"]);
     for (edges, expected) in [
+        (
+            "\u{feff}a b 1\n",
+            "e.txt:1:5: `1` has no unit; a rate's units are bps, kbps, Mbps, Gbps and Tbps, as in `10Mbps`",
+        ),
         (
             "a b 1Mbps\nc\n",
             "e.txt:2:1: a link has two ends; write two names, and perhaps rate, delay and loss, as in `a b 10Mbps 5ms 0.01`",

@@ -6,8 +6,8 @@ use parades_config::{ConfigError, Parameter, Values};
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
 use parades_net::campus::{LinkKind, Parameters};
-use parades_net::interface::QueueLimit;
 use parades_net::network::NetworkError;
+use parades_net::queue::QueueLimit;
 
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "campus",

@@ -51,14 +51,14 @@ impl Sums {
 pub(super) fn finish(topology: &Topology, id: LpId, node: &Node, metrics: &mut Metrics) {
     let first = topology.first_interface(NodeId(id.0)) as u64;
     for (interface, transmitter) in (first..).zip(&node.transmitters) {
-        let (sent, queued) = (transmitter.sent(), transmitter.queued());
-        if sent.packets + queued.dropped > 0 {
+        let (sent, dropped) = (transmitter.sent(), transmitter.dropped());
+        if sent.packets + dropped > 0 {
             let sums = Sums {
                 busy_until: sent.busy_until,
                 packets: sent.packets,
                 bytes: sent.bytes,
-                dropped: queued.dropped,
-                queue_max: queued.waiting_max.into(),
+                dropped,
+                queue_max: transmitter.waiting_max().into(),
             };
             metrics.add_to_sums(LINKS, interface, &sums.to_words());
         }

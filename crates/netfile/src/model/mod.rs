@@ -194,6 +194,12 @@ struct Out<'a, 'c> {
 }
 
 impl Out<'_, '_> {
+    /// When the node is back, if it is away now: the end of time if it never comes back.
+    #[inline]
+    fn away_until(&self) -> Option<Time> {
+        self.net.presence[self.ctx.id().index()].away_until(self.ctx.now())
+    }
+
     /// Sends a packet on to where it goes, or loses it.
     #[inline(always)]
     fn send(&mut self, packet: &Packet) {
@@ -278,6 +284,15 @@ impl Out<'_, '_> {
                 }
             }
             (Role::Server(server), AppKind::Requests(requests)) => {
+                if packet.served
+                    && let Some(back) = self.away_until()
+                {
+                    // A service that ends on a lost node is answered when the node is back.
+                    if back < Time::MAX {
+                        self.ctx.send_self(back.since(now), *packet);
+                    }
+                    return;
+                }
                 if !packet.served {
                     server.sink.receive(now, packet.number, packet.payload, delay);
                     let service = requests.service.draw(self.ctx.rng());
@@ -315,14 +330,18 @@ impl Out<'_, '_> {
     fn due(&mut self, end: &mut End, timer: TimerId) {
         let (me, now) = (self.ctx.id(), self.ctx.now());
         let flow = self.net.ends[me.index()][timer.0 as usize] / 2;
-        if let Some(back) = self.net.presence[me.index()].away_until(now) {
-            // What runs on a lost node rests until it is back.
+        self.journal.record(|| Change::Role { slot: timer.0, before: end.role });
+        if let Some(back) = self.away_until() {
+            // What runs on a lost node rests until it is back, and on periods rest with it.
             if back < Time::MAX {
-                self.ctx.set_timer(timer, back.since(now));
+                let span = back.since(now);
+                if let Role::Source(source) = &mut end.role {
+                    source.rest(span);
+                }
+                self.ctx.set_timer(timer, span);
             }
             return;
         }
-        self.journal.record(|| Change::Role { slot: timer.0, before: end.role });
         match (&mut end.role, self.net.kind_of(flow)) {
             (Role::Source(source), AppKind::Datagrams { sizes, pattern, limit }) => {
                 let start = self.net.flows[flow as usize].flow.start;

@@ -1,12 +1,13 @@
 //! A node: what it remembers, and how that is put back.
 
 use crate::model::delays::Delays;
-use crate::model::port::{Before, LOSSES, Loss, Port, Waiting};
+use crate::model::port::{Before, LOSSES, Loss, Port};
 use crate::model::requests::{Client, Server};
 use crate::model::transfer::{Receiver, Sender};
 use parades_core::digest::{Digest, Payload};
 use parades_core::restore::UndoLog;
 use parades_net::flow::{Sink, Source};
+use parades_net::queue::Waiting;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 

@@ -2,14 +2,13 @@
 //!
 //! When a packet comes, all that will become of it is known: when it starts, as those before it leave in order; the link's rate then; when
 //! its last bit leaves; whether the link goes down before it arrives, since the times of failures are constants. So there is one event a
-//! hop, as in [`parades_net::interface`], and a packet that a failure will lose is lost at once.
+//! hop, as in `parades_net`, and a packet that a failure will lose is lost at once.
 
 use crate::model::wire::Wire;
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_net::interface::QueueLimit;
-use std::collections::VecDeque;
+use parades_net::queue::{self, DropTail, Waiting};
 
 /// Why a packet did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +24,6 @@ pub(crate) enum Loss {
 /// How many reasons there are.
 pub(crate) const LOSSES: usize = 3;
 
-/// A packet that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
-    start: Time,
-    bytes: u32,
-}
-
 /// What changes at every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
@@ -46,30 +38,19 @@ pub(crate) struct Sent {
 }
 
 /// What changes when a packet waits or is lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Queued {
-    /// By reason.
-    pub(crate) lost: [u64; LOSSES],
-    waiting_bytes: u64,
-    /// The most packets that ever waited.
-    pub(crate) waiting_max: u32,
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Queue {
-    queued: Queued,
-    waiting: VecDeque<Waiting>,
+    /// By reason.
+    lost: [u64; LOSSES],
+    tail: DropTail,
 }
 
 /// What a rollback needs to take [`Port::accept`] back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     sent: Sent,
-    queue: Option<(Queued, usize)>,
+    queue: Option<([u64; LOSSES], queue::Before)>,
 }
-
-/// A ring of more than this is given back when it is empty.
-const KEPT_CAPACITY: usize = 16;
 
 /// The state of one end of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,14 +64,19 @@ impl Port {
         &self.sent
     }
 
-    pub(crate) fn queued(&self) -> Queued {
-        self.queue.as_ref().map_or_else(Queued::default, |queue| queue.queued)
+    /// Packets that did not arrive, by reason.
+    pub(crate) fn lost(&self) -> [u64; LOSSES] {
+        self.queue.as_ref().map_or([0; LOSSES], |queue| queue.lost)
+    }
+
+    /// The most packets that ever waited.
+    pub(crate) fn waiting_max(&self) -> u32 {
+        self.queue.as_ref().map_or(0, |queue| queue.tail.most())
     }
 
     /// How many packets wait at `now`.
     pub(crate) fn waiting_at(&self, now: Time) -> u64 {
-        let waiting = self.queue.as_ref().map(|queue| &queue.waiting);
-        waiting.map_or(0, |waiting| waiting.len() - waiting.partition_point(|packet| packet.start <= now)) as u64
+        self.queue.as_ref().map_or(0, |queue| queue.tail.waiting_at(now)) as u64
     }
 
     /// For how long it has been busy until `now`.
@@ -101,17 +87,9 @@ impl Port {
 
     /// Takes out what has left the queue by `now`, and shows it.
     #[inline(always)]
-    pub(crate) fn drain(&mut self, now: Time, mut left: impl FnMut(Waiting)) {
-        let Some(queue) = &mut self.queue else { return };
-        while let Some(&first) = queue.waiting.front()
-            && first.start <= now
-        {
-            queue.waiting.pop_front();
-            queue.queued.waiting_bytes -= u64::from(first.bytes);
-            left(first);
-        }
-        if queue.waiting.is_empty() && queue.waiting.capacity() > KEPT_CAPACITY {
-            queue.waiting = VecDeque::new();
+    pub(crate) fn drain(&mut self, now: Time, left: impl FnMut(Waiting)) {
+        if let Some(queue) = &mut self.queue {
+            queue.tail.drain(now, left);
         }
     }
 
@@ -120,7 +98,7 @@ impl Port {
     pub(crate) fn accept(&mut self, now: Time, bytes: u32, wire: &Wire, rng: &mut Rng) -> Result<Delay, Loss> {
         let verdict = self.try_accept(now, bytes, wire, rng);
         if let Err(loss) = verdict {
-            self.queue.get_or_insert_default().queued.lost[loss as usize] += 1;
+            self.queue.get_or_insert_default().lost[loss as usize] += 1;
         }
         verdict
     }
@@ -131,7 +109,7 @@ impl Port {
             return Err(Loss::Down);
         }
         let start = self.sent.busy_until.max(now);
-        if start > now && !self.queue.get_or_insert_default().wait(Waiting { start, bytes }, wire.queue) {
+        if start > now && !self.queue.get_or_insert_default().tail.wait(Waiting { start, bytes }, wire.queue) {
             return Err(Loss::Queue);
         }
         let down = wire.next_down(now);
@@ -159,16 +137,16 @@ impl Port {
 
     /// What [`Port::undo_accept`] will need, the queue having been drained.
     pub(crate) fn before(&self) -> Before {
-        Before { sent: self.sent, queue: self.queue.as_ref().map(|queue| (queue.queued, queue.waiting.len())) }
+        Before { sent: self.sent, queue: self.queue.as_ref().map(|queue| (queue.lost, queue.tail.before())) }
     }
 
     /// Takes a [`Port::accept`] back.
     pub(crate) fn undo_accept(&mut self, before: Before) {
         self.sent = before.sent;
         match (&mut self.queue, before.queue) {
-            (Some(queue), Some((queued, waiting))) => {
-                queue.waiting.truncate(waiting);
-                queue.queued = queued;
+            (Some(queue), Some((lost, waited))) => {
+                queue.lost = lost;
+                queue.tail.undo_wait(waited);
             }
             (queue, _) => *queue = None,
         }
@@ -176,34 +154,12 @@ impl Port {
 
     /// Takes one step of a [`Port::drain`] back, the last one first.
     pub(crate) fn undo_drain(&mut self, left: Waiting) {
-        let queue = self.queue.get_or_insert_default();
-        queue.queued.waiting_bytes += u64::from(left.bytes);
-        queue.waiting.push_front(left);
+        self.queue.get_or_insert_default().tail.undo_drain(left);
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
         let Sent { busy_until, busy, packets, bytes } = self.sent;
-        let Queued { lost, waiting_max, .. } = self.queued();
-        for word in [busy_until.as_ps(), busy.as_ps(), packets, bytes, u64::from(waiting_max)].into_iter().chain(lost) {
-            digest.word(word);
-        }
-    }
-}
-
-impl Queue {
-    /// Lets a packet wait, where there is room.
-    fn wait(&mut self, packet: Waiting, limit: QueueLimit) -> bool {
-        let bytes = self.queued.waiting_bytes.saturating_add(u64::from(packet.bytes));
-        let fits = match limit {
-            QueueLimit::Packets(most) => self.waiting.len() < most as usize,
-            QueueLimit::Bytes(most) => bytes <= most,
-        };
-        if fits {
-            self.waiting.push_back(packet);
-            self.queued.waiting_bytes = bytes;
-            let waiting = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
-            self.queued.waiting_max = self.queued.waiting_max.max(waiting);
-        }
-        fits
+        let words = [busy_until.as_ps(), busy.as_ps(), packets, bytes, u64::from(self.waiting_max())];
+        words.into_iter().chain(self.lost()).for_each(|word| digest.word(word));
     }
 }

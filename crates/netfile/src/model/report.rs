@@ -35,7 +35,8 @@ const LOSS_RATIO: MetricId = MetricId(14);
 const UTILISATION_MAX: MetricId = MetricId(15);
 const FIRST_OF_APPS: u32 = 16;
 
-/// The columns of the table `flows`. `throughput` is what was received from the flow's start to the last arrival; of a transfer, once.
+/// The columns of the table `flows`. `duration` is from the flow's start to the last arrival, `throughput` what was received in it; of a transfer,
+/// once; of requests, both are of what comes back.
 const FLOW_COLUMNS: [(&str, Unit); 26] = [
     ("flow", Unit::Count),
     ("app", Unit::Count),
@@ -232,11 +233,11 @@ pub(crate) fn finish(net: &Internetwork, (id, node): (LpId, &Node), end: &End, m
         add(way / 2, metrics, (place..).zip(*lost));
     }
     for (number, port) in (u64::from(net.arcs.first(id.0))..).zip(&node.ports) {
-        let (sent, queued) = (port.sent(), port.queued());
-        if sent.packets > 0 || queued.lost != [0; LOSSES] {
+        let (sent, lost) = (port.sent(), port.lost());
+        if sent.packets > 0 || lost != [0; LOSSES] {
             let busy = port.busy_at(end.time).as_ps();
-            let [queue, chance, down] = queued.lost;
-            let words = [busy, sent.packets, queue, chance, down, queued.waiting_max.into()];
+            let [queue, chance, down] = lost;
+            let words = [busy, sent.packets, queue, chance, down, port.waiting_max().into()];
             metrics.add_to_sums(LINKS, number, &words);
         }
     }
@@ -292,14 +293,15 @@ fn finish_end(net: &Internetwork, flow: u32, end: &crate::model::node::End, metr
             let done = client.responses >= requests.count;
             let sums = [(SENT, u64::from(client.asked)), (BACK_RECEIVED, client.packets), (DONE, u64::from(done))];
             // What a client is there for is what comes back.
-            add(flow, metrics, sums.into_iter().chain([(BYTES, client.bytes)]));
+            add(flow, metrics, sums.into_iter().chain([(BYTES, client.bytes), (LAST, client.last.as_ps())]));
             let mean = client.sum.checked_div(client.responses).unwrap_or(0);
             let (least, greatest) = (client.least.as_ps(), client.greatest.as_ps());
             let words = [client.responses, client.timeouts, mean, least, greatest];
             metrics.add_to_sums(REQUESTS, u64::from(flow), &words);
         }
         (Role::Server(server), _) => {
-            add(flow, metrics, of_sink(&server.sink, 0).chain([(BACK_SENT, server.sent)]));
+            let of_requests = of_sink(&server.sink, 0).filter(|(place, _)| *place != LAST);
+            add(flow, metrics, of_requests.chain([(BACK_SENT, server.sent)]));
         }
         _ => unreachable!("ends are of their flow's kind"),
     }
@@ -406,7 +408,7 @@ fn flow_row(net: &Internetwork, (number, of): (u64, &Numbered), sums: &Sums, com
         percentile(P95),
         ratio(sums[BYTES] as f64 * 8.0, duration as f64 / 1e12),
         of.flow.start.as_ps().into(),
-        arrived(duration),
+        if sums[LAST] > 0 { duration.into() } else { Cell::Empty },
         u64::from(complete).into(),
         sums[BYTES].into(),
         sums[LOST].into(),

@@ -27,7 +27,7 @@ pub(crate) struct Client {
     /// Packets of responses, and their payload.
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// When the last response was complete.
+    /// When the last of those packets came.
     pub(crate) last: Time,
 }
 
@@ -81,6 +81,7 @@ impl Client {
     pub(crate) fn receive(&mut self, now: Time, number: u32, payload: u32, requests: &Requests) -> Option<Delay> {
         self.packets += 1;
         self.bytes += u64::from(payload);
+        self.last = now;
         if !self.waiting || number + 1 != self.asked {
             return None;
         }
@@ -94,7 +95,6 @@ impl Client {
         self.sum = self.sum.saturating_add(took.as_ps());
         self.least = self.least.min(took);
         self.greatest = self.greatest.max(took);
-        self.last = now;
         Some(took)
     }
 

@@ -21,6 +21,9 @@ use parades_core::time::{Delay, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Samples of a series at most: each is kept until the end.
+pub(crate) const SAMPLES_MAX: u64 = 1_000_000;
+
 /// The global event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -160,6 +163,13 @@ impl Global<Internetwork> for Sample {
 
     fn act(&self, net: &Internetwork, summary: Summary, ctx: &mut GlobalContext<'_, Internetwork>) {
         let Some(series) = net.ids.series() else { return };
+        // How long the network is run, its file cannot know, nor a description.
+        if ctx.now().as_ps() / self.period.as_ps().max(1) > SAMPLES_MAX {
+            let (period, end) = (self.period, ctx.now());
+            return ctx.fail(format!(
+                "a sample every {period} has made more than {SAMPLES_MAX} of them; measure less often, or end the run before {end}"
+            ));
+        }
         let (before, now) = (&self.before, &summary.totals);
         let per_second = |of: u64| of as f64 / self.period.as_secs_f64();
         ctx.point(series.id(0), per_second((now.bytes - before.bytes) * 8));

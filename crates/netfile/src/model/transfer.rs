@@ -6,7 +6,8 @@
 //!   timer by RFC 6298: at least 200 ms, as Linux has it, at most a minute.
 //! - Three duplicate acknowledgements let it send the missing segment again at once. In the *recovery* that follows, until all that had been
 //!   sent by then is acknowledged, an acknowledgement of a part exposes the next hole, which is filled (RFC 6582).
-//! - When the timer is due, it begins anew from the first segment that is not acknowledged, and the timeout doubles.
+//! - When the timer is due, it begins anew from the first segment that is not acknowledged, and the timeout doubles. The threshold of slow
+//!   start is halved by the first of several timeouts in a row only (RFC 5681, section 3.1).
 //!
 //! *References*: M. Allman, V. Paxson, E. Blanton, "TCP congestion control", RFC 5681, 2009. V. Paxson, M. Allman, J. Chu, M. Sargent,
 //! "Computing TCP's retransmission timer", RFC 6298, 2011. T. Henderson, S. Floyd, A. Gurtov, Y. Nishida, "The NewReno modification to TCP's
@@ -45,6 +46,8 @@ pub(crate) struct Sender {
     /// What had been sent when the last recovery began.
     recover: u32,
     recovering: bool,
+    /// Whether the timer has been due since an acknowledgement last brought something new.
+    timed_out: bool,
     /// The segment that is timed, and since when.
     timed: u32,
     timed_at: Time,
@@ -107,6 +110,7 @@ impl Sender {
         duplicates: 0,
         recover: 0,
         recovering: false,
+        timed_out: false,
         timed: NONE,
         timed_at: Time::ZERO,
         srtt_ps: 0,
@@ -159,8 +163,13 @@ impl Sender {
     /// The timer is due: all that is not acknowledged is sent again.
     pub(crate) fn time_out(&mut self) {
         self.timeouts += 1;
-        self.halve();
+        // Of a segment that the timer has sent before, another loss tells nothing new of the network.
+        if !self.timed_out {
+            self.halve();
+        }
+        self.timed_out = true;
         self.cwnd = 1;
+        self.growth = 0;
         self.recovering = false;
         self.duplicates = 0;
         self.recover = self.highest;
@@ -193,6 +202,7 @@ impl Sender {
     fn advance(&mut self, now: Time, number: u32, transfer: &Transfer) -> Orders {
         let newly = number - self.una;
         self.una = number;
+        self.timed_out = false;
         self.next = self.next.max(number);
         if self.timed < number {
             self.measure(now.since(self.timed_at));
@@ -270,7 +280,7 @@ impl Sender {
         words.into_iter().for_each(|word| digest.word(u64::from(word)));
         let words = [self.srtt_ps, self.variation_ps, self.rto.as_ps(), self.sent, self.sent_again, self.timeouts];
         words.into_iter().for_each(|word| digest.word(word));
-        digest.word(self.acknowledgements << 1 | u64::from(self.recovering));
+        digest.word(u64::from(self.timed_out) << 63 | self.acknowledgements << 1 | u64::from(self.recovering));
         digest.word(self.finished.as_ps());
     }
 }
@@ -327,4 +337,27 @@ impl Receiver {
 pub(crate) fn early_words(window: u32) -> usize {
     // One more than the window: the segment that is waited for has a bit, which is never set.
     (window as usize + 1).div_ceil(64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threshold_is_halved_once_by_timeouts_in_a_row() {
+        let transfer = Transfer { bytes: 1_000_000, segment: 1000, window: 100, control: Control::Reno };
+        let mut sender = Sender { cwnd: 100, ..Sender::NEW };
+        let send = |sender: &mut Sender| std::iter::from_fn(|| sender.next_segment(Time::ZERO, &transfer)).count();
+        assert_eq!(send(&mut sender), 100);
+        for timeouts in 1..=3 {
+            sender.time_out();
+            assert_eq!(send(&mut sender), 1);
+            assert_eq!((sender.timeouts, sender.ssthresh, sender.cwnd), (timeouts, 50, 1));
+        }
+        // What is acknowledged makes room for another: the next timeout is of a segment that no timer has sent.
+        sender.acknowledge(Time::from_ps(1), 10, &transfer);
+        assert_eq!(send(&mut sender), 2);
+        sender.time_out();
+        assert_eq!(sender.ssthresh, 2);
+    }
 }

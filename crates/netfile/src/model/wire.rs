@@ -2,7 +2,7 @@
 
 use crate::description::{Description, What};
 use parades_core::time::{Delay, Time};
-use parades_net::interface::QueueLimit;
+use parades_net::queue::QueueLimit;
 
 /// How a link is for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -26,6 +26,8 @@ impl Part<'_, '_> {
             return Err(of_file("is larger than 64 MiB".into(), "check that it is the file you meant"));
         }
         let text = String::from_utf8(bytes).map_err(|_| of_file("is not UTF-8 text".into(), "save it as UTF-8"))?;
+        // Editors put a byte order mark there, which is no part of a name.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let source = Source::new(&path, text.clone());
         let mut nodes = BTreeMap::new();
         let mut start = 0;
