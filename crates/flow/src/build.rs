@@ -10,7 +10,7 @@ mod zones;
 
 pub(crate) use cluster::{Cluster, Topology};
 pub(crate) use profiles::{Connection, ConnectionKind};
-pub(crate) use radical::radicals;
+pub(crate) use radical::{NUMBERS_MAX, radicals};
 pub(crate) use zones::Cabinet;
 
 use crate::fault::Fault;
@@ -27,6 +27,8 @@ use std::sync::Arc;
 pub(crate) const POINTS_MAX: usize = 1 << 22;
 /// How many links a platform may have.
 pub(crate) const LINKS_MAX: usize = 1 << 23;
+/// How many states of power a host may have: each host of a cluster has its own list.
+pub(crate) const SPEEDS_MAX: usize = 64;
 /// How deep zones may nest.
 pub(crate) const ZONE_DEPTH_MAX: usize = 64;
 
@@ -188,6 +190,11 @@ impl Builder {
     pub(crate) fn host(&mut self, host: NewHost) -> Result<HostId, Fault> {
         self.zone()?;
         let NewHost { name, speeds, pstate, cores, coordinates, speed_profile, state_profile } = host;
+        if speeds.len() > SPEEDS_MAX {
+            let message =
+                format!("the host {} has {} states of power, more than {SPEEDS_MAX}", quoted(&name), speeds.len());
+            return Err(self.wrong(message, "give it fewer"));
+        }
         if pstate as usize >= speeds.len() {
             let message = format!("the host {} has no state of power {pstate}", quoted(&name));
             return Err(self.wrong(message, format!("it has {}, counted from 0", speeds.len())));
@@ -427,19 +434,28 @@ impl Builder {
         (source, destination): (&str, &str),
         gateways: Option<(&str, &str)>,
         links: &[(String, Direction)],
+        symmetrical: bool,
     ) -> Result<(), Fault> {
         let zone = self.zone()?;
         let (source, destination) = (self.named(source)?, self.named(destination)?);
         let gateways = self.gateways((source, destination), gateways)?;
-        let BothWays { forth, .. } = self.both_ways(links)?;
+        let BothWays { forth, back } = self.both_ways(links)?;
         if forth.is_empty() {
             return Err(self.wrong("the route has no link", "give it at least one"));
         }
+        let twisted = gateways.map(|(leaves, enters)| (enters, leaves));
+        let ways = [
+            ((source, destination), Leg { links: forth, gateways }),
+            ((destination, source), Leg { links: back, gateways: twisted }),
+        ];
+        let count = if symmetrical && source != destination { 2 } else { 1 };
         let bypasses = &mut self.platform.zones[zone.0 as usize].bypasses;
-        match bypasses.insert((source, destination), Leg { links: forth, gateways }) {
-            None => Ok(()),
-            Some(_) => Err(self.wrong("there is a bypass between these two before this one", "delete one")),
+        for (ends, leg) in ways.into_iter().take(count) {
+            if bypasses.insert(ends, leg).is_some() {
+                return Err(self.wrong("there is a bypass between these two before this one", "delete one"));
+            }
         }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@
 //! messages that use it, which those who await them are told ([`parades_process::Undelivered`]), and nodes are told of their hosts
 //! ([`parades_process::Node::until_host_fails`]).
 
+use crate::build::NUMBERS_MAX;
 use crate::network::{Network, Outcome};
 use crate::platform::{HostId, Platform};
 use crate::terms::Terms;
@@ -99,6 +100,9 @@ impl<M> FlowLevel<M> {
     }
 }
 
+/// The most hosts of [`star`].
+pub const STAR_HOSTS_MAX: u32 = NUMBERS_MAX;
+
 /// A star of hosts, as in the published measurements of Chord: links of 125 MB/s and 50 µs up and down, and between them a backbone of 2.25 GB/s and
 /// 500 µs.
 ///
@@ -113,7 +117,7 @@ impl<M> FlowLevel<M> {
 ///
 /// # Errors
 ///
-/// Without a host, and with more hosts than a platform may have.
+/// Without a host, and with more than [`STAR_HOSTS_MAX`].
 pub fn star(hosts: u32) -> Result<Platform, ConfigError> {
     let last = hosts.checked_sub(1).ok_or_else(|| ConfigError::new("a star needs a host"))?;
     let text = format!(

@@ -27,7 +27,7 @@ use crate::solver::{Sharing as ConstraintSharing, System, VariableId};
 use crate::terms::{Sharing, Terms};
 use activity::{Activity, Kind, Stage};
 use calendar::Calendar;
-use changes::{HostState, LinkState, Profiles};
+use changes::{HostState, LinkState, Profiles, changed_sum};
 use parades_core::time::{Delay, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -206,7 +206,9 @@ impl Network {
                 started?
             }
         };
-        if !self.hosts[source.0 as usize].on || !self.hosts[destination.0 as usize].on {
+        let works = |host: HostId| self.hosts[host.0 as usize].on;
+        // Over a link that is off it has failed already.
+        if !(works(source) && works(destination)) && self.activities[slot as usize].stage != Stage::Over {
             self.end(slot, Outcome::Failed);
         }
         Ok(id)
@@ -232,12 +234,15 @@ impl Network {
         // What has changed since the platform was read.
         let later =
             |link: &LinkId| self.links[link.0 as usize].latency - self.platform.links()[link.0 as usize].latency;
-        let latency = if self.latencies_change { latency + there.iter().map(later).sum::<f64>() } else { latency };
+        let latency = match self.latencies_change {
+            true => changed_sum(latency + there.iter().map(later).sum::<f64>()),
+            false => latency,
+        };
         let activity = &mut self.activities[slot as usize];
         activity.uses.extend(there.iter().map(|link| (link.0, 1.0)));
         activity.uses.extend(back.iter().map(|link| (link.0, sharing.cross_traffic)));
         let bandwidth = |link: &LinkId| self.links[link.0 as usize].bandwidth;
-        activity.latency = latency.max(0.0);
+        activity.latency = latency;
         let price = |link: &LinkId| self.links[link.0 as usize].price;
         activity.penalty = there.iter().fold(activity.latency, |sum, link| sum + price(link));
         activity.width = there.iter().map(bandwidth).fold(f64::INFINITY, f64::min);
@@ -257,7 +262,8 @@ impl Network {
             let stage = if activity.uses.is_empty() { Stage::Ending } else { Stage::Waiting };
             self.enter_stage(slot, stage, self.now.checked_add(wait));
         } else {
-            self.activities[slot as usize].penalty = 1.0;
+            let activity = &mut self.activities[slot as usize];
+            (activity.penalty, activity.timeless) = (1.0, true);
             self.share(slot);
         }
     }

@@ -138,7 +138,7 @@ pub(crate) enum Routing {
     Full(Table),
     Floyd(Floyd),
     Dijkstra(Dijkstra),
-    /// Members around a centre: clusters, and with `extra` what Vivaldi's coordinates add.
+    /// Members around a centre: clusters, and with `vivaldi` what Vivaldi's coordinates add.
     Star {
         star: Star,
         vivaldi: bool,

@@ -33,7 +33,7 @@
 //! ```
 //!
 //! The words mean what they mean in [`crate::xml`]: both forms make the same platforms. Within a zone, hosts and routers come first, then links,
-//! zones, clusters, routes and bypasses, whatever their order in the file.
+//! zones, clusters, routes and bypasses, whatever their order in the file. Routes are symmetrical unless they say otherwise; bypasses are if they say so.
 
 use crate::build::{
     Builder, Cluster, Connection, ConnectionKind, Direction, NewHost, NewLink, NewSharing, Topology, radicals,
@@ -51,6 +51,8 @@ use toml::Spanned;
 
 /// A text, and where it stands.
 type Text = Spanned<String>;
+/// Three numbers, and where they stand.
+type Coordinates = Spanned<[f64; 3]>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,7 +93,7 @@ struct HostTable {
     speed: Text,
     cores: Option<u32>,
     power_state: Option<u32>,
-    coordinates: Option<[f64; 3]>,
+    coordinates: Option<Coordinates>,
     /// Of a peer: what it receives and sends by.
     bandwidth_in: Option<Text>,
     bandwidth_out: Option<Text>,
@@ -101,7 +103,7 @@ struct HostTable {
 #[serde(deny_unknown_fields)]
 struct RouterTable {
     name: Text,
-    coordinates: Option<[f64; 3]>,
+    coordinates: Option<Coordinates>,
 }
 
 #[derive(Deserialize)]
@@ -167,7 +169,7 @@ struct ProfileTable {
     /// Lines of a date in seconds and a value; or a file of them.
     points: Option<Text>,
     file: Option<Text>,
-    period: Option<f64>,
+    period: Option<Spanned<f64>>,
 }
 
 /// Reads the platform file at `path`.
@@ -244,6 +246,24 @@ fn speeds(text: &Text) -> Result<Vec<f64>, Fault> {
     text.get_ref().split(',').map(|part| SPEED.read(part).map_err(|what| wrong(text, &what))).collect()
 }
 
+/// Coordinates, none of which is `nan` or `inf`: those are numbers to TOML.
+fn coordinates(numbers: Option<&Coordinates>) -> Result<Option<[f64; 3]>, Fault> {
+    let Some(numbers) = numbers else { return Ok(None) };
+    if numbers.get_ref().iter().all(|number| number.is_finite()) {
+        return Ok(Some(*numbers.get_ref()));
+    }
+    Err(Fault::new(numbers.span().start, "the coordinates are not three finite numbers", "correct them"))
+}
+
+/// The period of a profile; 0 where it has none.
+fn period(number: Option<&Spanned<f64>>) -> Result<f64, Fault> {
+    let Some(number) = number else { return Ok(0.0) };
+    if number.get_ref().is_finite() {
+        return Ok(*number.get_ref());
+    }
+    Err(Fault::new(number.span().start, "the period is not a finite number", "correct it, or leave it out"))
+}
+
 fn sharing(text: Option<&Text>, default: NewSharing) -> Result<NewSharing, Fault> {
     let Some(text) = text else { return Ok(default) };
     match text.get_ref().to_ascii_uppercase().as_str() {
@@ -265,7 +285,8 @@ fn zone(builder: &mut Builder, table: &Spanned<ZoneTable>) -> Result<(), Fault> 
     }
     for table in &table.router {
         builder.at = table.span().start;
-        builder.router(table.get_ref().name.get_ref(), table.get_ref().coordinates)?;
+        let RouterTable { name, coordinates: numbers } = table.get_ref();
+        builder.router(name.get_ref(), coordinates(numbers.as_ref())?)?;
     }
     for table in &table.link {
         builder.at = table.span().start;
@@ -306,7 +327,7 @@ fn host(builder: &mut Builder, table: &HostTable) -> Result<(), Fault> {
         speeds: speeds(&table.speed)?,
         pstate: table.power_state.unwrap_or(0),
         cores: table.cores.unwrap_or(1),
-        coordinates: table.coordinates,
+        coordinates: coordinates(table.coordinates.as_ref())?,
         ..NewHost::default()
     };
     match (&table.bandwidth_in, &table.bandwidth_out) {
@@ -394,7 +415,7 @@ fn route(builder: &mut Builder, table: &RouteTable, bypass: bool) -> Result<(), 
     };
     let links: Vec<(String, Direction)> = table.links.iter().map(direction).collect();
     match bypass {
-        true => builder.bypass(ends, gateways, &links),
+        true => builder.bypass(ends, gateways, &links, table.symmetrical.unwrap_or(false)),
         false => builder.route(ends, gateways, &links, table.symmetrical.unwrap_or(true)),
     }
 }
@@ -402,9 +423,10 @@ fn route(builder: &mut Builder, table: &RouteTable, bypass: bool) -> Result<(), 
 fn profile(builder: &mut Builder, table: &ProfileTable) -> Result<(), Fault> {
     let kind = ConnectionKind::named(table.kind.get_ref())
         .ok_or_else(|| wrong(&table.kind, "is none of SPEED, HOST_AVAIL, BANDWIDTH, LATENCY, LINK_AVAIL"))?;
+    let period = period(table.period.as_ref())?;
     let profile = match (&table.points, &table.file) {
         (Some(points), None) => {
-            let read = Profile::read(points.get_ref(), table.period.unwrap_or(0.0));
+            let read = Profile::read(points.get_ref(), period);
             Arc::new(read.map_err(|(_, message)| profile::fault(points.span().start, message))?)
         }
         (None, Some(file)) => builder.profile_from_file(file.get_ref())?,

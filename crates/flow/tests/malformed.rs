@@ -174,15 +174,34 @@ fn hostile_files_end_in_one_sentence() {
     assert!(error(&wide).contains("longer than") || error(&wide).contains("well-formed"));
     let huge = format!("<platform version=\"{}\"/>", "4".repeat(1000));
     assert!(error(&huge).contains("…"));
-    // Gateways that lead in circles: each zone is entered through the other.
-    let circle = r#"<platform version="4.1"><zone id="w" routing="Floyd">
-        <zone id="x" routing="Full"><zone id="x1" routing="Full"><host id="a" speed="1Gf"/></zone><zone id="x2" routing="Full"><host id="b" speed="1Gf"/></zone>
-        <link id="m" bandwidth="1MBps"/><zoneRoute src="x1" dst="x2" gw_src="a" gw_dst="b"><link_ctn id="m"/></zoneRoute></zone>
-        <zone id="y" routing="Full"><host id="c" speed="1Gf"/></zone><link id="l" bandwidth="1MBps"/>
-        <zoneRoute src="x" dst="y" gw_src="b" gw_dst="c"><link_ctn id="l"/></zoneRoute></zone></platform>"#;
+    // Both would take memory in proportion to the square of the file's length, or to that times the hosts.
+    let ones = vec!["1"; 170_000].join(",");
+    let tree = format!(
+        r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="170000;{ones};{ones};{ones}"/>"#
+    );
+    assert!(in_zone(&tree).contains("the fat tree `c` has 170000 levels, more than 32; give it fewer"));
+    let speeds = vec!["1Gf"; 65].join(",");
+    let wanted = "the host `0` has 65 states of power, more than 64; give it fewer";
+    for (element, wanted) in [
+        (format!(r#"<host id="0" speed="{speeds}"/>"#), wanted),
+        (format!(r#"<cluster id="c" prefix="" suffix="" radical="0-9" speed="{speeds}" bw="1MBps" lat="0"/>"#), wanted),
+    ] {
+        assert!(in_zone(&element).contains(wanted), "{}", in_zone(&element));
+    }
+}
+
+#[test]
+fn gateways_that_lead_in_circles_give_one_sentence() {
+    // The way from `a` to `y`, where the zone is left, is by the same bypass, and so on.
+    let circle = r#"<platform version="4.1"><zone id="Z" routing="Full"><host id="a" speed="1Gf"/>
+        <zone id="sub" routing="Full"><host id="x" speed="1Gf"/><host id="y" speed="1Gf"/></zone><link id="l" bandwidth="1MBps"/>
+        <bypassZoneRoute src="Z" dst="sub" gw_src="y" gw_dst="x"><link_ctn id="l"/></bypassZoneRoute></zone></platform>"#;
     let platform = xml::parse("circle.xml".as_ref(), circle.as_bytes()).unwrap();
-    let (a, c) = (platform.host("a").unwrap(), platform.host("c").unwrap());
-    assert_eq!(platform.route(a, c).unwrap().links.len(), 2);
+    let (a, x) = (platform.host("a").unwrap(), platform.host("x").unwrap());
+    // On a small stack, as a thread of an engine may have.
+    let find = move || platform.route(a, x).unwrap_err().to_string();
+    let found = std::thread::Builder::new().stack_size(1 << 20).spawn(find).unwrap().join().unwrap();
+    assert_eq!(found, "the platform has no route from `a` to `x`: the gateways of its zones lead in circles");
 }
 
 #[test]
@@ -195,6 +214,20 @@ fn mistakes_in_toml_and_in_patterns_are_named_with_their_place() {
     );
     let routed = "[zone]\nname = \"a\"\nrouting = \"Full\"\nroute = [{ from = \"x\", to = \"y\", links = [] }]";
     assert!(toml(routed).starts_with("bad.toml:4:10: there is no host, router or zone `x`"), "{}", toml(routed));
+    let one = |host: &str| {
+        format!("zone = {{ name = \"a\", routing = \"Full\", host = [{{ name = \"h\", speed = \"1Gf\"{host} }}] }}\n")
+    };
+    for endless in ["nan", "inf", "-inf"] {
+        let far = one(&format!(", coordinates = [1.0, {endless}, 3.0]"));
+        assert_eq!(toml(&far), "bad.toml:1:91: the coordinates are not three finite numbers; correct them");
+        let router = format!(
+            "[zone]\nname = \"a\"\nrouting = \"Full\"\nrouter = [{{ name = \"r\", coordinates = [{endless}, 1.0, 1.0] }}]"
+        );
+        assert!(toml(&router).starts_with("bad.toml:4:39: the coordinates are not three"), "{}", toml(&router));
+        let profile =
+            one("") + &format!("[[profile]]\nkind = \"SPEED\"\nof = \"h\"\npoints = \"0 1\"\nperiod = {endless}");
+        assert!(toml(&profile).starts_with("bad.toml:6:10: the period is not a finite number"), "{}", toml(&profile));
+    }
     let platform = format!("<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">{HOSTS}</zone></platform>");
     let platform = xml::parse("p.xml".as_ref(), platform.as_bytes()).unwrap();
     let pattern = |text: &str| pattern::parse("p.txt".as_ref(), text.as_bytes(), &platform).unwrap_err().to_string();

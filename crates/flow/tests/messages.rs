@@ -232,3 +232,37 @@ fn a_route_that_is_missing_ends_the_run_with_a_sentence() {
     let error = sequential::run(&model, RunOptions::until(Time::MAX)).expect_err("there is no route");
     assert!(error.to_string().contains("the platform has no route from `a` to `b`"), "{error}");
 }
+
+#[test]
+fn who_waits_for_a_change_of_its_host_that_is_to_come_does_not_wait_for_ever() {
+    let waits: Main = |node| {
+        Box::pin(async move {
+            if node.id().0 == 1 {
+                node.until_host_fails().await;
+            }
+        })
+    };
+    let deadlock = |outcome: &Outcome| outcome.metrics.get("deadlock").map(|metric| format!("{metric:?}"));
+    // The run ends at 100 s.
+    let outcome = run(two("200 0", ""), 2, waits);
+    assert_eq!((counter(&outcome, "processes_waiting"), counter(&outcome, "nodes_asleep")), (1, 1));
+    assert!(!deadlock(&outcome).expect("it is declared").contains("for ever"), "{:?}", deadlock(&outcome));
+    // After the last change nothing is to come.
+    let outcome = run(two("50 1", ""), 2, waits);
+    assert!(deadlock(&outcome).expect("it is declared").contains("`main` of node 1 waits for a change of its host"));
+}
+
+#[test]
+fn a_message_to_no_node_ends_the_run_with_a_sentence_however_it_is_sent() {
+    for (to, past) in [(2, false), (2, true), (9, true)] {
+        let network = Shared(FlowLevel::new(two("", "").into(), cm02(), 2, |&bytes: &u64| bytes as f64));
+        let main: Main = match (to, past) {
+            (2, false) => |node| Box::pin(async move { drop(node.send(LpId(2), 1)) }),
+            (2, _) => |node| Box::pin(async move { node.send_after(LpId(2), Delay::from_ms(1), 1) }),
+            _ => |node| Box::pin(async move { node.send_after(LpId(9), Delay::from_ms(1), 1) }),
+        };
+        let model = Processes::new(Script { nodes: 2, main, network });
+        let error = sequential::run(&model, RunOptions::until(Time::MAX)).expect_err("there is no such node");
+        assert!(error.to_string().contains(&format!("it sent to node {to}, but there are only 2 nodes")), "{error}");
+    }
+}

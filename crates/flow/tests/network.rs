@@ -168,6 +168,28 @@ fn what_runs_on_a_host_that_fails_fails() {
 }
 
 #[test]
+fn a_flow_over_a_link_that_is_off_to_a_host_that_is_off_ends_once() {
+    for terms in [Terms::Shared(Sharing::CM02), Terms::Constant(parades_core::time::Delay::from_ms(1))] {
+        let mut network = Network::new(wire(r#"bandwidth="1MBps" latency="1ms""#), terms);
+        let (wire, b) = (network.platform().link("wire").unwrap(), network.platform().host("b").unwrap());
+        network.apply(Change { what: What::Link(wire), value: 0.0 });
+        network.apply(Change { what: What::Host(b), value: 0.0 });
+        let first = flow(&mut network, "a", "b", 1.0);
+        let second = flow(&mut network, "b", "a", 1.0);
+        assert_eq!(network.active(), 0);
+        let ended: Vec<_> =
+            std::iter::from_fn(|| network.take_ended()).map(|ended| (ended.id, ended.outcome)).collect();
+        assert_eq!(ended, [(first, Outcome::Failed), (second, Outcome::Failed)]);
+        // Two that go on have a place each.
+        network.apply(Change { what: What::Link(wire), value: 1.0 });
+        network.apply(Change { what: What::Host(b), value: 1.0 });
+        let (third, fourth) = (flow(&mut network, "a", "b", 1e6), flow(&mut network, "a", "b", 1e6));
+        network.cancel(fourth);
+        assert!(network.remaining(third).is_some());
+    }
+}
+
+#[test]
 fn an_activity_that_is_cancelled_leaves_its_share_to_others() {
     let terms = Sharing { cross_traffic: 0.0, ..Sharing::CM02 };
     let mut network = Network::new(wire(r#"bandwidth="1MBps" latency="1ms""#), Terms::Shared(terms));
@@ -220,6 +242,46 @@ fn bandwidth_and_latency_change_under_way() {
     let from = network.now().as_secs_f64();
     flow(&mut network, "a", "b", 1e6);
     assert_close(&end_times(&mut network), &[from + 2.0]);
+}
+
+#[test]
+fn flows_go_on_when_their_latency_falls_to_nothing_and_are_held_back_when_it_is_there_again() {
+    let terms = Sharing { cross_traffic: 0.0, ..Sharing::CM02 };
+    let mut network = Network::new(wire(r#"bandwidth="10MBps" latency="10ms""#), Terms::Shared(terms));
+    let wire = network.platform().link("wire").unwrap();
+    let first = flow(&mut network, "a", "b", 1e9);
+    network.advance(secs(0.51));
+    network.apply(Change { what: What::Latency(wire), value: 0.0 });
+    assert_eq!(network.rate(first), Some(10e6));
+    // One that starts without latency shares with it in halves.
+    let second = flow(&mut network, "a", "b", 1e9);
+    assert_eq!((network.rate(first), network.rate(second)), (Some(5e6), Some(5e6)));
+    network.cancel(second);
+    // The window bounds it by the latency that there is now.
+    for (latency, rate) in [(1.0, 4_194_304.0 / 2.0), (0.0, 10e6), (2.0, 4_194_304.0 / 4.0)] {
+        network.apply(Change { what: What::Latency(wire), value: latency });
+        assert_eq!(network.rate(first), Some(rate));
+    }
+}
+
+#[test]
+fn what_is_left_of_latencies_by_rounding_is_nothing() {
+    let platform = platform(
+        r#"<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+           <link id="x" bandwidth="10MBps" latency="0.1"/><link id="y" bandwidth="10MBps" latency="0.7"/>
+           <route src="a" dst="b"><link_ctn id="x"/><link_ctn id="y"/></route>"#,
+    );
+    let terms = Sharing { cross_traffic: 0.0, ..Sharing::CM02 };
+    let mut network = Network::new(platform, Terms::Shared(terms));
+    let before = flow(&mut network, "a", "b", 1e9);
+    network.advance(secs(1.0));
+    for link in ["x", "y"] {
+        let link = network.platform().link(link).unwrap();
+        network.apply(Change { what: What::Latency(link), value: 0.3 });
+        network.apply(Change { what: What::Latency(link), value: 0.0 });
+    }
+    let after = flow(&mut network, "a", "b", 1e9);
+    assert_eq!((network.rate(before), network.rate(after)), (Some(5e6), Some(5e6)));
 }
 
 #[test]

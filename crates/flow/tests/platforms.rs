@@ -181,12 +181,77 @@ fn routes_between_zones_go_through_their_gateways() {
 }
 
 #[test]
+fn a_zone_is_left_through_a_zone_within_it() {
+    let platform = read(
+        r#"<zone id="w" routing="Floyd">
+        <zone id="x" routing="Full"><zone id="x1" routing="Full"><host id="a" speed="1Gf"/></zone><zone id="x2" routing="Full"><host id="b" speed="1Gf"/></zone>
+        <link id="m" bandwidth="1MBps"/><zoneRoute src="x1" dst="x2" gw_src="a" gw_dst="b"><link_ctn id="m"/></zoneRoute></zone>
+        <zone id="y" routing="Full"><host id="c" speed="1Gf"/></zone><link id="l" bandwidth="1MBps"/>
+        <zoneRoute src="x" dst="y" gw_src="b" gw_dst="c"><link_ctn id="l"/></zoneRoute></zone>"#,
+    );
+    assert_eq!(links(&platform, "a", "c"), "m l");
+}
+
+#[test]
 fn a_bypass_goes_before_other_routes() {
     let bypass = r#"<link id="short" bandwidth="1MBps" latency="1us"/>
         <bypassZoneRoute src="c" dst="e" gw_src="rc" gw_dst="re"><link_ctn id="short"/></bypassZoneRoute>"#;
     let platform = read(&NESTED.replace("ROUTING", "Floyd").replace("BYPASS", bypass));
     assert_eq!(links(&platform, "c0", "e1"), "c_link_0_UP short e_link_1_DOWN");
     assert_eq!(links(&platform, "e1", "c0"), "e_link_1_UP de d_link_1_UP cd c_link_0_DOWN");
+}
+
+#[test]
+fn a_bypass_in_toml_goes_both_ways_where_it_says_so() {
+    for (says, back) in [("", "wire"), (", symmetrical = false", "wire"), (", symmetrical = true", "y x_DOWN")] {
+        let text = format!(
+            r#"
+[zone]
+name = "world"
+routing = "Full"
+host = [{{ name = "a", speed = "1Gf" }}, {{ name = "b", speed = "1Gf" }}]
+link = [
+    {{ name = "wire", bandwidth = "1MBps" }},
+    {{ name = "x", bandwidth = "1MBps", sharing = "SPLITDUPLEX" }},
+    {{ name = "y", bandwidth = "1MBps" }},
+]
+route = [{{ from = "a", to = "b", links = ["wire"] }}]
+bypass = [{{ from = "a", to = "b", links = ["x:UP", "y"]{says} }}]
+"#
+        );
+        let platform =
+            toml_form::parse("test.toml".as_ref(), text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(links(&platform, "a", "b"), "x_UP y", "{says}");
+        assert_eq!(links(&platform, "b", "a"), back, "{says}");
+    }
+    // Between zones, the gateways are twisted.
+    let text = r#"
+[zone]
+name = "world"
+routing = "Full"
+link = [{ name = "far", bandwidth = "1MBps" }, { name = "near", bandwidth = "1MBps" }]
+route = [{ from = "c", to = "d", from_gateway = "rc", to_gateway = "rd", links = ["far"] }]
+bypass = [{ from = "c", to = "d", from_gateway = "rc", to_gateway = "d1", links = ["near"], symmetrical = true }]
+[[zone.cluster]]
+name = "c"
+hosts = "0-1"
+prefix = "c"
+speed = "1Gf"
+bandwidth = "1MBps"
+latency = "1ms"
+router = "rc"
+[[zone.cluster]]
+name = "d"
+hosts = "0-1"
+prefix = "d"
+speed = "1Gf"
+bandwidth = "1MBps"
+latency = "1ms"
+router = "rd"
+"#;
+    let platform = toml_form::parse("test.toml".as_ref(), text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(links(&platform, "c0", "d0"), "c_link_0_UP near d_link_1_UP d_link_0_DOWN");
+    assert_eq!(links(&platform, "d0", "c0"), "d_link_0_UP d_link_1_DOWN near c_link_0_DOWN");
 }
 
 #[test]

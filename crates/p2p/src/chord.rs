@@ -147,6 +147,9 @@ pub struct Chord<N = Constant> {
     ids: Ids,
 }
 
+/// The most nodes: a model has fewer than 2^32 - 1 LPs, one of which may be the network.
+const NODES_MAX: u32 = u32::MAX - 2;
+
 /// Why parameters are impossible: which, and what is wrong.
 pub type Invalid = (&'static str, String);
 
@@ -180,11 +183,15 @@ impl<N: Carrier<Message>> Chord<N> {
             return Err(("bits", format!("identifiers have 1 to 32 bits, not {bits}")));
         }
         let identifiers = 1_u64 << bits;
-        if nodes == 0 || u64::from(nodes) > identifiers || nodes >= u32::MAX - 1 {
-            let what = format!(
-                "there are {identifiers} identifiers of {bits} bits, and {nodes} nodes; at least one is needed"
-            );
-            return Err(("nodes", what));
+        let refused = |what: String| Err(("nodes", what));
+        if nodes == 0 {
+            return refused("a ring has at least one node".into());
+        }
+        if u64::from(nodes) > identifiers {
+            return refused(format!("{nodes} nodes are more than the {identifiers} identifiers of {bits} bits"));
+        }
+        if nodes > NODES_MAX {
+            return refused(format!("{nodes} nodes are more than a model may have: {NODES_MAX}"));
         }
         for (name, delay) in [("idle", idle), ("timeout", timeout)] {
             if delay == Delay::ZERO {

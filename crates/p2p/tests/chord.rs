@@ -114,6 +114,14 @@ fn the_ring_heals_when_nodes_leave_crash_and_come_back() {
     }
 }
 
+#[test]
+fn who_is_there_when_nodes_cease_to_go_stays() {
+    for seed in 1..=3 {
+        let departures = |until_s| counter(&run(restless(300), seed, until_s).expect("it can run"), "departures");
+        assert_eq!(departures(600), departures(700), "seed {seed}");
+    }
+}
+
 /// The digests and the metrics of a run on each engine.
 fn assert_engines_agree(parameters: Parameters, until_s: u64, (seed, tie_seed): (u64, Option<u64>)) {
     let model = model(parameters, seed);
@@ -166,6 +174,16 @@ fn impossible_parameters_are_refused_by_name() {
     assert_eq!(refused(Parameters { bits: 4, nodes: 17, ..default }), "nodes");
     assert_eq!(refused(Parameters { idle: Delay::ZERO, ..default }), "idle");
     assert_eq!(refused(Parameters { spacing: Delay::MAX, ..default }), "spacing");
+    let why = |parameters| Chord::model(parameters, 1).map(|_| ()).expect_err("it is impossible").1;
+    assert_eq!(why(Parameters { nodes: 0, ..default }), "a ring has at least one node");
+    assert_eq!(
+        why(Parameters { bits: 4, nodes: 17, ..default }),
+        "17 nodes are more than the 16 identifiers of 4 bits"
+    );
+    assert_eq!(
+        why(Parameters { bits: 32, nodes: u32::MAX - 1, ..default }),
+        "4294967294 nodes are more than a model may have: 4294967293"
+    );
     let restless = restless(10).churn.map(|churn| Churn { session: Delay::ZERO, ..churn });
     assert_eq!(refused(Parameters { churn: restless, ..default }), "session");
 }

@@ -69,7 +69,7 @@ impl<P: Program> Node<P> {
     /// Draws from the node's random stream.
     #[inline]
     pub fn random<T>(self, draw: impl FnOnce(&mut Rng) -> T) -> T {
-        with_parts(|worker, _| draw(&mut worker.rng))
+        self.with(|here| draw(here.rng()))
     }
 
     /// Sends a message to a node, itself perhaps. It is on its way at once; who awaits what is returned goes on when the message has arrived:
@@ -174,7 +174,8 @@ impl<P: Program> Node<P> {
         self.with(|here| read(here.program))
     }
 
-    /// Does several things to the node at once, for which it must be found only once.
+    /// Does several things to the node at once, for which it must be found only once. What the closure drops (permits, sleeps, handles) and whom it wakes is
+    /// dealt with when it is over.
     #[inline(always)]
     pub fn with<T>(self, act: impl FnOnce(&mut Here<'_, P>) -> T) -> T {
         with_desk::<P, _>(|desk| act(&mut Here::on(desk).0))

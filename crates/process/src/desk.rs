@@ -13,7 +13,7 @@ use parades_core::metrics::MetricId;
 use parades_core::random::Rng;
 use parades_core::time::Instant;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -21,6 +21,10 @@ use std::task::{Wake, Waker};
 thread_local! {
     /// The desk of this thread, with a node on it while one of its processes is polled.
     static DESK: RefCell<Option<Box<dyn AnyDesk>>> = const { RefCell::new(None) };
+    /// What was to be done to a node while a closure had its desk, and is done when the closure is over.
+    static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+    /// Whether there is any.
+    static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The desk of a thread, whatever its program's messages are.
@@ -166,14 +170,47 @@ pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) 
     })
 }
 
-/// What a process does to its node.
+/// As [`try_with_parts`], for those who cannot choose when it is done: what is dropped and what is woken. Where a closure has the desk, it is done when that
+/// is over. What `act` gives is dropped outside, where it may use the desk.
+#[inline]
+pub(crate) fn now_or_later<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T + 'static) {
+    let _given = DESK.with(|cell| {
+        let Ok(mut desk) = cell.try_borrow_mut() else {
+            later(act);
+            return None;
+        };
+        let (worker, table) = desk.as_mut()?.parts()?;
+        Some(act(worker, table))
+    });
+}
+
+#[cold]
+fn later<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T + 'static) {
+    IS_LATE.set(true);
+    LATER.with_borrow_mut(|later| later.push(Box::new(move || drop(try_with_parts(act)))));
+}
+
+/// Does what was to be done while a closure had the desk.
+#[cold]
+fn catch_up() {
+    IS_LATE.set(false);
+    for act in LATER.take() {
+        act();
+    }
+}
+
+/// What a process does to its node, by a closure that may be the user's: what that drops and wakes is dealt with afterwards.
 #[inline]
 pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T {
-    DESK.with(|desk| {
+    let given = DESK.with(|desk| {
         let mut desk = desk.try_borrow_mut().unwrap_or_else(|_| panic!("{OUTSIDE}"));
         let desk: Option<&mut dyn Any> = desk.as_deref_mut().map(|desk| desk as &mut dyn Any);
         act(desk.and_then(<dyn Any>::downcast_mut).unwrap_or_else(|| panic!("{OUTSIDE}")))
-    })
+    });
+    if IS_LATE.get() {
+        catch_up();
+    }
+    given
 }
 
 /// Takes what lies on this thread's desk, for another thread.
@@ -364,9 +401,12 @@ pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome
     if process.held && process.outcome.is_none() {
         process.outcome = Some(outcome);
     }
-    process.state = if process.held { State::Over } else { State::Free };
     process.wait = Wait::Unknown;
-    for joiner in table.take_joiners(place, None) {
+    process.state = State::Over;
+    if !process.held {
+        table.free(place);
+    }
+    if let Some(joiner) = table.take_joiner(place) {
         worker.wake(table, joiner);
     }
 }
@@ -389,6 +429,7 @@ impl Wake for ProcessWaker {
         self.wake_by_ref();
     }
     fn wake_by_ref(self: &Arc<Self>) {
-        try_with_parts(|worker, table| worker.ready(table, self.place));
+        let place = self.place;
+        now_or_later(move |worker, table| worker.ready(table, place));
     }
 }

@@ -1,11 +1,10 @@
 //! Waiting for a message.
 
 use crate::context::inner;
-use crate::desk::{Desk, try_with_parts, with_desk};
+use crate::desk::{Desk, now_or_later, with_desk};
 use crate::model::{Program, Received, offer};
 use crate::sleep::Sleep;
-use crate::table::Receiver;
-use crate::wait::{Ticket, Wait, Waiter};
+use crate::wait::{Ticket, Wait};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -59,12 +58,7 @@ impl<P: Program> Receive<P> {
                 return Poll::Ready(message);
             }
             desk.worker.waits(&mut node.table, Wait::Message);
-            if *ticket == 0 || !node.table.is_receiving(*ticket) {
-                *ticket = node.table.ticket();
-                let waker = Waiter::waker(context, desk.worker.own_waker);
-                let waiter = Waiter { place: desk.worker.current, ticket: *ticket, waker };
-                node.table.receive(Receiver { waiter, picky: matches!(pick, Pick::Some(_)) });
-            }
+            node.table.wait_for_message(ticket, context, &desk.worker, matches!(pick, Pick::Some(_)));
             Poll::Pending
         }
     }
@@ -81,18 +75,24 @@ impl<P: Program> Future for Receive<P> {
 impl<P: Program> Drop for Receive<P> {
     #[inline]
     fn drop(&mut self) {
-        if self.ticket == 0 {
-            return;
-        }
-        try_with_parts(|worker, table| {
-            if table.is_receiving(self.ticket) {
-                table.stop_receiving(self.ticket);
-            } else {
-                // It was told of a message that it will not take.
-                offer(worker, table);
-            }
-        });
+        give_up(self.ticket);
     }
+}
+
+/// Ends a wait for a message, if there is one.
+#[inline]
+pub(crate) fn give_up(ticket: Ticket) {
+    if ticket == 0 {
+        return;
+    }
+    now_or_later(move |worker, table| {
+        if table.is_receiving(ticket) {
+            table.stop_receiving(ticket);
+        } else {
+            // It was told of a message that it will not take.
+            offer(worker, table);
+        }
+    });
 }
 
 /// A process waits for a message until a timer is over.

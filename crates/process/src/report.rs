@@ -20,7 +20,7 @@ pub(crate) struct Ids {
     unread: MetricId,
     /// Messages on their way at the end.
     on_their_way: MetricId,
-    /// Nodes that would be woken by a timer if the run went on.
+    /// Nodes that would be woken by a timer if the run went on; and a shared network without messages in which something would happen.
     asleep: MetricId,
     /// The first that wait: node, process, for what.
     waits: MetricId,
@@ -70,6 +70,7 @@ impl Ids {
     /// Adds what a shared network holds.
     pub(crate) fn finish_network(&self, held: Held, metrics: &mut Metrics) {
         metrics.count(self.on_their_way, held.on_their_way);
+        metrics.count(self.asleep, u64::from(held.moves && held.on_their_way == 0));
         metrics.count(self.lost, held.stuck);
         if let Some(failed) = self.failed {
             metrics.count(failed, held.failed);

@@ -1,11 +1,11 @@
 //! Serving messages until one of them brings what is waited for.
 
 use crate::context::Here;
-use crate::desk::{try_with_parts, with_desk};
-use crate::model::{Program, Received, offer};
+use crate::desk::with_desk;
+use crate::model::{Program, Received};
+use crate::receive::give_up;
 use crate::sleep::{Sleep, TIMEOUT};
-use crate::table::Receiver;
-use crate::wait::{Ticket, Wait, Waiter};
+use crate::wait::{Ticket, Wait};
 use parades_core::time::Delay;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -140,14 +140,7 @@ where
                 return Poll::Ready(None);
             }
             worker.waits(table, Wait::Message);
-            if *ticket == 0 || !table.is_receiving(*ticket) {
-                *ticket = table.ticket();
-                let waker = Waiter::waker(context, worker.own_waker);
-                table.receive(Receiver {
-                    waiter: Waiter { place: worker.current, ticket: *ticket, waker },
-                    picky: false,
-                });
-            }
+            table.wait_for_message(ticket, context, worker, false);
             Poll::Pending
         })
     }
@@ -156,14 +149,6 @@ where
 impl<P: Program, F> Drop for Serve<P, F> {
     #[inline]
     fn drop(&mut self) {
-        if self.ticket != 0 {
-            try_with_parts(|worker, table| {
-                if table.is_receiving(self.ticket) {
-                    table.stop_receiving(self.ticket);
-                } else {
-                    offer(worker, table);
-                }
-            });
-        }
+        give_up(self.ticket);
     }
 }

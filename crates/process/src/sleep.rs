@@ -1,6 +1,6 @@
 //! Waiting for a time.
 
-use crate::desk::{Worker, try_with_parts, with_parts};
+use crate::desk::{Worker, now_or_later, with_parts};
 use crate::table::Table;
 use crate::wait::{Ticket, Wait, Waiter};
 use parades_core::time::Time;
@@ -54,6 +54,8 @@ impl Sleep {
             self.ticket = table.ticket();
             let waker = Waiter::waker(context, worker.own_waker);
             table.sleep(usize::from(clock), due, Waiter { place: worker.current, ticket: self.ticket, waker });
+        } else if let Some(waiter) = table.sleeper(usize::from(clock), due, ticket) {
+            waiter.follow(context, worker);
         }
         worker.waits(table, Wait::Time);
         Poll::Pending
@@ -81,8 +83,9 @@ impl Future for Sleep {
 impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
-        if self.ticket != 0 {
-            try_with_parts(|_, table| table.wake_early(usize::from(self.clock), self.due, self.ticket));
+        let Sleep { due, ticket, clock } = *self;
+        if ticket != 0 {
+            now_or_later(move |_, table| table.wake_early(usize::from(clock), due, ticket));
         }
     }
 }

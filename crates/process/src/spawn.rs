@@ -1,8 +1,8 @@
 //! Processes that begin others, wait for their end, or end them.
 
-use crate::desk::{Worker, over, try_with_parts, with_parts};
+use crate::desk::{Worker, now_or_later, over, with_parts};
 use crate::table::{Code, Killed, State, Table};
-use crate::wait::{Place, Ticket, Wait, Waiter};
+use crate::wait::{Place, Wait, Waiter};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,7 +43,6 @@ where
 pub struct Handle<T> {
     place: Place,
     serial: u32,
-    ticket: Ticket,
     result: PhantomData<fn() -> T>,
 }
 
@@ -55,7 +54,7 @@ impl<T> fmt::Debug for Handle<T> {
 
 impl<T> Handle<T> {
     pub(crate) fn new(place: Place, serial: u32) -> Handle<T> {
-        Handle { place, serial, ticket: 0, result: PhantomData }
+        Handle { place, serial, result: PhantomData }
     }
 
     /// Whether the process has neither ended nor been killed.
@@ -99,23 +98,25 @@ pub(crate) fn kill_others() {
 impl<T: 'static> Future for Handle<T> {
     type Output = Result<T, Killed>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, Killed>> {
-        let (place, serial, old) = (self.place, self.serial, self.ticket);
-        let (ticket, outcome) = with_parts(|worker, table| {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, Killed>> {
+        let (place, serial) = (self.place, self.serial);
+        let (waits, outcome) = with_parts(|worker, table| {
             let process = table.process(place, serial).expect("a handle holds its process");
             if process.state == State::Over {
-                return (0, process.outcome.take());
+                return (false, process.outcome.take());
             }
             worker.waits(table, Wait::End(place));
-            table.take_joiners(place, Some(old));
-            let ticket = table.ticket();
-            let waker = Waiter::waker(context, worker.own_waker);
-            table.join(place, Waiter { place: worker.current, ticket, waker });
-            (ticket, None)
+            if let Some(joiner) = table.joiner(place) {
+                joiner.follow(context, worker);
+            } else {
+                let ticket = table.ticket();
+                let waker = Waiter::waker(context, worker.own_waker);
+                table.join(place, Waiter { place: worker.current, ticket, waker });
+            }
+            (true, None)
         });
-        self.ticket = ticket;
         match outcome {
-            None if ticket != 0 => Poll::Pending,
+            None if waits => Poll::Pending,
             Some(Ok(result)) => Poll::Ready(Ok(*result.downcast().expect("the process's own result"))),
             Some(Err(Killed)) => Poll::Ready(Err(Killed)),
             None => panic!("a process's result was asked for twice: await its handle once"),
@@ -125,17 +126,16 @@ impl<T: 'static> Future for Handle<T> {
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
+        let (place, serial) = (self.place, self.serial);
         // A result that nobody took is dropped outside, where it may use the node.
-        let _unwanted = try_with_parts(|_, table| {
-            if self.ticket != 0 {
-                table.take_joiners(self.place, Some(self.ticket));
-            }
-            let process = table.process(self.place, self.serial)?;
+        now_or_later(move |_, table| {
+            let process = table.process(place, serial)?;
             process.held = false;
-            if process.state == State::Over {
-                process.state = State::Free;
+            let (is_over, unwanted) = (process.state == State::Over, process.outcome.take());
+            if is_over {
+                table.free(place);
             }
-            process.outcome.take()
+            Some((unwanted, table.take_joiner(place)))
         });
     }
 }

@@ -3,7 +3,7 @@
 //! All are fair: who began to wait first goes on first. They order processes in virtual time and guard no memory: processes share state by
 //! [`crate::Node::with_state`], which no other process can interrupt, and need a mutex only to keep something to themselves across a wait.
 
-use crate::desk::{Worker, try_with_parts, with_parts};
+use crate::desk::{Worker, now_or_later, with_parts};
 use crate::table::Table;
 use crate::wait::{Ticket, Wait, Waiter};
 use std::collections::VecDeque;
@@ -17,8 +17,8 @@ pub(crate) enum Object {
     Semaphore { permits: u32, waiters: VecDeque<(Waiter, u32)> },
     /// How many must come, and who has.
     Barrier { parties: u32, waiters: Vec<Waiter> },
-    /// Who waits to be notified.
-    Condition { waiters: VecDeque<Waiter> },
+    /// Who waits to be notified; and who has been, alone, but has not gone on.
+    Condition { waiters: VecDeque<Waiter>, told: VecDeque<Ticket> },
 }
 
 /// The place of an object among its node's, which it gives back when dropped.
@@ -52,9 +52,9 @@ impl Place {
         }
     }
 
-    fn condition(table: &mut Table, place: u32) -> &mut VecDeque<Waiter> {
+    fn condition(table: &mut Table, place: u32) -> (&mut VecDeque<Waiter>, &mut VecDeque<Ticket>) {
         match &mut table.rare().objects[place as usize] {
-            Some(Object::Condition { waiters }) => waiters,
+            Some(Object::Condition { waiters, told }) => (waiters, told),
             _ => unreachable!("{OTHERS}"),
         }
     }
@@ -64,8 +64,9 @@ const OTHERS: &str = "a place holds what it was made for";
 
 impl Drop for Place {
     fn drop(&mut self) {
+        let place = self.0 as usize;
         // A condition may be notified, and a place found, at the end of the run too: nothing is left to be freed then.
-        let _object = try_with_parts(|_, table| table.rare_mut()?.objects.get_mut(self.0 as usize)?.take());
+        now_or_later(move |_, table| table.rare_mut()?.objects.get_mut(place)?.take());
     }
 }
 
@@ -204,9 +205,14 @@ impl<'a> Future for Acquire<'a> {
                     Place::semaphore(table, place.0).1.push_back((waiter, count));
                     ticket
                 }
-                // Who is not in the queue any more has been given what it waits for.
-                _ if waiters.iter().all(|(waiter, _)| waiter.ticket != ticket) => return 0,
-                _ => ticket,
+                _ => match waiters.iter_mut().find(|(waiter, _)| waiter.ticket == ticket) {
+                    Some((waiter, _)) => {
+                        waiter.follow(context, worker);
+                        ticket
+                    }
+                    // Who is not in the queue any more has been given what it waits for.
+                    None => return 0,
+                },
             };
             worker.waits(table, if mutex { Wait::Mutex(place.0) } else { Wait::Semaphore(place.0) });
             ticket
@@ -218,18 +224,19 @@ impl<'a> Future for Acquire<'a> {
 
 impl Drop for Acquire<'_> {
     fn drop(&mut self) {
-        if self.ticket == 0 {
+        let Acquire { place: &Place(place), count, ticket, .. } = *self;
+        if ticket == 0 {
             return;
         }
-        try_with_parts(|worker, table| {
-            let (_, waiters) = Place::semaphore(table, self.place.0);
-            match waiters.iter().position(|(waiter, _)| waiter.ticket == self.ticket) {
+        now_or_later(move |worker, table| {
+            let (_, waiters) = Place::semaphore(table, place);
+            match waiters.iter().position(|(waiter, _)| waiter.ticket == ticket) {
                 Some(index) => {
                     waiters.remove(index);
                     // Those behind may need less.
-                    release(worker, table, self.place.0, 0);
+                    release(worker, table, place, 0);
                 }
-                None => release(worker, table, self.place.0, self.count),
+                None => release(worker, table, place, count),
             }
         });
     }
@@ -237,7 +244,8 @@ impl Drop for Acquire<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        try_with_parts(|worker, table| release(worker, table, self.place.0, self.count));
+        let Permit { place: &Place(place), count, .. } = *self;
+        now_or_later(move |worker, table| release(worker, table, place, count));
     }
 }
 
@@ -272,11 +280,12 @@ impl Future for Pass<'_> {
         let (ticket, poll) = with_parts(|worker, table| {
             let (parties, waiters) = Place::barrier(table, place.0);
             if mine != 0 {
-                let waits = waiters.iter().any(|waiter| waiter.ticket == mine);
-                if waits {
-                    worker.waits(table, Wait::Barrier(place.0));
-                }
-                return if waits { (mine, Poll::Pending) } else { (0, Poll::Ready(false)) };
+                let Some(waiter) = waiters.iter_mut().find(|waiter| waiter.ticket == mine) else {
+                    return (0, Poll::Ready(false));
+                };
+                waiter.follow(context, worker);
+                worker.waits(table, Wait::Barrier(place.0));
+                return (mine, Poll::Pending);
             }
             if waiters.len() + 1 >= parties as usize {
                 for waiter in std::mem::take(waiters) {
@@ -297,10 +306,9 @@ impl Future for Pass<'_> {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        if self.ticket != 0 {
-            try_with_parts(|_, table| {
-                Place::barrier(table, self.place.0).1.retain(|waiter| waiter.ticket != self.ticket);
-            });
+        let Pass { place: &Place(place), ticket } = *self;
+        if ticket != 0 {
+            now_or_later(move |_, table| Place::barrier(table, place).1.retain(|waiter| waiter.ticket != ticket));
         }
     }
 }
@@ -319,7 +327,7 @@ pub struct Notified<'a> {
 
 impl Condition {
     pub(crate) fn new() -> Condition {
-        Condition(Place::of(Object::Condition { waiters: VecDeque::new() }))
+        Condition(Place::of(Object::Condition { waiters: VecDeque::new(), told: VecDeque::new() }))
     }
 
     /// Gives a mutex free, waits until notified, and takes the mutex again. Only a process that waits already is notified.
@@ -329,12 +337,15 @@ impl Condition {
         let mut notified = Notified { place: &self.0, ticket: 0 };
         let mut held = Some(held);
         std::future::poll_fn(|context| {
-            let poll = Pin::new(&mut notified).poll(context);
+            let poll = notified.poll_on(context);
             held = None;
             poll
         })
         .await;
-        Acquire { place, count, ticket: 0, mutex }.await
+        // Until it has the mutex the notification is not used: given up before, it goes to another.
+        let held = Acquire { place, count, ticket: 0, mutex }.await;
+        notified.finish();
+        held
     }
 
     /// Waits until notified, without a mutex.
@@ -349,51 +360,80 @@ impl Condition {
 
     /// Lets all go on who wait.
     pub fn notify_all(&self) {
-        with_parts(|worker, table| while notify_one(worker, table, self.0.0) {});
+        with_parts(|worker, table| {
+            for waiter in std::mem::take(Place::condition(table, self.0.0).0) {
+                worker.wake(table, waiter);
+            }
+        });
     }
 }
 
-fn notify_one(worker: &mut Worker, table: &mut Table, place: u32) -> bool {
-    let Some(waiter) = Place::condition(table, place).pop_front() else { return false };
+fn notify_one(worker: &mut Worker, table: &mut Table, place: u32) {
+    let (waiters, told) = Place::condition(table, place);
+    let Some(waiter) = waiters.pop_front() else { return };
+    told.push_back(waiter.ticket);
     worker.wake(table, waiter);
-    true
+}
+
+/// Whether this one has been notified alone, which is used so.
+fn use_up(table: &mut Table, place: u32, ticket: Ticket) -> bool {
+    let (_, told) = Place::condition(table, place);
+    // As a rule they go on in their order.
+    told.iter().position(|&told| told == ticket).and_then(|index| told.remove(index)).is_some()
+}
+
+impl Notified<'_> {
+    /// Whether it has been notified; else waits on.
+    fn poll_on(&mut self, context: &Context<'_>) -> Poll<()> {
+        let Notified { place: &Place(place), ticket } = *self;
+        with_parts(|worker, table| {
+            if ticket == 0 {
+                self.ticket = table.ticket();
+                let waker = Waiter::waker(context, worker.own_waker);
+                let waiter = Waiter { place: worker.current, ticket: self.ticket, waker };
+                Place::condition(table, place).0.push_back(waiter);
+            } else {
+                let mut waiters = Place::condition(table, place).0.iter_mut();
+                let Some(waiter) = waiters.find(|waiter| waiter.ticket == ticket) else { return Poll::Ready(()) };
+                waiter.follow(context, worker);
+            }
+            worker.waits(table, Wait::Condition(place));
+            Poll::Pending
+        })
+    }
+
+    /// Uses the notification.
+    fn finish(&mut self) {
+        let (place, ticket) = (self.place.0, std::mem::take(&mut self.ticket));
+        with_parts(|_, table| use_up(table, place, ticket));
+    }
 }
 
 impl Future for Notified<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Notified { place, ticket } = *self;
-        let waiting = with_parts(|worker, table| {
-            let waits = Place::condition(table, place.0).iter().any(|waiter| waiter.ticket == ticket);
-            if ticket != 0 && !waits {
-                return 0;
-            }
-            worker.waits(table, Wait::Condition(place.0));
-            if ticket != 0 {
-                return ticket;
-            }
-            let ticket = table.ticket();
-            let waker = Waiter::waker(context, worker.own_waker);
-            Place::condition(table, place.0).push_back(Waiter { place: worker.current, ticket, waker });
-            ticket
-        });
-        self.ticket = waiting;
-        if waiting == 0 { Poll::Ready(()) } else { Poll::Pending }
+        let poll = self.poll_on(context);
+        if poll.is_ready() {
+            self.finish();
+        }
+        poll
     }
 }
 
 impl Drop for Notified<'_> {
     fn drop(&mut self) {
-        if self.ticket == 0 {
+        let Notified { place: &Place(place), ticket } = *self;
+        if ticket == 0 {
             return;
         }
-        try_with_parts(|worker, table| {
-            let waiters = Place::condition(table, self.place.0);
-            match waiters.iter().position(|waiter| waiter.ticket == self.ticket) {
-                Some(index) => drop(waiters.remove(index)),
+        now_or_later(move |worker, table| {
+            let (waiters, _) = Place::condition(table, place);
+            if let Some(index) = waiters.iter().position(|waiter| waiter.ticket == ticket) {
+                waiters.remove(index);
+            } else if use_up(table, place, ticket) {
                 // It was notified and will not go on: another does.
-                None => drop(notify_one(worker, table, self.place.0)),
+                notify_one(worker, table, place);
             }
         });
     }

@@ -3,6 +3,7 @@
 //! Nothing here depends on what the node's messages are. What few nodes need lies behind one pointer ([`Rare`]), so that a node with one process
 //! takes a few hundred bytes.
 
+use crate::desk::Worker;
 use crate::network::Deliveries;
 use crate::sync::Object;
 use crate::wait::{Place, Ticket, Wait, Waiter};
@@ -10,6 +11,7 @@ use parades_core::time::Time;
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
+use std::task::Context;
 
 /// A process's code and what it remembers.
 pub(crate) type Code = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -74,8 +76,10 @@ pub(crate) struct Rare {
     later: [BTreeMap<(Time, Ticket), Waiter>; CLOCKS],
     /// Those who wait for a message, beyond the first.
     pub(crate) receivers: VecDeque<Receiver>,
-    /// Those who wait for the end of a process.
-    joiners: Vec<(Place, Waiter)>,
+    /// Who waits for the end of a process, by its place: at most one has its handle.
+    joiners: BTreeMap<Place, Waiter>,
+    /// Places of processes that may be used again, but for the first.
+    free: Vec<Place>,
     /// Mutexes, semaphores, barriers, conditions.
     pub(crate) objects: Vec<Option<Object>>,
     /// Messages of its own whose arrival is waited for.
@@ -167,8 +171,8 @@ impl Table {
             held,
             wait: Wait::Unknown,
         };
-        // Few processes to a node: the first free place is soon found.
-        let free = self.processes.iter().position(|process| process.state == State::Free);
+        let first = self.processes.first().is_some_and(|first| first.state == State::Free).then_some(0);
+        let free = first.or_else(|| Some(self.rare.as_mut()?.free.pop()? as usize));
         let index = free.unwrap_or(self.processes.len());
         let serial = match free {
             Some(index) => {
@@ -185,6 +189,15 @@ impl Table {
             }
         };
         (u32::try_from(index).expect("fewer processes than 2^32 at a node"), serial)
+    }
+
+    /// Gives back the place of a process that is over, and whose outcome nobody can ask for.
+    pub(crate) fn free(&mut self, place: Place) {
+        self.processes[place as usize].state = State::Free;
+        // Most nodes have one process, and so no list.
+        if place != 0 {
+            self.rare().free.push(place);
+        }
     }
 
     /// The process of this serial number, if it is still known.
@@ -212,6 +225,16 @@ impl Table {
             std::mem::swap(&mut first.first, &mut waiter);
         }
         self.rare().later[clock].insert((due, waiter.ticket), waiter);
+    }
+
+    /// Who sleeps so long under this ticket.
+    #[inline]
+    pub(crate) fn sleeper(&mut self, clock: usize, due: Time, ticket: Ticket) -> Option<&mut Waiter> {
+        let first = &mut self.clocks[clock];
+        if first.due == due && first.first.ticket == ticket {
+            return Some(&mut first.first);
+        }
+        self.rare.as_mut()?.later[clock].get_mut(&(due, ticket))
     }
 
     /// Takes a sleep away, if it is still there.
@@ -245,6 +268,25 @@ impl Table {
         (self.clocks[clock].due <= now && now < Time::MAX).then(|| self.pop_sleep(clock))
     }
 
+    /// Begins a wait for a message, or goes on with that of the ticket.
+    #[inline]
+    pub(crate) fn wait_for_message(
+        &mut self,
+        ticket: &mut Ticket,
+        context: &Context<'_>,
+        worker: &Worker,
+        picky: bool,
+    ) {
+        if *ticket != 0
+            && let Some(receiver) = self.receiver_of(*ticket)
+        {
+            return receiver.waiter.follow(context, worker);
+        }
+        *ticket = self.ticket();
+        let waker = Waiter::waker(context, worker.own_waker);
+        self.receive(Receiver { waiter: Waiter { place: worker.current, ticket: *ticket, waker }, picky });
+    }
+
     /// Adds one who waits for a message.
     #[inline]
     pub(crate) fn receive(&mut self, receiver: Receiver) {
@@ -254,12 +296,17 @@ impl Table {
         }
     }
 
+    /// Who waits for a message under this ticket, if it still waits.
+    #[inline]
+    fn receiver_of(&mut self, ticket: Ticket) -> Option<&mut Receiver> {
+        let others = self.rare.iter_mut().flat_map(|rare| &mut rare.receivers);
+        self.receiver.iter_mut().chain(others).find(|receiver| receiver.waiter.ticket == ticket)
+    }
+
     /// Whether it still waits for a message.
     #[inline]
-    pub(crate) fn is_receiving(&self, ticket: Ticket) -> bool {
-        let is_it = |receiver: &Receiver| receiver.waiter.ticket == ticket;
-        self.receiver.as_ref().is_some_and(is_it)
-            || self.rare.as_ref().is_some_and(|rare| rare.receivers.iter().any(is_it))
+    pub(crate) fn is_receiving(&mut self, ticket: Ticket) -> bool {
+        self.receiver_of(ticket).is_some()
     }
 
     /// Takes one who waits for a message away, if it still waits.
@@ -279,20 +326,20 @@ impl Table {
         std::mem::replace(&mut self.receiver, next)
     }
 
-    /// Adds one who waits for the end of a process.
-    pub(crate) fn join(&mut self, of: Place, waiter: Waiter) {
-        self.rare().joiners.push((of, waiter));
+    /// Who waits for the end of the process at `of`.
+    pub(crate) fn joiner(&mut self, of: Place) -> Option<&mut Waiter> {
+        self.rare.as_mut()?.joiners.get_mut(&of)
     }
 
-    /// Takes those away who wait for the end of the process at `of`, or the one of a ticket.
-    pub(crate) fn take_joiners(&mut self, of: Place, ticket: Option<Ticket>) -> Vec<Waiter> {
-        let Some(rare) = self.rare.as_mut().filter(|rare| !rare.joiners.is_empty()) else { return Vec::new() };
-        let (taken, left) = std::mem::take(&mut rare.joiners)
-            .into_iter()
-            .partition(|(process, waiter)| *process == of && ticket.is_none_or(|ticket| waiter.ticket == ticket));
-        rare.joiners = left;
-        let taken: Vec<(Place, Waiter)> = taken;
-        taken.into_iter().map(|(_, waiter)| waiter).collect()
+    /// Adds the one who waits for the end of a process.
+    pub(crate) fn join(&mut self, of: Place, waiter: Waiter) {
+        self.rare().joiners.insert(of, waiter);
+    }
+
+    /// Takes the one away who waits for the end of the process at `of`.
+    #[inline]
+    pub(crate) fn take_joiner(&mut self, of: Place) -> Option<Waiter> {
+        self.rare.as_mut()?.joiners.remove(&of)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who waits, and for what.
 
+use crate::desk::Worker;
 use std::fmt;
 use std::task::{Context, Waker};
 
@@ -62,6 +63,18 @@ pub(crate) struct Waiter {
 pub(crate) type Ticket = u32;
 
 impl Waiter {
+    /// Has the one woken from now on who polls now: a future may have gone to another process, or to another combinator.
+    #[inline]
+    pub(crate) fn follow(&mut self, context: &Context<'_>, worker: &Worker) {
+        self.place = worker.current;
+        let waker = context.waker();
+        if waker.data().addr() == worker.own_waker {
+            self.waker = None;
+        } else if self.waker.as_ref().is_none_or(|known| !known.will_wake(waker)) {
+            self.waker = Some(waker.clone());
+        }
+    }
+
     /// The waker to keep: none where it is the process's own, which needs no telling beside being polled.
     pub(crate) fn waker(context: &Context<'_>, own: usize) -> Option<Waker> {
         let waker = context.waker();

@@ -3,9 +3,23 @@
 mod support;
 
 use parades_core::prelude::*;
-use parades_process::{Either, Killed, Node, all, select};
+use parades_process::{Barrier, Condition, Either, Killed, Node, Semaphore, all, select};
+use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::sync::Arc;
-use support::{Script, counter, log_of, ms, run, run_with};
+use std::task::{Context, Poll, Waker};
+use support::{Flag, Script, counter, log_of, ms, run, run_with};
+
+/// A future that has begun to wait.
+async fn begun<F: Future>(future: F) -> Pin<Box<F>> {
+    let mut future = Box::pin(future);
+    std::future::poll_fn(|context| {
+        assert!(future.as_mut().poll(context).is_pending(), "it has to wait");
+        Poll::Ready(())
+    })
+    .await;
+    future
+}
 
 #[test]
 fn sleeps_end_at_their_time_and_in_the_order_of_setting() {
@@ -362,4 +376,232 @@ fn a_sleep_beyond_the_end_of_time_is_an_error() {
     })
     .expect_err("there is no such time");
     assert!(error.to_string().contains("slept beyond the end of virtual time"), "{error}");
+}
+
+#[test]
+fn who_is_woken_inside_of_a_closure_goes_on() {
+    let log = log_of(2, |node| async move {
+        if node.id().0 == 1 {
+            node.sleep(ms(9)).await;
+            node.send(LpId(0), 7);
+            return;
+        }
+        let flags = ["state", "random", "serve"].map(|name| {
+            let flag = Flag::default();
+            let waits = flag.clone();
+            node.spawn("waits", move |node| async move {
+                waits.wait().await;
+                support::log(node, name);
+            });
+            flag
+        });
+        let [state, random, serve] = flags;
+        node.sleep(ms(1)).await;
+        node.with_state(|_| state.set());
+        node.sleep(ms(1)).await;
+        node.random(|_| random.set());
+        let served = node.serve(move |_, _| {
+            serve.set();
+            ControlFlow::Break(())
+        });
+        served.await;
+    });
+    assert_eq!(log, ["1 state", "2 random", "10 serve"]);
+}
+
+#[test]
+fn a_permit_that_is_dropped_inside_of_a_closure_goes_to_the_next() {
+    let log = log_of(1, |node| async move {
+        let semaphore = Arc::new(node.semaphore(1));
+        let held = semaphore.acquire(1).await;
+        let waits = Arc::clone(&semaphore);
+        node.spawn("next", move |node| async move {
+            let _permit = waits.acquire(1).await;
+            support::log(node, "has it");
+        });
+        node.sleep(ms(1)).await;
+        node.with_state(|_| drop(held));
+        node.sleep(ms(1)).await;
+        let held = semaphore.acquire(1).await;
+        node.with_state(|_| drop(held));
+        assert_eq!(semaphore.permits(), 1, "it is back when the closure is over");
+    });
+    assert_eq!(log, ["1 has it"]);
+}
+
+#[test]
+fn a_sleep_that_is_dropped_inside_of_a_closure_is_no_event() {
+    let with = |inside: bool| {
+        let (outcome, _) = run(1, move |node: Node<Script>| async move {
+            let long = begun(node.sleep(ms(500))).await;
+            let longer = begun(node.sleep(ms(600))).await;
+            let two = (long, longer);
+            if inside {
+                node.with(|_| drop(two))
+            } else {
+                drop(two)
+            }
+            node.sleep(ms(1)).await;
+        });
+        outcome.events
+    };
+    assert_eq!((with(true), with(false)), (2, 2));
+}
+
+#[test]
+fn waits_that_are_dropped_inside_of_a_closure_leave_nothing_behind() {
+    let (outcome, log) = run(1, |node: Node<Script>| async move {
+        let (semaphore, condition) = (Arc::new(node.semaphore(0)), Arc::new(node.condition()));
+        let barrier = node.barrier(2);
+        let receive = begun(node.receive()).await;
+        let serve = begun(node.serve(|_, _| ControlFlow::<()>::Continue(()))).await;
+        let acquire = begun(semaphore.acquire(1)).await;
+        let notified = begun(condition.notified()).await;
+        let pass = begun(barrier.wait()).await;
+        let over = node.spawn("over", move |node| async move { support::TellsWhenDropped(node) });
+        let others = (Arc::clone(&semaphore), Arc::clone(&condition));
+        node.spawn("other", move |node| async move {
+            let _permit = others.0.acquire(1).await;
+            others.1.notified().await;
+            support::log(node, &format!("{}", node.receive().await.message));
+        });
+        node.sleep(ms(1)).await;
+        node.with_state(|_| drop((receive, serve, acquire, notified, pass, over)));
+        assert!(node.within(ms(1), barrier.wait()).await.is_none(), "nobody else is there");
+        semaphore.release(1);
+        node.sleep(ms(1)).await;
+        condition.notify_one();
+        node.sleep(ms(1)).await;
+        node.send(node.id(), 7).await;
+    });
+    assert_eq!(log, ["1 dropped", "5 7"]);
+    assert_eq!(counter(&outcome, "processes_waiting"), 0);
+}
+
+#[test]
+fn a_notification_whose_receiver_is_gone_before_it_has_the_mutex_goes_to_the_next() {
+    let log = log_of(1, |node| async move {
+        let shared = Arc::new((node.mutex(), node.condition()));
+        let [first, _second] = ["first", "second"].map(|name| {
+            let shared = Arc::clone(&shared);
+            node.spawn("consumer", move |node| async move {
+                let held = shared.0.lock().await;
+                let _held = shared.1.wait(held).await;
+                support::log(node, name);
+            })
+        });
+        node.sleep(ms(1)).await;
+        let held = shared.0.lock().await;
+        shared.1.notify_one();
+        node.sleep(ms(1)).await;
+        first.kill();
+        node.sleep(ms(1)).await;
+        drop(held);
+    });
+    assert_eq!(log, ["3 second"]);
+}
+
+#[test]
+fn a_notification_of_all_is_for_those_alone_who_waited() {
+    let log = log_of(1, |node| async move {
+        let condition = Arc::new(node.condition());
+        let waits = Arc::clone(&condition);
+        let gone = node.spawn("gone", move |_| async move { waits.notified().await });
+        node.sleep(ms(1)).await;
+        condition.notify_all();
+        let late = begun(condition.notified()).await;
+        gone.kill();
+        assert_eq!(node.within(ms(1), late).await, None);
+        // One that is for one goes on, and is used once.
+        let (first, second, third) =
+            (begun(condition.notified()).await, begun(condition.notified()).await, begun(condition.notified()).await);
+        condition.notify_one();
+        drop(first);
+        second.await;
+        assert_eq!(node.within(ms(1), third).await, None);
+        support::log(node, "over");
+    });
+    assert_eq!(log, ["3 over"]);
+}
+
+/// Has a future begin to wait here, and another process go on with it.
+async fn hand_over<F>(node: Node<Script>, name: &'static str, future: F)
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let future = begun(future).await;
+    node.spawn("other", move |node| async move {
+        future.await;
+        support::log(node, name);
+    });
+    node.sleep(Delay::ZERO).await;
+}
+
+#[test]
+fn what_has_begun_to_wait_in_one_process_and_goes_on_in_another_wakes_the_other() {
+    let log = log_of(1, |node| async move {
+        let semaphore: &'static Semaphore = Box::leak(Box::new(node.semaphore(0)));
+        let barrier: &'static Barrier = Box::leak(Box::new(node.barrier(2)));
+        let condition: &'static Condition = Box::leak(Box::new(node.condition()));
+        hand_over(node, "slept", node.sleep(ms(5))).await;
+        hand_over(node, "slept longer", node.sleep(ms(6))).await;
+        hand_over(node, "received", node.receive()).await;
+        hand_over(node, "served", node.serve(|_, _| ControlFlow::Break(()))).await;
+        hand_over(node, "has a permit", semaphore.acquire(1)).await;
+        hand_over(node, "passed", barrier.wait()).await;
+        hand_over(node, "notified", condition.notified()).await;
+        let quick = node.spawn("quick", |node| node.sleep(ms(7)));
+        hand_over(node, "joined", quick).await;
+        for _ in 0..2 {
+            node.send(node.id(), 1).await;
+        }
+        node.sleep(ms(8)).await;
+        semaphore.release(1);
+        assert!(barrier.wait().await);
+        condition.notify_one();
+        node.sleep(ms(1)).await;
+    });
+    let expected = [
+        "1 received",
+        "2 served",
+        "5 slept",
+        "6 slept longer",
+        "7 joined",
+        "10 has a permit",
+        "10 passed",
+        "10 notified",
+    ];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn what_goes_on_under_another_waker_calls_that() {
+    use futures_util::stream::{FuturesUnordered, StreamExt};
+    let log = log_of(1, |node| async move {
+        let mut sleep = Box::pin(node.sleep(ms(5)));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let mut sleeps: FuturesUnordered<_> = [sleep].into_iter().collect();
+        sleeps.next().await;
+        support::log(node, "woken");
+    });
+    assert_eq!(log, ["5 woken"]);
+}
+
+#[test]
+fn thousands_of_processes_begin_and_are_waited_for() {
+    // What each begin and each poll costs must not grow with their number, or this takes minutes.
+    let log = log_of(1, |node| async move {
+        let handles: Vec<_> = (0..200_000_u64).map(|i| node.spawn("short", move |_| async move { i })).collect();
+        node.sleep(ms(1)).await;
+        drop(handles);
+        let one_by_one = (0..3000_u64).map(|i| {
+            node.spawn("longer", move |node| async move {
+                node.sleep(Delay::from_us(i)).await;
+                i
+            })
+        });
+        let sum: u64 = all(one_by_one).await.into_iter().map(|result| result.expect("nobody kills it")).sum();
+        support::log(node, &sum.to_string());
+    });
+    assert_eq!(log, ["3 4498500"]);
 }

@@ -5,7 +5,7 @@ mod support;
 use futures_util::future::join;
 use parades_core::prelude::*;
 use parades_process::{Constant, Killed, Node, Processes, Program, Stack, Start, select};
-use support::{Script, TellsWhenDropped, counter, log, ms, run, run_with};
+use support::{Flag, Script, TellsWhenDropped, counter, log, ms, run, run_with};
 
 /// What there is here.
 fn stacks() -> Vec<Stack> {
@@ -314,5 +314,23 @@ fn a_hundred_thousand_processes_wait_on_stacks_of_the_slab() {
         Ok(outcome) => assert_eq!(outcome.digest, run(|_| None).expect("it can run").digest),
         // An older system has maps for about 32,000.
         Err(error) => assert!(error.to_string().contains("vm.max_map_count"), "{error}"),
+    }
+}
+
+#[test]
+fn who_is_woken_inside_of_a_closure_of_a_process_on_its_own_stack_goes_on() {
+    for stack in stacks() {
+        let (_, lines) = run(1, move |node: Node<Script>| async move {
+            let flag = Flag::default();
+            let sets = flag.clone();
+            node.spawn_on(stack, "sets", move |node| {
+                node.wait(node.sleep(ms(1)));
+                node.with_state(|_| sets.set());
+                node.wait(node.sleep(ms(1)));
+            });
+            flag.wait().await;
+            log(node, "set");
+        });
+        assert_eq!(lines, ["1 set"], "{stack:?}");
     }
 }

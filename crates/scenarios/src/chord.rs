@@ -1,9 +1,9 @@
 //! `chord`.
 
-use crate::{Prepared, Scenario, Visitor, int32};
+use crate::{Prepared, Scenario, Visitor, about_file, int32};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
-use parades_flow::messages::{FlowLevel, star};
+use parades_flow::messages::{FlowLevel, STAR_HOSTS_MAX, star};
 use parades_flow::terms::Terms;
 use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Parameters};
 use parades_process::Shared;
@@ -19,7 +19,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
             &["none", "paper"],
             "`paper`: 10,000 nodes, 32 bits, network precise, as in the paper on SimGrid's parallel mode",
         ),
-        Parameter::integer("nodes", 1000, 1..=4_294_967_294, "nodes"),
+        Parameter::integer("nodes", 1000, 1..=4_294_967_293, "nodes"),
         Parameter::integer("bits", 24, 1..=32, "bits of an identifier"),
         Parameter::choice(
             "network",
@@ -99,7 +99,11 @@ pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Resu
     }
     let nodes = parameters.nodes;
     let platform = match values.path("platform") {
-        Some(path) => parades_flow::read(&path)?,
+        Some(path) => parades_flow::read(&path).map_err(|error| about_file(values, "platform", error))?,
+        None if nodes > STAR_HOSTS_MAX => {
+            let message = format!("without a platform, the network `precise` takes {STAR_HOSTS_MAX} nodes at most");
+            return Err(values.error_at("nodes", &message, "lower it, or give a `platform`, whose hosts they share"));
+        }
         None => star(nodes)?,
     };
     let mut notes = platform.notes().to_vec();
@@ -139,5 +143,55 @@ fn parameters(values: &Values) -> Parameters {
         fingers_at_once: values.boolean("fingers_at_once"),
         churn,
         settle: values.duration("settle"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parades_config::ScenarioFile;
+    use parades_core::model::Model;
+    use parades_core::restore::Restorable;
+    use std::fmt::Debug;
+
+    struct Nothing;
+
+    impl Visitor for Nothing {
+        type Output = ();
+        fn visit<M: Restorable<State: Clone + PartialEq + Debug> + 'static>(self, _: Prepared<M>) {}
+        fn visit_unrestorable<M: Model + 'static>(self, _: Prepared<M>) {}
+    }
+
+    fn error(values: &Values) -> String {
+        accept(values, 1, Nothing).expect_err("it is refused").to_string()
+    }
+
+    fn with(assignments: &[&str]) -> Result<Values, ConfigError> {
+        let mut values = SCENARIO.values();
+        assignments.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
+        Ok(values)
+    }
+
+    #[test]
+    fn nodes_that_cannot_be_are_refused_with_their_bound() {
+        let said = with(&["bits=32", "nodes=4294967294"]).expect_err("it is refused").to_string();
+        assert_eq!(said, "--set nodes=4294967294: `nodes` must be between 1 and 4294967293, not 4294967294");
+        let values = with(&["bits=4", "nodes=17"]).expect("each is possible");
+        let wanted = "--set nodes=17: 17 nodes are more than the 16 identifiers of 4 bits; choose another value";
+        assert_eq!(error(&values), wanted);
+        let values = with(&["network=precise", "nodes=3000000"]).expect("each is possible");
+        let wanted = "--set nodes=3000000: without a platform, the network `precise` takes 2097152 nodes at most; \
+                      lower it, or give a `platform`, whose hosts they share";
+        assert_eq!(error(&values), wanted);
+    }
+
+    #[test]
+    fn a_platform_that_is_missing_is_told_of_where_a_scenario_file_names_it() {
+        let text = "scenario = \"chord\"\n[parameters]\nnetwork = \"precise\"\nplatform = \"/nowhere/at-all.xml\"\n";
+        let file = ScenarioFile::parse("run.toml".as_ref(), text.into()).expect("it is right");
+        let mut values = SCENARIO.values();
+        file.apply(&mut values).expect("it is right");
+        let said = error(&values);
+        assert!(said.starts_with("run.toml:4:12: /nowhere/at-all.xml cannot be read"), "{said}");
     }
 }

@@ -66,10 +66,7 @@ fn drawn(values: &Values, seed: u64, platform: &Platform) -> Result<Vec<Flow>, C
     let hosts = platform.hosts().len() as u64;
     if hosts < 2 {
         let error = ConfigError::new("the platform has no two hosts that could send to each other");
-        return Err(match values.path("platform") {
-            Some(path) => error.at(Place::File(path)),
-            None => error,
-        });
+        return Err(of_platform(values, error));
     }
     let mut rng = Rng::shared(seed, TRAFFIC_STREAM);
     let gap = Delay::from_secs_f64(1.0 / values.float("arrivals")).unwrap_or(Delay::MAX);
@@ -88,9 +85,35 @@ fn drawn(values: &Values, seed: u64, platform: &Platform) -> Result<Vec<Flow>, C
         start = next;
         let (source, destination) = (host(source), host(destination));
         if let Err(why) = platform.route(source, destination) {
-            return Err(ConfigError::new(why.to_string()).with_help("give a `pattern` of flows that have routes"));
+            let error = ConfigError::new(why.to_string()).with_help("give a `pattern` of flows that have routes");
+            return Err(of_platform(values, error));
         }
         flows.push(Flow { id: number.to_string().into(), source, destination, bytes, start });
     }
     Ok(flows)
+}
+
+/// Something wrong with the platform, which names its file.
+fn of_platform(values: &Values, error: ConfigError) -> ConfigError {
+    match values.path("platform") {
+        Some(path) => error.at(Place::File(path)),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_platform_without_a_route_is_named() {
+        let text = r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/></zone></platform>"#;
+        let path = std::env::temp_dir().join(format!("parades-apart-{}.xml", std::process::id()));
+        std::fs::write(&path, text).expect("there is a place for temporary files");
+        let mut values = SCENARIO.values();
+        values.set_argument("--set", &format!("platform={}", path.display())).expect("it is a path");
+        let said = prepare(&values, 1).expect_err("it is refused").to_string();
+        std::fs::remove_file(&path).expect("it was written above");
+        assert!(said.starts_with(&format!("{}: the platform has no route from ", path.display())), "{said}");
+    }
 }

@@ -7,6 +7,8 @@ use parades_config::quoted;
 
 /// The most members and switches of a cluster, and the most links of each kind.
 const NODES_MAX: u64 = 1 << 22;
+/// The most levels of a fat tree: each node has a label with a digit for each.
+const LEVELS_MAX: usize = 32;
 
 /// A `<cluster>`.
 #[derive(Clone, Debug)]
@@ -175,6 +177,10 @@ impl Builder {
         if [wiring.children.len(), wiring.parents.len(), wiring.cables.len()] != [levels; 3] || levels == 0 {
             let message = "topo_parameters of a fat tree do not have as many numbers in each part as there are levels";
             return Err(self.wrong(message, "write levels;children;parents;cables, such as 2;4,4;1,2;1,2"));
+        }
+        if levels > LEVELS_MAX {
+            let message = format!("the fat tree {} has {levels} levels, more than {LEVELS_MAX}", quoted(&cluster.name));
+            return Err(self.wrong(message, "give it fewer"));
         }
         let nodes = wiring.nodes().ok_or_else(|| self.too_big(cluster))?;
         let nodes_in_all: u64 = nodes.iter().map(|&nodes| u64::from(nodes)).sum();

@@ -3,7 +3,7 @@
 use parades_config::quoted;
 
 /// How many numbers a radical may have.
-const NUMBERS_MAX: u64 = 1 << 21;
+pub(crate) const NUMBERS_MAX: u32 = 1 << 21;
 
 /// The numbers that a radical lists.
 ///
@@ -21,7 +21,7 @@ pub(crate) fn radicals(text: &str) -> Result<Vec<u32>, String> {
         let Some((first, last)) = ends.filter(|(first, last)| first <= last) else {
             return Err(format!("the radical's part {} is neither a number nor a range such as `0-99`", quoted(group)));
         };
-        if numbers.len() as u64 + u64::from(last - first) + 1 > NUMBERS_MAX {
+        if numbers.len() as u64 + u64::from(last - first) + 1 > u64::from(NUMBERS_MAX) {
             return Err(format!("the radical lists more than {NUMBERS_MAX} numbers"));
         }
         numbers.extend(first..=last);

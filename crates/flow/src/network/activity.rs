@@ -84,6 +84,9 @@ pub(super) struct Activity {
     pub(super) uses: Vec<(u32, f64)>,
     /// Seconds.
     pub(super) latency: f64,
+    /// Whether it started without latency: its penalty knows no link.
+    pub(super) timeless: bool,
+    /// What its way adds up to. The system is told [`Activity::penalty`].
     pub(super) penalty: f64,
     /// The least bandwidth on the way when it started, or the speed of its cores.
     pub(super) width: f64,
@@ -93,8 +96,8 @@ impl Default for Activity {
     fn default() -> Activity {
         let kind = Kind::Execution { host: HostId(0), cores: 1 };
         let (remaining, rate, factor, latency, penalty, width) = (0.0, 0.0, 1.0, 0.0, 1.0, 0.0);
-        let (serial, stage, updated, uses) = (0, Stage::Over, Time::ZERO, Vec::new());
-        Activity { serial, kind, stage, remaining, updated, rate, factor, uses, latency, penalty, width }
+        let (serial, stage, updated, uses, timeless) = (0, Stage::Over, Time::ZERO, Vec::new(), false);
+        Activity { serial, kind, stage, remaining, updated, rate, factor, uses, latency, timeless, penalty, width }
     }
 }
 
@@ -105,6 +108,12 @@ impl Activity {
         uses.clear();
         let remaining = if amount < AMOUNT_PRECISION { 0.0 } else { amount };
         *self = Activity { serial, kind, remaining, updated: now, uses, stage: Stage::Ending, ..Activity::default() };
+    }
+
+    /// Its penalty; where its way takes no time any more, that of a flow which started without latency.
+    #[inline]
+    pub(super) fn penalty(&self) -> f64 {
+        if self.penalty > 0.0 { self.penalty } else { 1.0 }
     }
 
     /// Takes off what was done since the last time.

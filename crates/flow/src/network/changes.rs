@@ -8,6 +8,14 @@ use parades_core::time::{Delay, Time};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// What is left of a sum of latencies below this, a picosecond, is the error of its rounding.
+const NOTHING_S: f64 = 1e-12;
+
+/// A sum of latencies that have changed.
+pub(super) fn changed_sum(sum: f64) -> f64 {
+    if sum < NOTHING_S { 0.0 } else { sum }
+}
+
 /// What can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
@@ -224,7 +232,7 @@ impl Network {
         let more = latency - std::mem::replace(&mut self.links[link.0 as usize].latency, latency);
         self.reprice(link, |activity| {
             activity.penalty += more;
-            activity.latency = (activity.latency + more).max(0.0);
+            activity.latency += more;
         });
     }
 
@@ -233,14 +241,14 @@ impl Network {
         for slot in 0..u32::try_from(self.activities.len()).expect("counted in 32 bits") {
             let activity = &mut self.activities[slot as usize];
             let flow = matches!(activity.kind, Kind::Flow { .. }) && activity.stage != Stage::Over;
-            // A flow without latency has a penalty that knows no link.
-            if !flow || activity.latency <= 0.0 || activity.uses.iter().all(|&(used, _)| used != link.0) {
+            if !flow || activity.timeless || activity.uses.iter().all(|&(used, _)| used != link.0) {
                 continue;
             }
             change(activity);
-            activity.penalty = activity.penalty.max(f64::MIN_POSITIVE);
+            activity.latency = changed_sum(activity.latency);
+            activity.penalty = changed_sum(activity.penalty);
             if let Stage::Sharing(variable) = activity.stage {
-                let (penalty, bound) = (activity.penalty, self.bound(slot));
+                let (penalty, bound) = (activity.penalty(), self.bound(slot));
                 self.system.set_terms(variable, penalty, bound);
             }
         }

@@ -23,7 +23,7 @@ impl Network {
         }
         self.hold();
         let activity = &mut self.activities[slot as usize];
-        let variable = self.system.add_variable(activity.penalty, bound, &activity.uses);
+        let variable = self.system.add_variable(activity.penalty(), bound, &activity.uses);
         activity.stage = Stage::Sharing(variable);
         if activity.remaining <= 0.0 {
             self.calendar.set(slot, activity.serial, Some(self.now));
@@ -44,7 +44,7 @@ impl Network {
         for slot in unheld.drain(..) {
             let bound = self.bound(slot);
             let activity = &mut self.activities[slot as usize];
-            let variable = self.system.add_counted(activity.penalty, bound, &activity.uses);
+            let variable = self.system.add_counted(activity.penalty(), bound, &activity.uses);
             activity.stage = Stage::Sharing(variable);
             self.own(variable, slot);
         }

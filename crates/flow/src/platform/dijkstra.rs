@@ -2,8 +2,11 @@
 
 use super::Table;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+/// The memory that the ways of a zone may take which are kept, in bytes.
+const KEPT_BYTES_MAX: usize = 256 << 20;
 
 /// The legs given, as a graph whose nodes are the members that have any, in the order in which routes name them.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +17,41 @@ pub(crate) struct Dijkstra {
     by_member: BTreeMap<u32, u32>,
     /// For each node the nodes that legs lead to, in the order of the legs, with their costs.
     edges: Vec<Vec<(u32, u32)>>,
-    /// For each node, once it is asked for, the node before each on the way from it. A memoised pure function of the rest.
-    before: Vec<OnceLock<Box<[u32]>>>,
+    kept: Kept,
+}
+
+/// For sources that were asked for, the node before each on the way from it: a memoised pure function of the rest.
+#[derive(Debug, Default)]
+struct Kept(Mutex<Ways>);
+
+#[derive(Debug, Default)]
+struct Ways {
+    from: BTreeMap<u32, Box<[u32]>>,
+    /// The sources, the oldest first.
+    order: VecDeque<u32>,
+}
+
+/// A copy finds its ways anew.
+impl Clone for Kept {
+    fn clone(&self) -> Kept {
+        Kept::default()
+    }
+}
+
+impl Ways {
+    /// Those from a source, which `search` finds unless they are kept. At most `max` are; the oldest is dropped first.
+    fn from(&mut self, source: u32, max: usize, search: impl FnOnce() -> Box<[u32]>) -> &[u32] {
+        self.from.entry(source).or_insert_with(|| {
+            self.order.push_back(source);
+            search()
+        });
+        if self.order.len() > max.max(1)
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.from.remove(&oldest);
+        }
+        &self.from[&source]
+    }
 }
 
 impl Dijkstra {
@@ -23,7 +59,6 @@ impl Dijkstra {
         *self.by_member.entry(member).or_insert_with(|| {
             self.nodes.push(member);
             self.edges.push(Vec::new());
-            self.before.push(OnceLock::new());
             u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 members")
         })
     }
@@ -34,7 +69,7 @@ impl Dijkstra {
         self.edges[from as usize].push((to, u32::try_from(links).unwrap_or(u32::MAX)));
     }
 
-    /// Whether the graph has this member.
+    /// The members that have any legs.
     pub(crate) fn members(&self) -> &[u32] {
         &self.nodes
     }
@@ -46,7 +81,9 @@ impl Dijkstra {
         if from == to {
             return Some(vec![(member(from), member(from))]);
         }
-        let before = self.before[from as usize].get_or_init(|| self.search(from));
+        let max = KEPT_BYTES_MAX / (self.nodes.len() * size_of::<u32>());
+        let mut ways = self.kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = ways.from(from, max, || self.search(from));
         let mut stops = Vec::new();
         let mut stop = to;
         while stop != from {
@@ -80,5 +117,26 @@ impl Dijkstra {
             }
         }
         before.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_ways_are_kept_and_the_oldest_is_dropped_first() {
+        let mut ways = Ways::default();
+        let mut found = Vec::new();
+        for source in [1, 2, 1, 3, 2, 1, 3] {
+            let before = ways.from(source, 2, || {
+                found.push(source);
+                [source; 4].into()
+            });
+            assert_eq!(before, [source; 4]);
+            assert!(ways.from.len() <= 2 && ways.from.len() == ways.order.len());
+        }
+        assert_eq!(found, [1, 2, 3, 1]);
+        assert_eq!(ways.from(7, 0, || [7].into()), [7], "that which is asked for is there");
     }
 }

@@ -1,11 +1,14 @@
 //! Routes through zones.
 
-use super::{Gateways, HostId, Leg, LinkId, Platform, Point, PointId, PointKind, Routing, Zone, ZoneId};
+use super::{Gateways, HostId, Leg, LinkId, Platform, Point, PointId, Routing, Zone, ZoneId};
+use crate::build::ZONE_DEPTH_MAX;
 use parades_config::quoted;
 use std::fmt;
 
 /// What a route may cost to be found: gateways that lead in circles would cost without end.
 const STEPS_MAX: u32 = 1 << 16;
+/// How many routes may be parts of one another. Each leads deeper into the zones of one of its ends, unless gateways lead in circles.
+const DEPTH_MAX: usize = 2 * ZONE_DEPTH_MAX;
 
 /// The way from one host to another.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,7 +48,7 @@ impl Platform {
     /// Where the platform has none.
     pub fn route(&self, from: HostId, to: HostId) -> Result<Route, NoRoute> {
         let (source, destination) = (&self.hosts[from.0 as usize], &self.hosts[to.0 as usize]);
-        let mut search = Search { platform: self, steps: 0, latency_s: 0.0 };
+        let mut search = Search { platform: self, steps: 0, depth: 0, latency_s: 0.0 };
         let why = match search.route(source.point, destination.point) {
             Ok(links) if !links.is_empty() || search.latency_s > 0.0 => {
                 return Ok(Route { links, latency_s: search.latency_s });
@@ -99,6 +102,8 @@ impl Platform {
 struct Search<'a> {
     platform: &'a Platform,
     steps: u32,
+    /// How many routes are being found, each a part of the one before.
+    depth: usize,
     /// The sum of what was found so far, in the order in which it was found: between two zones first, then on this side, then on the other. A
     /// sum in another order would differ in its last bit, and levels that are equal would not be any more.
     latency_s: f64,
@@ -107,9 +112,17 @@ struct Search<'a> {
 impl Search<'_> {
     fn route(&mut self, from: PointId, to: PointId) -> Result<Vec<LinkId>, NoRoute> {
         self.steps += 1;
-        if self.steps > STEPS_MAX {
+        if self.steps > STEPS_MAX || self.depth == DEPTH_MAX {
             return Err(NoRoute { why: "the gateways of its zones lead in circles".to_owned() });
         }
+        self.depth += 1;
+        let found = self.part(from, to);
+        self.depth -= 1;
+        found
+    }
+
+    /// The route between two points, within the bounds.
+    fn part(&mut self, from: PointId, to: PointId) -> Result<Vec<LinkId>, NoRoute> {
         let platform = self.platform;
         let (source, destination) = (platform.point(from), platform.point(to));
         let (mut outwards, mut inwards) = (platform.path(source), platform.path(destination));
@@ -241,15 +254,12 @@ impl Search<'_> {
             }
             Routing::Star { star, vivaldi } => {
                 star.links(first, second, &mut links).map_err(|why| unknown(&format!(": {why}")))?;
-                gateways = star.gateway(first).zip(star.gateway(second));
                 if *vivaldi {
                     self.cross(&links);
                     self.latency_s += distance_s(source, destination).map_err(|why| unknown(&why))?;
                     return Ok(Local { links, gateways });
                 }
             }
-            Routing::Torus(_) | Routing::FatTree(_) | Routing::Dragonfly(_)
-                if source.kind == PointKind::Router || destination.kind == PointKind::Router => {}
             Routing::Torus(torus) => torus.links(first, second, &mut links)?,
             Routing::FatTree(tree) => tree.links(first, second, &mut links)?,
             Routing::Dragonfly(dragonfly) => dragonfly.links(first, second, &mut links)?,

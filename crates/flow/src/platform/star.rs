@@ -1,6 +1,6 @@
 //! Members around a centre: a route goes up from the one and down to the other.
 
-use super::{LinkId, PointId};
+use super::LinkId;
 
 /// What lies between a member and the centre.
 #[derive(Clone, Debug, Default)]
@@ -11,8 +11,6 @@ pub(crate) struct Branch {
     pub(crate) down: Option<Box<[LinkId]>>,
     /// From the member to itself.
     pub(crate) loopback: Option<Box<[LinkId]>>,
-    /// Where a member that is a zone is entered and left.
-    pub(crate) gateway: Option<PointId>,
 }
 
 /// The branches, by the member's place in the zone. A member without one is at the centre.
@@ -56,10 +54,5 @@ impl Star {
         add(up);
         add(down);
         Ok(())
-    }
-
-    /// Where a route between members leaves the one and enters the other, if they are zones.
-    pub(crate) fn gateway(&self, member: u32) -> Option<PointId> {
-        self.branch(member)?.gateway
     }
 }

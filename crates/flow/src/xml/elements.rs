@@ -295,6 +295,6 @@ pub(super) fn route(
             let symmetrical = attributes.choice("symmetrical", &[("YES", true), ("NO", false)], true)?;
             builder.route(ends, gateways, links, symmetrical)
         }
-        RouteKind::BypassHosts | RouteKind::BypassZones => builder.bypass(ends, gateways, links),
+        RouteKind::BypassHosts | RouteKind::BypassZones => builder.bypass(ends, gateways, links, false),
     }
 }

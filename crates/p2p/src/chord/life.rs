@@ -64,7 +64,7 @@ enum Next {
     Leave,
 }
 
-/// Joins, does what is due, and leaves at `end`.
+/// Joins, does what is due, and leaves at `end`, or as soon after it as it can; it stays if that is not before nodes cease to go.
 async fn live<N: Carrier<Message>>(node: Node<Chord<N>>, end: Time) {
     let mut due = node.with(|here| {
         let now = here.now();
@@ -81,7 +81,8 @@ async fn live<N: Carrier<Message>>(node: Node<Chord<N>>, end: Time) {
             }
             let now = here.now();
             match due.iter().position(|&due| due <= now) {
-                _ if now >= end => Next::Leave,
+                // It may be late by then, and who is there at last stays.
+                _ if now >= end && here.program.parameters.churn.is_some_and(|churn| now < churn.until) => Next::Leave,
                 Some(task) => Next::Task(task),
                 None => Next::Sleep(here.program.parameters.idle),
             }

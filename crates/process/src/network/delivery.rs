@@ -1,7 +1,7 @@
 //! Waiting for what a shared network tells: that a message has arrived or failed, that the node's host fails or works again.
 
 use super::shared::Undelivered;
-use crate::desk::{Worker, try_with_parts, with_parts};
+use crate::desk::{Worker, now_or_later, with_parts};
 use crate::table::Table;
 use crate::wait::{Ticket, Wait, Waiter};
 use std::pin::Pin;
@@ -82,8 +82,9 @@ impl Future for Delivery {
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        if self.ticket != 0 {
-            try_with_parts(|_, table| table.rare().deliveries.0.retain(|awaited| awaited.ticket != self.ticket));
+        let ticket = self.ticket;
+        if ticket != 0 {
+            now_or_later(move |_, table| table.rare().deliveries.0.retain(|awaited| awaited.ticket != ticket));
         }
     }
 }
@@ -136,10 +137,11 @@ impl Future for HostIs {
 
 impl Drop for HostIs {
     fn drop(&mut self) {
-        if self.ticket != 0 {
-            try_with_parts(|_, table| {
+        let ticket = self.ticket;
+        if ticket != 0 {
+            now_or_later(move |_, table| {
                 if let Some(rare) = table.rare_mut() {
-                    rare.host_waiters.retain(|waiter| waiter.ticket != self.ticket);
+                    rare.host_waiters.retain(|waiter| waiter.ticket != ticket);
                 }
             });
         }

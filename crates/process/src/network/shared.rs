@@ -217,6 +217,8 @@ pub struct Held {
     pub(crate) stuck: u64,
     /// Messages that did not arrive.
     pub(crate) failed: u64,
+    /// Whether something would have happened in it, of which nodes may be told.
+    pub(crate) moves: bool,
 }
 
 impl<M, S> Hub<M, S> {
@@ -278,7 +280,7 @@ impl<M: Payload + Clone, N: SharedNetwork<M>> Carries<M> for Shared<N> {
     ) {
         let hub = LpId(ctx.lps() - 1);
         match way {
-            ShareWay::Through(_) if to >= hub => {
+            _ if to >= hub => {
                 ctx.fail(format!("it sent to node {}, but there are only {} nodes", to.0, hub.0));
             }
             ShareWay::Through(ticket) => {
@@ -343,7 +345,7 @@ impl<M: Payload + Clone, N: SharedNetwork<M>> Carries<M> for Shared<N> {
         let carried = (hub.flights.len() - hub.free.len()) as u64;
         let moves = hub.armed < Time::MAX;
         let (on_their_way, stuck) = if moves { (carried, 0) } else { (0, carried) };
-        Held { on_their_way, stuck, failed: hub.failed }
+        Held { on_their_way, stuck, failed: hub.failed, moves }
     }
 }
 

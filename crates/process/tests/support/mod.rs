@@ -6,6 +6,8 @@ use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_process::{Constant, Node, Processes, Program, Start};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
 
 type Main = Box<dyn Fn(Node<Script>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
@@ -25,6 +27,29 @@ pub(crate) fn ms(ms: u64) -> Delay {
 pub(crate) fn log(node: Node<Script>, line: &str) {
     let line = format!("{} {line}", node.now().as_ps() / 1_000_000_000);
     node.with_state(|log| log.push(line));
+}
+
+/// What one process waits for until another sets it, as other crates' channels are.
+#[derive(Clone, Default)]
+pub(crate) struct Flag(Arc<Mutex<(bool, Option<Waker>)>>);
+
+impl Flag {
+    pub(crate) fn set(&self) {
+        let mut flag = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        flag.0 = true;
+        if let Some(waker) = flag.1.take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) async fn wait(&self) {
+        let poll = |context: &mut std::task::Context<'_>| {
+            let mut flag = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            flag.1 = Some(context.waker().clone());
+            if flag.0 { Poll::Ready(()) } else { Poll::Pending }
+        };
+        std::future::poll_fn(poll).await;
+    }
 }
 
 /// Writes to the log when it is dropped.
