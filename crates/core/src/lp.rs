@@ -56,14 +56,6 @@ pub struct Before {
     last: Time,
 }
 
-impl Before {
-    /// Sends, timer settings and requests that there had been.
-    #[inline]
-    pub fn sequence(&self) -> u64 {
-        self.sequence
-    }
-}
-
 /// All that is needed to take one execution back, in a piece of its own.
 #[derive(Debug)]
 pub struct Undo<U> {

@@ -30,7 +30,8 @@
 //! execution, but does not count as one.
 //!
 //! *Memory.* Close to the limit workers execute less far ahead; beyond it what is ahead is rolled back, so that what it sent is annihilated
-//! (cancelback). Only where the LPs and what has been sent for good do not fit does the run end.
+//! (cancelback). Where that is still too much, since much happens at one time, one worker goes on alone, without history. Only where the LPs and
+//! what waits do not fit does the run end.
 //!
 //! *One worker.* Where several do less than one would, the first goes on with all LPs while the others rest. Nothing can come late then, so it executes as
 //! `sequential` does, and what it executes is committed at once.
@@ -263,6 +264,8 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
             // Global events may have sent to the very time of the cut.
             view.gvt = view.gvt.min(view.horizon);
             (view.round, view.circles) = (0, false);
+            // While one goes on alone, the others do not count along.
+            (view.short, view.too_much) = (0, None);
             // Whatever was on its way has been received.
             (view.since, view.sent) = (0, NEVER);
             if view.alone != orders.alone {

@@ -23,9 +23,29 @@ pub(crate) struct Range {
 #[repr(C, align(16))]
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
-    pub(crate) name: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) node: u64,
+    name: &'static str,
+    kind: &'static str,
+    node: u64,
+    /// 0 where nobody uses the stack, and the rest may be anything.
+    taken: u64,
+}
+
+impl Label {
+    pub(crate) fn new(name: &'static str, kind: &'static str, node: u64) -> Label {
+        Label { name, kind, node, taken: 1 }
+    }
+
+    /// Says that nobody uses the stack any more.
+    ///
+    /// # Safety
+    ///
+    /// The label may be written to, and nobody else does.
+    pub(crate) unsafe fn clear(label: *mut Label) {
+        // SAFETY: as the caller promises.
+        let taken = unsafe { &raw mut (*label).taken };
+        // SAFETY: as the caller promises.
+        unsafe { taken.write(0) };
+    }
 }
 
 static RANGES: AtomicPtr<Range> = AtomicPtr::new(null_mut());
@@ -87,9 +107,17 @@ extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context:
     let address = unsafe { info_of.si_addr() } as usize;
     match overflown(address) {
         // What another process sent has no address.
-        Some((label, bytes)) if info_of.si_code > 0 => tell(label, bytes),
+        Some((label, bytes)) if info_of.si_code > 0 && is_taken(label) => tell(label, bytes),
         _ => pass_on(signal, info, context),
     }
+}
+
+/// Whether anybody uses the stack of this label.
+fn is_taken(label: *const Label) -> bool {
+    // SAFETY: a stack with a guard has been taken before, so that its label is in memory.
+    let taken = unsafe { &raw const (*label).taken };
+    // SAFETY: it can be read, and is a number, which the system's zeros are too.
+    unsafe { taken.read() != 0 }
 }
 
 /// Whose guard it is, and the size of the stack above it.
@@ -111,8 +139,8 @@ fn overflown(address: usize) -> Option<(*const Label, usize)> {
 
 /// Says what happened, and ends the run.
 fn tell(label: *const Label, bytes: usize) -> ! {
-    // SAFETY: who takes a stack writes its label before anything runs on it; guards of stacks that nobody has taken are not there yet.
-    let Label { name, kind, node } = unsafe { *label };
+    // SAFETY: the stack is taken, and who took it has written its label.
+    let Label { name, kind, node, .. } = unsafe { *label };
     let mut sentence = Sentence { text: [0; 512], length: 0 };
     sentence.add(b"error: the process `");
     sentence.add(name.as_bytes());

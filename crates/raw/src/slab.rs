@@ -115,7 +115,7 @@ impl Stack {
         let bytes = bytes.max(LEAST).checked_next_power_of_two().filter(|&bytes| bytes <= isize::MAX as usize / 64);
         let pool = Pool::of(bytes.ok_or(refused)?);
         let lowest = lock(&pool.stacks).take(pool.bytes)?;
-        let place = lowest + GUARD + pool.bytes - size_of::<Label>();
+        let place = pool.place_of_label(lowest);
         let colour = lowest / (GUARD + pool.bytes) % COLOURS;
         // SAFETY: the top of a stack that nobody else has, within its map, aligned as maps and sizes are; writing to it is what it is for.
         unsafe { std::ptr::with_exposed_provenance_mut::<Label>(place).write(label) };
@@ -157,7 +157,14 @@ impl Pool {
         pool
     }
 
+    /// The address of the label at the top of a stack.
+    fn place_of_label(&self, lowest: usize) -> usize {
+        lowest + GUARD + self.bytes - size_of::<Label>()
+    }
+
     fn give_back(&self, lowest: usize) {
+        // SAFETY: the top of a stack that this was the last to use, within its map, aligned as maps and sizes are.
+        unsafe { Label::clear(std::ptr::with_exposed_provenance_mut(self.place_of_label(lowest))) };
         let mut stacks = lock(&self.stacks);
         if stacks.kept.len() < (KEPT / self.bytes).max(1) {
             stacks.kept.push(lowest);
@@ -231,25 +238,27 @@ mod tests {
     use super::*;
     use corosensei::stack::Stack as _;
 
-    const LABEL: Label = Label { name: "test", kind: "stack", node: 0 };
+    fn label() -> Label {
+        Label::new("test", "stack", 0)
+    }
 
     #[test]
     fn stacks_do_not_overlap_and_are_given_out_again() {
         const BYTES: usize = 1 << 20; // Of no other test, as tests share the slab.
-        let stacks: Vec<Stack> = (0..1000).map(|_| Stack::take(BYTES, LABEL).expect("there is room")).collect();
+        let stacks: Vec<Stack> = (0..1000).map(|_| Stack::take(BYTES, label()).expect("there is room")).collect();
         let mut ranges: Vec<_> = stacks.iter().map(|stack| (stack.limit().get(), stack.base().get())).collect();
         ranges.sort_unstable();
         assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
         assert!(ranges.iter().all(|(limit, base)| base - limit > BYTES - COLOURS * LINE && base % 16 == 0));
         drop(stacks);
-        let again: Vec<Stack> = (0..1000).map(|_| Stack::take(BYTES, LABEL).expect("there is room")).collect();
+        let again: Vec<Stack> = (0..1000).map(|_| Stack::take(BYTES, label()).expect("there is room")).collect();
         assert!(again.iter().all(|stack| ranges.binary_search(&(stack.limit().get(), stack.base().get())).is_ok()));
     }
 
     #[test]
     fn what_no_system_has_is_refused() {
         for bytes in [usize::MAX, isize::MAX as usize, 1 << 56] {
-            let text = Stack::take(bytes, LABEL).expect_err("it is too much").to_string();
+            let text = Stack::take(bytes, label()).expect_err("it is too much").to_string();
             assert!(text.contains("make stacks smaller"), "{text}");
         }
     }

@@ -274,7 +274,7 @@ mod on_linux {
             }
             prepare_thread();
             let kind = if switch == Switch::Registers { "slab" } else { "ucontext" };
-            let label = Label { name: name.process, kind, node: name.node };
+            let label = Label::new(name.process, kind, name.node);
             let stack = Stack::take(bytes, label).map_err(Refused::NoStack)?;
             let ended = Rc::new(Cell::new(None));
             let end = Rc::clone(&ended);

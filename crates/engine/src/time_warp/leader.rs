@@ -3,15 +3,15 @@
 use super::reviewer::Reviewer;
 use super::site::Site;
 use super::{Crew, Memory, Orders, View};
-use crate::course::{Course, Rest};
+use crate::course::Course;
 use crate::ledger::Trace;
+use crate::resting::{Home, Resting};
 use crate::transport::{Summary, Transport};
 use crate::workers::imbalance;
 use parades_core::ahead::Marked;
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
-use parades_core::global::{AllLps, Visitor};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
@@ -40,6 +40,9 @@ pub(super) struct Leader<'a, M: Restorable> {
     trace: Trace<M::Message>,
     /// Everything before it has been committed by all, as of the last outcome.
     committed: Time,
+    /// What each worker has committed before the last turn, and all together had by then.
+    committed_by: Vec<u64>,
+    before: u64,
     /// How often GVT was computed, and how often all rested.
     gvts: u64,
     rests: u64,
@@ -52,41 +55,15 @@ enum Stop {
     Told,
 }
 
-/// All LPs of a run, at their sites.
-struct Resting<'a, 'l, M: Restorable> {
-    sites: &'a mut [MutexGuard<'l, Site<M>>],
-    placement: &'a Placement,
-    lps: u32,
-}
-
-impl<M: Restorable> Rest<M> for Resting<'_, '_, M> {
-    fn next_time(&mut self) -> Time {
-        self.sites.iter_mut().map(|site| site.next_time()).min().unwrap_or(Time::MAX)
+impl<M: Restorable> Home<M> for Site<M> {
+    fn next_due(&mut self) -> Time {
+        self.next_time()
     }
-    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b {
-        Visited { rest: self, metrics }
+    fn put(&mut self, event: Event<M::Message>) {
+        self.push_unmarked(event);
     }
-    fn push(&mut self, event: Event<M::Message>) {
-        self.sites[self.placement.partition(event.receiver) as usize].push_unmarked(event);
-    }
-}
-
-/// Those LPs, visited by a global event.
-struct Visited<'b, 'a, 'l, M: Restorable> {
-    rest: &'b mut Resting<'a, 'l, M>,
-    metrics: &'b mut Metrics,
-}
-
-impl<M: Restorable> AllLps<M> for Visited<'_, '_, '_, M> {
-    fn each(&mut self, visitor: &mut Visitor<'_, M>) {
-        let Resting { sites, placement, lps } = self.rest;
-        for id in (0..*lps).map(LpId) {
-            let Site { lps, metrics, .. } = &mut *sites[placement.partition(id) as usize];
-            visitor(id, &mut lps[placement.index(id)], metrics);
-        }
-    }
-    fn metrics(&mut self) -> &mut Metrics {
-        self.metrics
+    fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics) {
+        (&mut self.lps, &mut self.metrics)
     }
 }
 
@@ -109,6 +86,8 @@ impl<'a, M: Restorable> Leader<'a, M> {
             placement,
             trace: Vec::new(),
             committed: Time::ZERO,
+            committed_by: Vec::new(),
+            before: 0,
             gvts: 0,
             rests: 0,
         }
@@ -169,8 +148,20 @@ impl<'a, M: Restorable> Leader<'a, M> {
         crew.traced.iter().for_each(|traced| self.trace.append(&mut super::lock(traced)));
     }
 
+    /// Adds what each worker has committed since the last turn.
+    fn tally(&mut self, sites: &[MutexGuard<'_, Site<M>>]) {
+        self.committed_by.resize(sites.len(), 0);
+        for (worker, (by, site)) in self.committed_by.iter_mut().zip(sites).enumerate() {
+            // At a turn, all counts move to the first.
+            *by += site.counts.committed - if worker == 0 { self.before } else { 0 };
+        }
+    }
+
     /// Writes the trace of what was executed before `bound`.
     fn write_before(&mut self, bound: Time) {
+        if matches!(self.end, Some(Err(_))) {
+            return self.trace.clear();
+        }
         let (mut before, after) =
             std::mem::take(&mut self.trace).into_iter().partition::<Vec<_>, _>(|(event, _)| event.time() < bound);
         self.trace = after;
@@ -195,6 +186,10 @@ impl<'a, M: Restorable> Leader<'a, M> {
         if let Some(first) = left.first_mut() {
             first.trace.append(&mut self.trace);
         }
+        if matches!(self.end, Some(Err(_))) {
+            // It could not be written before, and would have a hole.
+            left.iter_mut().for_each(|ledger| ledger.trace.clear());
+        }
         let taken = self.course.take_up(left);
         if self.end.is_none() {
             let gone = taken.and_then(|()| self.go_on((crew, view), &mut world, &mut sites));
@@ -202,8 +197,11 @@ impl<'a, M: Restorable> Leader<'a, M> {
         }
         if self.turn == Stop::Told {
             self.turn = Stop::No;
+            self.tally(&sites);
             let places = (&self.placement, &crew.placement);
             self.placement = self.reviewer.turn(places, world.lps(), &mut sites);
+            self.before = sites[0].counts.committed;
+            (0..sites.len()).for_each(|worker| crew.transport.shrink(worker));
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
         *super::lock(&crew.orders) = Orders { horizon: self.course.horizon(), over, alone };
@@ -216,17 +214,22 @@ impl<'a, M: Restorable> Leader<'a, M> {
         world: &mut World,
         sites: &mut [MutexGuard<'_, Site<M>>],
     ) -> Result<Option<Time>, Error> {
-        if let Some(needed) = view.too_much {
+        let makes_room = view.too_much.is_some() && !self.reviewer.is_alone();
+        if makes_room {
+            self.reviewer.retreats_for_good();
+            self.turn = Stop::Told;
+        } else if let Some(needed) = view.too_much {
             crew.memory.check(needed - crew.memory.lps as u64)?;
         }
         if let Some((place, kind)) = self.course.failure.take() {
             return Err(world.error_at(kind, place));
         }
         let bytes = |sites: &[MutexGuard<'_, Site<M>>]| sites.iter().map(|site| site.allocated_bytes() as u64).sum();
-        if crew.memory.check(bytes(sites)).is_err() {
+        // Anti-messages and their twins annihilate each other when all move to one worker, who sees whether the rest fits.
+        if !makes_room && crew.memory.check(bytes(sites)).is_err() {
             sites.iter_mut().for_each(|site| site.compact());
+            crew.memory.check(bytes(sites))?;
         }
-        crew.memory.check(bytes(sites))?;
         let Leader { course, effects, placement, .. } = self;
         course.events = sites.iter().map(|site| site.counts.committed).sum();
         let reached = view.gvt.min(view.horizon);
@@ -236,15 +239,16 @@ impl<'a, M: Restorable> Leader<'a, M> {
             }
             course.until = course.until.min(course.bound.max(reached));
         }
-        let mut rest = Resting { sites, placement, lps: world.lps() };
+        let mut rest = Resting { homes: sites, placement, lps: world.lps() };
         course.execute_globals_first(world, &mut rest, effects)
     }
 
     /// The end of the run.
-    pub(super) fn conclude<T>(self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
-        let end = self.end.expect("the workers have come to the end")?;
-        let Leader { mut course, gvts, rests, placement, reviewer, .. } = self;
+    pub(super) fn conclude<T>(mut self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
+        let end = self.end.take().expect("the workers have come to the end")?;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
+        self.tally(&sites);
+        let Leader { mut course, gvts, rests, placement, reviewer, committed_by, .. } = self;
         let bytes: usize = sites.iter().map(|site| site.allocated_bytes()).sum();
         let mut pending = Vec::new();
         for site in &mut sites {
@@ -267,7 +271,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
             ("turns", f64::from(reviewer.turns())),
             ("history_max", f64::from(history)),
             ("workers", sites.len() as f64),
-            ("imbalance", imbalance(sites.iter().map(|site| site.counts.committed))),
+            ("imbalance", imbalance(committed_by.into_iter())),
             ("pending_bytes", bytes as f64),
         ];
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();

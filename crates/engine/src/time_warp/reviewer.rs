@@ -67,6 +67,11 @@ impl Reviewer {
         self.retreat.alone
     }
 
+    /// From the next turn on, one worker executes all for good, as it needs the least memory.
+    pub(super) fn retreats_for_good(&mut self) {
+        self.retreats = Retreats::Never;
+    }
+
     /// How often the run went from several workers to one, or back.
     pub(super) fn turns(&self) -> u32 {
         self.retreat.turns

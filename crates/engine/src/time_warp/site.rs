@@ -147,6 +147,8 @@ impl<M: Restorable> Site<M> {
         assert!(self.uncommitted() == 0 && self.in_stretch() == 0, "I5: what moves is committed");
         self.placement = placement.clone();
         self.heads = Vec::new();
+        // What is committed lies there until it is written over.
+        self.history.shrink();
         self.effects = match alone {
             true => Effects::with(Outbox::straight()),
             false => Effects::undoable(Outbox::ahead(Ahead::new(placement.clone(), self.number))),

@@ -118,6 +118,8 @@ impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
                 idle = false;
                 view.offered = false;
                 if self.take_up(worker, &all, view, (site, &world), leader.as_deref_mut()) {
+                    // Anti-messages after what was taken back last.
+                    site.flush(&self.transport);
                     return Ok(());
                 }
             }

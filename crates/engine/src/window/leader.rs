@@ -4,18 +4,18 @@ use super::part::Part;
 use super::plan::Plan;
 use super::review::Reviewer;
 use super::{Crew, Orders};
-use crate::course::{Course, Rest, just_after};
+use crate::course::{Course, just_after};
+use crate::resting::{Home, Resting};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::transport::{Summary, Transport};
 use crate::workers::{imbalance, lock};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
-use parades_core::event::{Event, LpId};
-use parades_core::global::{AllLps, Visitor};
+use parades_core::event::Event;
+use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
-use parades_core::placement::Placement;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
@@ -42,41 +42,15 @@ pub(crate) struct Leader<'a, M: Model> {
     look: u64,
 }
 
-/// All LPs of a run, in their partitions.
-struct Resting<'a, 'l, M: Model> {
-    parts: &'a mut [MutexGuard<'l, Part<M>>],
-    placement: &'a Placement,
-    lps: u32,
-}
-
-impl<M: Model> Rest<M> for Resting<'_, '_, M> {
-    fn next_time(&mut self) -> Time {
-        next_time(self.parts)
+impl<M: Model> Home<M> for Part<M> {
+    fn next_due(&mut self) -> Time {
+        self.next
     }
-    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b {
-        Visited { rest: self, metrics }
+    fn put(&mut self, event: Event<M::Message>) {
+        self.push(event);
     }
-    fn push(&mut self, event: Event<M::Message>) {
-        self.parts[self.placement.partition(event.receiver) as usize].push(event);
-    }
-}
-
-/// Those LPs, visited by a global event.
-struct Visited<'b, 'a, 'l, M: Model> {
-    rest: &'b mut Resting<'a, 'l, M>,
-    metrics: &'b mut Metrics,
-}
-
-impl<M: Model> AllLps<M> for Visited<'_, '_, '_, M> {
-    fn each(&mut self, visitor: &mut Visitor<'_, M>) {
-        let Resting { parts, placement, lps } = self.rest;
-        for id in (0..*lps).map(LpId) {
-            let Part { lps, metrics, .. } = &mut *parts[placement.partition(id) as usize];
-            visitor(id, &mut lps[placement.index(id)], metrics);
-        }
-    }
-    fn metrics(&mut self) -> &mut Metrics {
-        self.metrics
+    fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics) {
+        (&mut self.lps, &mut self.metrics)
     }
 }
 
@@ -173,7 +147,7 @@ impl<'a, M: Model> Leader<'a, M> {
             course.until = course.until.min(course.bound);
         }
         world.forget_rounds_before(course.bound);
-        let mut rest = Resting { parts, placement: &plan.placement, lps: world.lps() };
+        let mut rest = Resting { homes: parts, placement: &plan.placement, lps: world.lps() };
         course.execute_globals_first(world, &mut rest, effects)
     }
 

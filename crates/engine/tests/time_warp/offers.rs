@@ -26,6 +26,7 @@ fn told(worker: usize, round: u64) -> Summary {
         asked: if (worker + round).is_multiple_of(2) { Time::MAX } else { Time::from_ps(round + worker) },
         events: 10 * round + worker,
         undone: round + worker,
+        committed: 7 * round + 3 * worker,
         bytes: worker << (round % 20),
         rest: (worker + round).is_multiple_of(7),
         ..Summary::NOTHING
