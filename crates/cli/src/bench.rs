@@ -165,7 +165,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
     };
     let _ = writeln!(
         text,
-        "{}, {} cores; medians of {} pairs, least and greatest in brackets",
+        "{}, {} cores; figures with brackets are medians of up to {} runs of each side in turn, the least and greatest in brackets",
         machine.cpu, machine.cores, arguments.pairs
     );
     if let Some(before) = before {

@@ -25,8 +25,10 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let choose = |&engine: &&str| {
         let how = HowArguments { tune: tune_of(engine, &engines, &arguments.how.tune), ..arguments.how.clone() };
         // Engines that have one thread take part with it.
-        let threads = how.threads.filter(|_| !["sequential", "rollback-check"].contains(&engine));
-        let choice = Choice::of(Wish { engine, threads, processes: how.processes, tune: &how.tune })?;
+        let threads = how.threads.or(plan.settings.threads);
+        let threads = threads.filter(|_| !["sequential", "rollback-check"].contains(&engine));
+        let processes = how.processes.or(plan.settings.processes);
+        let choice = Choice::of(Wish { engine, threads, processes, tune: &how.tune })?;
         choice.check(plan.scenario).map(|()| (choice, how))
     };
     let choices = engines.iter().map(choose).collect::<Result<Vec<_>, _>>()?;

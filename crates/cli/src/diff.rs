@@ -220,6 +220,9 @@ fn options_of(run: &str) -> Result<Asked, Failure> {
             "give a folder that `run --out` wrote, or the options of a run in quotes",
         )
     };
+    if words.is_empty() {
+        return Err(wrong("neither a folder nor a scenario is named"));
+    }
     match Arguments::try_parse_from(command.into_iter().chain(words)) {
         Ok(Arguments { command: Command::Run(arguments) }) => {
             let how = &arguments.how;

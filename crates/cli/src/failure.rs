@@ -56,7 +56,9 @@ impl Failure {
             return Failure::Stopped("the logical processes were still being set up, so there is no result");
         }
         let mut message = error.to_string();
-        if let (ErrorKind::Panic(_), Some(place)) = (error.kind(), last_panic_place()) {
+        if let ErrorKind::Panic(panic) = error.kind()
+            && let Some(place) = place_of_panic(panic)
+        {
             let _ = write!(message, " ({place})");
         }
         match error.kind() {
@@ -124,9 +126,10 @@ pub(crate) fn keep_panics_quiet() {
     }));
 }
 
-fn last_panic_place() -> Option<String> {
+/// Where the panic with this message was, if it was the last: others may have panicked ahead of time since, and been taken back.
+fn place_of_panic(panic: &str) -> Option<String> {
     let last = LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    last.as_ref().map(|(_, place)| place.clone()).filter(|place| !place.is_empty())
+    last.as_ref().filter(|(message, place)| message == panic && !place.is_empty()).map(|(_, place)| place.clone())
 }
 
 /// A panic that no model caused.

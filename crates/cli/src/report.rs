@@ -5,7 +5,7 @@ mod json;
 mod people;
 
 pub(crate) use folder::{
-    aside, can_be_written, command_of, make_folder, parquet_is_possible, results_in, trace_in, write_folder,
+    aside, can_be_written, command_of, make_folder, parquet_is_possible, results_in, safe_name, trace_in, write_folder,
     write_whole,
 };
 pub(crate) use json::{engine_stats, figures, unit_of, write_json_line};

@@ -7,6 +7,7 @@ use crate::machine::{Machine, peak_rss_bytes};
 use crate::plan::{Plan, typed};
 use crate::watch::{Watched, Watchman};
 use crate::{interrupt, print, print_by, report, say, steady};
+use parades_config::Kind;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
@@ -61,7 +62,7 @@ pub(crate) type MakeTracer<'a> = Box<dyn FnOnce(Time) -> Tracer<'a> + 'a>;
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let mut plan = Plan::of(&arguments.scenario)?;
     let choice = plan.engine(arguments.engine.as_deref(), &arguments.how)?;
-    check_apart(arguments)?;
+    check_apart(arguments, &plan)?;
     let mut files = Files::of(arguments, &choice)?;
     let reproduce = plan.command(&arguments.scenario, &arguments.how, choice.engine.name);
     let failed = |error: Error| Failure::of_run(&error, &reproduce);
@@ -98,17 +99,20 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 }
 
 /// Refuses to write over what the run is read from, or over what it writes elsewhere.
-fn check_apart(arguments: &RunArguments) -> Result<(), Failure> {
+fn check_apart(arguments: &RunArguments, plan: &Plan) -> Result<(), Failure> {
     let RunArguments { scenario, out, trace, timeline, .. } = arguments;
     let scenario = Some(PathBuf::from(&scenario.scenario)).filter(|path| path.is_file());
+    let paths = plan.values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path));
+    let paths = paths.filter_map(|(parameter, _)| Some((parameter.key(), plan.values.path(parameter.key())?)));
+    let inputs = scenario.map(|path| ("the scenario's file", path)).into_iter().chain(paths);
     // A trace that is to be where a folder of results has its own is that one.
     let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
     let in_folder = out.iter().flat_map(|folder| report::results_in(folder)).filter(|path| !is_own_trace(path));
-    let named = [("the scenario's file", scenario), ("--trace", trace.clone()), ("--timeline", timeline.clone())];
+    let named = [("--trace", trace.clone()), ("--timeline", timeline.clone())];
     let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
-    let files = named.chain(in_folder.map(|path| ("--out", path)));
-    let mut known: Vec<(&str, PathBuf)> = Vec::new();
-    for (what, path) in files {
+    let outputs = named.chain(in_folder.map(|path| ("--out", path)));
+    let mut known: Vec<(&str, PathBuf)> = inputs.map(|(what, path)| (what, whereabouts(&path))).collect();
+    for (what, path) in outputs {
         // Devices and pipes keep nothing that could be lost.
         if path.exists() && !path.is_file() {
             continue;

@@ -327,6 +327,9 @@ fn unknown_options_and_impossible_ones_exit_with_2() {
         assert_eq!(output.status.code(), Some(2), "parades {arguments}: {said}");
         assert!(!said.contains("panicked") && !said.is_empty(), "parades {arguments}: {said}");
     }
+    let nothing = command(&folder.0, "diff").args(["", "phold"]).output().expect("the command was built");
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("neither a folder nor a scenario is named"));
 }
 
 /// Runs the command in a shell that has set limits first, and gives its exit status and what it said.
@@ -401,6 +404,17 @@ fn nothing_is_written_over_what_the_run_needs_or_writes_elsewhere() {
         ],
     );
     assert_eq!(folder.read("s.toml"), "scenario = \"phold\"\n");
+    let graph = "<graphml><graph edgedefault=\"undirected\"><node id=\"a\"/><node id=\"b\"/><edge source=\"a\" target=\"b\"/></graph></graphml>";
+    folder.write("net.graphml", graph);
+    check(
+        &folder,
+        &[(
+            "run wan --set topology=net.graphml --until 1s --trace ./net.graphml",
+            2,
+            "--trace would write over ./net.graphml, which topology is; name another file",
+        )],
+    );
+    assert_eq!(folder.read("net.graphml"), graph);
     std::fs::create_dir(folder.0.join("o")).unwrap();
     let own = parades(&folder.0, "run phold --until 1s --quiet --out p --out-trace --trace p/trace.txt");
     assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
@@ -426,11 +440,16 @@ fn files_that_may_not_grow_are_errors_of_writing() {
 }
 
 #[test]
-fn time_warp_that_never_gets_on_ends_where_its_memory_does() {
+fn time_warp_that_fills_its_memory_without_getting_on_ends_as_sequential_does() {
     let folder = Folder::new("circle");
-    let run = "run phold --set mean_delay=0 --set lookahead=0 --set lps=64 --engine time-warp --threads 2 --memory-limit 20MiB --quiet";
-    let output = parades(&folder.0, run);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("above the limit of 20971520 bytes; raise the memory limit"), "{said}");
+    let run = |engine: &str| {
+        let run = "run phold --set mean_delay=0 --set lookahead=0 --set lps=64 --memory-limit 20MiB --quiet --engine";
+        let output = parades(&folder.0, &format!("{run} {engine}"));
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).replace(engine, "ENGINE"))
+    };
+    let (status, said) = run("time-warp --threads 2");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("zero-delay events went on for 1048576 rounds"), "{said}");
+    let sentence = |said: &str| said.split("; reproduce it").next().map(str::to_owned);
+    assert_eq!(sentence(&said), sentence(&run("sequential").1));
 }

@@ -140,6 +140,21 @@ fn folders_of_network_files_are_compared_by_the_networks_that_they_were_of() {
 }
 
 #[test]
+fn folders_of_scenario_files_elsewhere_are_compared_by_the_files_that_those_name() {
+    let folder = Folder::new("diff-elsewhere");
+    let edge = "<edge source=\"a\" target=\"b\"/>";
+    let graph =
+        format!("<graphml><graph edgedefault=\"undirected\"><node id=\"a\"/><node id=\"b\"/>{edge}</graph></graphml>");
+    folder.write("nets/a.graphml", graph);
+    folder.write("nets/mine.toml", "scenario = \"wan\"\nuntil = \"100ms\"\n[parameters]\ntopology = \"a.graphml\"\n");
+    for out in ["r", "s"] {
+        text(&parades(&folder.0, &format!("run nets/mine.toml --quiet --out {out}")));
+    }
+    let same = text(&parades(&folder.0, "diff r s"));
+    assert!(same.starts_with("the runs are the same: "), "{same}");
+}
+
+#[test]
 fn folders_with_traces_are_compared_without_running_them_again() {
     let folder = Folder::new("diff-traces");
     let run = |out: &str, more: &str| {

@@ -221,6 +221,44 @@ fn a_sweep_of_a_network_file_that_has_changed_is_another() {
 }
 
 #[test]
+fn a_preset_is_one_in_a_sweep_too() {
+    let folder = Folder::new("sweep-preset");
+    let sweep = "sweep chord --set preset=none,paper --set nodes=20 --set network=constant --until 20s --seeds 1 --quiet --json";
+    let sweep: Value = serde_json::from_str(&text(&parades(&folder.0, sweep))).unwrap();
+    let runs = sweep["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        let preset = run["parameters"]["preset"].as_str().unwrap();
+        let alone =
+            format!("run chord --set preset={preset} --set nodes=20 --set network=constant --until 20s --quiet --json");
+        let alone: Value = serde_json::from_str(&text(&parades(&folder.0, &alone))).unwrap();
+        assert_eq!(run["digest"], alone["digest"], "{preset}");
+    }
+    assert_ne!(runs[0]["digest"], runs[1]["digest"]);
+    // What the preset that varies changes is no parameter of all runs.
+    assert_eq!((&sweep["parameters"]["nodes"], &sweep["parameters"]["bits"]), (&20.into(), &Value::Null));
+}
+
+#[test]
+fn series_of_odd_names_are_files_in_their_folder() {
+    let folder = Folder::new("odd-names");
+    let network = |name: &str| {
+        format!(
+            "network = \"odd\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\"]\nlink = [{{ name = \"{name}\", from = \"a\", to = \"b\", rate = \"1Mbps\", delay = \"1ms\" }}]\nmeasure = {{ every = \"100ms\", links = \"*\" }}\n"
+        )
+    };
+    for name in ["/../../../evil".to_owned(), "Dallas/Ft Worth".into(), "x".repeat(300)] {
+        folder.write("n.toml", network(&name));
+        text(&parades(&folder.0, "run n.toml --quiet --out o"));
+        let entries = std::fs::read_dir(folder.0.join("o/tables")).unwrap().map(|entry| entry.unwrap());
+        let series: Vec<_> = entries.filter(|entry| entry.file_name() != "links.csv").collect();
+        assert!(!series.is_empty() && series.iter().all(|entry| entry.file_type().unwrap().is_file()), "{name}");
+        let beside = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(beside.into_iter().all(|entry| entry == "o" || entry == "n.toml"), "{name}");
+    }
+}
+
+#[test]
 fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     let folder = Folder::new("whole");
     let run = |out: &str, options: &str| parades(&folder.0, &format!("run {options} --quiet --out {out}"));

@@ -173,6 +173,10 @@ fn compare_checks_digests_and_diff_finds_where_runs_part() {
     let tuned =
         "compare phold --until 1s --engines sequential,window,time-warp --json --quiet --tune stalls=3 --tune order=lp";
     assert_eq!(json(&folder, tuned)["runs"].as_array().unwrap().len(), 3);
+    // What a scenario file says of threads holds here too.
+    folder.write("three.toml", "scenario = \"phold\"\nuntil = \"1s\"\nthreads = 3\n");
+    let three = json(&folder, "compare three.toml --engines sequential,window --json --quiet");
+    assert_eq!((&three["runs"][0]["threads"], &three["runs"][1]["threads"]), (&1.into(), &3.into()));
     let compared = json(&folder, "compare transfer --until 1s --json --quiet");
     let runs = compared["runs"].as_array().unwrap();
     assert!(runs.len() >= 2 && runs.iter().all(|run| run["same"] == true && run["digest"] == runs[0]["digest"]));

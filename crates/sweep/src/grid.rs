@@ -150,6 +150,11 @@ impl Grid {
         Ok(Grid { axes, points })
     }
 
+    /// Changes the values of each point: to what follows from those that are set.
+    pub fn complete(&mut self, complete: impl FnMut(&mut Values)) {
+        self.points.iter_mut().for_each(complete);
+    }
+
     /// The points, the last axis varying fastest. There is at least one.
     pub fn points(&self) -> &[Values] {
         &self.points

@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// What is kept of what a worker says on standard error.
@@ -44,14 +44,18 @@ pub struct Answer {
 
 impl Pool {
     /// So many workers, each a process of `command`.
-    pub fn new(workers: usize, command: impl Fn() -> Command + Send + Sync + 'static) -> Pool {
+    ///
+    /// # Errors
+    ///
+    /// Where the system gives no thread to wait for each.
+    pub fn new(workers: usize, command: impl Fn() -> Command + Send + Sync + 'static) -> io::Result<Pool> {
         let command = Arc::new(command);
         let (answer, answers) = channel();
         let worker = |number| {
             let (requests, asked) = channel::<String>();
             let child = Arc::default();
             let (command, answer, slot) = (Arc::clone(&command), answer.clone(), Arc::clone(&child));
-            let thread = std::thread::spawn(move || {
+            let thread = Builder::new().spawn(move || {
                 let mut process = Process { child: slot, pipes: None };
                 for request in asked {
                     let said = process.ask(&request, &*command);
@@ -61,9 +65,10 @@ impl Pool {
                 }
                 process.end();
             });
-            Worker { requests: Some(requests), child, thread: Some(thread) }
+            Ok(Worker { requests: Some(requests), child, thread: Some(thread?) })
         };
-        Pool { workers: (0..workers).map(worker).collect(), answers }
+        let workers = (0..workers).map(worker).collect::<io::Result<_>>()?;
+        Ok(Pool { workers, answers })
     }
 
     /// How many workers there are.
@@ -153,7 +158,7 @@ impl Process {
         let piped = "it was asked to be piped";
         let (to, from) = (child.stdin.take().expect(piped), child.stdout.take().expect(piped));
         let mut errors = child.stderr.take().expect(piped);
-        let last_words = std::thread::spawn(move || {
+        let last_words = Builder::new().spawn(move || {
             let (mut kept, mut buffer) = (Vec::new(), [0; 512]);
             while let Ok(bytes @ 1..) = errors.read(&mut buffer) {
                 kept.extend_from_slice(&buffer[..bytes]);
@@ -161,8 +166,17 @@ impl Process {
             }
             kept
         });
-        *locked(&self.child) = Some(child);
-        Ok(Pipes { to, from: BufReader::new(from), last_words })
+        match last_words {
+            Ok(last_words) => {
+                *locked(&self.child) = Some(child);
+                Ok(Pipes { to, from: BufReader::new(from), last_words })
+            }
+            Err(error) => {
+                let _ = child.kill();
+                child.wait()?;
+                Err(error)
+            }
+        }
     }
 
     /// Ends the process, or finds that it has ended, and says how.

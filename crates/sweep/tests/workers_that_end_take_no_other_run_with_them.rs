@@ -48,7 +48,7 @@ fn a_worker_that_talks_is_not_held_up() {
 
 #[test]
 fn a_program_that_is_not_there_is_a_failure_of_the_run() {
-    let pool = Pool::new(1, || Command::new("/none/such"));
+    let pool = Pool::new(1, || Command::new("/none/such")).expect("there are threads");
     assert!(said(&pool, "x").unwrap_err().starts_with("its process cannot be started: "));
 }
 

@@ -3,6 +3,7 @@
 use super::json;
 use crate::failure::Failure;
 use crate::run::{Done, cannot_write, written_late};
+use parades_core::digest::Digest;
 use parades_core::metrics::MetricValue;
 use parades_inspect::recorded::{NETWORK, Recorded, SUMMARY, TABLES, TRACE};
 use parades_sweep::results::cell;
@@ -19,12 +20,26 @@ const METRIC_ROWS: &str = "metrics.csv";
 /// All that a run writes, in the order in which it takes its place: where there is a summary, the rest is of the same run.
 const RESULTS: [&str; 6] = [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY];
 
+/// Names of files and folders are hardly longer.
+const NAME_BYTES_MAX: usize = 120;
+
 /// What the folder in which results are gathered is called, before the process's number.
 const GATHERED: &str = ".parades-";
 
 /// Where a folder of results has all that a run may write there.
 pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     RESULTS.iter().map(|name| folder.join(name))
+}
+
+/// The name of a file or folder for what has this name: the same, or where it is too long, or has letters that are not safe, what is safe of it and a hash.
+pub(crate) fn safe_name(name: &str, is_safe: impl Fn(char) -> bool) -> String {
+    if name.len() <= NAME_BYTES_MAX && name.chars().all(&is_safe) {
+        return name.to_owned();
+    }
+    let mut hash = Digest::default();
+    hash.bytes(name.as_bytes());
+    let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
+    format!("{},{:016x}", &safe[..safe.floor_char_boundary(NAME_BYTES_MAX)], hash.value())
 }
 
 /// Makes the folder, and sees to it that files can be written there, before the run whose results it is for. One with files that no run
@@ -121,7 +136,9 @@ fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
     let path = folder.join(METRIC_ROWS);
     write_rows(&path, &["metric".to_owned(), "value".into()], rows).map_err(|error| written_late(&path, &error))?;
     for (name, unit, value) in done.outcome.metrics.iter() {
-        let path = folder.join(TABLES).join(format!("{name}.csv"));
+        // Series are named by what the user has named.
+        let file = safe_name(name, |c| !c.is_control() && !r#"/\:*?"<>|"#.contains(c));
+        let path = folder.join(TABLES).join(format!("{file}.csv"));
         let columns = match value {
             MetricValue::Table(table) => json::columns(table),
             MetricValue::Series(_) => vec!["time_s".to_owned(), json::name(name, unit)],

@@ -5,6 +5,7 @@
 //! memory than the run did.
 
 use crate::run::Done;
+use parades_config::{Kind, Values};
 use parades_core::metrics::{Cell, Estimate, Histogram, MetricValue, Metrics, Moments, Series, Table, Tally, Unit};
 use parades_core::run::Outcome;
 use serde::{Serialize, Serializer};
@@ -45,6 +46,17 @@ enum OfRun<'a> {
     Metrics(AllMetrics<'a>),
 }
 
+/// The parameters; paths that a scenario file gives, relative to its folder, as they are from here.
+fn parameters(values: &Values) -> Value {
+    let mut all = json!(values);
+    for (parameter, _) in values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path)) {
+        if let Some(path) = values.path(parameter.key()) {
+            all[parameter.key()] = path.to_string_lossy().into();
+        }
+    }
+    all
+}
+
 /// The fields of a run, the metrics left empty.
 fn fields(done: &Done) -> Map<String, Value> {
     let Done { plan, choice, outcome, machine, .. } = done;
@@ -56,7 +68,7 @@ fn fields(done: &Done) -> Map<String, Value> {
         "command": done.command,
         "machine": machine,
         "scenario": plan.scenario.name,
-        "parameters": plan.values,
+        "parameters": parameters(&plan.values),
         "engine": choice.engine.name,
         "settings": choice.settings,
         "threads": choice.threads,

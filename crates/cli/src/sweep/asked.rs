@@ -6,6 +6,7 @@ use crate::arguments::{HowArguments, ScenarioArguments, SweepArguments};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::plan::Plan;
+use crate::report::safe_name;
 use crate::run::cannot_write;
 use parades_config::{Kind, Place, Values, quoted};
 use parades_core::digest::Digest;
@@ -26,8 +27,6 @@ const SEEDS_TO_ADD: &str = "1..1000";
 const JOURNAL: &str = "journal.jsonl";
 /// The folders of runs in it.
 const RUNS: &str = "runs";
-/// Names of folders are no longer.
-const NAME_BYTES_MAX: usize = 120;
 
 /// A sweep that was asked for.
 #[derive(Debug)]
@@ -47,7 +46,8 @@ impl Asked<'_> {
     pub(super) fn of(arguments: &SweepArguments) -> Result<Asked<'_>, Failure> {
         let plan = Plan::of(&ScenarioArguments { set: Vec::new(), ..arguments.scenario.clone() })?;
         let axes = arguments.scenario.set.iter().map(|set| Axis::parse("--set", set)).collect::<Result<_, _>>()?;
-        let grid = Grid::of(&plan.values, "--set", axes)?;
+        let mut grid = Grid::of(&plan.values, "--set", axes)?;
+        grid.complete(|values| plan.scenario.apply_presets(values));
         let seeds = match (&arguments.seeds, arguments.until_interval) {
             (Some(text), _) => {
                 seeds::parse(text).map_err(|error| error.at(Place::Argument(format!("--seeds {text}"))))?
@@ -79,11 +79,14 @@ impl Asked<'_> {
         let program =
             program.map_err(|error| Failure::simulation(format!("processes for runs cannot be started: {error}")))?;
         let words = self.worker_words();
-        Ok(Pool::new(self.jobs, move || {
+        let command = move || {
             let mut command = Command::new(&program);
             command.args(&words);
             command
-        }))
+        };
+        Pool::new(self.jobs, command).map_err(|error| {
+            Failure::simulation(format!("a thread for each job cannot be started: {error}; sweep with fewer `--jobs`"))
+        })
     }
 
     /// The options of a worker: what all runs have in common.
@@ -119,18 +122,10 @@ impl Asked<'_> {
 
     /// The name of a run's folder.
     fn folder_of(&self, point: usize, seed: u64) -> String {
-        let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_=.,+%".contains(c);
         let parameters = self.parameters_of(point);
         let words = parameters.iter().map(|(key, value)| format!("{key}={value}")).chain([format!("seed={seed}")]);
         let name = words.collect::<Vec<_>>().join(",");
-        if name.len() <= NAME_BYTES_MAX && name.chars().all(is_safe) {
-            return name;
-        }
-        // What is left out is told apart by a hash.
-        let mut hash = Digest::default();
-        hash.bytes(name.as_bytes());
-        let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).take(NAME_BYTES_MAX).collect();
-        format!("{safe},{:016x}", hash.value())
+        safe_name(&name, |c| c.is_ascii_alphanumeric() || "-_=.,+%".contains(c))
     }
 
     /// The values of the swept parameters at a point, as the journal has them.
@@ -151,13 +146,16 @@ impl Asked<'_> {
 
     /// The parameters that are the same in all runs.
     pub(super) fn fixed(&self) -> Map<String, Value> {
-        let mut fixed = match json!(self.grid.points()[0]) {
-            Value::Object(fixed) => fixed,
+        let mut points = self.grid.points().iter().map(|values| match json!(values) {
+            Value::Object(values) => values,
             _ => unreachable!("values are a map"),
-        };
+        });
+        let mut fixed = points.next().expect("there is a point");
         self.grid.swept().for_each(|key| {
             fixed.shift_remove(key);
         });
+        // A preset that is swept changes others.
+        points.for_each(|point| fixed.retain(|key, value| point.get(key) == Some(value)));
         fixed
     }
 

@@ -62,6 +62,7 @@ pub(crate) fn shells(workers: usize, script: &'static str) -> Pool {
         command.args(["-c", script]);
         command
     })
+    .expect("there are threads")
 }
 
 /// Drives a sweep of four points with three seeds over `path`, which is stopped once so many runs are over: its table of runs, and how many were
