@@ -120,16 +120,20 @@ static LAST_PANIC: Mutex<Option<(String, String)>> = Mutex::new(None);
 /// A panic of a model is an error of the run, reported as such: nothing is printed when it happens.
 pub(crate) fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|info| {
-        let message = info.payload_as_str().unwrap_or("without a message").to_owned();
+        // As the run's error has it.
+        let message = info.payload_as_str().unwrap_or("with something that is no text").to_owned();
         let place = info.location().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line()));
         *LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((message, place));
     }));
 }
 
-/// Where the panic with this message was, if it was the last: others may have panicked ahead of time since, and been taken back.
-fn place_of_panic(panic: &str) -> Option<String> {
+/// Where the panic was that an error tells of, perhaps after the name of a process, if it was the last: others may have panicked ahead of time since, and
+/// been taken back.
+fn place_of_panic(told: &str) -> Option<String> {
     let last = LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    last.as_ref().filter(|(message, place)| message == panic && !place.is_empty()).map(|(_, place)| place.clone())
+    last.as_ref()
+        .filter(|(message, place)| told.ends_with(message) && !place.is_empty())
+        .map(|(_, place)| place.clone())
 }
 
 /// A panic that no model caused.
@@ -140,4 +144,18 @@ pub(crate) fn defect() -> ExitCode {
         "error: parades itself is at fault ({message}, at {place}); please report it with the command that led here"
     ));
     ExitCode::from(FAILED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_panic_is_told_of_that_panic_alone() {
+        *LAST_PANIC.lock().unwrap() = Some(("boom".into(), "model.rs:10".into()));
+        let place = Some("model.rs:10".to_owned());
+        assert_eq!(place_of_panic("boom"), place);
+        assert_eq!(place_of_panic("in the process `main` of node 3: boom"), place);
+        assert_eq!(place_of_panic("another"), None);
+    }
 }

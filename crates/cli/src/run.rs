@@ -260,6 +260,9 @@ fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String>
             if workers < f64::from(lps) { "lookahead leaves no more partitions" } else { "there are no more LPs" };
         return Some(format!("{workers} of {threads} threads used: {why} than that"));
     }
+    if stat("alone_for_memory").is_some_and(|is_so| is_so > 0.0) {
+        return Some(format!("1 of {threads} threads used in the end: the memory limit has no room for history"));
+    }
     // It goes to and fro between one worker and all.
     let ended_on_one = stat("turns").is_some_and(|turns| turns % 2.0 > 0.5);
     ended_on_one.then(|| {
@@ -299,5 +302,10 @@ mod tests {
             Some("1 of 8 threads used in the end: several had too little to do, or too little of the machine")
         );
         assert_eq!(turns(4.0), None);
+        let stats = [("workers", 8.0), ("turns", 1.0), ("alone_for_memory", 1.0)];
+        assert_eq!(
+            idle_threads(&stats, 8, 64).as_deref(),
+            Some("1 of 8 threads used in the end: the memory limit has no room for history")
+        );
     }
 }

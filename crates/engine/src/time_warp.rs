@@ -89,7 +89,8 @@ pub struct Settings {
     pub copy_every: Option<u16>,
     /// Makes chosen workers fall behind now and then, by this seed, so that there is more to roll back: for tests.
     pub stalls: Option<u64>,
-    /// Whether the run goes on with one worker while that is faster than with several.
+    /// Whether the run goes on with one worker while that is faster than with several. Where the memory limit leaves no room for history, it does so in any
+    /// case, and for good.
     pub retreats: Retreats,
     /// Whether each worker is bound to a core of its own, where there are enough.
     pub pinned: bool,

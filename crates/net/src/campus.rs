@@ -153,15 +153,16 @@ impl Parameters {
     /// assert_eq!(parades_net::campus::Parameters::default().nodes(), 2 * 538);
     /// ```
     pub fn nodes(&self) -> u64 {
-        let hosts = 12 * u64::from(self.lan_clients);
-        u64::from(self.networks).saturating_mul(u64::from(HOSTS) + hosts)
+        u64::from(self.networks).saturating_mul(self.nodes_each())
+    }
+
+    fn nodes_each(&self) -> u64 {
+        u64::from(HOSTS) + 12 * u64::from(self.lan_clients)
     }
 
     /// Nodes of a campus; `None` where the whole has more than there can be.
     fn campus_nodes(&self) -> Option<u32> {
-        let nodes = self.lan_clients.checked_mul(12)?.checked_add(HOSTS)?;
-        nodes.checked_mul(self.networks).filter(|&all| all < u32::MAX)?;
-        Some(nodes)
+        u32::try_from(self.nodes_each()).ok().filter(|_| self.nodes() < u64::from(u32::MAX))
     }
 
     /// The network, its flows drawn from the seed of the run.

@@ -69,7 +69,8 @@
 //! `response_APP`; totals; and with `[measure]` series over time.
 //!
 //! Where packets go back (acknowledgements, responses), losses of an app count those of both ways, as `flows` tells them apart; throughput is of what has
-//! come in order at the end of a transfer, and of responses at the client; `delay_APP` is of the way there. A packet for which there is no way is lost at the node where it is, and counts in `flows` but at no link.
+//! come in order at the end of a transfer, and of responses at the client; `delay_APP` is of the way there. A packet for which there is no way is lost at the
+//! node where it is, and counts in `flows` but at no link.
 //!
 //! *Read next*: [`description`], what a file comes to; [`model`], how it is simulated.
 

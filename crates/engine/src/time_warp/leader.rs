@@ -216,7 +216,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
     ) -> Result<Option<Time>, Error> {
         let makes_room = view.too_much.is_some() && !self.reviewer.is_alone();
         if makes_room {
-            self.reviewer.retreats_for_good();
+            self.reviewer.retreats_for_memory();
             self.turn = Stop::Told;
         } else if let Some(needed) = view.too_much {
             crew.memory.check(needed - crew.memory.lps as u64)?;
@@ -269,6 +269,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
             ("gvts", gvts as f64),
             ("rests", rests as f64),
             ("turns", f64::from(reviewer.turns())),
+            ("alone_for_memory", f64::from(u8::from(reviewer.is_for_memory()))),
             ("history_max", f64::from(history)),
             ("workers", sites.len() as f64),
             ("imbalance", imbalance(committed_by.into_iter())),

@@ -45,6 +45,8 @@ impl Cost {
 pub(super) struct Reviewer {
     retreats: Retreats,
     retreat: Retreat,
+    /// One worker executes all for good, as there was no memory for the history of several.
+    for_memory: bool,
     workers: usize,
     lps: u32,
     /// When the present spell began, and what had been executed and kept.
@@ -59,7 +61,8 @@ impl Reviewer {
     pub(super) fn new(retreats: Retreats, workers: usize, lps: u32) -> Reviewer {
         let retreats = if workers == 1 { Retreats::Never } else { retreats };
         let retreat = Retreat::new(SOME / workers as f64);
-        Reviewer { retreats, retreat, workers, lps, since: now(), core: CoreClock::start(), executed: 0, gvts: 0 }
+        let (since, core, for_memory) = (now(), CoreClock::start(), false);
+        Reviewer { retreats, retreat, for_memory, workers, lps, since, core, executed: 0, gvts: 0 }
     }
 
     /// Whether one worker executes all.
@@ -68,8 +71,13 @@ impl Reviewer {
     }
 
     /// From the next turn on, one worker executes all for good, as it needs the least memory.
-    pub(super) fn retreats_for_good(&mut self) {
-        self.retreats = Retreats::Never;
+    pub(super) fn retreats_for_memory(&mut self) {
+        (self.retreats, self.for_memory) = (Retreats::Never, true);
+    }
+
+    /// Whether it has.
+    pub(super) fn is_for_memory(&self) -> bool {
+        self.for_memory
     }
 
     /// How often the run went from several workers to one, or back.

@@ -78,7 +78,7 @@ fn what_happens_at_one_time_needs_no_room_for_its_history() {
             let found = run(&model, until, needed * 120 / 100, &settings);
             let found = found.unwrap_or_else(|error| panic!("{settings:?}: {error}"));
             assert_same(&expected, &found, &settings);
-            assert!(threads > 1 || stat(&found, "turns") == 1, "one goes on alone: {settings:?}");
+            assert!(threads > 1 || stat(&found, "alone_for_memory") == 1, "one goes on alone: {settings:?}");
         }
     }
 }
