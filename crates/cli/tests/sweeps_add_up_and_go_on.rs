@@ -220,6 +220,46 @@ fn a_sweep_of_a_network_file_that_has_changed_is_another() {
     assert!(said(&refused).contains("is the journal of another sweep: `n.toml` is "), "{}", said(&refused));
 }
 
+/// Also those of a part whose file a parameter names, and the profiles of a platform.
+#[test]
+fn a_sweep_whose_files_have_changed_is_another() {
+    let folder = Folder::new("sweep-changed-files");
+    folder.write("n.toml", NETWORK_OF_EDGES);
+    folder.write("a.txt", "a b\n");
+    folder.write("b.txt", "a b\nb c\n");
+    folder.write("p.xml", PLATFORM_WITH_PROFILE);
+    folder.write("speeds.txt", "0.0 1e6\n");
+    let network =
+        "sweep n.toml --until 1s --set edges=b.txt --set rate=1Mbps,2Mbps --seeds 1 --quiet --csv=runs --out s";
+    let flows = "sweep flows --set platform=p.xml --set flows=1,2 --seeds 1 --quiet --csv=runs --out f";
+    for (sweep, file, contents) in [(network, "b.txt", "a b\nb c\nc d\n"), (flows, "speeds.txt", "0.0 5e5\n")] {
+        let first = text(&parades(&folder.0, sweep));
+        assert_eq!(text(&parades(&folder.0, sweep)), first);
+        folder.write(file, contents);
+        let refused = parades(&folder.0, sweep);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(
+            said(&refused).contains(&format!("is the journal of another sweep: `{file}` is ")),
+            "{}",
+            said(&refused)
+        );
+    }
+}
+
+const NETWORK_OF_EDGES: &str = r#"
+network = "edges"
+parameters = { edges = "a.txt", rate = "1Mbps" }
+defaults = { rate = "10Mbps", delay = "1ms" }
+part = [{ kind = "edges", name = "p", file = "$edges" }]
+app = [{ kind = "constant", name = "c", from = "p.a", to = "p.b", rate = "$rate" }]
+"#;
+
+const PLATFORM_WITH_PROFILE: &str = r#"<platform version="4.1"><zone id="z" routing="Full">
+  <host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+  <link id="l" bandwidth="1MBps" latency="1ms" bandwidth_file="speeds.txt"/>
+  <route src="a" dst="b"><link_ctn id="l"/></route>
+</zone></platform>"#;
+
 #[test]
 fn a_preset_is_one_in_a_sweep_too() {
     let folder = Folder::new("sweep-preset");

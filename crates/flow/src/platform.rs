@@ -31,6 +31,7 @@ pub(crate) use torus::Torus;
 
 use crate::profile::Profile;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A host, by its place in [`Platform::hosts`].
@@ -175,6 +176,7 @@ pub struct Platform {
     pub(crate) host_names: BTreeMap<Box<str>, HostId>,
     pub(crate) link_names: BTreeMap<Box<str>, LinkId>,
     pub(crate) notes: Vec<String>,
+    pub(crate) profile_files: Vec<PathBuf>,
 }
 
 /// In short: a platform may have a million hosts.
@@ -196,6 +198,11 @@ impl Platform {
     /// What of the file was left aside, a sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// The files of profiles that the platform's file names.
+    pub fn profile_files(&self) -> &[PathBuf] {
+        &self.profile_files
     }
 
     /// All hosts, in the order in which the file has them.

@@ -8,7 +8,7 @@ use crate::given::{Entry, Fields, Given, Reader, What, at, entries, suggestion};
 use crate::model::Internetwork;
 use crate::model::sample::SAMPLES_MAX;
 use crate::parameters::{Parameters, declared};
-use crate::parts::Part;
+use crate::parts::{self, Part};
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, malformed, quoted};
 use parades_core::time::{Delay, Time};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 /// How long a network is run where its file does not say.
@@ -232,6 +232,18 @@ impl NetworkFile {
             None => Place::File(self.source.path.clone()),
         };
         error.at(place)
+    }
+
+    /// The files that parts of the network are read from, with these values of the file's parameters.
+    ///
+    /// # Errors
+    ///
+    /// As for [`NetworkFile::build`], as far as it concerns the tables of parts.
+    pub fn files(&self, values: &Values) -> Result<Vec<PathBuf>, ConfigError> {
+        let parameters = Parameters(values.clone());
+        let reader = Reader { source: &self.source, parameters: &parameters };
+        let parts = Fields::all(reader, &self.entries, &shape::PART)?;
+        parts.iter().filter(|part| part.has(shape::FILE.name)).map(parts::path).collect()
     }
 
     /// The description of the network, when it ends, and notes.

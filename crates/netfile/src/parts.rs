@@ -2,6 +2,7 @@
 
 use crate::draft::{Draft, NODES_MAX, Quality};
 use crate::given::{Fields, What};
+use crate::shape;
 use parades_config::{ConfigError, Place, Spot};
 use parades_core::random::Rng;
 use parades_core::time::Delay;
@@ -51,8 +52,7 @@ impl Part<'_, '_> {
             "campus" => {
                 let networks = part.fields.count("size")?;
                 let lan_clients = part.fields.count("lan_clients")?;
-                let queue =
-                    quality.queue.unwrap_or(parades_net::queue::QueueLimit::Packets(crate::shape::QUEUE_DEFAULT));
+                let queue = quality.queue.unwrap_or(parades_net::queue::QueueLimit::Packets(shape::QUEUE_DEFAULT));
                 let campus = campus::Parameters { networks, lan_clients, queue, ..campus::Parameters::default() };
                 // Before anything is made of it, as that may take more memory than there is.
                 if campus.nodes() > NODES_MAX as u64 {
@@ -261,12 +261,6 @@ impl Part<'_, '_> {
         Ok(())
     }
 
-    /// The file that the table names, relative to the folder of its own.
-    fn path(&self) -> Result<PathBuf, ConfigError> {
-        let path = self.fields.text("file")?;
-        Ok(self.fields.reader.source.path.parent().unwrap_or(Path::new("")).join(path))
-    }
-
     fn graphml(&mut self) -> Result<Vec<String>, ConfigError> {
         let given = Options::default();
         let options = Options {
@@ -274,7 +268,7 @@ impl Part<'_, '_> {
             delay: self.quality.delay.unwrap_or(given.delay),
             ..given
         };
-        let network = graphml::read(&self.path()?, &options).map_err(|error| {
+        let network = graphml::read(&path(self.fields)?, &options).map_err(|error| {
             let place = match error.line {
                 0 => Place::File(error.file.into()),
                 line => Place::Spot(Spot {
@@ -290,6 +284,12 @@ impl Part<'_, '_> {
         self.topology(&network.topology, Quality { rate_bps: None, delay: None, ..self.quality })?;
         Ok(network.notes)
     }
+}
+
+/// The file that the table of a part names, relative to the folder of its own.
+pub(crate) fn path(part: &Fields<'_>) -> Result<PathBuf, ConfigError> {
+    let path = part.text(shape::FILE.name)?;
+    Ok(part.reader.source.path.parent().unwrap_or(Path::new("")).join(path))
 }
 
 fn root(piece: &mut [usize], mut of: usize) -> usize {

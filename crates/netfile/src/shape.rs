@@ -125,7 +125,7 @@ pub(crate) const GROUP: Shape = Shape {
 
 const TRUNK_RATE: Key = may(Parameter::rate("trunk_rate", MBPS, "rate of the links between routers").positive());
 const TRUNK_DELAY: Key = may(Parameter::duration("trunk_delay", Delay::ZERO, "delay of the links between routers"));
-const FILE: Key = must(Parameter::path("file", "the file, relative to the folder of this one"));
+pub(crate) const FILE: Key = must(Parameter::path("file", "the file, relative to the folder of this one"));
 
 pub(crate) const PART: Shape = Shape {
     noun: "a part",

@@ -21,6 +21,7 @@ use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::time::Time;
 use std::fmt::Debug;
+use std::path::{Path, PathBuf};
 
 /// A model made from parameters.
 #[derive(Debug)]
@@ -97,6 +98,16 @@ impl Scenario {
     pub fn apply_presets(&self, values: &mut Values) {
         if self.name == chord::SCENARIO.name {
             chord::apply_presets(values);
+        }
+    }
+
+    /// The files that the file of a parameter names, which are profiles of a platform; none where that cannot be read, which who makes the model hears of.
+    pub fn files_named_in(&self, parameter: &str, path: &Path) -> Vec<PathBuf> {
+        match parameter {
+            "platform" => {
+                parades_flow::read(path).map_or_else(|_| Vec::new(), |platform| platform.profile_files().to_vec())
+            }
+            _ => Vec::new(),
         }
     }
 

@@ -170,25 +170,27 @@ impl Asked<'_> {
         in_folder.or_else(|| self.arguments.journal.clone())
     }
 
-    /// The file of a network, and the files that parameters name, with hashes of what is in them: where that changes, so do the answers. Those that cannot be
-    /// read are complained of elsewhere.
+    /// The file of a network, the files that parameters name, and those that these name in turn, with hashes of what is in them: where that changes, so do the
+    /// answers. Those that cannot be read are complained of elsewhere.
     fn files(&self) -> Map<String, Value> {
-        let paths = self.grid.points().iter().flat_map(|values| {
+        let mut named = BTreeSet::new();
+        let mut files = BTreeSet::new();
+        for values in self.grid.points() {
             let of_kind = values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path));
-            of_kind.filter_map(|(parameter, _)| values.path(parameter.key()))
-        });
+            named.extend(of_kind.filter_map(|(parameter, _)| Some((parameter.key(), values.path(parameter.key())?))));
+            files.extend(self.plan.network.iter().filter_map(|network| network.files(values).ok()).flatten());
+        }
+        for (parameter, path) in named {
+            files.extend(self.plan.scenario.files_named_in(parameter, &path));
+            files.insert(path);
+        }
         let entry = |path: &Path, bytes: &[u8]| {
             let mut hash = Digest::default();
             hash.bytes(bytes);
             (path.to_string_lossy().into_owned(), Value::from(format!("{:016x}", hash.value())))
         };
-        let network = self.plan.network.iter().map(|network| {
-            // In full, as it may name further files.
-            let full = self.plan.network_in_full().ok().flatten().unwrap_or_default();
-            entry(network.path(), (network.text().to_owned() + &full).as_bytes())
-        });
-        let others = paths.collect::<BTreeSet<_>>();
-        network.chain(others.iter().filter_map(|path| Some(entry(path, &fs::read(path).ok()?)))).collect()
+        let network = self.plan.network.iter().map(|network| entry(network.path(), network.text().as_bytes()));
+        network.chain(files.iter().filter_map(|path| Some(entry(path, &fs::read(path).ok()?)))).collect()
     }
 
     /// What must be the same for runs of an earlier sweep to be of use. Seeds and values of swept parameters may be more than there were.

@@ -45,9 +45,11 @@ impl ConnectionKind {
 
 impl Builder {
     /// A profile from a file, whose name counts from the platform's folder.
-    pub(crate) fn profile_from_file(&self, name: &str) -> Result<Arc<Profile>, Fault> {
+    pub(crate) fn profile_from_file(&mut self, name: &str) -> Result<Arc<Profile>, Fault> {
         let mut bytes = Vec::new();
-        let opened = File::open(self.folder.join(name));
+        let path = self.folder.join(name);
+        let opened = File::open(&path);
+        self.platform.profile_files.push(path);
         if let Err(why) = opened.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)) {
             let message = format!("the profile {} cannot be read: {why}", quoted(name));
             return Err(self.wrong(message, "its name counts from the platform's folder"));

@@ -119,7 +119,7 @@ impl Pass {
 }
 
 /// A profile in a file that an attribute names.
-fn profile(builder: &Builder, attributes: &Attributes, names: &[&str]) -> Result<Option<Arc<Profile>>, Fault> {
+fn profile(builder: &mut Builder, attributes: &Attributes, names: &[&str]) -> Result<Option<Arc<Profile>>, Fault> {
     let name = names.iter().find_map(|name| attributes.get(name));
     name.map(|name| builder.profile_from_file(name)).transpose()
 }
@@ -152,7 +152,7 @@ fn policy(attributes: &Attributes, name: &str, default: NewSharing) -> Result<Ne
     policy.ok_or_else(|| attributes.wrong(name, "is not supported: links of a Wi-Fi cell need rates for each host"))
 }
 
-fn link(builder: &Builder, tag: &BytesStart<'_>) -> Result<NewLink, Fault> {
+fn link(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<NewLink, Fault> {
     const KNOWN: [&str; 7] =
         ["id", "bandwidth", "latency", "sharing_policy", "bandwidth_file", "latency_file", "state_file"];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;

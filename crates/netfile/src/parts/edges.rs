@@ -1,7 +1,7 @@
 //! Files with a line for each link: two names, and perhaps rate, delay and loss. `#` begins a comment.
 
 use crate::draft::Quality;
-use crate::parts::Part;
+use crate::parts::{Part, path};
 use parades_config::units::{parse_duration, parse_rate};
 use parades_config::{ConfigError, Place, Source, quoted};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 
 impl Part<'_, '_> {
     pub(super) fn edges(&mut self) -> Result<(), ConfigError> {
-        let path = self.path()?;
+        let path = path(self.fields)?;
         let of_file =
             |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.clone()));
         let mut bytes = Vec::new();
