@@ -40,6 +40,7 @@ fn little_more_memory_than_sequential_takes_is_enough() {
     for threads in [1, 2, 3] {
         // Memory is tight all the time, or becomes so by what is executed ahead.
         for (percent, copy_every, retreats) in [
+            (104, None, Retreats::Never),
             (110, None, Retreats::WhereFaster),
             (110, Some(3), Retreats::Never),
             (110, None, Retreats::Every(30)),
