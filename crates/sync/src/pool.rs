@@ -263,7 +263,8 @@ impl Bell {
                     spin_loop();
                 }
             }
-            Waiting::Adaptive if self.patience.watch(has_rung).is_some() => {}
+            // Who has never been rung for may never be, and may have begun on the leader's own core, which it would take from it.
+            Waiting::Adaptive if seen > 0 && self.patience.watch(has_rung).is_some() => {}
             _ => self.sleep(seen),
         }
     }

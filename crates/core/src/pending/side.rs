@@ -193,6 +193,13 @@ impl<P> Side<P> {
         sorted.into_iter().chain(groups).chain(heap.into_iter().map(|Reverse(event)| event))
     }
 
+    /// How many events have the instant, but for those in the heap, the least event having it or a later one.
+    pub(super) fn crowd(&self, instant: Instant) -> usize {
+        let sorted = self.sorted.len() - self.sorted.partition_point(|event| event.instant() > instant);
+        let group = self.groups.front().filter(|group| group.instant == instant);
+        sorted + group.map_or(0, |group| group.slots.len())
+    }
+
     /// The receiver of the event that is about `ahead` after the least.
     #[inline]
     pub(super) fn upcoming(&self, ahead: usize) -> Option<LpId> {
@@ -233,6 +240,11 @@ mod tests {
                     heap.push(Reverse(Event::new(key, receiver, Body::Message(sequence))));
                 } else {
                     assert_eq!(side.peek(), heap.peek().map(|Reverse(event)| event));
+                    if let Some(least) = side.peek().map(Event::instant) {
+                        let crowd = heap.iter().filter(|Reverse(event)| event.instant() == least).count();
+                        assert!((1..=crowd).contains(&side.crowd(least)));
+                        assert!(side.crowd(least) == crowd || !side.heap.is_empty());
+                    }
                     assert_eq!(side.pop(), heap.pop().map(|Reverse(event)| event));
                 }
                 assert_eq!(side.len(), heap.len());

@@ -290,8 +290,7 @@ impl<P> WindowedPending<P> {
     /// How many events still wait at the instant of the event popped last: a guess that may be wrong where many have just been pushed.
     #[inline(never)]
     pub fn crowd(&self) -> usize {
-        let aside =
-            if self.side.peek().is_some_and(|event| event.instant() == self.last) { self.side.len() } else { 0 };
+        let aside = self.side.crowd(self.last);
         let is_now = |ahead| self.run.peek(&self.slab, ahead).is_some_and(|event| event.instant() == self.last);
         if !is_now(0) {
             return aside;

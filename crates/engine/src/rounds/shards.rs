@@ -17,6 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// Shards for each thread: enough to balance a round, few enough that a round of some hundred events has several in each.
 const SHARDS_PER_THREAD: u32 = 16;
+/// And where LPs are few, as each shard has metrics of its own: fewer, but no fewer than these, for so many LPs in each.
+const SHARDS_MIN: u32 = 4;
+const LPS_PER_SHARD: u32 = 64;
 
 /// What the threads of a run share.
 pub(super) struct Shards<M: Model> {
@@ -78,7 +81,10 @@ impl<M: Model> Shards<M> {
         let lps = world.lps();
         let wanted = match u32::try_from(threads) {
             Ok(1) => 1,
-            Ok(threads) => threads.saturating_mul(SHARDS_PER_THREAD),
+            Ok(threads) => {
+                let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
+                threads.saturating_mul(each)
+            }
             Err(_) => u32::MAX,
         };
         let placement = Placement::ranges(lps, lps.div_ceil(wanted));

@@ -1,8 +1,9 @@
 //! Which rounds are worth executing in parallel. It depends on the machine and on the model's handlers, so it is measured while the run goes on.
 //!
-//! [`Threshold::Adaptive`] keeps, for rounds of 16 to 31 events, of 32 to 63, and so on, what an event has cost in each of the two ways, and takes the better.
-//! The other is tried again once a trial's loss would be a fiftieth of the time that such rounds have taken since. A trial is some rounds in a row, of which
-//! the first does not count: it finds the workers asleep.
+//! [`Threshold::Adaptive`] keeps, for rounds of 16 to 31 events, of 32 to 63, and so on, what an event has cost in each of the two ways, and from which of these
+//! classes on rounds are executed in parallel: from none on at first. Now and then another class is tried, and stays if what it changes took less time. A trial
+//! lasts some rounds, for one alone finds the workers asleep, and the LPs' states in the other core's cache. The next comes once its loss would be a fiftieth of
+//! the time that rounds have taken since.
 //!
 //! The other two are those of C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*, section 5.2: one number of events, which is
 //! raised or lowered.
@@ -26,13 +27,23 @@ pub enum Threshold {
 /// Events below which a round is never worth waking anybody for, nor timing.
 const FEW: u64 = 16;
 /// What a round must take one by one to be tried in parallel, in nanoseconds: a worker is not woken sooner.
-const WAKING_NS: f64 = 4_000.0;
-/// Rounds of a trial, the first of which does not count.
-const TRIAL: u32 = 4;
+const WAKING_NS: f64 = 20_000.0;
+/// Rounds that a trial executes in the other way, the first of which does not count; and all of them, at most.
+const TRIAL: u32 = 32;
+const TRIAL_MAX: u32 = 256;
+/// Nanoseconds after which fewer of them will do.
+const TRIAL_NS: f64 = 2e6;
+const TRIAL_MIN: u32 = 4;
+/// The share of the time of those rounds that must be saved.
+const GAIN: f64 = 0.02;
+/// The classes that are tried in turn: those from which on there is such a share of the time of all rounds that are long enough; then none, where there is one.
+const SHARES: [f64; 3] = [0.75, 0.95, 0.4];
+/// Time that rounds take before the first, in nanoseconds: shorter runs are not worth it.
+const SETTLED_NS: f64 = 5e6;
 /// How many times what a trial lost must have been spent before the next.
 const PER_LOSS: f64 = 50.0;
 /// And how many times what it took.
-const PER_TRIAL: f64 = 20.0;
+const PER_TRIAL: f64 = 10.0;
 /// Rounds of each way after which the paper's algorithm decides.
 const ENOUGH: u32 = 5;
 
@@ -48,7 +59,7 @@ enum Rule {
     Fixed(u64),
     Naive { threshold: u64, latest: [Option<f64>; 2] },
     Cumulative(Cumulative),
-    Adaptive { classes: Box<[Class; 64]>, asked: usize },
+    Adaptive(Box<Adaptive>),
 }
 
 impl Judge {
@@ -58,7 +69,7 @@ impl Judge {
             Threshold::Fixed(events) => Rule::Fixed(events),
             Threshold::Naive(threshold) => Rule::Naive { threshold, latest: [None; 2] },
             Threshold::Cumulative(threshold) => Rule::Cumulative(Cumulative { threshold, ..Cumulative::default() }),
-            Threshold::Adaptive => Rule::Adaptive { classes: Box::new([Class::default(); 64]), asked: 0 },
+            Threshold::Adaptive => Rule::Adaptive(Box::default()),
         };
         Judge { workers, rule }
     }
@@ -74,7 +85,7 @@ impl Judge {
         match self.rule {
             Rule::Fixed(threshold) => events >= threshold,
             Rule::Naive { .. } | Rule::Cumulative(_) => events > 1,
-            Rule::Adaptive { .. } => events >= FEW,
+            Rule::Adaptive(_) => events >= FEW,
         }
     }
 
@@ -83,10 +94,7 @@ impl Judge {
         match &mut self.rule {
             Rule::Fixed(threshold) | Rule::Naive { threshold, .. } => events >= *threshold,
             Rule::Cumulative(cumulative) => cumulative.chooses_parallel(events),
-            Rule::Adaptive { classes, asked } => {
-                *asked = class_of(events);
-                classes[*asked].chooses_parallel(events)
-            }
+            Rule::Adaptive(adaptive) => adaptive.chooses_parallel(events),
         }
     }
 
@@ -104,8 +112,7 @@ impl Judge {
                 }
             }
             Rule::Cumulative(cumulative) => cumulative.note(round),
-            // Of the class that it was thought to be of.
-            Rule::Adaptive { classes, asked } => classes[*asked].note(round),
+            Rule::Adaptive(adaptive) => adaptive.note(round),
         }
     }
 }
@@ -125,68 +132,130 @@ fn class_of(events: u64) -> usize {
     events.max(1).ilog2() as usize
 }
 
-/// What is known of rounds of about one size.
-#[derive(Clone, Copy, Debug, Default)]
-struct Class {
+/// The classes there are, and the one from which on rounds are executed in parallel where none is.
+const CLASSES: usize = u64::BITS as usize;
+
+/// What is known of rounds by their classes.
+#[derive(Debug)]
+struct Adaptive {
     /// Nanoseconds an event, one by one and in parallel.
-    cost_ns: [Option<f64>; 2],
-    /// Rounds of the present trial that are to come.
-    trial: u32,
-    /// Time that such rounds have taken since the last trial, and that they are to take before the next.
+    cost_ns: [[Option<f64>; 2]; CLASSES],
+    /// The time that rounds have taken, earlier ones counting for less.
+    took_ns: [f64; CLASSES],
+    /// That of the round under way, as it was thought to be.
+    asked: usize,
+    /// From which class on rounds are executed in parallel, but for a trial.
+    from: usize,
+    trial: Option<Trial>,
+    trials: usize,
+    /// Time that rounds have taken since the last trial, and that they are to take before the next.
     spent_ns: f64,
     due_ns: f64,
 }
 
-impl Class {
-    /// Whether in parallel is the better way, as far as is known.
-    fn parallel_is_better(&self) -> bool {
-        matches!(self.cost_ns, [Some(serial), Some(parallel)] if parallel < serial)
+/// Rounds that are executed in parallel from another class on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trial {
+    from: usize,
+    rounds: u32,
+    /// Those of them that are executed in the other way, the time that they took, and what that saved.
+    changed: u32,
+    took_ns: f64,
+    saved_ns: f64,
+}
+
+impl Default for Adaptive {
+    fn default() -> Adaptive {
+        let cost_ns = [[None; 2]; CLASSES];
+        let took_ns = [0.0; CLASSES];
+        Adaptive {
+            cost_ns,
+            took_ns,
+            asked: 0,
+            from: CLASSES,
+            trial: None,
+            trials: 0,
+            spent_ns: 0.0,
+            due_ns: SETTLED_NS,
+        }
+    }
+}
+
+impl Adaptive {
+    fn chooses_parallel(&mut self, events: u64) -> bool {
+        self.asked = class_of(events);
+        if self.trial.is_none() && self.spent_ns >= self.due_ns {
+            let from = self.other();
+            self.trial = from.map(|from| Trial { from, ..Trial::default() });
+        }
+        self.asked >= self.trial.map_or(self.from, |trial| trial.from)
     }
 
-    fn chooses_parallel(&mut self, events: u64) -> bool {
-        let better = self.parallel_is_better();
-        if self.trial == 0 {
-            let Some(serial) = self.cost_ns[0] else { return false };
-            let is_long = serial * events as f64 >= WAKING_NS;
-            if !is_long || self.spent_ns < self.due_ns {
-                return better && is_long;
-            }
-            self.trial = TRIAL;
+    /// The next class to be tried, if there is any.
+    fn other(&self) -> Option<usize> {
+        let is_long = |&class: &usize| {
+            let [serial, parallel] = self.cost_ns[class];
+            serial.or(parallel).is_some_and(|cost| cost * 1.5 * (1_u64 << class) as f64 >= WAKING_NS)
+        };
+        let mut long = (0..CLASSES).filter(is_long);
+        let least = long.clone().next()?;
+        if self.from < CLASSES && self.trials % (SHARES.len() + 1) == SHARES.len() {
+            return Some(CLASSES);
         }
-        !better
+        let all: f64 = long.clone().map(|class| self.took_ns[class]).sum();
+        let mut left = all * SHARES[self.trials % SHARES.len()];
+        let holds_enough = |&class: &usize| {
+            left -= self.took_ns[class];
+            left <= 0.0
+        };
+        let from = long.rfind(holds_enough).unwrap_or(least);
+        Some(if from == self.from { from.saturating_sub(1) } else { from })
     }
 
     fn note(&mut self, round: Round) {
-        let cost = per_event(round);
-        let took = round.took.as_nanos() as f64;
-        let known = self.cost_ns[usize::from(round.parallel)];
-        if self.trial == 0 || round.parallel == self.parallel_is_better() {
+        let (cost, took) = (per_event(round), round.took.as_nanos() as f64);
+        let class = self.asked;
+        self.took_ns[class] += took;
+        let Some(trial) = &mut self.trial else {
             self.spent_ns += took;
-            self.learn(round.parallel, cost, known);
-            return;
+            return self.learn(class, round.parallel, cost);
+        };
+        trial.rounds += 1;
+        if (class >= trial.from) != (class >= self.from) {
+            trial.changed += 1;
+            if trial.changed > 1 {
+                let known = self.cost_ns[class][usize::from(!round.parallel)].unwrap_or(cost);
+                trial.took_ns += took;
+                trial.saved_ns += (known - cost) * round.events as f64;
+                self.learn(class, round.parallel, cost);
+            }
+        } else {
+            self.learn(class, round.parallel, cost);
         }
-        self.trial -= 1;
-        if self.trial == TRIAL - 1 {
-            return;
-        }
-        let better = self.cost_ns[usize::from(!round.parallel)].unwrap_or(cost);
-        let loss = (cost - better).max(0.0) * round.events as f64;
-        // What becomes the better way by this ends the trial.
-        self.learn(round.parallel, cost, known);
-        if self.parallel_is_better() == round.parallel {
-            self.trial = 0;
-        }
-        if self.trial == 0 {
-            self.spent_ns = 0.0;
-            self.due_ns = (PER_LOSS * f64::from(TRIAL) * loss).max(PER_TRIAL * f64::from(TRIAL) * took);
+        let is_over = |trial: &mut Trial| {
+            let enough = if trial.took_ns > TRIAL_NS { TRIAL_MIN } else { TRIAL };
+            trial.changed > enough || trial.rounds > TRIAL_MAX
+        };
+        if let Some(trial) = self.trial.take_if(is_over) {
+            self.end(trial);
         }
     }
 
-    fn learn(&mut self, parallel: bool, cost: f64, known: Option<f64>) {
+    fn end(&mut self, trial: Trial) {
+        self.trials += 1;
+        self.took_ns.iter_mut().for_each(|took| *took /= 2.0);
+        self.spent_ns = 0.0;
+        self.due_ns = (PER_LOSS * -trial.saved_ns).clamp(PER_TRIAL * trial.took_ns, 3.0 * PER_TRIAL * trial.took_ns);
+        if trial.saved_ns > GAIN * trial.took_ns {
+            self.from = trial.from;
+        }
+    }
+
+    fn learn(&mut self, class: usize, parallel: bool, cost: f64) {
+        let known = &mut self.cost_ns[class][usize::from(parallel)];
         let before = known.unwrap_or(cost);
-        // One that was disturbed counts for little: the least is nearest to the truth.
-        let share = if cost < before { 0.25 } else { 0.0625 };
-        self.cost_ns[usize::from(parallel)] = Some(before + share * (cost - before));
+        // One that was disturbed counts for little.
+        *known = Some(before + (cost.min(2.0 * before) - before) / 8.0);
     }
 }
 
@@ -282,6 +351,24 @@ mod tests {
         assert!(settled(Threshold::Adaptive, 100, 100, 10_000) < 10);
         assert_eq!(settled(Threshold::Adaptive, 8, 100_000, 0), 0, "too few to be looked at");
         assert_eq!(settled(Threshold::Adaptive, 20, 100, 0), 0, "shorter than a wake");
+    }
+
+    /// What was found of sizes that are gone says nothing of those there are.
+    #[test]
+    fn the_adaptive_threshold_follows_the_rounds_there_are() {
+        let mut judge = Judge::new(Threshold::Adaptive, 1);
+        let mut choose = |events: u64| {
+            let parallel = judge.is_crowd(events) && judge.chooses_parallel(events);
+            let took = if parallel { 10_000 + events * 50 } else { events * 100 };
+            judge.note(Round { events, parallel, took: Duration::from_nanos(took) });
+            parallel
+        };
+        assert!((0..300).filter(|_| choose(10_000)).count() > 200);
+        (0..5_000).for_each(|round| {
+            choose(if round % 2 == 0 { 500 } else { 60 });
+        });
+        let counts = [500, 60].map(|events| (0..100).filter(|_| choose(events)).count());
+        assert!(counts[0] > 90 && counts[1] < 10, "{counts:?}: {:?}", judge.rule);
     }
 
     #[test]
