@@ -287,7 +287,7 @@ impl<P> WindowedPending<P> {
         is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Event::instant))
     }
 
-    /// How many events still wait at the instant of the event popped last: a guess that may be wrong where many have just been pushed.
+    /// How many events still wait at the instant of the event popped last: at least, as far as that is known at once.
     #[inline(never)]
     pub fn crowd(&self) -> usize {
         let aside = self.side.crowd(self.last);

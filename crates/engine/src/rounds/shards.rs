@@ -17,9 +17,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// Shards for each thread: enough to balance a round, few enough that a round of some hundred events has several in each.
 const SHARDS_PER_THREAD: u32 = 16;
-/// And where LPs are few, as each shard has metrics of its own: fewer, but no fewer than these, for so many LPs in each.
-const SHARDS_MIN: u32 = 4;
+/// Fewer where that would leave a shard less than so many LPs, as each has metrics of its own;
 const LPS_PER_SHARD: u32 = 64;
+/// but no fewer than these.
+const SHARDS_MIN: u32 = 4;
 
 /// What the threads of a run share.
 pub(super) struct Shards<M: Model> {

@@ -3,7 +3,7 @@
 //! [`Threshold::Adaptive`] keeps, for rounds of 16 to 31 events, of 32 to 63, and so on, what an event has cost in each of the two ways, and from which of these
 //! classes on rounds are executed in parallel: from none on at first. Now and then another class is tried, and stays if what it changes took less time. A trial
 //! lasts some rounds, for one alone finds the workers asleep, and the LPs' states in the other core's cache. The next comes once its loss would be a fiftieth of
-//! the time that rounds have taken since.
+//! the time that rounds have taken since, but within thirty times what the trial took: what it seemed to lose may be another kind of round.
 //!
 //! The other two are those of C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*, section 5.2: one number of events, which is
 //! raised or lowered.
@@ -42,8 +42,8 @@ const SHARES: [f64; 3] = [0.75, 0.95, 0.4];
 const SETTLED_NS: f64 = 5e6;
 /// How many times what a trial lost must have been spent before the next.
 const PER_LOSS: f64 = 50.0;
-/// And how many times what it took.
-const PER_TRIAL: f64 = 10.0;
+/// And how many times what it took, at least and at most.
+const PER_TRIAL: [f64; 2] = [10.0, 30.0];
 /// Rounds of each way after which the paper's algorithm decides.
 const ENOUGH: u32 = 5;
 
@@ -185,8 +185,12 @@ impl Adaptive {
     fn chooses_parallel(&mut self, events: u64) -> bool {
         self.asked = class_of(events);
         if self.trial.is_none() && self.spent_ns >= self.due_ns {
-            let from = self.other();
-            self.trial = from.map(|from| Trial { from, ..Trial::default() });
+            self.trial = self.other().map(|from| Trial { from, ..Trial::default() });
+            if self.trial.is_none() {
+                // Nor is it asked at each round.
+                (self.spent_ns, self.due_ns) = (0.0, SETTLED_NS);
+                self.trials += 1;
+            }
         }
         self.asked >= self.trial.map_or(self.from, |trial| trial.from)
     }
@@ -209,7 +213,10 @@ impl Adaptive {
             left <= 0.0
         };
         let from = long.rfind(holds_enough).unwrap_or(least);
-        Some(if from == self.from { from.saturating_sub(1) } else { from })
+        match from == self.from {
+            true => (from > least).then(|| from - 1),
+            false => Some(from),
+        }
     }
 
     fn note(&mut self, round: Round) {
@@ -223,9 +230,10 @@ impl Adaptive {
         trial.rounds += 1;
         if (class >= trial.from) != (class >= self.from) {
             trial.changed += 1;
+            // The first costs time like all, but says nothing.
+            trial.took_ns += took;
             if trial.changed > 1 {
                 let known = self.cost_ns[class][usize::from(!round.parallel)].unwrap_or(cost);
-                trial.took_ns += took;
                 trial.saved_ns += (known - cost) * round.events as f64;
                 self.learn(class, round.parallel, cost);
             }
@@ -245,7 +253,8 @@ impl Adaptive {
         self.trials += 1;
         self.took_ns.iter_mut().for_each(|took| *took /= 2.0);
         self.spent_ns = 0.0;
-        self.due_ns = (PER_LOSS * -trial.saved_ns).clamp(PER_TRIAL * trial.took_ns, 3.0 * PER_TRIAL * trial.took_ns);
+        let [least, most] = PER_TRIAL.map(|times| times * trial.took_ns);
+        self.due_ns = (PER_LOSS * -trial.saved_ns).clamp(least, most);
         if trial.saved_ns > GAIN * trial.took_ns {
             self.from = trial.from;
         }
