@@ -23,7 +23,7 @@ pub use activity::{ActivityId, Ended, Outcome};
 pub use changes::{Change, What};
 
 use crate::platform::{HostId, LinkId, LinkSharing, NoRoute, Platform};
-use crate::solver::{Sharing as ConstraintSharing, System, VariableId};
+use crate::solver::{Sharing as ConstraintSharing, System};
 use crate::terms::{Sharing, Terms};
 use activity::{Activity, Kind, Stage};
 use calendar::Calendar;
@@ -321,23 +321,31 @@ impl Network {
 
     /// When something will happen next, if nothing starts before: an activity ends, begins to move its bytes, or a resource changes. `None` where
     /// there is no activity (unless hosts are watched that change), or nothing will ever happen to those there are.
+    #[inline]
     pub fn next_event(&mut self) -> Option<Time> {
         self.settle();
         if self.active == 0 && !(self.host_changes.is_some() && self.profiles.concern_hosts()) {
             return None;
         }
-        let ends = self.calendar.first().map(|(date, _)| date);
-        let changes = self.profiles.next();
-        ends.into_iter().chain(changes).min()
+        self.next_date()
+    }
+
+    /// The date of the next end, or of the next change of a resource if that comes first.
+    #[inline]
+    fn next_date(&self) -> Option<Time> {
+        let end = self.calendar.first_date();
+        match self.profiles.next() {
+            None => end,
+            Some(change) => Some(end.map_or(change, |end| end.min(change))),
+        }
     }
 
     /// Lets everything happen up to and including a time. Nothing if that is in the past.
+    #[inline]
     pub fn advance(&mut self, to: Time) {
         self.settle();
         loop {
-            let ends = self.calendar.first().map(|(date, _)| date);
-            let next = ends.into_iter().chain(self.profiles.next()).min();
-            let Some(date) = next.filter(|&date| date <= to) else { break };
+            let Some(date) = self.next_date().filter(|&date| date <= to) else { break };
             self.now = self.now.max(date);
             self.follow_profiles();
             self.ripen();
@@ -347,6 +355,7 @@ impl Network {
     }
 
     /// The next of those that have ended, in the order in which they did; of those that ended together, in the order in which they began.
+    #[inline]
     pub fn take_ended(&mut self) -> Option<Ended> {
         self.ended.pop_front()
     }
@@ -407,20 +416,19 @@ impl Network {
     }
 
     /// Solves what has changed, and dates the ends of those whose rates are others now.
+    #[inline]
     fn settle(&mut self) {
-        for &VariableId(variable) in self.system.solve() {
-            let slot = self.owners[variable as usize];
-            let activity = &mut self.activities[slot as usize];
-            activity.bring_up_to(self.now);
+        if !self.system.is_solved() {
+            self.solve();
         }
-        self.date_changed();
     }
 
-    fn date_changed(&mut self) {
-        for index in 0..self.system.changed().len() {
-            let variable = self.system.changed()[index];
+    fn solve(&mut self) {
+        self.system.solve();
+        for &variable in self.system.changed() {
             let slot = self.owners[variable.0 as usize];
             let activity = &mut self.activities[slot as usize];
+            activity.bring_up_to(self.now);
             activity.rate = self.system.rate(variable) * activity.factor;
             let date = activity.end_from(self.now);
             self.calendar.set(slot, activity.serial, date);

@@ -101,8 +101,9 @@ fn units(demand: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1.03e18")]
     (demand < ENDLESS).then(|| {
         let exact = demand * UNITS;
-        let below = exact as u64;
-        below + u64::from((below as f64) < exact)
+        // Signed: processors convert no others in one step.
+        let below = exact as i64;
+        below as u64 + u64::from((below as f64) < exact)
     })
 }
 
@@ -291,7 +292,7 @@ impl System {
     /// Brings all rates up to date, and tells whose rate is another than before.
     pub fn solve(&mut self) -> &[VariableId] {
         self.changed.clear();
-        if !self.dirty_constraints.is_empty() || !self.dirty_variables.is_empty() {
+        if !self.is_solved() {
             self.collect();
             if self.is_free() {
                 self.give_bounds();
@@ -300,6 +301,12 @@ impl System {
             }
         }
         &self.changed
+    }
+
+    /// Whether nothing has changed since the last [`System::solve`].
+    #[inline]
+    pub(crate) fn is_solved(&self) -> bool {
+        self.dirty_constraints.is_empty() && self.dirty_variables.is_empty()
     }
 
     /// Whose rate is another than before, by the last [`System::solve`].

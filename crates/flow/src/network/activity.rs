@@ -104,10 +104,13 @@ impl Default for Activity {
 impl Activity {
     /// Becomes a new activity, with the memory of the one before.
     pub(super) fn begin(&mut self, serial: u64, kind: Kind, amount: f64, now: Time) {
-        let mut uses = std::mem::take(&mut self.uses);
+        // Field by field: what is written small and then moved whole waits for the writes.
+        let Activity { uses, latency, timeless, penalty, width, .. } = self;
         uses.clear();
-        let remaining = if amount < AMOUNT_PRECISION { 0.0 } else { amount };
-        *self = Activity { serial, kind, remaining, updated: now, uses, stage: Stage::Ending, ..Activity::default() };
+        (*latency, *timeless, *penalty, *width) = (0.0, false, 1.0, 0.0);
+        (self.serial, self.kind, self.stage) = (serial, kind, Stage::Ending);
+        self.remaining = if amount < AMOUNT_PRECISION { 0.0 } else { amount };
+        (self.updated, self.rate, self.factor) = (now, 0.0, 1.0);
     }
 
     /// Its penalty; where its way takes no time any more, that of a flow which started without latency.
@@ -119,6 +122,9 @@ impl Activity {
     /// Takes off what was done since the last time.
     #[inline]
     pub(super) fn bring_up_to(&mut self, now: Time) {
+        if now == self.updated {
+            return;
+        }
         self.remaining -= self.rate * now.since(self.updated).as_secs_f64();
         if self.remaining < AMOUNT_PRECISION {
             self.remaining = 0.0;

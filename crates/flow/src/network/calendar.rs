@@ -36,6 +36,15 @@ impl PartialEq for Calendar {
 }
 
 impl Calendar {
+    /// The earliest date.
+    #[inline]
+    pub(super) fn first_date(&self) -> Option<Time> {
+        match (self.heap.first(), self.queue.front()) {
+            (Some(heap), Some(queue)) => Some(heap.0.0.min(queue.0.0)),
+            (one, other) => Some(one.or(other)?.0.0),
+        }
+    }
+
     /// The earliest date, and whose it is.
     #[inline]
     pub(super) fn first(&self) -> Option<(Time, u32)> {
