@@ -58,10 +58,19 @@ struct Constraint {
     /// The variables that take part, in no order that matters to anyone.
     users: Vec<User>,
     demand: Demand,
+}
+
+/// How a constraint stands with solutions. Most are only asked this, so it lies apart, where many fit into a processor's nearest memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Standing {
     /// Whether it was among those that could hold their variables when it was solved last.
     tied: bool,
     /// Whether it has changed since.
     dirty: bool,
+    /// In a solution: whether it has part in it.
+    collected: bool,
+    /// In a solution: whether it can still hold its variables.
+    open: bool,
 }
 
 /// A variable on a constraint.
@@ -93,18 +102,22 @@ impl Default for Demand {
 
 /// A unit of rate in which demands are counted.
 const UNITS: f64 = 1024.0;
+/// The units of a demand that is as good as endless.
+const ENDLESS: u64 = u64::MAX;
 
-/// A demand as a whole number of units; `None` where it is as good as endless.
+/// A demand as a whole number of units, or [`ENDLESS`].
 #[inline]
-fn units(demand: f64) -> Option<u64> {
-    const ENDLESS: f64 = 1e15;
+fn units(demand: f64) -> u64 {
+    if demand >= 1e15 {
+        return ENDLESS;
+    }
+    let exact = demand * UNITS;
+    // Signed: processors convert no others in one step.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1.03e18")]
-    (demand < ENDLESS).then(|| {
-        let exact = demand * UNITS;
-        // Signed: processors convert no others in one step.
-        let below = exact as i64;
-        below as u64 + u64::from((below as f64) < exact)
-    })
+    let below = exact as i64;
+    #[expect(clippy::cast_sign_loss, reason = "not below zero")]
+    let whole = below as u64;
+    whole + u64::from((below as f64) < exact)
 }
 
 /// A capacity as a whole number of units.
@@ -133,6 +146,8 @@ struct Use {
     weight: f64,
     /// Where the variable stands among the constraint's users.
     place: u32,
+    /// What the variable could ask, as the constraint's demand counts it.
+    units: u64,
 }
 
 /// Constraints and variables, and the rates that max-min fairness gives them.
@@ -157,6 +172,8 @@ struct Use {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct System {
     constraints: Vec<Constraint>,
+    /// By number of the constraint.
+    standings: Vec<Standing>,
     variables: Vec<Variable>,
     free: Vec<u32>,
     dirty_constraints: Vec<u32>,
@@ -177,8 +194,8 @@ impl System {
         let demand = Demand::default();
         let users = Vec::new();
         let capacity_units = units_of_capacity(capacity);
-        let (tied, dirty) = (false, false);
-        self.constraints.push(Constraint { capacity, capacity_units, sharing, users, demand, tied, dirty });
+        self.constraints.push(Constraint { capacity, capacity_units, sharing, users, demand });
+        self.standings.push(Standing::default());
         number
     }
 
@@ -203,17 +220,27 @@ impl System {
         variable.uses.clear();
         for &(constraint, weight) in uses {
             assert!(weight > 0.0, "a variable cannot use a constraint with weight {weight}");
-            let shared = self.constraints[constraint as usize].sharing == Sharing::Shared;
-            match variable.uses.iter_mut().find(|known| known.constraint == constraint) {
-                Some(known) if shared => known.weight += weight,
-                Some(known) => known.weight = known.weight.max(weight),
-                None => variable.uses.push(Use { constraint, weight, place: 0 }),
+            let Some(known) = variable.uses.iter_mut().find(|known| known.constraint == constraint) else {
+                variable.uses.push(Use { constraint, weight, place: 0, units: 0 });
+                continue;
+            };
+            match self.constraints[constraint as usize].sharing {
+                Sharing::Shared => known.weight += weight,
+                Sharing::Pipe => known.weight = known.weight.max(weight),
             }
         }
-        for position in 0..self.variables[slot as usize].uses.len() {
-            self.join(slot, position);
+        for (position, used) in (0..).zip(&mut variable.uses) {
+            let constraint = &mut self.constraints[used.constraint as usize];
+            used.place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
+            used.units = units(used.weight * bound);
+            constraint.users.push(User { variable: slot, position, weight: used.weight });
+            constraint.note(penalty, bound, used);
+            let standing = &mut self.standings[used.constraint as usize];
+            standing.touch_if_tied(constraint, used.constraint, &mut self.dirty_constraints);
         }
-        self.touch_variable(slot);
+        if !std::mem::replace(&mut variable.dirty, true) {
+            self.dirty_variables.push(slot);
+        }
         VariableId(slot)
     }
 
@@ -221,11 +248,12 @@ impl System {
     pub fn remove_variable(&mut self, id: VariableId) {
         let uses = std::mem::take(&mut self.variables[id.0 as usize].uses);
         for used in &uses {
-            self.constraints[used.constraint as usize].forget(&self.variables[id.0 as usize], used.weight);
-            self.touch_if_tied(used.constraint);
-            let users = &mut self.constraints[used.constraint as usize].users;
-            users.swap_remove(used.place as usize);
-            if let Some(&moved) = users.get(used.place as usize) {
+            let constraint = &mut self.constraints[used.constraint as usize];
+            constraint.forget(used);
+            let standing = &mut self.standings[used.constraint as usize];
+            standing.touch_if_tied(constraint, used.constraint, &mut self.dirty_constraints);
+            constraint.users.swap_remove(used.place as usize);
+            if let Some(&moved) = constraint.users.get(used.place as usize) {
                 self.variables[moved.variable as usize].uses[moved.position as usize].place = used.place;
             }
         }
@@ -239,15 +267,16 @@ impl System {
     /// Changes a constraint's capacity.
     pub fn set_capacity(&mut self, constraint: u32, capacity: f64) {
         assert!(capacity >= 0.0, "a constraint cannot have a capacity of {capacity}");
-        self.touch_constraint(constraint);
+        self.standings[constraint as usize].touch(constraint, &mut self.dirty_constraints);
         let changed = &mut self.constraints[constraint as usize];
         changed.capacity = capacity;
         changed.capacity_units = units_of_capacity(capacity);
         // What a pipe remembers is in terms of its capacity.
         changed.demand = Demand::default();
         let users = std::mem::take(&mut changed.users);
-        for &User { variable, weight, .. } in &users {
-            changed.note(&self.variables[variable as usize], weight);
+        for user in &users {
+            let variable = &self.variables[user.variable as usize];
+            changed.note(variable.penalty, variable.bound, &variable.uses[user.position as usize]);
         }
         changed.users = users;
     }
@@ -255,17 +284,18 @@ impl System {
     /// Changes a variable's penalty and bound.
     pub fn set_terms(&mut self, id: VariableId, penalty: f64, bound: f64) {
         assert!(penalty > 0.0 && bound >= 0.0, "a variable cannot have penalty {penalty} and bound {bound}");
-        for position in 0..self.variables[id.0 as usize].uses.len() {
-            let Use { constraint, weight, .. } = self.variables[id.0 as usize].uses[position];
-            self.touch_constraint(constraint);
-            self.constraints[constraint as usize].forget(&self.variables[id.0 as usize], weight);
-        }
         let variable = &mut self.variables[id.0 as usize];
         (variable.penalty, variable.bound) = (penalty, bound);
-        for used in &variable.uses {
-            self.constraints[used.constraint as usize].note(variable, used.weight);
+        for used in &mut variable.uses {
+            self.standings[used.constraint as usize].touch(used.constraint, &mut self.dirty_constraints);
+            let constraint = &mut self.constraints[used.constraint as usize];
+            constraint.forget(used);
+            used.units = units(used.weight * bound);
+            constraint.note(penalty, bound, used);
         }
-        self.touch_variable(id.0);
+        if !std::mem::replace(&mut variable.dirty, true) {
+            self.dirty_variables.push(id.0);
+        }
     }
 
     /// A variable's rate, as of the last [`System::solve`].
@@ -318,40 +348,22 @@ impl System {
     pub(crate) fn forget_changed(&mut self) {
         self.changed.clear();
     }
+}
 
-    /// Enters a variable on one of its constraints.
+impl Standing {
+    /// Has a constraint looked at.
     #[inline]
-    fn join(&mut self, slot: u32, position: usize) {
-        let variable = &mut self.variables[slot as usize];
-        let Use { constraint: number, weight, .. } = variable.uses[position];
-        let constraint = &mut self.constraints[number as usize];
-        variable.uses[position].place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
-        let position = u32::try_from(position).expect("a route of fewer than 2^32 links");
-        constraint.users.push(User { variable: slot, position, weight });
-        constraint.note(variable, weight);
-        self.touch_if_tied(number);
+    fn touch(&mut self, number: u32, dirty: &mut Vec<u32>) {
+        if !std::mem::replace(&mut self.dirty, true) {
+            dirty.push(number);
+        }
     }
 
     /// Has a constraint looked at whose users have changed. One that held none before and could hold none now concerns nobody.
     #[inline]
-    fn touch_if_tied(&mut self, number: u32) {
-        let constraint = &self.constraints[number as usize];
-        if constraint.tied || constraint.ties() {
-            self.touch_constraint(number);
-        }
-    }
-
-    fn touch_constraint(&mut self, number: u32) {
-        let constraint = &mut self.constraints[number as usize];
-        if !std::mem::replace(&mut constraint.dirty, true) {
-            self.dirty_constraints.push(number);
-        }
-    }
-
-    fn touch_variable(&mut self, slot: u32) {
-        let variable = &mut self.variables[slot as usize];
-        if !std::mem::replace(&mut variable.dirty, true) {
-            self.dirty_variables.push(slot);
+    fn touch_if_tied(&mut self, constraint: &Constraint, number: u32, dirty: &mut Vec<u32>) {
+        if self.tied || constraint.ties() {
+            self.touch(number, dirty);
         }
     }
 }
@@ -366,25 +378,32 @@ impl Constraint {
         }
     }
 
-    /// Adds a variable's demand.
+    /// Whether it could hold none if so much more were asked of it.
     #[inline]
-    fn note(&mut self, &Variable { penalty, bound, .. }: &Variable, weight: f64) {
+    fn has_room(&self, units: u64) -> bool {
+        self.demand.endless == 0 && self.demand.units + u128::from(units) <= u128::from(self.capacity_units)
+    }
+
+    /// Adds the demand of a variable of this penalty and bound.
+    #[inline]
+    fn note(&mut self, penalty: f64, bound: f64, used: &Use) {
         let demand = &mut self.demand;
-        match units(weight * bound) {
-            Some(units) => demand.units += u128::from(units),
-            None => demand.endless += 1,
+        match used.units {
+            ENDLESS => demand.endless += 1,
+            units => demand.units += u128::from(units),
         }
         if self.sharing == Sharing::Pipe {
             demand.cap_max = demand.cap_max.max(bound * penalty);
-            demand.full_min = demand.full_min.min(self.capacity * (penalty / weight));
+            demand.full_min = demand.full_min.min(self.capacity * (penalty / used.weight));
         }
     }
 
     /// Takes a variable's demand off.
-    fn forget(&mut self, variable: &Variable, weight: f64) {
-        match units(weight * variable.bound) {
-            Some(units) => self.demand.units -= u128::from(units),
-            None => self.demand.endless -= 1,
+    #[inline]
+    fn forget(&mut self, used: &Use) {
+        match used.units {
+            ENDLESS => self.demand.endless -= 1,
+            units => self.demand.units -= u128::from(units),
         }
         if self.sharing == Sharing::Pipe && self.users.len() <= 1 {
             // The extremes of a pipe are those since it was empty.

@@ -1,6 +1,27 @@
 //! Variables that the system counts on without having them.
 
-use super::{Sharing, System, VariableId, units};
+use super::{ENDLESS, Sharing, System, VariableId, units};
+
+/// The units of what a variable of one bound asks at one weight after another: neighbours have the same weight, as a rule.
+struct Asked {
+    bound: f64,
+    weight: f64,
+    units: u64,
+}
+
+impl Asked {
+    fn new(bound: f64) -> Asked {
+        Asked { bound, weight: 0.0, units: 0 }
+    }
+
+    #[inline]
+    fn at(&mut self, weight: f64) -> u64 {
+        if weight.to_bits() != self.weight.to_bits() {
+            (self.weight, self.units) = (weight, units(weight * self.bound));
+        }
+        self.units
+    }
+}
 
 impl System {
     /// Counts on a variable of this bound without having it: the variable is free, as no constraint that it would use could hold it, nor those that
@@ -8,15 +29,19 @@ impl System {
     /// a variable that is added or anything that changes, all that is counted on must become variables ([`System::add_counted`]).
     #[inline]
     pub(crate) fn reserve(&mut self, bound: f64, uses: &[(u32, f64)]) -> bool {
+        let mut asked = Asked::new(bound);
         for (index, &(number, weight)) in uses.iter().enumerate() {
             let constraint = &mut self.constraints[number as usize];
-            let units = units(weight * bound).filter(|_| constraint.sharing == Sharing::Shared && !constraint.tied);
-            let counted = units.is_some();
-            constraint.demand.units += u128::from(units.unwrap_or(0));
-            if !counted || constraint.ties() {
-                self.release(bound, &uses[..index + usize::from(counted)]);
+            let units = asked.at(weight);
+            let counts = units != ENDLESS
+                && constraint.sharing == Sharing::Shared
+                && !self.standings[number as usize].tied
+                && constraint.has_room(units);
+            if !counts {
+                self.release(bound, &uses[..index]);
                 return false;
             }
+            constraint.demand.units += u128::from(units);
         }
         true
     }
@@ -24,9 +49,9 @@ impl System {
     /// Counts no longer on what was counted on by [`System::reserve`].
     #[inline]
     pub(crate) fn release(&mut self, bound: f64, uses: &[(u32, f64)]) {
+        let mut asked = Asked::new(bound);
         for &(number, weight) in uses {
-            let units = units(weight * bound).expect("what is counted on is not endless");
-            self.constraints[number as usize].demand.units -= u128::from(units);
+            self.constraints[number as usize].demand.units -= u128::from(asked.at(weight));
         }
     }
 

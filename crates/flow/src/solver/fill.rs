@@ -1,6 +1,6 @@
 //! One solution: which part of the system is concerned, and progressive filling of that part.
 
-use super::{Constraint, PRECISION, Sharing, System, User, VariableId};
+use super::{Constraint, PRECISION, Sharing, Standing, System, User, Variable, VariableId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -16,7 +16,7 @@ pub(super) struct Scratch {
     /// By slot of the variable.
     stage: Vec<Stage>,
     full: BinaryHeap<Reverse<(Level, u32)>>,
-    caps: BinaryHeap<Reverse<(Level, u32)>>,
+    caps: Caps,
 }
 
 impl PartialEq for Scratch {
@@ -46,9 +46,6 @@ impl Level {
 /// What is left of a constraint while it is filled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    collected: bool,
-    /// Whether it can still hold its variables.
-    open: bool,
     /// Variables without a rate yet.
     waiting: u32,
     remaining: f64,
@@ -70,45 +67,90 @@ enum Stage {
     Fixed,
 }
 
+/// The levels at which variables reach their bounds. As a rule a constraint is full before the first of them, which holds all: they are put in order
+/// only when a second is asked for.
+#[derive(Debug, Default)]
+struct Caps {
+    levels: Vec<(Level, u32)>,
+    /// The place of the first of those left, where they are in order.
+    first: usize,
+    sorted: bool,
+}
+
+impl Caps {
+    /// Takes up new levels.
+    fn refill(&mut self, levels: impl Iterator<Item = (Level, u32)>) {
+        self.levels.clear();
+        self.levels.extend(levels);
+        (self.first, self.sorted) = (0, false);
+        // The least comes first.
+        let least = (1..self.levels.len()).fold(0, |least, at| if self.levels[at] < self.levels[least] { at } else { least });
+        if least > 0 {
+            self.levels.swap(0, least);
+        }
+    }
+
+    /// The least of those whose variables wait.
+    #[inline]
+    fn least(&mut self, stage: &[Stage]) -> Option<(Level, u32)> {
+        loop {
+            let &(level, slot) = self.levels.get(self.first)?;
+            if stage[slot as usize] == Stage::Waiting {
+                return Some((level, slot));
+            }
+            self.first += 1;
+            if !self.sorted {
+                self.levels[1..].sort_unstable();
+                self.sorted = true;
+            }
+        }
+    }
+}
+
 impl System {
     /// Finds the constraints and variables that changes may have reached.
     pub(super) fn collect(&mut self) {
-        let scratch = &mut self.scratch;
-        scratch.tally.resize(self.constraints.len(), Tally::default());
-        scratch.stage.resize(self.variables.len(), Stage::Outside);
+        let System { constraints, standings, variables, scratch, .. } = self;
+        if scratch.tally.len() < constraints.len() {
+            scratch.tally.resize(constraints.len(), Tally::default());
+        }
+        if scratch.stage.len() < variables.len() {
+            scratch.stage.resize(variables.len(), Stage::Outside);
+        }
         scratch.constraints.clear();
         scratch.variables.clear();
         for number in self.dirty_constraints.drain(..) {
-            let constraint = &mut self.constraints[number as usize];
-            constraint.dirty = false;
+            let constraint = &constraints[number as usize];
+            let standing = &mut standings[number as usize];
+            standing.dirty = false;
             // What held its variables before must let them go, even if it holds none now.
             let ties = constraint.ties();
-            let tied = std::mem::replace(&mut constraint.tied, ties);
-            if (tied || constraint.tied) && !scratch.tally[number as usize].collected {
-                scratch.tally[number as usize].collected = true;
+            let tied = std::mem::replace(&mut standing.tied, ties);
+            if (tied || ties) && !constraint.users.is_empty() {
+                standing.collected = true;
                 scratch.constraints.push(number);
             }
         }
         for slot in self.dirty_variables.drain(..) {
-            let variable = &mut self.variables[slot as usize];
+            let variable = &mut variables[slot as usize];
             variable.dirty = false;
             if variable.alive {
                 scratch.reach(slot);
             }
         }
-        let (mut constraints, mut variables) = (0, 0);
+        let (mut next_constraint, mut next_variable) = (0, 0);
         loop {
-            if let Some(&number) = scratch.constraints.get(constraints) {
-                constraints += 1;
-                for user in &self.constraints[number as usize].users {
+            if let Some(&number) = scratch.constraints.get(next_constraint) {
+                next_constraint += 1;
+                for user in &constraints[number as usize].users {
                     scratch.reach(user.variable);
                 }
-            } else if let Some(&slot) = scratch.variables.get(variables) {
-                variables += 1;
-                for used in &self.variables[slot as usize].uses {
-                    let tally = &mut scratch.tally[used.constraint as usize];
-                    if self.constraints[used.constraint as usize].tied && !tally.collected {
-                        tally.collected = true;
+            } else if let Some(&slot) = scratch.variables.get(next_variable) {
+                next_variable += 1;
+                for used in &variables[slot as usize].uses {
+                    let standing = &mut standings[used.constraint as usize];
+                    if standing.tied && !standing.collected {
+                        standing.collected = true;
                         scratch.constraints.push(used.constraint);
                     }
                 }
@@ -139,11 +181,14 @@ impl System {
 
     /// Gives the variables collected their rates.
     pub(super) fn fill(&mut self) {
-        let mut filling = Filling::new(self);
-        filling.open();
+        let System { constraints, standings, variables, changed, scratch, .. } = self;
+        let Scratch { constraints: collected, variables: reached, tally, stage, full, caps } = scratch;
+        let waiting = reached.len();
+        let mut filling = Filling { constraints, standings, variables, changed, tally, stage, full, caps, waiting };
+        filling.open(collected, reached);
         filling.rise();
-        filling.leftovers();
-        filling.close();
+        filling.leftovers(reached);
+        filling.close(collected, reached);
     }
 }
 
@@ -160,61 +205,53 @@ impl Scratch {
 
 /// A solution on its way.
 struct Filling<'a> {
-    system: &'a mut System,
-    scratch: Scratch,
+    constraints: &'a [Constraint],
+    standings: &'a mut [Standing],
+    variables: &'a mut [Variable],
+    changed: &'a mut Vec<VariableId>,
+    tally: &'a mut [Tally],
+    stage: &'a mut [Stage],
+    full: &'a mut BinaryHeap<Reverse<(Level, u32)>>,
+    caps: &'a mut Caps,
+    /// Variables without a rate yet.
+    waiting: usize,
 }
 
 impl Filling<'_> {
-    fn new(system: &mut System) -> Filling<'_> {
-        let scratch = std::mem::take(&mut system.scratch);
-        Filling { system, scratch }
-    }
-
     /// Begins with empty constraints and all levels at zero.
-    fn open(&mut self) {
-        let Scratch { constraints, variables, tally, full, caps, .. } = &mut self.scratch;
-        for &number in &*constraints {
-            let constraint = &self.system.constraints[number as usize];
-            let open = constraint.tied && !constraint.users.is_empty();
-            let mut left = Tally { collected: true, open, ..Tally::default() };
-            if open {
+    fn open(&mut self, collected: &[u32], reached: &[u32]) {
+        for &number in collected {
+            let constraint = &self.constraints[number as usize];
+            let standing = &mut self.standings[number as usize];
+            standing.open = standing.tied;
+            let mut left = Tally::default();
+            if standing.open {
                 left.waiting = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
                 left.remaining = constraint.capacity;
-                left.usage = constraint.usage(self.system, |_| true);
+                left.usage = constraint.usage(self.variables, |_| true);
                 left.last_level = left.remaining / left.usage;
-                full.push(Reverse((Level::new(left.last_level), number)));
+                self.full.push(Reverse((Level::new(left.last_level), number)));
             }
-            tally[number as usize] = left;
+            self.tally[number as usize] = left;
         }
-        let mut bounded = std::mem::take(caps).into_vec();
-        bounded.extend(variables.iter().filter_map(|&slot| {
-            let variable = &self.system.variables[slot as usize];
-            (variable.bound < f64::INFINITY).then(|| Reverse((Level::new(variable.bound * variable.penalty), slot)))
-        }));
-        *caps = bounded.into();
+        let bounded = reached.iter().map(|&slot| (&self.variables[slot as usize], slot));
+        let bounded = bounded.filter(|(variable, _)| variable.bound < f64::INFINITY);
+        self.caps.refill(bounded.map(|(variable, slot)| (Level::new(variable.bound * variable.penalty), slot)));
     }
 
     /// Raises the level from one variable's bound or full constraint to the next.
     fn rise(&mut self) {
-        loop {
-            let cap = loop {
-                match self.scratch.caps.peek() {
-                    Some(&Reverse((_, slot))) if self.scratch.stage[slot as usize] != Stage::Waiting => {
-                        self.scratch.caps.pop();
-                    }
-                    other => break other.map(|&Reverse(cap)| cap),
-                }
-            };
-            let full = self.scratch.full.peek().map(|&Reverse(full)| full);
+        while self.waiting > 0 {
+            let cap = self.caps.least(self.stage);
+            let full = self.full.peek().map(|&Reverse(full)| full);
             match (cap, full) {
                 (None, None) => return,
                 (Some((level, slot)), full) if full.is_none_or(|(first, _)| level < first) => {
-                    self.scratch.caps.pop();
-                    let bound = self.system.variables[slot as usize].bound;
+                    let bound = self.variables[slot as usize].bound;
                     self.fix(slot, bound);
                 }
                 (_, Some((level, number))) => {
-                    self.scratch.full.pop();
+                    self.full.pop();
                     self.saturate(level, number);
                 }
                 (Some(_), None) => unreachable!("taken by the arm above"),
@@ -224,97 +261,98 @@ impl Filling<'_> {
 
     /// Fills a constraint, if it is full at this level as things stand.
     fn saturate(&mut self, level: Level, number: u32) {
-        let constraint = &self.system.constraints[number as usize];
-        let left = &mut self.scratch.tally[number as usize];
-        if !left.open {
+        let constraint = &self.constraints[number as usize];
+        let left = &mut self.tally[number as usize];
+        if !self.standings[number as usize].open {
             return;
         }
         if constraint.sharing == Sharing::Pipe {
-            let stage = &self.scratch.stage;
-            left.usage = constraint.usage(self.system, |slot| stage[slot as usize] == Stage::Waiting);
+            let stage = &*self.stage;
+            left.usage = constraint.usage(self.variables, |slot| stage[slot as usize] == Stage::Waiting);
         }
         let now = left.remaining / left.usage;
         if Level::new(now) > level {
             // Others have taken less of it than their share.
             left.last_level = now;
-            self.scratch.full.push(Reverse((Level::new(now), number)));
+            self.full.push(Reverse((Level::new(now), number)));
             return;
         }
-        left.open = false;
-        let mut place = 0;
-        while let Some(&User { variable, .. }) = self.system.constraints[number as usize].users.get(place) {
-            if self.scratch.stage[variable as usize] == Stage::Waiting {
-                let rate = now / self.system.variables[variable as usize].penalty;
+        self.standings[number as usize].open = false;
+        for &User { variable, .. } in &constraint.users {
+            if self.stage[variable as usize] == Stage::Waiting {
+                let rate = now / self.variables[variable as usize].penalty;
                 self.fix(variable, rate);
             }
-            place += 1;
         }
     }
 
     /// Gives a variable its rate, and takes that off its constraints.
+    #[inline]
     fn fix(&mut self, slot: u32, rate: f64) {
-        self.scratch.stage[slot as usize] = Stage::Fixed;
-        let variable = &mut self.system.variables[slot as usize];
+        self.stage[slot as usize] = Stage::Fixed;
+        self.waiting -= 1;
+        let variable = &mut self.variables[slot as usize];
         if variable.rate.to_bits() != rate.to_bits() {
             variable.rate = rate;
-            self.system.changed.push(VariableId(slot));
+            self.changed.push(VariableId(slot));
         }
         for used in &variable.uses {
-            let left = &mut self.scratch.tally[used.constraint as usize];
-            if !left.open {
+            let standing = &mut self.standings[used.constraint as usize];
+            if !standing.open {
                 continue;
             }
+            let left = &mut self.tally[used.constraint as usize];
             left.waiting -= 1;
-            let constraint = &self.system.constraints[used.constraint as usize];
+            let constraint = &self.constraints[used.constraint as usize];
             if constraint.sharing == Sharing::Shared {
                 left.last_level = left.remaining / left.usage;
                 left.remaining -= used.weight * rate;
                 left.usage -= used.weight / variable.penalty;
                 // So little of it is left that nobody is held by it any more.
-                left.open = left.remaining > constraint.capacity * PRECISION && left.usage > PRECISION;
+                standing.open = left.remaining > constraint.capacity * PRECISION && left.usage > PRECISION;
             }
-            left.open &= left.waiting > 0;
+            standing.open &= left.waiting > 0;
         }
     }
 
     /// Variables whose constraints were all found nearly full: what the tightest of them would have given, for it is not yet taken.
-    fn leftovers(&mut self) {
-        for index in 0..self.scratch.variables.len() {
-            let slot = self.scratch.variables[index];
-            if self.scratch.stage[slot as usize] != Stage::Waiting {
+    fn leftovers(&mut self, reached: &[u32]) {
+        for &slot in reached {
+            if self.waiting == 0 {
+                return;
+            }
+            if self.stage[slot as usize] != Stage::Waiting {
                 continue;
             }
-            let variable = &self.system.variables[slot as usize];
+            let variable = &self.variables[slot as usize];
             let held = variable.uses.iter().map(|used| used.constraint as usize);
-            let held = held.filter(|&number| self.scratch.tally[number].collected);
-            let level = held.map(|number| self.scratch.tally[number].last_level).fold(f64::INFINITY, f64::min);
+            let held = held.filter(|&number| self.standings[number].collected);
+            let level = held.map(|number| self.tally[number].last_level).fold(f64::INFINITY, f64::min);
             let rate = (level / variable.penalty).min(variable.bound);
             debug_assert!(rate.is_finite(), "nothing holds a variable");
             self.fix(slot, rate);
         }
     }
 
-    /// Leaves the scratch as the next solution expects it.
-    fn close(&mut self) {
-        let scratch = &mut self.scratch;
-        for &number in &scratch.constraints {
-            scratch.tally[number as usize].collected = false;
-            scratch.tally[number as usize].open = false;
+    /// Leaves everything as the next solution expects it.
+    fn close(&mut self, collected: &[u32], reached: &[u32]) {
+        for &number in collected {
+            let standing = &mut self.standings[number as usize];
+            (standing.collected, standing.open) = (false, false);
         }
-        for &slot in &scratch.variables {
-            scratch.stage[slot as usize] = Stage::Outside;
+        for &slot in reached {
+            self.stage[slot as usize] = Stage::Outside;
         }
-        scratch.full.clear();
-        scratch.caps.clear();
-        self.system.scratch = std::mem::take(scratch);
+        self.full.clear();
     }
 }
 
 impl Constraint {
     /// How fast it fills with the variables that `counts` picks.
-    fn usage(&self, system: &System, counts: impl Fn(u32) -> bool) -> f64 {
+    #[inline]
+    fn usage(&self, variables: &[Variable], counts: impl Fn(u32) -> bool) -> f64 {
         let users = self.users.iter().filter(|user| counts(user.variable));
-        let speeds = users.map(|user| user.weight / system.variables[user.variable as usize].penalty);
+        let speeds = users.map(|user| user.weight / variables[user.variable as usize].penalty);
         match self.sharing {
             Sharing::Shared => speeds.sum(),
             Sharing::Pipe => speeds.fold(0.0, f64::max),
