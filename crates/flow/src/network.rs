@@ -126,7 +126,7 @@ impl Network {
             system.add_constraint(f64::from(host.cores) * host.speed(), ConstraintSharing::Shared);
         }
         let links = platform.links().iter().map(|link| LinkState::new(link, terms)).collect();
-        let hosts = platform.hosts().iter().map(HostState::new).collect();
+        let hosts = platform.hosts().iter().map(|host| HostState::new(host, &platform)).collect();
         let profiles = Profiles::new(&platform);
         let (owners, free, ended) = (Vec::new(), Vec::new(), VecDeque::new());
         let (activities, calendar) = (Vec::new(), Calendar::default());
@@ -223,32 +223,44 @@ impl Network {
         sharing: &Sharing,
         way: &mut Vec<LinkId>,
     ) -> Result<(u32, ActivityId), NoRoute> {
-        let latency = self.platform.route_into(source, destination, way)?;
+        let latency = self.add_links(source, destination, way)?;
         let there = way.len();
-        if sharing.cross_traffic > 0.0 && self.platform.route_into(destination, source, way).is_err() {
+        if sharing.cross_traffic > 0.0 {
             // Where there is no way back, there are no acknowledgements to be counted.
-            way.truncate(there);
+            let _ = self.add_links(destination, source, way);
         }
         let (there, back) = way.split_at(there);
         let (slot, id) = self.begin(bytes, Kind::Flow { source, destination });
-        // What has changed since the platform was read.
-        let later =
-            |link: &LinkId| self.links[link.0 as usize].latency - self.platform.links()[link.0 as usize].latency;
-        let latency = match self.latencies_change {
-            true => changed_sum(latency + there.iter().map(later).sum::<f64>()),
-            false => latency,
-        };
         let activity = &mut self.activities[slot as usize];
         activity.uses.extend(there.iter().map(|link| (link.0, 1.0)));
         activity.uses.extend(back.iter().map(|link| (link.0, sharing.cross_traffic)));
-        let bandwidth = |link: &LinkId| self.links[link.0 as usize].bandwidth;
         activity.latency = latency;
-        let price = |link: &LinkId| self.links[link.0 as usize].price;
-        activity.penalty = there.iter().fold(activity.latency, |sum, link| sum + price(link));
-        activity.width = there.iter().map(bandwidth).fold(f64::INFINITY, f64::min);
+        (activity.penalty, activity.width) = there.iter().fold((latency, f64::INFINITY), |(penalty, width), link| {
+            let state = &self.links[link.0 as usize];
+            (penalty + state.price, width.min(state.bandwidth))
+        });
         activity.factor = sharing.bandwidth_factor;
         self.send_off(slot, sharing);
         Ok((slot, id))
+    }
+
+    /// Adds the links of a route, and tells its latency.
+    #[inline]
+    fn add_links(&self, from: HostId, to: HostId, links: &mut Vec<LinkId>) -> Result<f64, NoRoute> {
+        let latency = |link: &LinkId| self.links[link.0 as usize].latency;
+        let before = links.len();
+        let seat = |host: HostId| self.hosts[host.0 as usize].seat;
+        if !self.latencies_change && self.platform.add_star_links(seat(from), seat(to), links) {
+            return Ok(links[before..].iter().fold(0.0, |sum, link| sum + latency(link)));
+        }
+        let route = self.platform.route(from, to)?;
+        links.extend_from_slice(&route.links);
+        if !self.latencies_change {
+            return Ok(route.latency_s);
+        }
+        // What has changed since the platform was read.
+        let later = |link: &LinkId| latency(link) - self.platform.links()[link.0 as usize].latency;
+        Ok(changed_sum(route.latency_s + route.links.iter().map(later).sum::<f64>()))
     }
 
     /// Lets a new flow wait for its latency, or begin to move bytes.

@@ -24,6 +24,7 @@ pub(crate) use dijkstra::Dijkstra;
 pub(crate) use dragonfly::{Dragonfly, Parts};
 pub(crate) use fat_tree::{FatTree, Wiring};
 pub(crate) use floyd::{Floyd, LEAVES_MAX};
+pub(crate) use route::Seat;
 pub use route::{NoRoute, Route};
 pub(crate) use star::{Branch, Star};
 pub(crate) use table::{Gateways, Leg, Table};
@@ -39,7 +40,7 @@ use std::sync::Arc;
 pub struct HostId(pub u32);
 
 /// A link, by its place in [`Platform::links`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
 /// A host, a router or a zone.

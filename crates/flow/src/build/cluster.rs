@@ -74,9 +74,9 @@ impl Builder {
     /// Hosts around a switch, or on a backbone.
     fn flat(&mut self, cluster: &Cluster) -> Result<Routing, Fault> {
         let mut star = Star::default();
-        let mut backbone = Vec::new();
+        let mut backbone = None;
         if let Some(quality) = cluster.backbone {
-            backbone.push(self.made_link(format!("{}_backbone", cluster.name), quality, cluster.backbone_sharing)?.0);
+            backbone = Some(self.made_link(format!("{}_backbone", cluster.name), quality, cluster.backbone_sharing)?.0);
         }
         for (&number, place) in cluster.numbers.iter().zip(0..) {
             self.member(cluster, number)?;
@@ -84,15 +84,15 @@ impl Builder {
             let mut branch = Branch::default();
             if let Some(quality) = cluster.loopback {
                 let (loopback, _) = self.made_link(format!("{name}_loopback"), quality, NewSharing::Pipe)?;
-                branch.loopback = Some([loopback].into());
+                branch.loopback = Some(loopback);
             }
-            let mut limiter = Vec::new();
+            let mut limiter = None;
             if let Some(bandwidth) = cluster.limiter {
-                limiter.push(self.made_link(format!("{name}_limiter"), (bandwidth, 0.0), NewSharing::Shared)?.0);
+                limiter = Some(self.made_link(format!("{name}_limiter"), (bandwidth, 0.0), NewSharing::Shared)?.0);
             }
             let (up, down) = self.made_link(name, cluster.link, alike(cluster.sharing))?;
-            branch.up = Some([&limiter[..], &[up], &backbone].concat().into());
-            branch.down = Some([&backbone[..], &[down], &limiter].concat().into());
+            branch.up = limiter.into_iter().chain([up]).chain(backbone).collect();
+            branch.down = backbone.into_iter().chain([down]).chain(limiter).collect();
             *star.branch_mut(place) = branch;
         }
         let router = match &cluster.router {

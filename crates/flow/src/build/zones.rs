@@ -109,11 +109,10 @@ impl Builder {
                 floyd.seal(members);
             }
             Routing::Star { star, .. } => {
-                let shared: &[LinkId] = backbone.as_slice();
                 for (_, member, [up, down]) in host_links {
                     let branch = star.branch_mut(self.platform.points[member.0 as usize].index);
-                    branch.up = Some([&[up], shared].concat().into());
-                    branch.down = Some([shared, &[down]].concat().into());
+                    branch.up = [up].into_iter().chain(backbone).collect();
+                    branch.down = backbone.into_iter().chain([down]).collect();
                 }
             }
             _ => {}
@@ -191,7 +190,7 @@ impl Builder {
         let (down, _) = self.made_link(format!("link_{name}_DOWN"), (incoming, 0.0), NewSharing::Shared)?;
         let point = self.platform.point(self.platform.hosts[host.0 as usize].point);
         let (zone, member) = (point.zone.expect("a host lies in a zone"), point.index);
-        let branch = Branch { up: Some([up].into()), down: Some([down].into()), ..Branch::default() };
+        let branch = Branch { up: [up].into_iter().collect(), down: [down].into_iter().collect(), loopback: None };
         if let Routing::Star { star, .. } = &mut self.platform.zones[zone.0 as usize].routing {
             *star.branch_mut(member) = branch;
         }

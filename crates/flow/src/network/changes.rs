@@ -1,7 +1,7 @@
 //! Resources that change: by profile, or on demand.
 
 use super::{Kind, Network, Outcome, Stage};
-use crate::platform::{Host, HostId, Link, LinkId, Platform};
+use crate::platform::{Host, HostId, Link, LinkId, Platform, Seat};
 use crate::profile::Profile;
 use crate::terms::Terms;
 use parades_core::time::{Delay, Time};
@@ -71,11 +71,13 @@ pub(super) struct HostState {
     scale: f64,
     cores: u32,
     pub(super) on: bool,
+    pub(super) seat: Seat,
 }
 
 impl HostState {
-    pub(super) fn new(host: &Host) -> HostState {
-        HostState { peak: host.speed(), scale: 1.0, cores: host.cores, on: true }
+    pub(super) fn new(host: &Host, platform: &Platform) -> HostState {
+        let seat = platform.seat(host);
+        HostState { peak: host.speed(), scale: 1.0, cores: host.cores, on: true, seat }
     }
 
     /// Flops per second of one core.

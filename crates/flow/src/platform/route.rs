@@ -1,6 +1,6 @@
 //! Routes through zones.
 
-use super::{Gateways, HostId, Leg, LinkId, Platform, Point, PointId, Routing, Zone, ZoneId};
+use super::{Gateways, Host, HostId, Leg, LinkId, Platform, Point, PointId, Routing, Zone, ZoneId};
 use crate::build::ZONE_DEPTH_MAX;
 use parades_config::quoted;
 use std::fmt;
@@ -34,6 +34,13 @@ impl fmt::Display for NoRoute {
 
 impl std::error::Error for NoRoute {}
 
+/// Where a host lies: in which zone, and its place among that zone's members.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seat {
+    zone: ZoneId,
+    index: u32,
+}
+
 /// The links of a way within one zone, and where it begins and ends if that is between zones.
 struct Local {
     links: Vec<LinkId>,
@@ -65,31 +72,23 @@ impl Platform {
         })
     }
 
-    /// The links of the route from one host to another, added to `links`, and its latency in seconds: as [`Platform::route`], without memory of its own where
-    /// both hosts are members of one star, as in most platforms.
-    ///
-    /// # Errors
-    ///
-    /// Where the platform has no route.
+    /// Where a host lies.
+    pub(crate) fn seat(&self, host: &Host) -> Seat {
+        let Point { zone, index, .. } = self.point(host.point);
+        Seat { zone: zone.expect("a host lies in a zone"), index: *index }
+    }
+
+    /// Adds the links of the route from one host to another where both are members of one star, as in most platforms: so the route costs no memory of its own.
+    /// Its latency is the sum of theirs, from zero on, in their order, as a search adds them. Nothing, and false, where it takes a search.
     #[inline]
-    pub fn route_into(&self, from: HostId, to: HostId, links: &mut Vec<LinkId>) -> Result<f64, NoRoute> {
-        let (source, destination) = (self.hosts[from.0 as usize].point, self.hosts[to.0 as usize].point);
-        let (source, destination) = (self.point(source), self.point(destination));
-        if let (Some(near), true) = (source.zone, source.zone == destination.zone) {
-            let zone = self.zone(near);
-            if let (Routing::Star { star, vivaldi: false }, true) = (&zone.routing, zone.bypasses.is_empty()) {
-                let first = links.len();
-                if star.links(source.index, destination.index, links).is_ok() && links.len() > first {
-                    let latency = |link: &LinkId| self.links[link.0 as usize].latency;
-                    // From zero on, in their order, as a search adds them.
-                    return Ok(links[first..].iter().fold(0.0, |sum, link| sum + latency(link)));
-                }
-                links.truncate(first);
-            }
-        }
-        let route = self.route(from, to)?;
-        links.extend_from_slice(&route.links);
-        Ok(route.latency_s)
+    pub(crate) fn add_star_links(&self, from: Seat, to: Seat, links: &mut Vec<LinkId>) -> bool {
+        let zone = self.zone(from.zone);
+        let before = links.len();
+        let Routing::Star { star, vivaldi: false } = &zone.routing else { return false };
+        from.zone == to.zone
+            && zone.bypasses.is_empty()
+            && star.links(from.index, to.index, links).is_ok()
+            && links.len() > before
     }
 
     /// The zones that a point lies in, from the innermost out.

@@ -1,16 +1,53 @@
 //! Members around a centre: a route goes up from the one and down to the other.
 
 use super::LinkId;
+use std::ops::Deref;
+
+/// A few links one after another, none of them twice; without memory of their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Few {
+    links: [LinkId; Few::MAX],
+    count: u32,
+}
+
+impl Few {
+    /// A limiter, a link of one's own and a backbone.
+    const MAX: usize = 3;
+}
+
+impl FromIterator<LinkId> for Few {
+    fn from_iter<I: IntoIterator<Item = LinkId>>(links: I) -> Few {
+        let mut few = Few::default();
+        for link in links {
+            // Somebody may have named the backbone twice.
+            if few.contains(&link) {
+                continue;
+            }
+            few.links[few.count as usize] = link;
+            few.count += 1;
+        }
+        few
+    }
+}
+
+impl Deref for Few {
+    type Target = [LinkId];
+
+    #[inline]
+    fn deref(&self) -> &[LinkId] {
+        &self.links[..self.count as usize]
+    }
+}
 
 /// What lies between a member and the centre.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Branch {
-    /// From the member to the centre; `None` where nobody said.
-    pub(crate) up: Option<Box<[LinkId]>>,
-    /// From the centre to the member.
-    pub(crate) down: Option<Box<[LinkId]>>,
+    /// From the member to the centre; none where nobody said.
+    pub(crate) up: Few,
+    /// From the centre to the member; none where nobody said.
+    pub(crate) down: Few,
     /// From the member to itself.
-    pub(crate) loopback: Option<Box<[LinkId]>>,
+    pub(crate) loopback: Option<LinkId>,
 }
 
 /// The branches, by the member's place in the zone. A member without one is at the centre.
@@ -20,6 +57,7 @@ pub(crate) struct Star {
 }
 
 impl Star {
+    #[inline]
     fn branch(&self, member: u32) -> Option<&Branch> {
         self.branches.get(member as usize)?.as_ref()
     }
@@ -36,23 +74,20 @@ impl Star {
     #[inline]
     pub(crate) fn links(&self, from: u32, to: u32, links: &mut Vec<LinkId>) -> Result<(), &'static str> {
         let (source, destination) = (self.branch(from), self.branch(to));
-        let first = links.len();
-        let mut add = |way: &[LinkId]| {
-            for link in way {
-                if !links[first..].contains(link) {
-                    links.push(*link);
-                }
-            }
-        };
-        if let (true, Some(loopback)) = (from == to, source.and_then(|branch| branch.loopback.as_deref())) {
-            add(loopback);
+        if let (true, Some(loopback)) = (from == to, source.and_then(|branch| branch.loopback)) {
+            links.push(loopback);
             return Ok(());
         }
-        let up = source.map_or(Some(&[][..]), |branch| branch.up.as_deref()).ok_or("the first has no link up")?;
-        let down = destination.map_or(Some(&[][..]), |branch| branch.down.as_deref());
-        let down = down.ok_or("the second has no link down")?;
-        add(up);
-        add(down);
+        let up = source.map_or(&[][..], |branch| &branch.up);
+        let down = destination.map_or(&[][..], |branch| &branch.down);
+        if source.is_some() && up.is_empty() {
+            return Err("the first has no link up");
+        }
+        if destination.is_some() && down.is_empty() {
+            return Err("the second has no link down");
+        }
+        links.extend_from_slice(up);
+        links.extend(down.iter().filter(|link| up.iter().all(|known| known != *link)));
         Ok(())
     }
 }
