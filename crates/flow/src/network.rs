@@ -95,9 +95,9 @@ pub struct Network {
     way: Way,
 }
 
-/// Room for the links of a route there and back.
+/// Room for the links of a route there and back, with their weights.
 #[derive(Debug, Default)]
-struct Way(Vec<LinkId>);
+struct Way(Vec<(u32, f64)>);
 
 /// It holds nothing between calls.
 impl PartialEq for Way {
@@ -221,45 +221,52 @@ impl Network {
         (source, destination): (HostId, HostId),
         bytes: f64,
         sharing: &Sharing,
-        way: &mut Vec<LinkId>,
+        way: &mut Vec<(u32, f64)>,
     ) -> Result<(u32, ActivityId), NoRoute> {
-        let latency = self.add_links(source, destination, way)?;
+        let latency = self.add_links((source, destination), 1.0, way)?;
         let there = way.len();
         if sharing.cross_traffic > 0.0 {
             // Where there is no way back, there are no acknowledgements to be counted.
-            let _ = self.add_links(destination, source, way);
+            let _ = self.add_links((destination, source), sharing.cross_traffic, way);
         }
-        let (there, back) = way.split_at(there);
         let (slot, id) = self.begin(bytes, Kind::Flow { source, destination });
         let activity = &mut self.activities[slot as usize];
-        activity.uses.extend(there.iter().map(|link| (link.0, 1.0)));
-        activity.uses.extend(back.iter().map(|link| (link.0, sharing.cross_traffic)));
+        std::mem::swap(&mut activity.uses, way);
         activity.latency = latency;
-        (activity.penalty, activity.width) = there.iter().fold((latency, f64::INFINITY), |(penalty, width), link| {
-            let state = &self.links[link.0 as usize];
-            (penalty + state.price, width.min(state.bandwidth))
-        });
+        let (mut penalty, mut width) = (latency, f64::INFINITY);
+        for &(link, _) in &activity.uses[..there] {
+            let state = &self.links[link as usize];
+            penalty += state.price;
+            width = if state.bandwidth < width { state.bandwidth } else { width };
+        }
+        (activity.penalty, activity.width) = (penalty, width);
         activity.factor = sharing.bandwidth_factor;
         self.send_off(slot, sharing);
         Ok((slot, id))
     }
 
-    /// Adds the links of a route, and tells its latency.
+    /// Adds the links of a route with this weight, and tells its latency.
     #[inline]
-    fn add_links(&self, from: HostId, to: HostId, links: &mut Vec<LinkId>) -> Result<f64, NoRoute> {
-        let latency = |link: &LinkId| self.links[link.0 as usize].latency;
-        let before = links.len();
-        let seat = |host: HostId| self.hosts[host.0 as usize].seat;
-        if !self.latencies_change && self.platform.add_star_links(seat(from), seat(to), links) {
-            return Ok(links[before..].iter().fold(0.0, |sum, link| sum + latency(link)));
+    fn add_links(&self, (from, to): (HostId, HostId), weight: f64, uses: &mut Vec<(u32, f64)>) -> Result<f64, NoRoute> {
+        let latency = |LinkId(link): LinkId| self.links[link as usize].latency;
+        let seat = |HostId(host): HostId| self.hosts[host as usize].seat;
+        if !self.latencies_change {
+            let mut sum = 0.0;
+            let add = |link: LinkId| {
+                sum += latency(link);
+                uses.push((link.0, weight));
+            };
+            if self.platform.star_links(seat(from), seat(to), add) {
+                return Ok(sum);
+            }
         }
         let route = self.platform.route(from, to)?;
-        links.extend_from_slice(&route.links);
+        uses.extend(route.links.iter().map(|link| (link.0, weight)));
         if !self.latencies_change {
             return Ok(route.latency_s);
         }
         // What has changed since the platform was read.
-        let later = |link: &LinkId| latency(link) - self.platform.links()[link.0 as usize].latency;
+        let later = |&link: &LinkId| latency(link) - self.platform.links()[link.0 as usize].latency;
         Ok(changed_sum(route.latency_s + route.links.iter().map(later).sum::<f64>()))
     }
 
@@ -379,12 +386,9 @@ impl Network {
             if date > self.now && date.as_ps() >= bound {
                 break;
             }
+            self.calendar.take_first(slot);
             match self.activities[slot as usize].stage {
-                Stage::Waiting => {
-                    let serial = self.activities[slot as usize].serial;
-                    self.calendar.set(slot, serial, None);
-                    self.share(slot);
-                }
+                Stage::Waiting => self.share(slot),
                 Stage::Ending | Stage::Free(_) | Stage::Sharing(_) => self.end(slot, Outcome::Done),
                 Stage::Over => unreachable!("what is over has no date"),
             }
@@ -416,11 +420,12 @@ impl Network {
     }
 
     /// Ends an activity now.
+    #[inline]
     fn end(&mut self, slot: u32, outcome: Outcome) {
         self.leave(slot);
         let activity = &mut self.activities[slot as usize];
         activity.stage = Stage::Over;
-        self.calendar.set(slot, activity.serial, None);
+        self.calendar.clear(slot);
         self.free.push(slot);
         self.active -= 1;
         let id = ActivityId { slot, serial: activity.serial };

@@ -40,7 +40,7 @@ use std::sync::Arc;
 pub struct HostId(pub u32);
 
 /// A link, by its place in [`Platform::links`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
 /// A host, a router or a zone.

@@ -55,6 +55,7 @@ impl Calendar {
         Some((first.0.0, first.1))
     }
 
+    #[inline]
     fn is_queued(&self, &(key, slot): &(Key, u32)) -> bool {
         self.places[slot as usize] == (QUEUED, key)
     }
@@ -79,14 +80,43 @@ impl Calendar {
         }
     }
 
+    /// Takes away the date of this slot, which is the first.
+    #[inline]
+    pub(super) fn take_first(&mut self, slot: u32) {
+        let place = &mut self.places[slot as usize].0;
+        if std::mem::replace(place, ABSENT) == QUEUED {
+            self.drop_absent();
+            return;
+        }
+        let last = self.heap.pop().expect("the first is here");
+        if !self.heap.is_empty() {
+            self.heap[0] = last;
+            self.sink(0);
+        }
+    }
+
+    /// Takes away the date of a slot, if it has one.
+    #[inline]
+    pub(super) fn clear(&mut self, slot: u32) {
+        if self.places.get(slot as usize).is_some_and(|place| place.0 != ABSENT) {
+            self.set(slot, 0, None);
+        }
+    }
+
+    /// Brings one to the front of the queue that has not been taken away.
+    #[inline]
+    fn drop_absent(&mut self) {
+        while self.queue.front().is_some_and(|front| !self.is_queued(front)) {
+            self.queue.pop_front();
+        }
+    }
+
     /// Sets the date of a slot, or takes it away.
     pub(super) fn set(&mut self, slot: u32, serial: u64, date: Option<Time>) {
         self.reserve(slot);
         if self.places[slot as usize].0 == QUEUED {
             self.places[slot as usize].0 = ABSENT;
-            while self.queue.front().is_some_and(|front| !self.is_queued(front)) {
-                self.queue.pop_front();
-            }
+            self.drop_absent();
         }
         match (self.places[slot as usize].0, date) {
             (ABSENT, None) => {}
@@ -110,6 +140,7 @@ impl Calendar {
         }
     }
 
+    #[inline]
     fn put(&mut self, place: usize, entry: (Key, u32)) {
         self.heap[place] = entry;
         self.places[entry.1 as usize].0 = u32::try_from(place).expect("slots are counted in 32 bits");
@@ -157,10 +188,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_least_of_those_set(changes in prop::collection::vec((0u32..20, prop::option::of(0u64..50), any::<bool>()), 1..200)) {
+        fn the_first_is_the_least_of_those_set(changes in prop::collection::vec((0u32..20, prop::option::of(0u64..50), any::<bool>(), any::<bool>()), 1..200)) {
             let mut calendar = Calendar::default();
             let mut known = std::collections::BTreeMap::new();
-            for (slot, date, appended) in changes {
+            for (slot, date, appended, take) in changes {
                 let date = date.map(Time::from_ps);
                 match appended && !known.contains_key(&slot) {
                     true => calendar.append(slot, u64::from(slot), date),
@@ -172,6 +203,10 @@ mod tests {
                 };
                 let first = known.iter().map(|(&slot, &date)| (date, slot)).min();
                 prop_assert_eq!(calendar.first(), first);
+                if let Some((_, slot)) = first.filter(|_| take) {
+                    calendar.take_first(slot);
+                    known.remove(&slot);
+                }
             }
         }
     }

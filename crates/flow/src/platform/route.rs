@@ -78,17 +78,21 @@ impl Platform {
         Seat { zone: zone.expect("a host lies in a zone"), index: *index }
     }
 
-    /// Adds the links of the route from one host to another where both are members of one star, as in most platforms: so the route costs no memory of its own.
-    /// Its latency is the sum of theirs, from zero on, in their order, as a search adds them. Nothing, and false, where it takes a search.
+    /// Tells the links of the route from one host to another where both are members of one star, as in most platforms: so the route costs no memory of its own.
+    /// Its latency is the sum of theirs, from zero on, in their order, as a search adds them. None, and false, where it takes a search.
     #[inline]
-    pub(crate) fn add_star_links(&self, from: Seat, to: Seat, links: &mut Vec<LinkId>) -> bool {
+    pub(crate) fn star_links(&self, from: Seat, to: Seat, mut add: impl FnMut(LinkId)) -> bool {
         let zone = self.zone(from.zone);
-        let before = links.len();
         let Routing::Star { star, vivaldi: false } = &zone.routing else { return false };
-        from.zone == to.zone
-            && zone.bypasses.is_empty()
-            && star.links(from.index, to.index, links).is_ok()
-            && links.len() > before
+        if from.zone != to.zone || !zone.bypasses.is_empty() {
+            return false;
+        }
+        let mut some = false;
+        let told = star.links(from.index, to.index, |link| {
+            some = true;
+            add(link);
+        });
+        told.is_ok() && some
     }
 
     /// The zones that a point lies in, from the innermost out.
@@ -252,7 +256,7 @@ impl Search<'_> {
                 return self.along(zone, &legs, true);
             }
             Routing::Star { star, vivaldi } => {
-                star.links(first, second, &mut links).map_err(|why| unknown(&format!(": {why}")))?;
+                star.links(first, second, |link| links.push(link)).map_err(|why| unknown(&format!(": {why}")))?;
                 if *vivaldi {
                     self.cross(&links);
                     self.latency_s += distance_s(source, destination).map_err(|why| unknown(&why))?;

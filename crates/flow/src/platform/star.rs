@@ -4,8 +4,9 @@ use super::LinkId;
 use std::ops::Deref;
 
 /// A few links one after another, none of them twice; without memory of their own.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Few {
+    /// After them, what is no link.
     links: [LinkId; Few::MAX],
     count: u32,
 }
@@ -13,6 +14,19 @@ pub(crate) struct Few {
 impl Few {
     /// A limiter, a link of one's own and a backbone.
     const MAX: usize = 3;
+    const NONE: Few = Few { links: [LinkId(u32::MAX); Few::MAX], count: 0 };
+
+    #[inline]
+    fn has(&self, link: LinkId) -> bool {
+        let [first, second, third] = self.links;
+        (first == link) | (second == link) | (third == link)
+    }
+}
+
+impl Default for Few {
+    fn default() -> Few {
+        Few::NONE
+    }
 }
 
 impl FromIterator<LinkId> for Few {
@@ -20,7 +34,7 @@ impl FromIterator<LinkId> for Few {
         let mut few = Few::default();
         for link in links {
             // Somebody may have named the backbone twice.
-            if few.contains(&link) {
+            if few.has(link) {
                 continue;
             }
             few.links[few.count as usize] = link;
@@ -70,24 +84,30 @@ impl Star {
         self.branches[member as usize].get_or_insert_default()
     }
 
-    /// Adds the links from one member to another, none of them twice: both may share a backbone.
+    /// Tells the links from one member to another, none of them twice: both may share a backbone.
     #[inline]
-    pub(crate) fn links(&self, from: u32, to: u32, links: &mut Vec<LinkId>) -> Result<(), &'static str> {
+    pub(crate) fn links(&self, from: u32, to: u32, mut add: impl FnMut(LinkId)) -> Result<(), &'static str> {
         let (source, destination) = (self.branch(from), self.branch(to));
         if let (true, Some(loopback)) = (from == to, source.and_then(|branch| branch.loopback)) {
-            links.push(loopback);
+            add(loopback);
             return Ok(());
         }
-        let up = source.map_or(&[][..], |branch| &branch.up);
-        let down = destination.map_or(&[][..], |branch| &branch.down);
+        let (up, down) =
+            (source.map_or(&Few::NONE, |branch| &branch.up), destination.map_or(&Few::NONE, |branch| &branch.down));
         if source.is_some() && up.is_empty() {
             return Err("the first has no link up");
         }
         if destination.is_some() && down.is_empty() {
             return Err("the second has no link down");
         }
-        links.extend_from_slice(up);
-        links.extend(down.iter().filter(|link| up.iter().all(|known| known != *link)));
+        for &link in &**up {
+            add(link);
+        }
+        for &link in &**down {
+            if !up.has(link) {
+                add(link);
+            }
+        }
         Ok(())
     }
 }

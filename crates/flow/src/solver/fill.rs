@@ -84,7 +84,8 @@ impl Caps {
         self.levels.extend(levels);
         (self.first, self.sorted) = (0, false);
         // The least comes first.
-        let least = (1..self.levels.len()).fold(0, |least, at| if self.levels[at] < self.levels[least] { at } else { least });
+        let least =
+            (1..self.levels.len()).fold(0, |least, at| if self.levels[at] < self.levels[least] { at } else { least });
         if least > 0 {
             self.levels.swap(0, least);
         }
