@@ -52,12 +52,12 @@ pub struct VariableId(pub(crate) u32);
 #[derive(Clone, Debug, PartialEq)]
 struct Constraint {
     capacity: f64,
-    /// The same in [`UNITS`], rounded down; the greatest there is where it is more than all demands that are counted.
-    capacity_units: u64,
     sharing: Sharing,
     /// The variables that take part, in no order that matters to anyone.
     users: Vec<User>,
-    demand: Demand,
+    /// Of a pipe since it was empty: the greatest level that a bound allows, and the least at which a variable would fill it.
+    cap_max: f64,
+    full_min: f64,
 }
 
 /// How a constraint stands with solutions. Most are only asked this, so it lies apart, where many fit into a processor's nearest memory.
@@ -82,22 +82,17 @@ struct User {
     weight: f64,
 }
 
-/// What the variables of a constraint could ask of it.
+/// What the variables of a constraint could ask of it. All that comes and goes is counted here, so it lies apart from what only solutions need.
 #[derive(Clone, Debug, PartialEq)]
 struct Demand {
     /// The sum of weights times bounds, each in [`UNITS`] and rounded up.
     units: u128,
+    /// The constraint's capacity in [`UNITS`], rounded down; the greatest there is where it is more than all demands that are counted.
+    capacity_units: u64,
     /// Variables whose demand is too much to count, or without bound.
     endless: u32,
-    /// Of a pipe since it was empty: the greatest level that a bound allows, and the least at which a variable would fill it.
-    cap_max: f64,
-    full_min: f64,
-}
-
-impl Default for Demand {
-    fn default() -> Demand {
-        Demand { units: 0, endless: 0, cap_max: 0.0, full_min: f64::INFINITY }
-    }
+    /// As the constraint has it.
+    sharing: Sharing,
 }
 
 /// A unit of rate in which demands are counted.
@@ -172,7 +167,8 @@ struct Use {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct System {
     constraints: Vec<Constraint>,
-    /// By number of the constraint.
+    /// By number of the constraint, like the standings.
+    demands: Vec<Demand>,
     standings: Vec<Standing>,
     variables: Vec<Variable>,
     free: Vec<u32>,
@@ -191,10 +187,8 @@ impl System {
     pub fn add_constraint(&mut self, capacity: f64, sharing: Sharing) -> u32 {
         assert!(capacity >= 0.0, "a constraint cannot have a capacity of {capacity}");
         let number = u32::try_from(self.constraints.len()).expect("fewer than 2^32 constraints");
-        let demand = Demand::default();
-        let users = Vec::new();
-        let capacity_units = units_of_capacity(capacity);
-        self.constraints.push(Constraint { capacity, capacity_units, sharing, users, demand });
+        self.constraints.push(Constraint::new(capacity, sharing));
+        self.demands.push(Demand { units: 0, capacity_units: units_of_capacity(capacity), endless: 0, sharing });
         self.standings.push(Standing::default());
         number
     }
@@ -231,12 +225,15 @@ impl System {
         }
         for (position, used) in (0..).zip(&mut variable.uses) {
             let constraint = &mut self.constraints[used.constraint as usize];
+            let demand = &mut self.demands[used.constraint as usize];
             used.place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
             used.units = units(used.weight * bound);
             constraint.users.push(User { variable: slot, position, weight: used.weight });
-            constraint.note(penalty, bound, used);
+            constraint.note(demand, penalty, bound, used);
             let standing = &mut self.standings[used.constraint as usize];
-            standing.touch_if_tied(constraint, used.constraint, &mut self.dirty_constraints);
+            if standing.tied || constraint.ties(demand) {
+                standing.touch(used.constraint, &mut self.dirty_constraints);
+            }
         }
         if !std::mem::replace(&mut variable.dirty, true) {
             self.dirty_variables.push(slot);
@@ -249,9 +246,12 @@ impl System {
         let uses = std::mem::take(&mut self.variables[id.0 as usize].uses);
         for used in &uses {
             let constraint = &mut self.constraints[used.constraint as usize];
-            constraint.forget(used);
+            let demand = &mut self.demands[used.constraint as usize];
+            constraint.forget(demand, used);
             let standing = &mut self.standings[used.constraint as usize];
-            standing.touch_if_tied(constraint, used.constraint, &mut self.dirty_constraints);
+            if standing.tied || constraint.ties(demand) {
+                standing.touch(used.constraint, &mut self.dirty_constraints);
+            }
             constraint.users.swap_remove(used.place as usize);
             if let Some(&moved) = constraint.users.get(used.place as usize) {
                 self.variables[moved.variable as usize].uses[moved.position as usize].place = used.place;
@@ -269,14 +269,14 @@ impl System {
         assert!(capacity >= 0.0, "a constraint cannot have a capacity of {capacity}");
         self.standings[constraint as usize].touch(constraint, &mut self.dirty_constraints);
         let changed = &mut self.constraints[constraint as usize];
-        changed.capacity = capacity;
-        changed.capacity_units = units_of_capacity(capacity);
+        let demand = &mut self.demands[constraint as usize];
+        (demand.units, demand.capacity_units, demand.endless) = (0, units_of_capacity(capacity), 0);
         // What a pipe remembers is in terms of its capacity.
-        changed.demand = Demand::default();
         let users = std::mem::take(&mut changed.users);
+        *changed = Constraint::new(capacity, changed.sharing);
         for user in &users {
             let variable = &self.variables[user.variable as usize];
-            changed.note(variable.penalty, variable.bound, &variable.uses[user.position as usize]);
+            changed.note(demand, variable.penalty, variable.bound, &variable.uses[user.position as usize]);
         }
         changed.users = users;
     }
@@ -289,9 +289,10 @@ impl System {
         for used in &mut variable.uses {
             self.standings[used.constraint as usize].touch(used.constraint, &mut self.dirty_constraints);
             let constraint = &mut self.constraints[used.constraint as usize];
-            constraint.forget(used);
+            let demand = &mut self.demands[used.constraint as usize];
+            constraint.forget(demand, used);
             used.units = units(used.weight * bound);
-            constraint.note(penalty, bound, used);
+            constraint.note(demand, penalty, bound, used);
         }
         if !std::mem::replace(&mut variable.dirty, true) {
             self.dirty_variables.push(id.0);
@@ -358,57 +359,54 @@ impl Standing {
             dirty.push(number);
         }
     }
+}
 
-    /// Has a constraint looked at whose users have changed. One that held none before and could hold none now concerns nobody.
+impl Demand {
+    /// Whether nobody is held if so much more is asked.
     #[inline]
-    fn touch_if_tied(&mut self, constraint: &Constraint, number: u32, dirty: &mut Vec<u32>) {
-        if self.tied || constraint.ties() {
-            self.touch(number, dirty);
-        }
+    fn has_room(&self, units: u64) -> bool {
+        self.endless == 0 && self.units + u128::from(units) <= u128::from(self.capacity_units)
     }
 }
 
 impl Constraint {
-    /// Whether it could hold any of its variables: whether all of them together could ask for more than there is.
-    #[inline]
-    fn ties(&self) -> bool {
-        match self.sharing {
-            Sharing::Shared => self.demand.endless > 0 || self.demand.units > u128::from(self.capacity_units),
-            Sharing::Pipe => self.demand.endless > 0 || self.demand.cap_max > self.demand.full_min,
-        }
+    fn new(capacity: f64, sharing: Sharing) -> Constraint {
+        Constraint { capacity, sharing, users: Vec::new(), cap_max: 0.0, full_min: f64::INFINITY }
     }
 
-    /// Whether it could hold none if so much more were asked of it.
+    /// Whether it could hold any of its variables: whether all of them together could ask for more than there is. One that held none before and could
+    /// hold none now concerns nobody.
     #[inline]
-    fn has_room(&self, units: u64) -> bool {
-        self.demand.endless == 0 && self.demand.units + u128::from(units) <= u128::from(self.capacity_units)
+    fn ties(&self, demand: &Demand) -> bool {
+        match self.sharing {
+            Sharing::Shared => !demand.has_room(0),
+            Sharing::Pipe => demand.endless > 0 || self.cap_max > self.full_min,
+        }
     }
 
     /// Adds the demand of a variable of this penalty and bound.
     #[inline]
-    fn note(&mut self, penalty: f64, bound: f64, used: &Use) {
-        let demand = &mut self.demand;
+    fn note(&mut self, demand: &mut Demand, penalty: f64, bound: f64, used: &Use) {
         match used.units {
             ENDLESS => demand.endless += 1,
             units => demand.units += u128::from(units),
         }
         if self.sharing == Sharing::Pipe {
-            demand.cap_max = demand.cap_max.max(bound * penalty);
-            demand.full_min = demand.full_min.min(self.capacity * (penalty / used.weight));
+            self.cap_max = self.cap_max.max(bound * penalty);
+            self.full_min = self.full_min.min(self.capacity * (penalty / used.weight));
         }
     }
 
     /// Takes a variable's demand off.
     #[inline]
-    fn forget(&mut self, used: &Use) {
+    fn forget(&mut self, demand: &mut Demand, used: &Use) {
         match used.units {
-            ENDLESS => self.demand.endless -= 1,
-            units => self.demand.units -= u128::from(units),
+            ENDLESS => demand.endless -= 1,
+            units => demand.units -= u128::from(units),
         }
         if self.sharing == Sharing::Pipe && self.users.len() <= 1 {
             // The extremes of a pipe are those since it was empty.
-            let Demand { units, endless, .. } = self.demand;
-            self.demand = Demand { units, endless, ..Demand::default() };
+            (self.cap_max, self.full_min) = (0.0, f64::INFINITY);
         }
     }
 }

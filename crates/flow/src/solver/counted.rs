@@ -31,17 +31,17 @@ impl System {
     pub(crate) fn reserve(&mut self, bound: f64, uses: &[(u32, f64)]) -> bool {
         let mut asked = Asked::new(bound);
         for (index, &(number, weight)) in uses.iter().enumerate() {
-            let constraint = &mut self.constraints[number as usize];
+            let demand = &mut self.demands[number as usize];
             let units = asked.at(weight);
             let counts = units != ENDLESS
-                && constraint.sharing == Sharing::Shared
+                && demand.sharing == Sharing::Shared
                 && !self.standings[number as usize].tied
-                && constraint.has_room(units);
+                && demand.has_room(units);
             if !counts {
                 self.release(bound, &uses[..index]);
                 return false;
             }
-            constraint.demand.units += u128::from(units);
+            demand.units += u128::from(units);
         }
         true
     }
@@ -51,7 +51,7 @@ impl System {
     pub(crate) fn release(&mut self, bound: f64, uses: &[(u32, f64)]) {
         let mut asked = Asked::new(bound);
         for &(number, weight) in uses {
-            self.constraints[number as usize].demand.units -= u128::from(asked.at(weight));
+            self.demands[number as usize].units -= u128::from(asked.at(weight));
         }
     }
 

@@ -111,7 +111,7 @@ impl Caps {
 impl System {
     /// Finds the constraints and variables that changes may have reached.
     pub(super) fn collect(&mut self) {
-        let System { constraints, standings, variables, scratch, .. } = self;
+        let System { constraints, demands, standings, variables, scratch, .. } = self;
         if scratch.tally.len() < constraints.len() {
             scratch.tally.resize(constraints.len(), Tally::default());
         }
@@ -125,7 +125,7 @@ impl System {
             let standing = &mut standings[number as usize];
             standing.dirty = false;
             // What held its variables before must let them go, even if it holds none now.
-            let ties = constraint.ties();
+            let ties = constraint.ties(&demands[number as usize]);
             let tied = std::mem::replace(&mut standing.tied, ties);
             if (tied || ties) && !constraint.users.is_empty() {
                 standing.collected = true;
