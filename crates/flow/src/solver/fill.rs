@@ -187,8 +187,10 @@ impl System {
         let waiting = reached.len();
         let mut filling = Filling { constraints, standings, variables, changed, tally, stage, full, caps, waiting };
         filling.open(collected, reached);
-        filling.rise();
-        filling.leftovers(reached);
+        if !filling.fill_at_once() {
+            filling.rise();
+            filling.leftovers(reached);
+        }
         filling.close(collected, reached);
     }
 }
@@ -220,7 +222,9 @@ struct Filling<'a> {
 
 impl Filling<'_> {
     /// Begins with empty constraints and all levels at zero.
+    #[inline]
     fn open(&mut self, collected: &[u32], reached: &[u32]) {
+        let mut full = std::mem::take(self.full).into_vec();
         for &number in collected {
             let constraint = &self.constraints[number as usize];
             let standing = &mut self.standings[number as usize];
@@ -231,13 +235,34 @@ impl Filling<'_> {
                 left.remaining = constraint.capacity;
                 left.usage = constraint.usage(self.variables, |_| true);
                 left.last_level = left.remaining / left.usage;
-                self.full.push(Reverse((Level::new(left.last_level), number)));
+                full.push(Reverse((Level::new(left.last_level), number)));
             }
             self.tally[number as usize] = left;
         }
+        *self.full = full.into();
         let bounded = reached.iter().map(|&slot| (&self.variables[slot as usize], slot));
         let bounded = bounded.filter(|(variable, _)| variable.bound < f64::INFINITY);
         self.caps.refill(bounded.map(|(variable, slot)| (Level::new(variable.bound * variable.penalty), slot)));
+    }
+
+    /// Gives all variables their rates, as [`Filling::rise`] would, if the constraint that is full first holds them all: as a rule it does. Nothing, and
+    /// false, if not.
+    #[inline]
+    fn fill_at_once(&mut self) -> bool {
+        let Some(&Reverse((level, number))) = self.full.peek() else { return false };
+        let left = &self.tally[number as usize];
+        if left.waiting as usize != self.waiting || self.caps.least(self.stage).is_some_and(|(cap, _)| cap < level) {
+            return false;
+        }
+        for &User { variable: slot, .. } in &self.constraints[number as usize].users {
+            let variable = &mut self.variables[slot as usize];
+            let rate = left.last_level / variable.penalty;
+            if variable.rate.to_bits() != rate.to_bits() {
+                variable.rate = rate;
+                self.changed.push(VariableId(slot));
+            }
+        }
+        true
     }
 
     /// Raises the level from one variable's bound or full constraint to the next.
