@@ -20,9 +20,19 @@ pub struct Time(u64);
 pub struct Delay(u64);
 
 /// Rounds a count of seconds to the nearest picosecond; `None` where it is negative, not a number, or past the end of time.
+#[inline]
 fn ps_from_secs(seconds: f64) -> Option<u64> {
+    // Up to there, what lies behind the point is exact, and nobody needs to ask a library.
+    const I52: f64 = 4_503_599_627_370_496.0;
+    let exact = seconds * 1e12;
+    if (0.0..I52).contains(&exact) {
+        #[expect(clippy::cast_possible_truncation, reason = "in the range of the line above")]
+        let whole = exact as i64;
+        #[expect(clippy::cast_sign_loss, reason = "not below zero")]
+        return Some(whole as u64 + u64::from(exact - whole as f64 >= 0.5));
+    }
     // Above 2^53 ps (2.5 hours) a double counts in steps of more than a picosecond; the nearest such step is taken.
-    let ps = (seconds * 1e12).round();
+    let ps = exact.round();
     if seconds < 0.0 {
         return None; // What is less than half a picosecond below zero would round to it.
     }
@@ -58,6 +68,7 @@ impl Time {
     /// assert_eq!(Time::from_secs_f64(-1.0), None);
     /// assert_eq!(Time::from_secs_f64(1e9), None);
     /// ```
+    #[inline]
     pub fn from_secs_f64(seconds: f64) -> Option<Time> {
         ps_from_secs(seconds).map(Time)
     }
@@ -69,6 +80,7 @@ impl Time {
     }
 
     /// Seconds since the start, for people.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
@@ -143,6 +155,7 @@ impl Delay {
     }
 
     /// A span of `seconds`, to the nearest picosecond; `None` where it is negative, not a number or too long.
+    #[inline]
     pub fn from_secs_f64(seconds: f64) -> Option<Delay> {
         ps_from_secs(seconds).map(Delay)
     }
@@ -216,6 +229,7 @@ impl Delay {
     }
 
     /// Seconds, for people and for floating-point statistics.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
