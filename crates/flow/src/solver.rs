@@ -79,7 +79,8 @@ struct User {
     variable: u32,
     /// Which of the variable's uses this is.
     position: u32,
-    weight: f64,
+    /// How fast it fills the constraint: its weight over its penalty.
+    speed: f64,
 }
 
 /// What the variables of a constraint could ask of it. All that comes and goes is counted here, so it lies apart from what only solutions need.
@@ -228,7 +229,7 @@ impl System {
             let demand = &mut self.demands[used.constraint as usize];
             used.place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
             used.units = units(used.weight * bound);
-            constraint.users.push(User { variable: slot, position, weight: used.weight });
+            constraint.users.push(User { variable: slot, position, speed: used.weight / penalty });
             constraint.note(demand, penalty, bound, used);
             let standing = &mut self.standings[used.constraint as usize];
             if standing.tied || constraint.ties(demand) {
@@ -292,6 +293,7 @@ impl System {
             let demand = &mut self.demands[used.constraint as usize];
             constraint.forget(demand, used);
             used.units = units(used.weight * bound);
+            constraint.users[used.place as usize].speed = used.weight / penalty;
             constraint.note(demand, penalty, bound, used);
         }
         if !std::mem::replace(&mut variable.dirty, true) {
@@ -308,7 +310,10 @@ impl System {
     /// What a constraint's variables take of it: the sum of weights times rates, or of a pipe the greatest of them.
     pub fn load(&self, constraint: u32) -> f64 {
         let constraint = &self.constraints[constraint as usize];
-        let taken = constraint.users.iter().map(|user| user.weight * self.variables[user.variable as usize].rate);
+        let taken = constraint.users.iter().map(|user| {
+            let variable = &self.variables[user.variable as usize];
+            variable.uses[user.position as usize].weight * variable.rate
+        });
         match constraint.sharing {
             Sharing::Shared => taken.sum(),
             Sharing::Pipe => taken.fold(0.0, f64::max),

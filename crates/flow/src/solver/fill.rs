@@ -233,7 +233,7 @@ impl Filling<'_> {
             if standing.open {
                 left.waiting = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
                 left.remaining = constraint.capacity;
-                left.usage = constraint.usage(self.variables, |_| true);
+                left.usage = constraint.usage(|_| true);
                 left.last_level = left.remaining / left.usage;
                 full.push(Reverse((Level::new(left.last_level), number)));
             }
@@ -294,7 +294,7 @@ impl Filling<'_> {
         }
         if constraint.sharing == Sharing::Pipe {
             let stage = &*self.stage;
-            left.usage = constraint.usage(self.variables, |slot| stage[slot as usize] == Stage::Waiting);
+            left.usage = constraint.usage(|slot| stage[slot as usize] == Stage::Waiting);
         }
         let now = left.remaining / left.usage;
         if Level::new(now) > level {
@@ -376,9 +376,9 @@ impl Filling<'_> {
 impl Constraint {
     /// How fast it fills with the variables that `counts` picks.
     #[inline]
-    fn usage(&self, variables: &[Variable], counts: impl Fn(u32) -> bool) -> f64 {
+    fn usage(&self, counts: impl Fn(u32) -> bool) -> f64 {
         let users = self.users.iter().filter(|user| counts(user.variable));
-        let speeds = users.map(|user| user.weight / variables[user.variable as usize].penalty);
+        let speeds = users.map(|user| user.speed);
         match self.sharing {
             Sharing::Shared => speeds.sum(),
             Sharing::Pipe => speeds.fold(0.0, f64::max),
