@@ -224,6 +224,10 @@ impl Network {
         way: &mut Vec<(u32, f64)>,
     ) -> Result<(u32, ActivityId), NoRoute> {
         let latency = self.add_links((source, destination), 1.0, way)?;
+        let latency = latency.unwrap_or_else(|| {
+            // From zero on, in their order, as a search adds them.
+            way.iter().fold(0.0, |sum, &(link, _)| sum + self.links[link as usize].latency)
+        });
         let there = way.len();
         if sharing.cross_traffic > 0.0 {
             // Where there is no way back, there are no acknowledgements to be counted.
@@ -245,29 +249,28 @@ impl Network {
         Ok((slot, id))
     }
 
-    /// Adds the links of a route with this weight, and tells its latency.
+    /// Adds the links of a route with this weight, and tells its latency, unless that is the sum of theirs.
     #[inline]
-    fn add_links(&self, (from, to): (HostId, HostId), weight: f64, uses: &mut Vec<(u32, f64)>) -> Result<f64, NoRoute> {
-        let latency = |LinkId(link): LinkId| self.links[link as usize].latency;
+    fn add_links(
+        &self,
+        (from, to): (HostId, HostId),
+        weight: f64,
+        uses: &mut Vec<(u32, f64)>,
+    ) -> Result<Option<f64>, NoRoute> {
         let seat = |HostId(host): HostId| self.hosts[host as usize].seat;
-        if !self.latencies_change {
-            let mut sum = 0.0;
-            let add = |link: LinkId| {
-                sum += latency(link);
-                uses.push((link.0, weight));
-            };
-            if self.platform.star_links(seat(from), seat(to), add) {
-                return Ok(sum);
-            }
+        let add = |link: LinkId| uses.push((link.0, weight));
+        if !self.latencies_change && self.platform.star_links(seat(from), seat(to), add) {
+            return Ok(None);
         }
         let route = self.platform.route(from, to)?;
         uses.extend(route.links.iter().map(|link| (link.0, weight)));
         if !self.latencies_change {
-            return Ok(route.latency_s);
+            return Ok(Some(route.latency_s));
         }
         // What has changed since the platform was read.
-        let later = |&link: &LinkId| latency(link) - self.platform.links()[link.0 as usize].latency;
-        Ok(changed_sum(route.latency_s + route.links.iter().map(later).sum::<f64>()))
+        let later =
+            |link: &LinkId| self.links[link.0 as usize].latency - self.platform.links()[link.0 as usize].latency;
+        Ok(Some(changed_sum(route.latency_s + route.links.iter().map(later).sum::<f64>())))
     }
 
     /// Lets a new flow wait for its latency, or begin to move bytes.

@@ -79,7 +79,7 @@ impl Platform {
     }
 
     /// Tells the links of the route from one host to another where both are members of one star, as in most platforms: so the route costs no memory of its own.
-    /// Its latency is the sum of theirs, from zero on, in their order, as a search adds them. None, and false, where it takes a search.
+    /// Its latency is the sum of theirs. None, and false, where it takes a search.
     #[inline]
     pub(crate) fn star_links(&self, from: Seat, to: Seat, mut add: impl FnMut(LinkId)) -> bool {
         let zone = self.zone(from.zone);
