@@ -366,8 +366,7 @@ impl Network {
     #[inline]
     pub fn advance(&mut self, to: Time) {
         self.settle();
-        loop {
-            let Some(date) = self.next_date().filter(|&date| date <= to) else { break };
+        while let Some(date) = self.next_date().filter(|&date| date <= to) {
             self.now = self.now.max(date);
             self.follow_profiles();
             self.ripen();

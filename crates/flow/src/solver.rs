@@ -109,7 +109,7 @@ fn units(demand: f64) -> u64 {
     }
     let exact = demand * UNITS;
     // Signed: processors convert no others in one step.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1.03e18")]
+    #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1.03e18")]
     let below = exact as i64;
     #[expect(clippy::cast_sign_loss, reason = "not below zero")]
     let whole = below as u64;
