@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
-type Desk = Option<Box<dyn AnyDesk>>;
+type Desk = Option<AnyDesk>;
 type Ended<T> = Result<T, Box<dyn Any + Send>>;
 
 /// Who has the baton.

@@ -1,6 +1,7 @@
 //! What a process may do.
 
 use crate::desk::{Desk, Outgoing, Record, Worker, with_desk, with_parts};
+use crate::inbox::Inbox;
 use crate::model::{Inner, Program, Received};
 use crate::network::{Carries, HostIs, SendingOf, WayOf};
 use crate::receive::{Pick, Receive};
@@ -14,7 +15,6 @@ use parades_core::event::LpId;
 use parades_core::metrics::MetricId;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Instant, Time};
-use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -125,7 +125,7 @@ impl<P: Program> Node<P> {
     /// Takes the first message that has come, if there is one.
     #[inline]
     pub fn try_receive(self) -> Option<Received<P::Message>> {
-        with_desk::<P, _>(|desk| inner(desk.node.as_deref_mut()).inbox.pop_front())
+        with_desk::<P, _>(|desk| inner(desk.node.as_deref_mut()).inbox.pop())
     }
 
     /// Waits for a message, but not for longer than `patience`.
@@ -289,7 +289,7 @@ pub struct Here<'a, P: Program> {
     /// What the processes of the node share.
     pub state: &'a mut P::State,
     worker: &'a mut Worker,
-    inbox: &'a mut VecDeque<Received<P::Message>>,
+    inbox: &'a mut Inbox<Received<P::Message>>,
     outgoing: &'a mut Vec<Outgoing<P::Message, WayOf<P>>>,
 }
 
@@ -347,7 +347,12 @@ impl<'a, P: Program> Here<'a, P> {
     /// Takes the first message that has come, if there is one.
     #[inline]
     pub fn try_receive(&mut self) -> Option<Received<P::Message>> {
-        self.inbox.pop_front()
+        self.inbox.pop()
+    }
+
+    #[inline]
+    pub(crate) fn is_inbox_empty(&self) -> bool {
+        self.inbox.is_empty()
     }
 
     /// As [`Node::timer`].

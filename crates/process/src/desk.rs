@@ -12,6 +12,7 @@ use parades_core::event::LpId;
 use parades_core::metrics::MetricId;
 use parades_core::random::Rng;
 use parades_core::time::Instant;
+use parades_raw::typed::Typed;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ use std::task::{Wake, Waker};
 
 thread_local! {
     /// The desk of this thread, with a node on it while one of its processes is polled.
-    static DESK: RefCell<Option<Box<dyn AnyDesk>>> = const { RefCell::new(None) };
+    static DESK: RefCell<Option<AnyDesk>> = const { RefCell::new(None) };
     /// What was to be done to a node while a closure had its desk, and is done when the closure is over.
     static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
     /// Whether there is any.
@@ -28,9 +29,30 @@ thread_local! {
 }
 
 /// The desk of a thread, whatever its program's messages are.
-pub(crate) trait AnyDesk: Any + Send {
+pub(crate) struct AnyDesk {
+    desk: Typed,
+    parts: fn(&mut Typed) -> Option<(&mut Worker, &mut Table)>,
+}
+
+impl AnyDesk {
+    #[cold]
+    fn new<P: Program>(program: &Arc<P>, outer: Option<AnyDesk>) -> AnyDesk {
+        let (program, outgoing) = (Arc::clone(program), Vec::new());
+        let desk = Desk { program, worker: Worker::new(), node: None, outgoing, outer };
+        AnyDesk { desk: Typed::new(desk), parts: |desk| desk.get_mut::<Desk<P>>().and_then(Desk::parts) }
+    }
+
     /// The node on it, if there is one, and what belongs to the thread.
-    fn parts(&mut self) -> Option<(&mut Worker, &mut Table)>;
+    #[inline]
+    fn parts(&mut self) -> Option<(&mut Worker, &mut Table)> {
+        (self.parts)(&mut self.desk)
+    }
+
+    /// The desk, if it is that of the program `P`.
+    #[inline(always)]
+    fn of<P: Program>(&mut self) -> Option<&mut Desk<P>> {
+        self.desk.get_mut()
+    }
 }
 
 /// The desk of a thread that runs the program `P`.
@@ -40,7 +62,7 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) node: Option<Box<Inner<P>>>,
     pub(crate) outgoing: Vec<Outgoing<P::Message, WayOf<P>>>,
     /// The desk of a simulation in one of whose processes this one runs.
-    outer: Option<Box<dyn AnyDesk>>,
+    outer: Option<AnyDesk>,
 }
 
 /// A message that goes out when the event is over.
@@ -68,12 +90,13 @@ pub(crate) struct Worker {
     pub(crate) own_waker: usize,
     /// Whether what is being polled runs on a stack of its own, so that it can wait without `async`.
     pub(crate) stackful: bool,
-    /// Processes to be polled, in the order in which they became ready. Empty between events.
+    /// Processes to be polled, in the order in which they became ready: the first, and those after it. None between events.
+    first_ready: Option<Place>,
     ready: VecDeque<Place>,
     /// Wakers of other crates' combinators that are to be called.
     foreign: Vec<Waker>,
-    /// A waker for each place, the same for all nodes.
-    wakers: Vec<Waker>,
+    /// A waker for each place, the same for all nodes; taken away while the process there is polled.
+    wakers: Vec<Option<Waker>>,
     /// Code of killed processes. It is dropped where it can use the desk.
     pub(crate) dropped: Vec<Code>,
     pub(crate) records: Vec<Record>,
@@ -91,6 +114,7 @@ impl Worker {
             current: 0,
             own_waker: 0,
             stackful: false,
+            first_ready: None,
             ready: VecDeque::new(),
             foreign: Vec::new(),
             wakers: Vec::new(),
@@ -109,8 +133,37 @@ impl Worker {
             && !process.queued
         {
             process.queued = true;
-            self.ready.push_back(place);
+            if self.first_ready.is_none() {
+                self.first_ready = Some(place);
+            } else {
+                self.ready.push_back(place);
+            }
         }
+    }
+
+    /// Takes the process that is to be polled next.
+    #[inline]
+    fn pop_ready(&mut self) -> Option<Place> {
+        let first = self.first_ready.take();
+        if first.is_some() && !self.ready.is_empty() {
+            self.first_ready = self.ready.pop_front();
+        }
+        first
+    }
+
+    /// The waker of the process at a place.
+    #[inline]
+    fn take_waker(&mut self, place: Place) -> Waker {
+        let waker = self.wakers.get_mut(place as usize).and_then(Option::take);
+        waker.unwrap_or_else(|| self.new_waker(place))
+    }
+
+    #[cold]
+    fn new_waker(&mut self, place: Place) -> Waker {
+        if self.wakers.len() <= place as usize {
+            self.wakers.resize(place as usize + 1, None);
+        }
+        Waker::from(Arc::new(ProcessWaker { place }))
     }
 
     /// Has one who waited polled.
@@ -143,7 +196,7 @@ impl Worker {
     }
 }
 
-impl<P: Program> AnyDesk for Desk<P> {
+impl<P: Program> Desk<P> {
     #[inline]
     fn parts(&mut self) -> Option<(&mut Worker, &mut Table)> {
         let node = self.node.as_deref_mut()?;
@@ -154,6 +207,12 @@ impl<P: Program> AnyDesk for Desk<P> {
 const OUTSIDE: &str = "what belongs to a node was used outside of its processes, or inside of a closure that was given the node's own state: \
                        use it in the process itself";
 
+/// This thread's desk. By `try_with`, which is inlined, as `with` is not.
+#[inline(always)]
+fn with_cell<T>(act: impl FnOnce(&RefCell<Option<AnyDesk>>) -> T) -> T {
+    DESK.try_with(act).unwrap_or_else(|gone| panic!("{gone}"))
+}
+
 /// What a process does to its node, whatever the node's messages are.
 #[inline]
 pub(crate) fn with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> T {
@@ -163,7 +222,7 @@ pub(crate) fn with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> T
 /// As [`with_parts`]; nothing where no process is being polled.
 #[inline]
 pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> Option<T> {
-    DESK.with(|desk| {
+    with_cell(|desk| {
         let mut desk = desk.try_borrow_mut().ok()?;
         let (worker, table) = desk.as_mut()?.parts()?;
         Some(act(worker, table))
@@ -174,7 +233,7 @@ pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) 
 /// is over. What `act` gives is dropped outside, where it may use the desk.
 #[inline]
 pub(crate) fn now_or_later<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T + 'static) {
-    let _given = DESK.with(|cell| {
+    let _given = with_cell(|cell| {
         let Ok(mut desk) = cell.try_borrow_mut() else {
             later(act);
             return None;
@@ -202,10 +261,9 @@ fn catch_up() {
 /// What a process does to its node, by a closure that may be the user's: what that drops and wakes is dealt with afterwards.
 #[inline]
 pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T {
-    let given = DESK.with(|desk| {
+    let given = with_cell(|desk| {
         let mut desk = desk.try_borrow_mut().unwrap_or_else(|_| panic!("{OUTSIDE}"));
-        let desk: Option<&mut dyn Any> = desk.as_deref_mut().map(|desk| desk as &mut dyn Any);
-        act(desk.and_then(<dyn Any>::downcast_mut).unwrap_or_else(|| panic!("{OUTSIDE}")))
+        act(desk.as_mut().and_then(AnyDesk::of).unwrap_or_else(|| panic!("{OUTSIDE}")))
     });
     if IS_LATE.get() {
         catch_up();
@@ -214,46 +272,38 @@ pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T
 }
 
 /// Takes what lies on this thread's desk, for another thread.
-pub(crate) fn lend() -> Option<Box<dyn AnyDesk>> {
+pub(crate) fn lend() -> Option<AnyDesk> {
     DESK.take()
 }
 
 /// Puts what another thread had on this thread's desk.
-pub(crate) fn borrow(desk: Option<Box<dyn AnyDesk>>) {
+pub(crate) fn borrow(desk: Option<AnyDesk>) {
     DESK.set(desk);
 }
 
 /// Takes up this thread's desk for a node. One of another program is replaced, one in use is set aside meanwhile.
 #[inline]
 pub(crate) fn take_up<P: Program, T>(program: &Arc<P>, act: impl FnOnce(&mut Desk<P>) -> T) -> T {
-    DESK.with(|cell| {
+    with_cell(|cell| {
         let mut slot = cell.borrow_mut();
         let is_it = |desk: &&mut Desk<P>| desk.node.is_none() && Arc::ptr_eq(&desk.program, program);
-        if slot.as_deref_mut().and_then(own_desk::<P>).filter(is_it).is_none() {
+        if slot.as_mut().and_then(AnyDesk::of).filter(is_it).is_none() {
             let outer = slot.take().and_then(|mut outer| outer.parts().is_some().then_some(outer));
-            *slot = Some(Desk::new(program, outer));
+            *slot = Some(AnyDesk::new(program, outer));
         }
-        act(slot.as_deref_mut().and_then(own_desk).expect("it was just put there"))
+        act(slot.as_mut().and_then(AnyDesk::of).expect("it was just put there"))
     })
 }
 
-/// The desk, if it is that of the program `P`.
+/// Polls the processes of the node on the desk that are ready, the one taken out and those that become ready by that, until none is; then has `close` deal
+/// with what they did, and leaves the desk. The panic of one, with its name.
 #[inline]
-fn own_desk<P: Program>(desk: &mut dyn AnyDesk) -> Option<&mut Desk<P>> {
-    let desk: &mut dyn Any = desk;
-    desk.downcast_mut()
-}
-
-/// Polls the processes of the node on the desk that are ready, `first` and those that become ready by that, until none is; then has `close` deal with what
-/// they did, and leaves the desk. The panic of one, with its name.
-#[inline]
-pub(crate) fn poll_all<P: Program>(first: Option<Polled>, close: impl FnOnce(&mut Desk<P>)) -> Result<(), String> {
+pub(crate) fn poll_all<P: Program>(polled: &mut Polled, close: impl FnOnce(&mut Desk<P>)) -> Result<(), String> {
     let mut close = Some(close);
-    let mut polled = first;
     loop {
-        let result = polled.as_mut().map_or(Ok(()), poll);
+        let result = poll(polled);
         if result.is_err() {
-            drop(polled); // Where it may use the desk.
+            polled.code = None; // Dropped where it may use the desk.
             with_desk::<P, _>(|desk| {
                 desk.worker = Worker::new(); // What is left of the event must not be there for another run on this thread.
                 if let Some(close) = close.take() {
@@ -265,14 +315,12 @@ pub(crate) fn poll_all<P: Program>(first: Option<Polled>, close: impl FnOnce(&mu
         }
         let step = with_desk::<P, _>(|desk| {
             let node = desk.node.as_deref_mut().expect("it lies there until it is closed");
-            if let Some(polled) = polled.take() {
-                return_to(&mut desk.worker, &mut node.table, polled);
-            }
+            return_to(&mut desk.worker, &mut node.table, polled);
             if desk.worker.owes() {
                 return Step::Owes;
             }
-            if let Some(next) = next(&mut desk.worker, &mut node.table) {
-                return Step::Poll(next);
+            if desk.worker.first_ready.is_some() && next_of_several(&mut desk.worker, &mut node.table, polled) {
+                return Step::Poll;
             }
             if let Some(close) = close.take() {
                 close(desk);
@@ -280,7 +328,7 @@ pub(crate) fn poll_all<P: Program>(first: Option<Polled>, close: impl FnOnce(&mu
             Step::Done(desk.outer.is_some())
         });
         match step {
-            Step::Poll(next) => polled = Some(next),
+            Step::Poll => {}
             Step::Owes => call_others(),
             Step::Done(is_inner) => {
                 if is_inner {
@@ -294,7 +342,7 @@ pub(crate) fn poll_all<P: Program>(first: Option<Polled>, close: impl FnOnce(&mu
 
 /// What comes after a process has been polled.
 enum Step {
-    Poll(Polled),
+    Poll,
     /// Others are to be called first.
     Owes,
     /// The node is off the desk; whether another desk is to be put back.
@@ -319,25 +367,22 @@ pub(crate) fn call_others() {
     drop(dropped);
 }
 
-impl<P: Program> Desk<P> {
-    #[cold]
-    fn new(program: &Arc<P>, outer: Option<Box<dyn AnyDesk>>) -> Box<Desk<P>> {
-        let (program, outgoing) = (Arc::clone(program), Vec::new());
-        Box::new(Desk { program, worker: Worker::new(), node: None, outgoing, outer })
-    }
-}
-
-/// A process taken out of its node to be polled.
+/// A process taken out of its node to be polled, or none. Filled and emptied where it lies: what is moved whole just after its fields were written one by one
+/// is read before these have left the core's store buffer, which stalls.
+#[derive(Default)]
 pub(crate) struct Polled {
+    /// Whether there is one.
+    is_there: bool,
     place: Place,
+    /// `None` when it is over.
     code: Option<Code>,
-    waker: Waker,
+    waker: Option<Waker>,
 }
 
 /// Polls a process.
 #[inline]
 fn poll(polled: &mut Polled) -> Result<(), String> {
-    let Polled { place, code, waker } = polled;
+    let Polled { place, code: code @ Some(_), waker: Some(waker), .. } = polled else { return Ok(()) };
     let Some(running) = code else { return Ok(()) };
     let poll = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         running.as_mut().poll(&mut std::task::Context::from_waker(waker))
@@ -353,39 +398,57 @@ fn poll(polled: &mut Polled) -> Result<(), String> {
     }
 }
 
-/// The next process that is ready.
-#[inline]
-pub(crate) fn next(worker: &mut Worker, table: &mut Table) -> Option<Polled> {
-    while let Some(place) = worker.ready.pop_front() {
+/// Takes the next process out that is ready, if there is one.
+#[inline(always)]
+pub(crate) fn next(worker: &mut Worker, table: &mut Table, polled: &mut Polled) -> bool {
+    while let Some(place) = worker.pop_ready() {
         let Some(process) = table.processes.get_mut(place as usize) else { continue };
         process.queued = false;
-        let Some(code) = process.code.take() else { continue };
-        process.wait = Wait::Unknown;
-        while worker.wakers.len() <= place as usize {
-            let place = u32::try_from(worker.wakers.len()).expect("no more than places");
-            worker.wakers.push(Waker::from(Arc::new(ProcessWaker { place })));
+        polled.code = process.code.take();
+        if polled.code.is_none() {
+            continue;
         }
-        let waker = std::mem::replace(&mut worker.wakers[place as usize], Waker::noop().clone());
+        process.wait = Wait::Unknown;
         worker.current = place;
+        let waker = polled.waker.insert(worker.take_waker(place));
         worker.own_waker = waker.data().addr();
-        return Some(Polled { place, code: Some(code), waker });
+        (polled.is_there, polled.place) = (true, place);
+        return true;
     }
-    None
+    false
 }
 
-/// Puts a process back where it was, unless it is over.
-#[inline]
-fn return_to(worker: &mut Worker, table: &mut Table, Polled { place, code, waker }: Polled) {
-    worker.wakers[place as usize] = waker;
+/// As [`next`], where the one that was polled, or another, has been made ready meanwhile.
+#[inline(never)]
+fn next_of_several(worker: &mut Worker, table: &mut Table, polled: &mut Polled) -> bool {
+    next(worker, table, polled)
+}
+
+/// Puts a process back where it was, unless there is none, or it is over.
+#[inline(always)]
+fn return_to(worker: &mut Worker, table: &mut Table, polled: &mut Polled) {
+    if !std::mem::take(&mut polled.is_there) {
+        return;
+    }
+    let place = polled.place;
+    worker.wakers[place as usize] = polled.waker.take();
     let process = &mut table.processes[place as usize];
-    match (code, process.state) {
-        (Some(code), State::Alive) => process.code = Some(code),
-        // It killed itself, or was killed by what it called.
-        (Some(code), _) => {
+    if process.state == State::Alive && polled.code.is_some() {
+        process.code = polled.code.take();
+    } else {
+        ended(worker, table, place, polled.code.take());
+    }
+}
+
+/// The process at `place` has come to its end, or, where it still has code, has killed itself or was killed by what it called.
+#[cold]
+fn ended(worker: &mut Worker, table: &mut Table, place: Place, code: Option<Code>) {
+    match code {
+        Some(code) => {
             worker.dropped.push(code);
             over(worker, table, place, Err(Killed));
         }
-        (None, _) => over(worker, table, place, Ok(Box::new(()))),
+        None => over(worker, table, place, Ok(Box::new(()))),
     }
 }
 

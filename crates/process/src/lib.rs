@@ -24,6 +24,7 @@ mod baton;
 mod blocking;
 mod context;
 mod desk;
+mod inbox;
 mod model;
 mod network;
 mod receive;

@@ -1,13 +1,13 @@
 //! A program as a model: what every node does with an event.
 
 use crate::context::{Node, Start};
-use crate::desk::{self, Desk, Outgoing, Record, Worker};
+use crate::desk::{self, Desk, Outgoing, Polled, Record, Worker};
+use crate::inbox::Inbox;
 use crate::network::{Carrier, Carries, HubOf, Opened, ParcelOf};
 use crate::report;
 use crate::table::{CLOCKS, Table};
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ impl<P: Program> fmt::Debug for NodeState<P> {
 /// A node, in one piece that moves by one pointer.
 pub(crate) struct Inner<P: Program> {
     pub(crate) table: Table,
-    pub(crate) inbox: VecDeque<Received<P::Message>>,
+    pub(crate) inbox: Inbox<Received<P::Message>>,
     pub(crate) lost: u64,
     pub(crate) state: P::State,
 }
@@ -197,7 +197,7 @@ impl<P: Program> Drop for NodeState<P> {
             inner = desk.node.take();
         };
         // Not even the failure of a process that they begin.
-        let _ = desk::poll_all(None, clear);
+        let _ = desk::poll_all(&mut Polled::default(), clear);
         drop(inner);
     }
 }
@@ -220,18 +220,18 @@ impl<P: Program> Processes<P> {
     #[inline]
     fn run(&self, state: &mut NodeState<P>, ctx: &mut Context<'_, Self>, begin: impl FnOnce(&mut Worker, &mut Table)) {
         let mut node = state.0.take().expect(WHOLE);
-        let first = desk::take_up(&self.program, |desk| {
+        let mut polled = Polled::default();
+        desk::take_up(&self.program, |desk| {
             let worker = &mut desk.worker;
             worker.now = ctx.instant();
             worker.id = ctx.id();
             worker.nodes = ctx.lps() - P::Network::HUBS;
             worker.rng = ctx.rng().clone();
             begin(worker, &mut node.table);
-            let first = desk::next(worker, &mut node.table);
+            desk::next(worker, &mut node.table, &mut polled);
             desk.node = Some(node);
-            first
         });
-        let result = desk::poll_all::<P>(first, |desk| {
+        let result = desk::poll_all::<P>(&mut polled, |desk| {
             hand_on(desk, ctx);
             state.0 = desk.node.take();
         });
@@ -317,7 +317,7 @@ impl<P: Program> Model for Processes<P> {
         }
         let state = self.program.start(&mut Start::new(Node::new(id), nodes, ctx.rng(), &mut table));
         arm(&mut table, ctx);
-        let inner = Inner { table, inbox: VecDeque::new(), lost: 0, state };
+        let inner = Inner { table, inbox: Inbox::new(), lost: 0, state };
         LpState::Node(NodeState(Some(Box::new(inner)), Arc::clone(&self.program)))
     }
 
@@ -335,7 +335,7 @@ impl<P: Program> Model for Processes<P> {
             0 => prefetch_all(&**node),
             1 => {
                 self.program.fetch(&node.state);
-                node.inbox.front().into_iter().for_each(prefetch_all);
+                node.inbox.first().into_iter().for_each(prefetch_all);
                 first().into_iter().for_each(prefetch_all);
             }
             _ => first().and_then(|process| process.code.as_deref()).into_iter().for_each(prefetch_all),
@@ -375,7 +375,7 @@ impl<P: Program> Model for Processes<P> {
                     return;
                 }
                 let from = from.unwrap_or(ctx.id());
-                node.inbox.push_back(Received { from, message: message.clone() });
+                node.inbox.push(Received { from, message: message.clone() });
                 if node.table.receiver.is_some() {
                     self.run(state, ctx, offer);
                 }

@@ -1,9 +1,10 @@
 //! Waiting for a message.
 
 use crate::context::inner;
-use crate::desk::{Desk, now_or_later, with_desk};
+use crate::desk::{Desk, Worker, now_or_later, with_desk};
 use crate::model::{Program, Received, offer};
 use crate::sleep::Sleep;
+use crate::table::Table;
 use crate::wait::{Ticket, Wait};
 use std::fmt;
 use std::pin::Pin;
@@ -44,11 +45,8 @@ impl<P: Program> Receive<P> {
         {
             let node = inner(desk.node.as_deref_mut());
             let message = match pick {
-                Pick::Any => node.inbox.pop_front(),
-                Pick::Some(picks) => {
-                    let found = node.inbox.iter().position(&**picks);
-                    found.and_then(|index| node.inbox.remove(index))
-                }
+                Pick::Any => node.inbox.pop(),
+                Pick::Some(picks) => node.inbox.pop_where(&**picks),
             };
             if let Some(message) = message {
                 if *ticket != 0 {
@@ -85,14 +83,21 @@ pub(crate) fn give_up(ticket: Ticket) {
     if ticket == 0 {
         return;
     }
-    now_or_later(move |worker, table| {
-        if table.is_receiving(ticket) {
-            table.stop_receiving(ticket);
-        } else {
-            // It was told of a message that it will not take.
-            offer(worker, table);
-        }
-    });
+    // It may have been told of a message that it will not take.
+    now_or_later(move |worker, table| end(ticket, worker, table, true));
+}
+
+/// Ends a wait for a message, if there is one. Where it was told of a message and one is left, somebody else is told.
+#[inline]
+pub(crate) fn end(ticket: Ticket, worker: &mut Worker, table: &mut Table, is_left: bool) {
+    if ticket == 0 {
+        return;
+    }
+    if table.is_receiving(ticket) {
+        table.stop_receiving(ticket);
+    } else if is_left {
+        offer(worker, table);
+    }
 }
 
 /// A process waits for a message until a timer is over.

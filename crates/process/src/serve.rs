@@ -3,7 +3,7 @@
 use crate::context::Here;
 use crate::desk::with_desk;
 use crate::model::{Program, Received};
-use crate::receive::give_up;
+use crate::receive::{end, give_up};
 use crate::sleep::{Sleep, TIMEOUT};
 use crate::wait::{Ticket, Wait};
 use parades_core::time::Delay;
@@ -118,6 +118,12 @@ where
             while let Some(received) = here.try_receive() {
                 served = true;
                 if let ControlFlow::Break(value) = serve(&mut here, received) {
+                    // What would be done when it is dropped, while its node is at hand.
+                    if let Patience::Timed(timer, _) = patience {
+                        timer.stop(table);
+                    }
+                    let is_left = !here.is_inbox_empty();
+                    end(std::mem::take(ticket), here.worker(), table, is_left);
                     return Poll::Ready(Some(value));
                 }
             }

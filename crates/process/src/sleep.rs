@@ -64,11 +64,21 @@ impl Sleep {
     /// Sets it anew, as if it had just been made.
     #[inline]
     pub(crate) fn restart(&mut self, due: Option<Time>, table: &mut Table) {
+        let due = due.unwrap_or(Time::MAX);
+        // Where it stays the only one, it keeps its place.
+        if !(self.ticket != 0 && table.postpone(usize::from(self.clock), (self.due, self.ticket), due)) {
+            self.stop(table);
+        }
+        self.due = due;
+    }
+
+    /// Ends the wait, if there is one.
+    #[inline]
+    pub(crate) fn stop(&mut self, table: &mut Table) {
         if self.ticket != 0 {
             table.wake_early(usize::from(self.clock), self.due, self.ticket);
+            self.ticket = 0;
         }
-        self.due = due.unwrap_or(Time::MAX);
-        self.ticket = 0;
     }
 }
 

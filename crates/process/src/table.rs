@@ -248,6 +248,18 @@ impl Table {
         }
     }
 
+    /// Has the one that sleeps so long under this ticket sleep until `due`, if that is later and it is the clock's only one.
+    #[inline]
+    pub(crate) fn postpone(&mut self, clock: usize, (before, ticket): (Time, Ticket), due: Time) -> bool {
+        let is_only = self.rare.as_ref().is_none_or(|rare| rare.later[clock].is_empty());
+        let first = &mut self.clocks[clock];
+        let can = is_only && first.due == before && first.first.ticket == ticket && before < due && due < Time::MAX;
+        if can {
+            first.due = due;
+        }
+        can
+    }
+
     /// Takes the sleep that is due first.
     #[inline]
     fn pop_sleep(&mut self, clock: usize) -> Waiter {
