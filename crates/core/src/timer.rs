@@ -30,16 +30,44 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerChange(pub(crate) TimerId, pub(crate) Slot);
 
-/// The timers of an LP. Eight bytes where it has none.
+/// The timers of an LP. Eight bytes where it has none, and most have none.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::box_collection, reason = "one word in the record of an LP without timers, and most have none")]
-pub(crate) struct Timers(Option<Box<Vec<Slot>>>);
+pub(crate) struct Timers(Option<Box<Slots>>);
+
+/// Slots of which the first lie side by side, one pointer away: most LPs that have timers have one or two.
+#[derive(Clone, Debug, Default)]
+struct Slots {
+    first: [Slot; 2],
+    others: Vec<Slot>,
+}
+
+impl Slots {
+    #[inline]
+    fn get(&self, index: usize) -> Option<&Slot> {
+        self.first.get(index).or_else(|| self.others.get(index - self.first.len()))
+    }
+
+    #[inline]
+    fn get_mut(&mut self, index: usize) -> &mut Slot {
+        if index < self.first.len() {
+            return &mut self.first[index];
+        }
+        self.other(index - self.first.len())
+    }
+
+    fn other(&mut self, index: usize) -> &mut Slot {
+        if self.others.len() <= index {
+            self.others.resize(index + 1, Slot::default());
+        }
+        &mut self.others[index]
+    }
+}
 
 /// Two sets of timers are equal when the same ones are set to the same settings: wakes are the engine's affair.
 impl PartialEq for Timers {
     fn eq(&self, other: &Timers) -> bool {
-        let slots = self.slots().len().max(other.slots().len());
-        (0..slots).all(|i| self.deadline(i) == other.deadline(i))
+        let slots = |timers: &Timers| timers.0.as_ref().map_or(0, |slots| slots.first.len() + slots.others.len());
+        (0..slots(self).max(slots(other))).all(|i| self.deadline(i) == other.deadline(i))
     }
 }
 
@@ -55,27 +83,20 @@ pub(crate) enum Due {
 }
 
 impl Timers {
-    fn slots(&self) -> &[Slot] {
-        self.0.as_deref().map_or(&[], Vec::as_slice)
-    }
-
+    #[inline]
     fn deadline(&self, index: usize) -> Option<Setting> {
-        self.slots().get(index).and_then(|slot| slot.deadline)
+        self.0.as_ref()?.get(index)?.deadline
     }
 
     /// The slot of a timer, made if it is not there yet.
+    #[inline]
     fn slot(&mut self, id: TimerId) -> &mut Slot {
-        let slots = self.0.get_or_insert_default();
-        let index = id.0 as usize;
-        if slots.len() <= index {
-            slots.resize(index + 1, Slot::default());
-        }
-        &mut slots[index]
+        self.0.get_or_insert_default().get_mut(id.0 as usize)
     }
 
     /// The slot as it is, for undoing a change.
     pub(crate) fn peek(&self, id: TimerId) -> Slot {
-        self.slots().get(id.0 as usize).copied().unwrap_or_default()
+        self.0.as_ref().and_then(|slots| slots.get(id.0 as usize)).copied().unwrap_or_default()
     }
 
     /// Puts a slot back as [`Timers::peek`] saw it.
@@ -84,6 +105,7 @@ impl Timers {
     }
 
     /// Sets or resets a timer; the wake that must be sent, if the one on its way is not early enough.
+    #[inline]
     pub(crate) fn set(&mut self, id: TimerId, setting: Setting) -> Option<Setting> {
         let slot = self.slot(id);
         slot.deadline = Some(setting);
@@ -95,6 +117,7 @@ impl Timers {
     }
 
     /// Cancels a timer; nothing if it is not set.
+    #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId) {
         if self.deadline(id.0 as usize).is_some() {
             self.slot(id).deadline = None;
@@ -102,11 +125,13 @@ impl Timers {
     }
 
     /// Whether a timer is set.
+    #[inline]
     pub(crate) fn is_set(&self, id: TimerId) -> bool {
         self.deadline(id.0 as usize).is_some()
     }
 
     /// Takes a wake that has come.
+    #[inline]
     pub(crate) fn due(&mut self, id: TimerId, wake: Setting) -> Due {
         let slot = self.slot(id);
         if slot.wake != Some(wake) {
@@ -128,8 +153,8 @@ impl Timers {
 
     /// Forgets the wakes that are on their way and lists those that the set timers need, after a rollback.
     pub(crate) fn rewake(&mut self) -> impl Iterator<Item = (TimerId, Setting)> {
-        let slots = self.0.as_deref_mut().map_or(&mut [][..], Vec::as_mut_slice);
-        slots.iter_mut().zip(0..).filter_map(|(slot, id)| {
+        let slots = self.0.iter_mut().flat_map(|slots| slots.first.iter_mut().chain(&mut slots.others));
+        slots.zip(0..).filter_map(|(slot, id)| {
             slot.wake = slot.deadline;
             slot.deadline.map(|setting| (TimerId(id), setting))
         })
