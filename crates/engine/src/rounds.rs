@@ -278,7 +278,7 @@ impl<M: Model> Leader<'_, '_, M> {
 
     /// Executes every event before the bound.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
-        let mut fetcher = Fetcher::of(self.course.model);
+        let mut fetcher = Fetcher::of(self.course.model, self.course.model.lps() as usize);
         loop {
             let bound = self.course.bound;
             let Some(event) = self.pending_mut().pop_before(bound) else { return Ok(()) };

@@ -63,7 +63,7 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     /// Executes every event before the bound, in order. Always inlined, into the frame that has the effects ([`Effects::lend`] says why).
     #[inline(always)]
     fn execute_before_bound(&mut self) -> Result<(), Error> {
-        let mut fetcher = Fetcher::of(self.course.model);
+        let mut fetcher = Fetcher::of(self.course.model, self.lps.len());
         while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
             let set = self.queue.set(&self.effects.outbox);
             let lp_of = |id: LpId| &self.lps[id.index()];

@@ -51,6 +51,8 @@ use crate::time::Time;
 const RING_MIN: usize = 64;
 /// Windows in the ring at most: eight bytes each.
 const RING_MAX: usize = 1 << 15;
+/// How often as many events as are looked through in a jump must have been executed since the last, for the ring to be long enough.
+const BURSTS: usize = 4;
 /// Events meant for a part that is put in order LP by LP.
 const PART: usize = 512;
 /// Windows that are put in order after one that had too many events of one LP, or more to come of one that sent itself another.
@@ -395,7 +397,11 @@ impl<P> LpOrderedPending<P> {
     fn jump(&mut self) {
         let first = self.grid.window(self.far_min);
         let events = self.slab.events(self.far).filter(|event| self.grid.window(event.time()) == first).count();
-        self.lay_for(events, first);
+        self.lanes = self.lanes.for_window_of(events);
+        // Where it jumps again and again, bursts are further apart than the ring reaches.
+        let longer = 2 * self.ring.len();
+        let is_short = self.opened_since_scan < BURSTS * self.far.len() && longer * self.lanes.count() <= RING_MAX;
+        self.lay(if is_short { longer } else { self.ring.len() }, first);
     }
 
     /// Lays lanes that suit windows of so many events, from the window `next` on.

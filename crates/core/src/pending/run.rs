@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The most events of a run in the order of time.
 pub(super) const RUN_MAX: usize = 1024;
 /// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
-const CROWD: u32 = 32;
+const CROWD: u32 = 12;
 /// Comparisons of events of one LP up to which a window is taken as it lies: one for so many of its events,
 const EVENTS_PER_COMPARISON: usize = 2;
 /// and as many more, for small windows' sake.
@@ -142,6 +142,8 @@ impl Run {
     fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
         debug_assert!(self.chunks.is_empty());
         self.chunks.extend(slab.chunks(chain));
+        // In the order in which the events were pushed: LPs are executed in theirs at each instant, so what they send to one LP is in order then.
+        self.chunks.reverse();
         self.cursor = 0;
         self.order.resize(chain.len(), 0);
     }

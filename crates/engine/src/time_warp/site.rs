@@ -112,12 +112,13 @@ impl<M: Restorable> Site<M> {
         (traces, coast): (bool, Coast<M>),
     ) -> Site<M> {
         let outbox = Outbox::ahead(Ahead::new(placement.clone(), number));
+        let lps = placement.len(number) as usize;
         Site {
             number,
             placement,
             lps: Vec::new(),
             heads: Vec::new(),
-            fetcher: Fetcher::new(),
+            fetcher: Fetcher::without_steps::<M::State>(lps),
             history: History::new(),
             behind_failures: BTreeMap::new(),
             stretches: VecDeque::new(),

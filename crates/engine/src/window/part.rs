@@ -158,7 +158,7 @@ impl<M: Model> Part<M> {
     ) -> u64 {
         let Part { lps, metrics, .. } = self;
         let lps = &mut lps[..];
-        let mut fetcher = Fetcher::of(model);
+        let mut fetcher = Fetcher::of(model, lps.len());
         let mut events = 0;
         let mut failed = Vec::new();
         loop {

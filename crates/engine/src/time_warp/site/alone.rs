@@ -19,7 +19,7 @@ impl<M: Restorable> Site<M> {
     pub(in crate::time_warp) fn execute_alone(&mut self, (model, world): Of<'_, M>, bound: Time, most: u32) {
         let Site { placement, lps, effects, ledger, metrics, asked_for_good, failed_alone, .. } = self;
         let mut executed = 0;
-        let mut fetcher = Fetcher::of(model);
+        let mut fetcher = Fetcher::of(model, lps.len());
         while executed < most && !*failed_alone {
             let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it is alone") };
             let Some(event) = pending.pop_before(bound) else { break };
