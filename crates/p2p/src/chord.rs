@@ -142,8 +142,8 @@ pub struct Chord<N = Constant> {
     network: N,
     /// From when on the ring must be right; `None`: never.
     settled: Option<Time>,
-    /// The identifiers of all nodes in order, where all are members in the end.
-    all: Vec<u32>,
+    /// The identifier before that of each node, where all are members in the end.
+    before: Vec<u32>,
     ids: Ids,
 }
 
@@ -209,12 +209,16 @@ impl<N: Carrier<Message>> Chord<N> {
         let ring = Ring::new(bits, seed);
         let mut all: Vec<u32> = (0..nodes).map(|lp| ring.id(LpId(lp))).collect();
         all.sort_unstable();
+        let mut before = vec![0; all.len()];
+        for (&id, &previous) in all.iter().zip(all.iter().cycle().skip(all.len() - 1)) {
+            before[ring.lp(id).index()] = previous;
+        }
         Ok(Chord {
             parameters,
             ring,
             network,
             settled: changed.checked_add(settle),
-            all,
+            before,
             ids: Ids::declare(&mut Metrics::new()),
         })
     }
@@ -231,10 +235,11 @@ impl<N> Chord<N> {
         &self.ring
     }
 
-    /// The first of all nodes from `key` on.
-    fn owner(&self, key: u32) -> u32 {
-        let index = self.all.partition_point(|&id| id < key);
-        self.all.get(index).copied().unwrap_or(self.all[0])
+    /// Whether a node is the first of all from `key` on.
+    #[inline]
+    fn is_owner(&self, id: u32, key: u32) -> bool {
+        let before = self.before.get(self.ring.lp(id).index());
+        before.is_some_and(|&before| self.ring.is_in(key, before, id))
     }
 
     /// Whether the ring must be right at `now`.
@@ -272,7 +277,7 @@ impl<N: Carrier<Message>> Program for Chord<N> {
             peer.known = self.ring.id(LpId(known));
         }
         match self.parameters.churn {
-            None => start.spawn("peer", life::settled::<N>),
+            None => start.spawn("peer", |node| life::live::<N>(node, Time::MAX, true)),
             Some(_) => start.spawn("peer", life::restless::<N>),
         }
         peer

@@ -14,12 +14,6 @@ const TRIES: u32 = 3;
 
 type Here<'a, N> = parades_process::Here<'a, Chord<N>>;
 
-/// A node that joins and stays.
-pub(super) async fn settled<N: Carrier<Message>>(node: Node<Chord<N>>) {
-    wait_for_turn(node).await;
-    live(node, Time::MAX).await;
-}
-
 /// A node that comes and goes.
 pub(super) async fn restless<N: Carrier<Message>>(node: Node<Chord<N>>) {
     wait_for_turn(node).await;
@@ -32,10 +26,10 @@ pub(super) async fn restless<N: Carrier<Message>>(node: Node<Chord<N>>) {
         let (stay, crashes, absence) = drawn;
         let end = node.now().checked_add(stay).filter(|&end| end < until).unwrap_or(Time::MAX);
         if crashes && end < Time::MAX {
-            let mut life = pin!(live(node, Time::MAX));
+            let mut life = pin!(live(node, Time::MAX, false));
             node.within(end.since(node.now()), life.as_mut()).await;
         } else {
-            live(node, end).await;
+            live(node, end, false).await;
         }
         // Nobody reaches it now, and it forgets the ring.
         node.disconnect();
@@ -64,8 +58,12 @@ enum Next {
     Leave,
 }
 
-/// Joins, does what is due, and leaves at `end`, or as soon after it as it can; it stays if that is not before nodes cease to go.
-async fn live<N: Carrier<Message>>(node: Node<Chord<N>>, end: Time) {
+/// Joins, when it is this node's turn if it has to wait for that, does what is due, and leaves at `end`, or as soon after it as it can; it stays if that is
+/// not before nodes cease to go.
+pub(super) async fn live<N: Carrier<Message>>(node: Node<Chord<N>>, end: Time, in_turn: bool) {
+    if in_turn {
+        wait_for_turn(node).await;
+    }
     let mut due = node.with(|here| {
         let now = here.now();
         periods(here.program.parameters()).map(|period| after(now, period))
@@ -337,7 +335,7 @@ async fn look_up<N: Carrier<Message>>(node: Node<Chord<N>>) {
         };
         books.answered += 1;
         if here.program.is_settled(began) {
-            books.wrong += u32::from(found != here.program.owner(key));
+            books.wrong += u32::from(!here.program.is_owner(found, key));
         }
         here.observe(here.program.ids.hops, u64::from(hops));
         here.observe(here.program.ids.look_up_time, here.now().since(began).as_ps());
