@@ -39,8 +39,30 @@ struct Run {
     events: f64,
 }
 
-/// A side: runs so many nodes for so many seconds.
-type Side<'a> = dyn Fn(u64, u64) -> Result<Run, Failure> + 'a;
+/// Whose run it is.
+#[derive(Clone, Copy, Debug)]
+enum Side<'a> {
+    /// Ours, as words of the command line have it.
+    Ours(&'static str),
+    /// That of SimGrid's program.
+    SimGrid(&'a Path),
+}
+
+impl Side<'_> {
+    fn run(self, network: &str, size: (u64, u64)) -> Result<Run, Failure> {
+        match self {
+            Side::Ours(way) => ours(network, size, way),
+            Side::SimGrid(program) => theirs(program, network, size),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Side::Ours(way) => way,
+            Side::SimGrid(_) => "SimGrid",
+        }
+    }
+}
 
 /// Several runs of a side at one size.
 #[derive(Debug, Default)]
@@ -68,17 +90,15 @@ pub(super) fn measure(pairs: u32, wish: &Wish) -> Result<Measured, Failure> {
 /// Both programs in turn.
 fn beside(pairs: u32, simgrid: Option<&Path>, found: &mut Measured) -> Result<(), Failure> {
     let headings =
-        ["network", "nodes", "virtual", "side", "seconds", "messages", "B/node", "times as long", "times the memory"];
+        ["network", "nodes", "virtual", "side", "seconds", "messages", "B/node", "SimGrid's time", "its memory"];
     let mut drawn = table(&headings);
     for network in NETWORKS {
-        let ours = |nodes, seconds| ours(network, (nodes, seconds), ("sequential", 1));
-        let theirs = simgrid.map(|program| move |nodes, seconds| theirs(program, network, (nodes, seconds)));
-        let mut sides: Vec<(&str, &Side<'_>)> = vec![("ours", &ours)];
-        sides.extend(theirs.as_ref().map(|theirs| ("SimGrid", theirs as &Side<'_>)));
-        let mut bases = Vec::new();
-        for (_, run) in &sides {
-            bases.push(run(FEW, 1)?.peak_bytes);
-        }
+        let mut sides = vec![Side::Ours("sequential")];
+        // LP by LP, which takes lookahead: the network `precise` has none.
+        sides.extend((network == "constant").then_some(Side::Ours("window --threads 1 --tune order=lp")));
+        sides.extend(simgrid.map(Side::SimGrid));
+        let bases = sides.iter().map(|side| Ok(side.run(network, (FEW, 1))?.peak_bytes));
+        let bases = bases.collect::<Result<Vec<f64>, Failure>>()?;
         for (nodes, seconds) in BESIDE {
             let mut runs: Vec<Runs> = sides.iter().map(|_| Runs::default()).collect();
             let progress = progress(pairs, &format!("Chord of {nodes} nodes, {network}"));
@@ -86,23 +106,25 @@ fn beside(pairs: u32, simgrid: Option<&Path>, found: &mut Measured) -> Result<()
                 progress.inc(1);
                 for step in 0..sides.len() {
                     let side = (pair + step) % sides.len();
-                    runs[side].0.push((sides[side].1)(nodes, seconds)?);
+                    runs[side].0.push(sides[side].run(network, (nodes, seconds))?);
                 }
             }
             progress.finish_and_clear();
-            for (side, (name, _)) in sides.iter().enumerate() {
+            for (side, of) in sides.iter().enumerate() {
                 let memory = runs[side].per_node(nodes, bases[side]);
-                let mut row = vec![network.to_owned(), nodes.to_string(), format!("{seconds} s"), (*name).to_owned()];
+                let mut row = vec![network.to_owned(), nodes.to_string(), format!("{seconds} s"), of.name().to_owned()];
                 row.push(runs[side].spread(|run| run.seconds).show(2));
                 row.push(format!("{:.0}", runs[side].spread(|run| run.messages).median));
                 row.push(format!("{:.0}", memory.median));
-                if side > 0 {
-                    let pairs = runs[side].0.iter().zip(&runs[0].0);
+                if let (Side::Ours(way), Some(_)) = (of, simgrid) {
+                    let theirs = &runs[sides.len() - 1];
+                    let pairs = theirs.0.iter().zip(&runs[side].0);
                     let ratio =
                         Spread::of(&pairs.map(|(theirs, ours)| theirs.seconds / ours.seconds).collect::<Vec<_>>());
-                    row.push(ratio.show(1));
-                    row.push(format!("{:.1}", memory.median / runs[0].per_node(nodes, bases[0]).median.max(1.0)));
-                    let name = format!("{network}, {nodes} nodes: SimGrid's time over ours");
+                    row.push(format!("x {}", ratio.show(1)));
+                    let theirs = theirs.per_node(nodes, bases[sides.len() - 1]);
+                    row.push(format!("x {:.1}", theirs.median / memory.median.max(1.0)));
+                    let name = format!("{network}, {nodes} nodes: SimGrid's time over that of {way}");
                     found.figures.push(Figure { name, spread: ratio });
                 }
                 drawn.add_row(row);
@@ -129,9 +151,9 @@ fn alone(pairs: u32, large: bool, found: &mut Measured) -> Result<(), Failure> {
     for (nodes, seconds, times) in sizes {
         for network in NETWORKS {
             // The network `precise` has no lookahead.
-            let parallel = if network == "constant" { "window" } else { "rounds" };
-            let mut ways = vec![("sequential", 1)];
-            ways.extend((cores() >= 2).then_some((parallel, 2)));
+            let parallel = if network == "constant" { "window --threads 2" } else { "rounds --threads 2" };
+            let mut ways = vec!["sequential"];
+            ways.extend((cores() >= 2).then_some(parallel));
             let bases = ways.iter().map(|&way| Ok(ours(network, (FEW, 1), way)?.peak_bytes));
             let bases = bases.collect::<Result<Vec<f64>, Failure>>()?;
             let times = pairs.min(times);
@@ -145,10 +167,10 @@ fn alone(pairs: u32, large: bool, found: &mut Measured) -> Result<(), Failure> {
                 }
             }
             progress.finish_and_clear();
-            for (way, (engine, threads)) in ways.iter().enumerate() {
+            for (way, name) in ways.iter().enumerate() {
                 let of = &runs[way];
                 let mut row = vec![network.to_owned(), nodes.to_string(), format!("{seconds} s")];
-                row.push(format!("{engine}, {threads} thread{}", if *threads == 1 { "" } else { "s" }));
+                row.push((*name).to_owned());
                 row.push(of.spread(|run| run.seconds).show(1));
                 row.push(format!("{:.2}", of.spread(|run| run.events / run.seconds).median / 1e6));
                 row.push(format!("{:.2}", of.spread(|run| run.messages / run.seconds).median / 1e6));
@@ -157,7 +179,7 @@ fn alone(pairs: u32, large: bool, found: &mut Measured) -> Result<(), Failure> {
                     let pairs = runs[0].0.iter().zip(&of.0);
                     let ratio = Spread::of(&pairs.map(|(one, two)| one.seconds / two.seconds).collect::<Vec<_>>());
                     row.push(ratio.show(2));
-                    let name = format!("{network}, {nodes} nodes: {engine} on {threads} threads over sequential");
+                    let name = format!("{network}, {nodes} nodes: {name} over sequential");
                     found.figures.push(Figure { name, spread: ratio });
                 }
                 drawn.add_row(row);
@@ -168,16 +190,13 @@ fn alone(pairs: u32, large: bool, found: &mut Measured) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run of ours, set-up included.
-fn ours(network: &str, (nodes, seconds): (u64, u64), (engine, threads): (&str, u64)) -> Result<Run, Failure> {
+/// A run of ours, set-up included, under an engine with its options, in words of the command line.
+fn ours(network: &str, (nodes, seconds): (u64, u64), way: &str) -> Result<Run, Failure> {
     let mut words = vec!["chord".to_owned(), "--until".to_owned(), format!("{seconds}s")];
     for set in [format!("nodes={nodes}"), format!("network={network}")] {
         words.extend(["--set".to_owned(), set]);
     }
-    words.extend(["--engine".to_owned(), engine.to_owned()]);
-    if threads > 1 {
-        words.extend(["--threads".to_owned(), threads.to_string()]);
-    }
+    words.extend(std::iter::once("--engine").chain(way.split(' ')).map(str::to_owned));
     let run = output(&mut command(&words)?, &format!("parades run {}", words.join(" ")))?;
     let read = || {
         let seconds = run["wall_s"]["setup"].as_f64()? + run["wall_s"]["run"].as_f64()?;
