@@ -151,7 +151,8 @@ fn alone(pairs: u32, large: bool, found: &mut Measured) -> Result<(), Failure> {
     for (nodes, seconds, times) in sizes {
         for network in NETWORKS {
             // The network `precise` has no lookahead.
-            let parallel = if network == "constant" { "window --threads 2" } else { "rounds --threads 2" };
+            let parallel =
+                if network == "constant" { "window --threads 2 --tune order=lp" } else { "rounds --threads 2" };
             let mut ways = vec!["sequential"];
             ways.extend((cores() >= 2).then_some(parallel));
             let bases = ways.iter().map(|&way| Ok(ours(network, (FEW, 1), way)?.peak_bytes));
