@@ -371,19 +371,18 @@ pub(crate) fn call_others() {
 /// is read before these have left the core's store buffer, which stalls.
 #[derive(Default)]
 pub(crate) struct Polled {
-    /// Whether there is one.
-    is_there: bool,
     place: Place,
     /// `None` when it is over.
     code: Option<Code>,
+    /// `None` where there is no process.
     waker: Option<Waker>,
 }
 
 /// Polls a process.
 #[inline]
 fn poll(polled: &mut Polled) -> Result<(), String> {
-    let Polled { place, code: code @ Some(_), waker: Some(waker), .. } = polled else { return Ok(()) };
-    let Some(running) = code else { return Ok(()) };
+    let Polled { place, code, waker } = polled;
+    let (Some(running), Some(waker)) = (&mut *code, waker) else { return Ok(()) };
     let poll = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         running.as_mut().poll(&mut std::task::Context::from_waker(waker))
     }));
@@ -412,7 +411,7 @@ pub(crate) fn next(worker: &mut Worker, table: &mut Table, polled: &mut Polled) 
         worker.current = place;
         let waker = polled.waker.insert(worker.take_waker(place));
         worker.own_waker = waker.data().addr();
-        (polled.is_there, polled.place) = (true, place);
+        polled.place = place;
         return true;
     }
     false
@@ -427,7 +426,7 @@ fn next_of_several(worker: &mut Worker, table: &mut Table, polled: &mut Polled) 
 /// Puts a process back where it was, unless there is none, or it is over.
 #[inline(always)]
 fn return_to(worker: &mut Worker, table: &mut Table, polled: &mut Polled) {
-    if !std::mem::take(&mut polled.is_there) {
+    if polled.waker.is_none() {
         return;
     }
     let place = polled.place;

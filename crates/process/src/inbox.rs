@@ -25,12 +25,6 @@ impl<T> Inbox<T> {
         self.first.is_none()
     }
 
-    /// The first.
-    #[inline]
-    pub(crate) fn first(&self) -> Option<&T> {
-        self.first.as_ref()
-    }
-
     /// Adds one behind all others.
     #[inline]
     pub(crate) fn push(&mut self, element: T) {
@@ -74,7 +68,7 @@ mod tests {
     fn what_comes_first_is_taken_first_unless_another_is_picked() {
         let mut inbox = Inbox::new();
         (0..6).for_each(|element| inbox.push(element));
-        assert_eq!((inbox.len(), inbox.first()), (6, Some(&0)));
+        assert_eq!(inbox.len(), 6);
         assert_eq!(inbox.pop_where(|&element| element == 3), Some(3));
         assert_eq!(inbox.pop_where(|&element| element == 0), Some(0));
         assert_eq!(inbox.pop_where(|&element| element == 9), None);

@@ -326,7 +326,7 @@ impl<P: Program> Model for Processes<P> {
         self.fetches
     }
 
-    /// First the node; then its first process, its messages and what its state points to; then what that process remembers.
+    /// First the node, with its first message; then its first process and what its state points to; then what that process remembers.
     #[inline]
     fn fetch(&self, state: &LpState<P>, step: usize) {
         let LpState::Node(NodeState(Some(node), _)) = state else { return };
@@ -335,7 +335,6 @@ impl<P: Program> Model for Processes<P> {
             0 => prefetch_all(&**node),
             1 => {
                 self.program.fetch(&node.state);
-                node.inbox.first().into_iter().for_each(prefetch_all);
                 first().into_iter().for_each(prefetch_all);
             }
             _ => first().and_then(|process| process.code.as_deref()).into_iter().for_each(prefetch_all),

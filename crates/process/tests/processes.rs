@@ -575,6 +575,48 @@ fn what_has_begun_to_wait_in_one_process_and_goes_on_in_another_wakes_the_other(
 }
 
 #[test]
+fn who_has_served_its_message_leaves_the_others_in_their_order() {
+    let log = log_of(1, |node| async move {
+        node.spawn("first", |node| async move {
+            let served = node.serve(|_, received| ControlFlow::Break(received.message)).await;
+            support::log(node, &format!("first served {served:?}"));
+        });
+        for name in ["second", "third"] {
+            node.spawn(name, move |node| async move {
+                let received = node.receive().await;
+                support::log(node, &format!("{name} received {}", received.message));
+            });
+        }
+        node.sleep(Delay::ZERO).await;
+        for message in 1..=3 {
+            node.send(node.id(), message).await;
+        }
+    });
+    assert_eq!(log, ["1 first served Some(1)", "2 second received 2", "3 third received 3"]);
+}
+
+#[test]
+fn patience_that_begins_again_keeps_its_place_among_other_timeouts() {
+    let log = log_of(1, |node| async move {
+        node.spawn("patient", |node| async move {
+            let served = node.serve(|_, _| ControlFlow::<()>::Continue(())).within_each(ms(10)).await;
+            support::log(node, &format!("given up: {}", served.is_none()));
+        });
+        node.sleep(Delay::ZERO).await;
+        // Alone on its clock, then beside a timeout before it and one after it.
+        node.send(node.id(), 1).await;
+        for wait in [4, 20] {
+            node.spawn("timer", move |node| async move {
+                node.timer(ms(wait)).await;
+                support::log(node, &format!("timer of {wait}"));
+            });
+        }
+        node.send(node.id(), 2).await;
+    });
+    assert_eq!(log, ["5 timer of 4", "12 given up: true", "21 timer of 20"]);
+}
+
+#[test]
 fn what_goes_on_under_another_waker_calls_that() {
     use futures_util::stream::{FuturesUnordered, StreamExt};
     let log = log_of(1, |node| async move {
