@@ -76,3 +76,18 @@ proptest! {
         prop_assert_eq!(back, u128::from(ps));
     }
 }
+
+proptest! {
+    /// Short times are rounded by hand: to the same as the library rounds to, above all at the halves and where the one way ends.
+    #[test]
+    fn seconds_are_rounded_as_the_library_rounds(
+        anywhere in 0.0..1e4_f64,
+        half in 0_u64..1 << 52,
+        around_2_52 in -64_i64..64,
+    ) {
+        for seconds in [anywhere, (half as f64 + 0.5) / 1e12, ((1_i64 << 52) + around_2_52) as f64 / 1e12] {
+            let rounded = Time::from_secs_f64(seconds).map(|time| time.as_ps() as f64);
+            prop_assert_eq!(rounded, Some((seconds * 1e12).round()), "{:e}", seconds);
+        }
+    }
+}

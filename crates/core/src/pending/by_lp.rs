@@ -11,10 +11,10 @@
 //!
 //! The ring holds the next windows of a [`Grid`], each an unsorted chain, or where windows are large one for each range of LPs, a *lane* ([`Lanes`]): few
 //! enough events to stay in the cache, as do the records of their LPs. What lies beyond is in one far chain, which is looked through whenever half of the ring
-//! has been executed. Lanes are laid anew for windows that have become much larger. The lanes of the *open* window are its *parts*; when it is its turn, a part
-//! becomes a *run* as it lies, [`Seen`] telling whose events to exchange, or is sorted by LP and time. One that is too large even so is split by ranges of LPs.
-//! What the LP at work sends itself within the window goes to a small *side* list. Should that LP have more to come in a run that is as it lies, what is left
-//! of the run is put in order LP by LP, this one first.
+//! has been executed, or the ring is empty; a ring that most events lie beyond, or that is often empty, is made longer. Lanes are laid anew for windows that
+//! have become much larger. The lanes of the *open* window are its *parts*; when it is its turn, a part becomes a *run* as it lies, [`Seen`] telling whose
+//! events to exchange, or is sorted by LP and time. One that is too large even so is split by ranges of LPs. What the LP at work sends itself within the window
+//! goes to a small *side* list. Should that LP have more to come in a run that is as it lies, what is left of the run is put in order LP by LP, this one first.
 //!
 //! # Invariants
 //!
@@ -51,7 +51,7 @@ use crate::time::Time;
 const RING_MIN: usize = 64;
 /// Windows in the ring at most: eight bytes each.
 const RING_MAX: usize = 1 << 15;
-/// How often as many events as are looked through in a jump must have been executed since the last, for the ring to be long enough.
+/// A ring is long enough if so many times as many events are executed between two jumps as the second looks through.
 const BURSTS: usize = 4;
 /// Events meant for a part that is put in order LP by LP.
 const PART: usize = 512;
