@@ -145,7 +145,7 @@ fn beside(pairs: u32, simgrid: Option<&Path>, found: &mut Measured) -> Result<()
 /// Ours, on one thread and on two.
 fn alone(pairs: u32, large: bool, found: &mut Measured) -> Result<(), Failure> {
     let headings =
-        ["network", "nodes", "virtual", "engine", "seconds", "M events/s", "M messages/s", "B/node", "over 1 thread"];
+        ["network", "nodes", "virtual", "engine", "seconds", "M events/s", "M messages/s", "B/node", "over sequential"];
     let mut drawn = table(&headings);
     let sizes = ALONE.into_iter().chain(large.then_some(LARGE));
     for (nodes, seconds, times) in sizes {
