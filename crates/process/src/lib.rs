@@ -27,6 +27,7 @@ mod desk;
 mod inbox;
 mod model;
 mod network;
+mod polling;
 mod receive;
 mod report;
 mod select;

@@ -1,9 +1,10 @@
 //! A program as a model: what every node does with an event.
 
 use crate::context::{Node, Start};
-use crate::desk::{self, Desk, Outgoing, Polled, Record, Worker};
+use crate::desk::{self, Desk, Outgoing, Record, Worker};
 use crate::inbox::Inbox;
 use crate::network::{Carrier, Carries, HubOf, Opened, ParcelOf};
+use crate::polling::{self, Polled};
 use crate::report;
 use crate::table::{CLOCKS, Table};
 use parades_core::prefetch::prefetch_all;
@@ -197,7 +198,7 @@ impl<P: Program> Drop for NodeState<P> {
             inner = desk.node.take();
         };
         // Not even the failure of a process that they begin.
-        let _ = desk::poll_all(&mut Polled::default(), clear);
+        let _ = polling::poll_all(&mut Polled::default(), clear);
         drop(inner);
     }
 }
@@ -228,10 +229,10 @@ impl<P: Program> Processes<P> {
             worker.nodes = ctx.lps() - P::Network::HUBS;
             worker.rng = ctx.rng().clone();
             begin(worker, &mut node.table);
-            desk::next(worker, &mut node.table, &mut polled);
+            polling::next(worker, &mut node.table, &mut polled);
             desk.node = Some(node);
         });
-        let result = desk::poll_all::<P>(&mut polled, |desk| {
+        let result = polling::poll_all::<P>(&mut polled, |desk| {
             hand_on(desk, ctx);
             state.0 = desk.node.take();
         });

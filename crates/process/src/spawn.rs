@@ -1,6 +1,7 @@
 //! Processes that begin others, wait for their end, or end them.
 
-use crate::desk::{Worker, now_or_later, over, with_parts};
+use crate::desk::{Worker, now_or_later, with_parts};
+use crate::polling::over;
 use crate::table::{Code, Killed, State, Table};
 use crate::wait::{Place, Wait, Waiter};
 use std::any::Any;
