@@ -339,6 +339,20 @@ impl Metrics {
 
 /// Merging and reading.
 impl Metrics {
+    /// Whether all that handlers can record here are integers, so that it makes no difference to which worker's metrics a sample is applied.
+    ///
+    /// ```
+    /// use parades_core::metrics::{Metrics, Unit};
+    /// let mut metrics = Metrics::new();
+    /// metrics.counter("lost", Unit::Count);
+    /// assert!(metrics.are_sums());
+    /// metrics.float("delay", Unit::Seconds);
+    /// assert!(!metrics.are_sums());
+    /// ```
+    pub fn are_sums(&self) -> bool {
+        !self.values.iter().any(|value| matches!(value, MetricValue::Float(_) | MetricValue::Steady(_)))
+    }
+
     /// Takes over what another worker recorded. Which worker merges which others, and in what order, makes no difference.
     ///
     /// # Panics

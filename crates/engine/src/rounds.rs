@@ -10,7 +10,8 @@
 //! 2. the workers, and the leader if it [works along](Main), take shard after shard, and execute each one's events in order;
 //! 3. the leader takes up what they did: sends into the pending set, requests, the trace in the order of events, the least failure.
 //!
-//! Else the leader executes the round as `sequential` does.
+//! Else the leader executes the round as `sequential` does. It is alone, and all LPs are in one shard, until a round seems to be worth more: a
+//! short run may need no other thread, and many shards cost one thread some of its cache.
 //!
 //! *Invariants.* I3: keys increase along an LP's history. What a round sends arrives at a later instant, except the wake of a timer that was set anew for this
 //! very instant, which goes to the LP itself with a greater key, and is executed in its turn. The leader holds the locks of all shards but those of a round
@@ -43,6 +44,8 @@ use parades_core::time::{Instant, Time};
 use parades_core::world::World;
 use parades_sync::pool::{Pool, Waiting};
 use shards::{AllShards, Reading, Shards};
+use std::cell::OnceCell;
+use std::sync::{RwLock, mpsc};
 use std::time::Duration;
 use threshold::Judge;
 
@@ -164,34 +167,54 @@ pub fn run_watched<'a, M: Model>(
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let workers = settings.workers().min(world.lps() as usize - 1);
-    let shards = Shards::new(model, world, workers + 1, options.tracer.is_some());
-    let pool = Pool::new(workers, settings.waiting);
+    let traces = options.tracer.is_some();
+    let world = RwLock::new(world);
+    let (alone, cut, pool) =
+        (Shards::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
+    let course = Course::new(model, options);
     let mut leader = Leader {
-        course: Course::new(model, options),
-        held: shards.hold_all(),
-        world: shards.read_world(),
-        shards: &shards,
-        pool: &pool,
+        are_sums: course.metrics.are_sums(),
+        course,
+        held: alone.hold_all(),
+        world: Reading::of(&world),
+        shards: &alone,
+        pool: None,
         leads_along: settings.main == Main::Works,
         judge: Judge::new(settings.threshold, workers),
         effects: Effects::with(Outbox::straight()),
         pending_max: 0,
         round: UnderWay::default(),
+        opening: None,
         counts: Counts::default(),
         watch,
         end: None,
     };
+    leader.start()?;
+    leader.go_on()?;
+    if leader.opening.is_none() {
+        return leader.conclude();
+    }
+
+    let (lps, metrics) = leader.held.take_one();
+    let shards: &Shards<'_, M> = cut.get_or_init(|| Shards::cut(model, &world, (lps, metrics), (workers + 1, traces)));
+    (leader.shards, leader.held, leader.pool) = (shards, shards.hold_all(), Some(&pool));
     let release = || pool.close();
-    on_all_workers((workers + 1, settings.pinned), &mut leader, release, |worker, leader| {
+    let (begun, begins) = mpsc::channel();
+    on_all_workers((workers + 1, settings.pinned), &mut (&mut leader, begins), release, |worker, leader| {
         seats::free();
-        let Some(leader) = leader else {
+        let Some((leader, begins)) = leader else {
+            // The leader waits for it.
+            let _ = begun.send(());
             pool.work(worker - 1, |task| shards.execute(task, worker, model));
             return Ok(());
         };
         let _closing = Closing(&pool);
-        leader.end = Some(leader.all());
+        // Rounds are timed when all take part who are to.
+        begins.iter().take(workers).for_each(drop);
+        leader.end = Some(leader.go_on());
         Ok(())
     })?;
+    leader.end.take().expect("the leader has come to the end")?;
     leader.conclude()
 }
 
@@ -207,17 +230,22 @@ impl Drop for Closing<'_> {
 /// The thread that directs the run.
 struct Leader<'a, 's, M: Model> {
     course: Course<'a, M>,
-    shards: &'s Shards<M>,
+    shards: &'s Shards<'s, M>,
     /// The locks of all shards, whenever no round is executed in parallel.
     held: AllShards<'s, M>,
     world: Reading<'s>,
-    pool: &'s Pool,
+    /// The workers, once a round has been worth calling them.
+    pool: Option<&'s Pool>,
     leads_along: bool,
+    /// Whether the samples of an LP may go to any metrics.
+    are_sums: bool,
     judge: Judge,
     effects: Effects<M>,
     /// The most events that were pending whenever the outside was looked at.
     pending_max: usize,
     round: UnderWay,
+    /// The first event of a round that is to be executed in parallel, by workers who are not there yet.
+    opening: Option<Event<M::Message>>,
     counts: Counts,
     watch: Option<&'a mut dyn FnMut(Round)>,
     end: Option<Result<(), Error>>,
@@ -245,12 +273,18 @@ struct Counts {
 }
 
 impl<M: Model> Leader<'_, '_, M> {
-    /// The whole run.
-    fn all(&mut self) -> Result<(), Error> {
-        self.start()?;
+    /// Goes on until the run is over, or workers are needed.
+    fn go_on(&mut self) -> Result<(), Error> {
+        if let (Some(event), Some(pool)) = (self.opening.take(), self.pool) {
+            self.round.since = self.round.since.map(|_| now());
+            self.execute_at_once(event, pool)?;
+        }
         loop {
             self.course.go_on();
             self.execute_before_bound()?;
+            if self.opening.is_some() {
+                return Ok(());
+            }
             self.end_round();
             self.execute_globals()?;
             if self.course.is_over() {
@@ -276,14 +310,18 @@ impl<M: Model> Leader<'_, '_, M> {
         Ok(())
     }
 
-    /// Executes every event before the bound.
+    /// Executes every event before the bound, or those before the first round that needs workers.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
         let mut fetcher = Fetcher::of(self.course.model, self.course.model.lps() as usize);
         loop {
             let bound = self.course.bound;
             let Some(event) = self.pending_mut().pop_before(bound) else { return Ok(()) };
             if self.round.instant != Some(event.instant()) && self.opens_parallel_round(&event) {
-                self.execute_at_once(event)?;
+                let Some(pool) = self.pool else {
+                    self.opening = Some(event);
+                    return Ok(());
+                };
+                self.execute_at_once(event, pool)?;
             } else {
                 self.execute(event, &mut fetcher)?;
             }
@@ -301,7 +339,8 @@ impl<M: Model> Leader<'_, '_, M> {
         let lp = &mut shard.lps[self.shards.placement.index(id)];
         let execution = lp.execute(self.course.model, &self.world, (header, body.as_ref()), &mut self.effects);
         if self.effects.beyond_sends {
-            let metrics = Some(&mut shard.metrics);
+            // One thread's caches need not hold those of all shards.
+            let metrics = (!self.are_sums).then_some(&mut shard.metrics);
             self.course.beyond_sends(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
         }
         let done = execution == Execution::Done;
@@ -330,13 +369,10 @@ impl<M: Model> Leader<'_, '_, M> {
     /// As [`Leader::opens_parallel_round`], where there may be a choice.
     #[inline(never)]
     fn opens_crowd(&mut self) -> bool {
-        let crowd = 1 + self.pending().crowd() as u64;
-        if !self.judge.is_crowd(crowd) {
-            return false;
-        }
+        let Some(others) = self.pending().crowd(self.judge.least_crowd() - 1) else { return false };
         self.round.chosen = true;
         self.round.since = Some(now());
-        self.judge.chooses_parallel(crowd)
+        self.judge.chooses_parallel(1 + others as u64)
     }
 
     /// Ends a round that was executed event by event.
@@ -362,7 +398,7 @@ impl<M: Model> Leader<'_, '_, M> {
 
     /// Executes the round that begins with `event` in parallel.
     #[inline(never)]
-    fn execute_at_once(&mut self, event: Event<M::Message>) -> Result<(), Error> {
+    fn execute_at_once(&mut self, event: Event<M::Message>, pool: &Pool) -> Result<(), Error> {
         let instant = event.instant();
         let Leader { held, effects, shards, .. } = self;
         let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it was made so") };
@@ -381,8 +417,8 @@ impl<M: Model> Leader<'_, '_, M> {
         (0..tasks).for_each(|task| held.release(shards.task(task)));
         let model = self.course.model;
         let done = match self.leads_along {
-            true => self.pool.round(tasks, |task| shards.execute(task, 0, model)),
-            false => self.pool.leave(tasks),
+            true => pool.round(tasks, |task| shards.execute(task, 0, model)),
+            false => pool.leave(tasks),
         };
         // A worker that panics is the engine's mistake, and the panic is passed on when it is joined.
         done.map_err(|_| Error::new(ErrorKind::Model("a worker failed".into())))?;
@@ -448,15 +484,14 @@ impl<M: Model> Leader<'_, '_, M> {
 
     /// The end of the run.
     fn conclude(self) -> Result<Outcome, Error> {
-        self.end.expect("the leader has come to the end")?;
-        let Leader { mut course, mut held, mut effects, pending_max, counts, pool, .. } = self;
+        let Leader { mut course, mut held, mut effects, pending_max, counts, judge, .. } = self;
         let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it was made so") };
         let engine_stats = vec![
             ("rounds", counts.rounds as f64),
             ("parallel_rounds", counts.parallel_rounds as f64),
             ("parallel_events", counts.parallel_events as f64),
             ("round_events_max", counts.most as f64),
-            ("workers", (pool.workers() + 1) as f64),
+            ("workers", (judge.workers() + 1) as f64),
             ("pending_bytes", pending.allocated_bytes() as f64),
             ("pending_events_max", pending_max as f64),
         ];

@@ -195,6 +195,9 @@ impl<P> Side<P> {
 
     /// How many events have the instant, but for those in the heap, the least event having it or a later one.
     pub(super) fn crowd(&self, instant: Instant) -> usize {
+        if self.peek().is_none_or(|least| least.instant() > instant) {
+            return 0;
+        }
         let sorted = self.sorted.len() - self.sorted.partition_point(|event| event.instant() > instant);
         let group = self.groups.front().filter(|group| group.instant == instant);
         sorted + group.map_or(0, |group| group.slots.len())

@@ -289,13 +289,24 @@ impl<P> WindowedPending<P> {
         is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Event::instant))
     }
 
-    /// How many events still wait at the instant of the event popped last: at least, as far as that is known at once.
+    /// How many events still wait at the instant of the event popped last, if there are so many: at least, as far as that is known at once.
     #[inline(never)]
-    pub fn crowd(&self) -> usize {
+    pub fn crowd(&self, wanted: usize) -> Option<usize> {
         let aside = self.side.crowd(self.last);
         let is_now = |ahead| self.run.peek(&self.slab, ahead).is_some_and(|event| event.instant() == self.last);
+        // Mostly there are few, which one look tells.
+        let last_wanted = wanted.saturating_sub(aside + 1);
+        if aside < wanted && last_wanted < self.run.len() && !is_now(last_wanted) {
+            return None;
+        }
+        let all = aside + self.crowd_of_run(is_now);
+        (all >= wanted).then_some(all)
+    }
+
+    /// How many of the run and the parts after it are of now.
+    fn crowd_of_run(&self, is_now: impl Fn(usize) -> bool) -> usize {
         if !is_now(0) {
-            return aside;
+            return 0;
         }
         // All before `least` are of now, the one after `most` is not.
         let mut least = 1;
@@ -308,11 +319,11 @@ impl<P> WindowedPending<P> {
             if is_now(middle - 1) { least = middle } else { most = middle - 1 }
         }
         if self.run.last_instant(&self.slab) != Some(self.last) {
-            return aside + least;
+            return least;
         }
         let is_all_now =
             |part: &&Chain| self.slab.events(**part).next().is_some_and(|event| event.instant() == self.last);
-        aside + least + self.parts.iter().rev().take_while(is_all_now).map(|part| part.len()).sum::<usize>()
+        least + self.parts.iter().rev().take_while(is_all_now).map(|part| part.len()).sum::<usize>()
     }
 
     /// The instant of the event popped last.

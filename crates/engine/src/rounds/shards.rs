@@ -23,9 +23,9 @@ const LPS_PER_SHARD: u32 = 64;
 const SHARDS_MIN: u32 = 4;
 
 /// What the threads of a run share.
-pub(super) struct Shards<M: Model> {
+pub(super) struct Shards<'w, M: Model> {
     pub(super) placement: Placement,
-    world: RwLock<World>,
+    world: &'w RwLock<World>,
     shards: Vec<Mutex<Shard<M>>>,
     /// The shards that the present round is about.
     tasks: Vec<AtomicU32>,
@@ -43,7 +43,11 @@ pub(super) struct Reading<'s> {
     guard: Option<RwLockReadGuard<'s, World>>,
 }
 
-impl Reading<'_> {
+impl<'s> Reading<'s> {
+    pub(super) fn of(world: &'s RwLock<World>) -> Reading<'s> {
+        Reading { world, guard: Some(read(world)) }
+    }
+
     /// Lets `change` change the world, while no round is under way.
     pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut World) -> T) -> T {
         self.guard = None;
@@ -70,6 +74,12 @@ pub(super) struct Shard<M: Model> {
     pub(super) inbox: Vec<Event<M::Message>>,
 }
 
+impl<M: Model> Shard<M> {
+    fn of(lps: Vec<Lp<M::State>>, metrics: Metrics) -> Shard<M> {
+        Shard { lps, metrics, inbox: Vec::new() }
+    }
+}
+
 /// What a thread leaves to the leader.
 pub(super) struct Left<M: Model> {
     pub(super) effects: Effects<M>,
@@ -77,36 +87,56 @@ pub(super) struct Left<M: Model> {
     pub(super) events: u64,
 }
 
-impl<M: Model> Shards<M> {
-    pub(super) fn new(model: &M, world: World, threads: usize, traces: bool) -> Shards<M> {
-        let lps = world.lps();
-        let wanted = match u32::try_from(threads) {
-            Ok(1) => 1,
-            Ok(threads) => {
-                let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
-                threads.saturating_mul(each)
-            }
-            Err(_) => u32::MAX,
-        };
-        let placement = Placement::ranges(lps, lps.div_ceil(wanted));
-        let shard = |number| {
-            let lps = Vec::with_capacity(placement.len(number) as usize);
-            huge_pages::ask_for(&lps);
-            Mutex::new(Shard { lps, metrics: model.metrics(), inbox: Vec::new() })
-        };
-        let left = || Left { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
-        Shards {
-            world: RwLock::new(world),
-            shards: (0..placement.partitions()).map(shard).collect(),
-            tasks: (0..placement.partitions()).map(|_| AtomicU32::new(0)).collect(),
-            left: (0..threads).map(|_| Mutex::new(left())).collect(),
-            placement,
-        }
+impl<'w, M: Model> Shards<'w, M> {
+    /// All LPs, which are to come, in one shard, for one thread.
+    pub(super) fn one(model: &M, world: &'w RwLock<World>, traces: bool) -> Shards<'w, M> {
+        let placement = Placement::one(read(world).lps());
+        let lps = Vec::with_capacity(placement.len(0) as usize);
+        huge_pages::ask_for(&lps);
+        Shards::of(world, placement, vec![Shard::of(lps, model.metrics())], (1, traces))
     }
 
-    /// The world, for the leader.
-    pub(super) fn read_world(&self) -> Reading<'_> {
-        Reading { world: &self.world, guard: Some(read(&self.world)) }
+    /// The LPs that were in one shard, and their metrics, in shards for so many threads.
+    pub(super) fn cut(
+        model: &M,
+        world: &'w RwLock<World>,
+        (all, metrics): (Vec<Lp<M::State>>, Metrics),
+        (threads, traces): (usize, bool),
+    ) -> Shards<'w, M> {
+        let lps = read(world).lps();
+        let wanted = u32::try_from(threads).map_or(u32::MAX, |threads| {
+            let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
+            threads.saturating_mul(each)
+        });
+        let placement = Placement::ranges(lps, lps.div_ceil(wanted));
+        let mut all = all.into_iter();
+        let shard = |number| {
+            let mut lps = Vec::with_capacity(placement.len(number) as usize);
+            huge_pages::ask_for(&lps);
+            lps.extend(all.by_ref().take(lps.capacity()));
+            Shard::of(lps, model.metrics())
+        };
+        let mut shards: Vec<_> = (0..placement.partitions()).map(shard).collect();
+        shards[0].metrics = metrics;
+        let mut metrics: Vec<_> = shards.iter_mut().map(|shard| &mut shard.metrics).collect();
+        Metrics::rehome(&mut metrics, |id| placement.partition(id) as usize);
+        Shards::of(world, placement, shards, (threads, traces))
+    }
+
+    fn of(
+        world: &'w RwLock<World>,
+        placement: Placement,
+        shards: Vec<Shard<M>>,
+        (threads, traces): (usize, bool),
+    ) -> Shards<'w, M> {
+        let left = || Left { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
+        Shards {
+            placement,
+            world,
+            tasks: shards.iter().map(|_| AtomicU32::new(0)).collect(),
+            shards: shards.into_iter().map(Mutex::new).collect(),
+            left: (0..threads).map(|_| Mutex::new(left())).collect(),
+        }
     }
 
     pub(super) fn left(&self) -> &[Mutex<Left<M>>] {
@@ -128,7 +158,7 @@ impl<M: Model> Shards<M> {
         let mut shard = lock(&self.shards[self.task(task) as usize]);
         let Shard { lps, metrics, inbox } = &mut *shard;
         let Left { effects, ledger, events } = &mut *lock(&self.left[thread]);
-        let world = read(&self.world);
+        let world = read(self.world);
         inbox.reverse();
         while let Some(event) = inbox.pop() {
             let sent = effects.outbox.buffer.len();
@@ -161,7 +191,7 @@ impl<M: Model> Shards<M> {
 
 /// The shards that the leader holds.
 pub(super) struct AllShards<'s, M: Model> {
-    shards: &'s Shards<M>,
+    shards: &'s Shards<'s, M>,
     held: Vec<Option<MutexGuard<'s, Shard<M>>>>,
 }
 
@@ -183,6 +213,12 @@ impl<'s, M: Model> AllShards<'s, M> {
     pub(super) fn lp(&self, id: LpId) -> &Lp<M::State> {
         let shard = self.held[self.shards.placement.partition(id) as usize].as_deref().expect(HELD);
         &shard.lps[self.shards.placement.index(id)]
+    }
+
+    /// The LPs of the only shard, and their metrics.
+    pub(super) fn take_one(&mut self) -> (Vec<Lp<M::State>>, Metrics) {
+        let Shard { lps, metrics, .. } = self.shard(0);
+        (std::mem::take(lps), std::mem::take(metrics))
     }
 
     pub(super) fn release(&mut self, number: u32) {

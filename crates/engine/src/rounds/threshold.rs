@@ -25,14 +25,14 @@ pub enum Threshold {
 }
 
 /// Events below which a round is never worth waking anybody for, nor timing.
-const FEW: u64 = 16;
+const FEW: usize = 16;
 /// What a round must take one by one to be tried in parallel, in nanoseconds: a worker is not woken sooner.
 const WAKING_NS: f64 = 20_000.0;
 /// Rounds that a trial executes in the other way, the first of which does not count; and all of them, at most.
-const TRIAL: u32 = 32;
+const TRIAL: u32 = 16;
 const TRIAL_MAX: u32 = 256;
 /// Nanoseconds after which fewer of them will do.
-const TRIAL_NS: f64 = 2e6;
+const TRIAL_NS: f64 = 1e6;
 const TRIAL_MIN: u32 = 4;
 /// The share of the time of those rounds that must be saved.
 const GAIN: f64 = 0.02;
@@ -44,6 +44,8 @@ const SETTLED_NS: f64 = 5e6;
 const PER_LOSS: f64 = 50.0;
 /// And how many times what it took, at least and at most.
 const PER_TRIAL: [f64; 2] = [10.0, 30.0];
+/// Trials in vain for each of which the next waits for twice as long, at most.
+const IN_VAIN_MAX: u32 = 3;
 /// Rounds of each way after which the paper's algorithm decides.
 const ENOUGH: u32 = 5;
 
@@ -74,18 +76,23 @@ impl Judge {
         Judge { workers, rule }
     }
 
+    /// Workers beside the leader.
+    pub(super) fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// Whether there are two ways at all.
     #[inline(always)]
     pub(super) fn may_choose(&self) -> bool {
         self.workers > 0
     }
 
-    /// Whether a round of about so many events is to be timed, and may be executed in parallel.
-    pub(super) fn is_crowd(&self, events: u64) -> bool {
+    /// The events from which on a round is to be timed, and may be executed in parallel.
+    pub(super) fn least_crowd(&self) -> usize {
         match self.rule {
-            Rule::Fixed(threshold) => events >= threshold,
-            Rule::Naive { .. } | Rule::Cumulative(_) => events > 1,
-            Rule::Adaptive(_) => events >= FEW,
+            Rule::Fixed(threshold) => usize::try_from(threshold).unwrap_or(usize::MAX).max(1),
+            Rule::Naive { .. } | Rule::Cumulative(_) => 2,
+            Rule::Adaptive(_) => FEW,
         }
     }
 
@@ -148,6 +155,8 @@ struct Adaptive {
     from: usize,
     trial: Option<Trial>,
     trials: usize,
+    /// Trials in a row that were in vain.
+    in_vain: u32,
     /// Time that rounds have taken since the last trial, and that they are to take before the next.
     spent_ns: f64,
     due_ns: f64,
@@ -175,6 +184,7 @@ impl Default for Adaptive {
             from: CLASSES,
             trial: None,
             trials: 0,
+            in_vain: 0,
             spent_ns: 0.0,
             due_ns: SETTLED_NS,
         }
@@ -254,9 +264,14 @@ impl Adaptive {
         self.took_ns.iter_mut().for_each(|took| *took /= 2.0);
         self.spent_ns = 0.0;
         let [least, most] = PER_TRIAL.map(|times| times * trial.took_ns);
-        self.due_ns = (PER_LOSS * -trial.saved_ns).clamp(least, most);
+        // One that met few rounds of its sizes lost little, and has said little.
+        let due_ns = (PER_LOSS * -trial.saved_ns).clamp(least, most).max(SETTLED_NS);
+        self.due_ns = due_ns * f64::from(1 << self.in_vain);
         if trial.saved_ns > GAIN * trial.took_ns {
             self.from = trial.from;
+            self.in_vain = 0;
+        } else {
+            self.in_vain = IN_VAIN_MAX.min(self.in_vain + 1);
         }
     }
 
@@ -343,7 +358,7 @@ mod tests {
     fn settled(threshold: Threshold, events: u64, serial_ns: u64, waking_ns: u64) -> usize {
         let mut judge = Judge::new(threshold, 1);
         let mut choose = || {
-            let parallel = judge.is_crowd(events) && judge.chooses_parallel(events);
+            let parallel = events >= judge.least_crowd() as u64 && judge.chooses_parallel(events);
             let took = if parallel { waking_ns + events * serial_ns / 2 } else { events * serial_ns };
             judge.note(Round { events, parallel, took: Duration::from_nanos(took) });
             parallel
@@ -367,7 +382,7 @@ mod tests {
     fn the_adaptive_threshold_follows_the_rounds_there_are() {
         let mut judge = Judge::new(Threshold::Adaptive, 1);
         let mut choose = |events: u64| {
-            let parallel = judge.is_crowd(events) && judge.chooses_parallel(events);
+            let parallel = events >= judge.least_crowd() as u64 && judge.chooses_parallel(events);
             let took = if parallel { 10_000 + events * 50 } else { events * 100 };
             judge.note(Round { events, parallel, took: Duration::from_nanos(took) });
             parallel
