@@ -21,6 +21,7 @@ mod record;
 mod refcounts;
 mod restore;
 mod rounds;
+mod scaling;
 mod sides;
 mod steady;
 mod transfer;
@@ -75,6 +76,11 @@ const BENCHES: &[Bench] = &[
         name: "auto",
         about: "what leaving the choice to auto costs, on every scenario: its time beside that of each engine",
         measure: auto::measure,
+    },
+    Bench {
+        name: "scaling",
+        about: "what 1, 2, 4 … threads give, up to the cores there are: window, null-message, time-warp and rounds beside sequential",
+        measure: scaling::measure,
     },
     Bench {
         name: "balance",

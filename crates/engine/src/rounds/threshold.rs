@@ -3,7 +3,8 @@
 //! [`Threshold::Adaptive`] keeps, for rounds of 16 to 31 events, of 32 to 63, and so on, what an event has cost in each of the two ways, and from which of these
 //! classes on rounds are executed in parallel: from none on at first. Now and then another class is tried, and stays if what it changes took less time. A trial
 //! lasts some rounds, for one alone finds the workers asleep, and the LPs' states in the other core's cache. The next comes once its loss would be a fiftieth of
-//! the time that rounds have taken since, but within thirty times what the trial took: what it seemed to lose may be another kind of round.
+//! the time that rounds have taken since, but within thirty times what the trial took: what it seemed to lose may be another kind of round. After each trial in
+//! vain it waits twice as long, up to eight times. Where rounds in parallel lose after all, they are given up at once.
 //!
 //! The other two are those of C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*, section 5.2: one number of events, which is
 //! raised or lowered.
@@ -46,6 +47,8 @@ const PER_LOSS: f64 = 50.0;
 const PER_TRIAL: [f64; 2] = [10.0, 30.0];
 /// Trials in vain for each of which the next waits for twice as long, at most.
 const IN_VAIN_MAX: u32 = 3;
+/// What rounds in parallel may lose, in nanoseconds, before all are executed one by one again.
+const LOST_NS: f64 = 5e5;
 /// Rounds of each way after which the paper's algorithm decides.
 const ENOUGH: u32 = 5;
 
@@ -157,6 +160,8 @@ struct Adaptive {
     trials: usize,
     /// Trials in a row that were in vain.
     in_vain: u32,
+    /// What rounds in parallel have lost since they last saved anything on balance.
+    lost_ns: f64,
     /// Time that rounds have taken since the last trial, and that they are to take before the next.
     spent_ns: f64,
     due_ns: f64,
@@ -185,6 +190,7 @@ impl Default for Adaptive {
             trial: None,
             trials: 0,
             in_vain: 0,
+            lost_ns: 0.0,
             spent_ns: 0.0,
             due_ns: SETTLED_NS,
         }
@@ -235,7 +241,11 @@ impl Adaptive {
         self.took_ns[class] += took;
         let Some(trial) = &mut self.trial else {
             self.spent_ns += took;
-            return self.learn(class, round.parallel, cost);
+            self.learn(class, round.parallel, cost);
+            if round.parallel {
+                self.watch(class, cost, round.events);
+            }
+            return;
         };
         trial.rounds += 1;
         if (class >= trial.from) != (class >= self.from) {
@@ -259,14 +269,31 @@ impl Adaptive {
         }
     }
 
+    /// Goes back to executing all one by one where rounds in parallel have of late taken longer than that did: not only the next trial would find out.
+    fn watch(&mut self, class: usize, cost: f64, events: u64) {
+        let Some(serial) = self.cost_ns[class][0] else { return };
+        // One that was disturbed counts for little.
+        let lost_ns = (cost.min(2.0 * serial) - serial) * events as f64;
+        self.lost_ns = (self.lost_ns + lost_ns).max(0.0);
+        if self.lost_ns > LOST_NS {
+            self.from = CLASSES;
+            self.wait_for_trial(SETTLED_NS);
+            self.in_vain = IN_VAIN_MAX.min(self.in_vain + 1);
+        }
+    }
+
+    /// Puts the next trial off until rounds have taken so long, or longer after some in vain.
+    fn wait_for_trial(&mut self, due_ns: f64) {
+        (self.spent_ns, self.lost_ns) = (0.0, 0.0);
+        self.due_ns = due_ns.max(SETTLED_NS) * f64::from(1 << self.in_vain);
+    }
+
     fn end(&mut self, trial: Trial) {
         self.trials += 1;
         self.took_ns.iter_mut().for_each(|took| *took /= 2.0);
-        self.spent_ns = 0.0;
         let [least, most] = PER_TRIAL.map(|times| times * trial.took_ns);
         // One that met few rounds of its sizes lost little, and has said little.
-        let due_ns = (PER_LOSS * -trial.saved_ns).clamp(least, most).max(SETTLED_NS);
-        self.due_ns = due_ns * f64::from(1 << self.in_vain);
+        self.wait_for_trial((PER_LOSS * -trial.saved_ns).clamp(least, most));
         if trial.saved_ns > GAIN * trial.took_ns {
             self.from = trial.from;
             self.in_vain = 0;
@@ -393,6 +420,21 @@ mod tests {
         });
         let counts = [500, 60].map(|events| (0..100).filter(|_| choose(events)).count());
         assert!(counts[0] > 90 && counts[1] < 10, "{counts:?}: {:?}", judge.rule);
+    }
+
+    /// Workers whom others take the cores from are given up before the next trial.
+    #[test]
+    fn rounds_in_parallel_that_lose_are_given_up() {
+        let mut judge = Judge::new(Threshold::Adaptive, 1);
+        let mut choose = |waking_ns: u64| {
+            let parallel = judge.chooses_parallel(500);
+            let took = if parallel { waking_ns + 25_000 } else { 50_000 };
+            judge.note(Round { events: 500, parallel, took: Duration::from_nanos(took) });
+            parallel
+        };
+        while !(0..100).all(|_| choose(0)) {}
+        let lost = (0..1_000).filter(|_| choose(50_000)).count();
+        assert!(lost < 100, "{lost}");
     }
 
     #[test]
