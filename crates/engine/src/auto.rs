@@ -3,7 +3,7 @@
 //! What cannot be known before a run, how many events a window holds, or how much will be rolled back, is measured in it: a run begun on several workers goes
 //! on with one while that is faster ([`crate::retreat`]).
 
-use crate::partition::{Partitioning, Wish};
+use crate::partition::{NEAR_LPS, Partitioning, Wish};
 use parades_core::model::Model;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
@@ -76,7 +76,9 @@ pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
     };
     let least = world.channels().least().unwrap_or(Delay::MAX);
     if threads < 2 {
-        return if world.lps() >= MANY_LPS && least >= Delay::from_ps(2) {
+        // A worker of `window` finds out whether it may execute part after part, each from the caches near its core.
+        let in_parts = world.lps() >= NEAR_LPS && world.channels().least_to_anyone().is_none();
+        return if (world.lps() >= MANY_LPS || in_parts) && least >= Delay::from_ps(2) {
             window(1, false, format!("one thread, {} LPs, which windows take one after another", world.lps()))
         } else {
             sequential("one thread")

@@ -158,7 +158,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
     transport: &dyn Fn(usize) -> T,
 ) -> (Crew<'a, M, T>, Leader<'a, M>) {
     let control = options.control;
-    let partitioning = partition(&world, settings, Wish::of_workers(workers_at_most(settings)));
+    let partitioning = first_partition(&world, settings);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
     let leader = Leader::new(model, options, (workers, settings.retreats));
     let mut members = partitioning.members().into_iter();
@@ -184,6 +184,14 @@ pub(crate) fn assemble<'a, M: Model, T>(
 
 fn workers_at_most(settings: &Settings) -> u32 {
     u32::try_from(settings.threads).unwrap_or(u32::MAX)
+}
+
+/// The partitions to begin with. One worker needs no others, and to look for some that fit its cache takes time: only a long run is worth it.
+fn first_partition(world: &World, settings: &Settings) -> Partitioning {
+    match (settings.threads, settings.partitions) {
+        (1, None) => Partitioning::one(world.lps()),
+        _ => partition(world, settings, Wish::of_workers(workers_at_most(settings))),
+    }
 }
 
 /// The partitions that suit the channels, the number of workers, and what has been measured.

@@ -60,7 +60,8 @@ impl Estimate {
         }
     }
 
-    fn events_per_window(&self, lookahead: Option<Delay>) -> f64 {
+    /// Events of all partitions in a window.
+    pub(super) fn events_per_window(&self, lookahead: Option<Delay>) -> f64 {
         let length = lookahead.map_or(f64::INFINITY, Delay::as_secs_f64).min(self.longest_window);
         (self.events_per_second * length).min(MANY) + 1.0
     }

@@ -66,11 +66,13 @@ fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
         if estimate.cost(&striped) * SLACK_RANGES < estimate.cost(&cut) {
             let home: Vec<u32> = (0..lps).map(|id| id % enough).collect();
             let (placement, speedup) = (Placement::table(&home), estimate.speedup(&striped));
-            return Partitioning { lps, placement, lookahead: anyone, speedup };
+            let events_per_window = estimate.events_per_window(anyone);
+            return Partitioning { lps, placement, lookahead: anyone, speedup, events_per_window };
         }
     }
     let placement = Placement::ranges(lps, 1 << bits);
-    Partitioning { lps, placement, lookahead: anyone, speedup: estimate.speedup(&cut) }
+    let (speedup, events_per_window) = (estimate.speedup(&cut), estimate.events_per_window(anyone));
+    Partitioning { lps, placement, lookahead: anyone, speedup, events_per_window }
 }
 
 /// The weight of LPs of which so many events were measured, bounded so that the sum over all LPs does not overflow.
@@ -223,7 +225,8 @@ impl Search<'_> {
             return None; // Thousands of millions of LPs, and nearly all in one partition.
         }
         let speedup = self.estimate.speedup(&cut);
-        Some(Partitioning { lps: self.lps, placement, lookahead: cut.lookahead, speedup })
+        let events_per_window = self.estimate.events_per_window(cut.lookahead);
+        Some(Partitioning { lps: self.lps, placement, lookahead: cut.lookahead, speedup, events_per_window })
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Pace {
 
 /// Events in a window that is long enough for several workers.
 const LONG_WINDOW: u64 = 1 << 19;
-/// The same for one, who waits for nobody at its end, and can try another order of events sooner.
+/// The same where there is one partition, which waits for nobody at its end, and can try another order of events sooner.
 const LONG_WINDOW_ALONE: u64 = 1 << 14;
 /// Events in a window that is too long, even where cutting it costs.
 const VERY_LONG_WINDOW: u64 = 1 << 22;
@@ -24,7 +24,7 @@ impl Pace {
     /// From now on, `events` having been executed so far.
     pub(super) fn of(plan: &Plan, events: u64) -> Pace {
         let width = plan.width.unwrap_or_default().max(Delay::from_us(1));
-        let is_alone = plan.is_of_one() || plan.workers() == 1;
+        let is_alone = plan.is_of_one();
         Pace { width, events, long: if is_alone { LONG_WINDOW_ALONE } else { LONG_WINDOW } }
     }
 

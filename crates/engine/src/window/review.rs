@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::plan::Plan;
-use super::{Crew, partition, workers_at_most};
+use super::{Crew, first_partition, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, Stopwatch, timed};
@@ -106,8 +106,12 @@ impl Reviewer {
             self.changes = world.lookahead_changes();
             self.retreat.forget();
             self.begin_spell(parts, windows, stopwatch);
-            self.choice = total(parts) + ENOUGH;
-            let found = partition(world, &crew.settings, rated);
+            self.choice = match workers {
+                // It has time.
+                1 => self.choice.max(total(parts) + ENOUGH),
+                _ => total(parts) + ENOUGH,
+            };
+            let found = first_partition(world, &crew.settings);
             self.restart(windows, bound, parts);
             return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
         }
@@ -121,7 +125,8 @@ impl Reviewer {
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
         let executed = costs.iter().sum::<u64>();
-        if workers > 1 && !self.retreat.alone && executed > ENOUGH && total(parts) >= self.choice {
+        let alone = workers == 1 && crew.settings.threads > 1;
+        if !alone && !self.retreat.alone && executed > ENOUGH && total(parts) >= self.choice {
             let (next, took) = timed(|| {
                 let weights: Vec<u64> = weights(&plan, world.lps(), parts);
                 let events_per_second = self.events_per_second(parts, bound);
