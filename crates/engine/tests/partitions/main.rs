@@ -1,5 +1,6 @@
 //! Partitions are what they claim to be, and are cut where a person would cut them.
 
+mod alone;
 mod campus;
 mod random;
 mod shapes;

@@ -1,0 +1,88 @@
+//! One worker of `window`: it is given several partitions when it has turned out that windows hold much for each LP.
+
+use super::{check, linked};
+use parades_core::prelude::*;
+use parades_engine::partition::Wish;
+use parades_engine::{sequential, window};
+
+/// So many rings in a ring: neighbours are near, the first ones of two rings far. Everyone passes on at once what comes, mostly to a neighbour.
+struct Rings(u32);
+
+const MEMBERS: u32 = 512;
+const NEAR: Delay = Delay::from_us(10);
+const FAR: Delay = Delay::from_ms(1);
+
+impl Rings {
+    fn neighbour(lp: u32) -> u32 {
+        lp / MEMBERS * MEMBERS + (lp + 1) % MEMBERS
+    }
+
+    fn links(&self) -> impl Iterator<Item = (u32, u32, Delay)> {
+        let rings = self.0;
+        let near = (0..rings * MEMBERS).map(|lp| (lp, Rings::neighbour(lp), NEAR));
+        near.chain((0..rings).map(move |ring| (ring * MEMBERS, (ring + 1) % rings * MEMBERS, FAR)))
+    }
+}
+
+impl Model for Rings {
+    type State = u64;
+    type Message = u64;
+    type Global = NoGlobal;
+    fn lps(&self) -> u32 {
+        self.0 * MEMBERS
+    }
+    fn channels(&self) -> Channels {
+        self.links().fold(Channels::none(), |mut channels, (from, to, lookahead)| {
+            channels.connect(LpId(from), LpId(to), lookahead);
+            channels
+        })
+    }
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        metrics.float("sum", Unit::Count);
+        metrics
+    }
+    fn start(&self, ctx: &mut Context<'_, Self>) -> u64 {
+        ctx.send_self(Delay::from_ps(u64::from(ctx.id().0)), 1);
+        0
+    }
+    fn handle(&self, sum: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Self>) {
+        let Body::Message(&x) = event else { return };
+        *sum += x;
+        ctx.observe_float(MetricId(0), *sum as f64);
+        // The second channel of a ring's first LP leads to the next ring.
+        let leaves = ctx.id().0.is_multiple_of(MEMBERS) && sum.is_multiple_of(4);
+        let (port, delay) = if leaves { (Port(1), FAR) } else { (Port(0), NEAR) };
+        ctx.send(port, delay, x % 3 + 1);
+    }
+}
+
+/// How many events there were, and in how many partitions.
+fn ran(model: &Rings) -> (u64, f64) {
+    let until = || RunOptions::until(Time::from_secs_f64(0.01).expect("some time"));
+    let expected = sequential::run(model, until()).expect("it runs");
+    let found = window::run(model, until(), &window::Settings::of_threads(1)).expect("it runs");
+    assert_eq!((found.digest, found.events, &found.metrics), (expected.digest, expected.events, &expected.metrics));
+    let (_, partitions) =
+        found.engine_stats.into_iter().find(|(stat, _)| *stat == "partitions").expect("it is counted");
+    (found.events, partitions)
+}
+
+#[test]
+fn many_lps_with_much_to_do_in_a_window_are_cut_for_one_worker_too() {
+    let (events, partitions) = ran(&Rings(8));
+    assert!(events > 1_000_000, "{events}");
+    assert!(partitions > 7.0, "{partitions}");
+    let (_, partitions) = ran(&Rings(2));
+    assert!(partitions < 2.0, "few LPs are all near: {partitions}");
+}
+
+#[test]
+fn windows_of_few_events_are_no_gain_for_one_worker() {
+    let world = linked(8 * MEMBERS, Rings(8).links());
+    let found = |events_per_second| {
+        check(&world, &Wish { events_per_second: Some(events_per_second), ..Wish::of_workers(1) }).partitions()
+    };
+    // The window is a millisecond.
+    assert_eq!([1e6, 1e8].map(found), [1, 8]);
+}
