@@ -359,8 +359,13 @@ fn full_memory_is_one_sentence() {
 #[test]
 fn threads_that_cannot_be_begun_are_one_sentence_and_no_hang() {
     let folder = Folder::new("threads");
-    for engine in ["window", "null-message", "time-warp", "rounds"] {
-        let run = format!("run phold --set lps=4096 --until 1s --quiet --threads 60 --engine {engine}");
+    let phold =
+        |engine| (engine, format!("run phold --set lps=4096 --until 1s --quiet --threads 60 --engine {engine}"));
+    // Its threads begin with the first round that they are to share.
+    let together =
+        "run chord --until 1s --quiet --threads 60 --engine rounds --tune threshold=fixed --tune parallel-from=2";
+    let runs = ["window", "null-message", "time-warp"].map(phold);
+    for (engine, run) in runs.into_iter().chain([("rounds", together.to_owned())]) {
         let (status, said) = limited(&folder, "ulimit -v 1500000; export RUST_MIN_STACK=67108864", &run);
         assert_eq!(status, Some(1), "{engine}: {said}");
         assert!(said.starts_with("error: a worker's thread could not be begun: "), "{engine}: {said}");
