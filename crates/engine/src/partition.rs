@@ -34,10 +34,11 @@ use parades_core::time::Delay;
 /// The most partitions that a worker is given, unless more are wished for.
 pub(crate) const MOST_PER_WORKER: u32 = 16;
 
-/// LPs from which on one worker is given several partitions, and events that a window must hold for each LP. By measurement (`parades run campus --engine window
+/// LPs from which on one worker may be given several partitions. By measurement (`parades run campus --engine window
 /// --threads 1 --set networks=N --until 20s`, with `--tune partitions=1` and without): 1,076 LPs take 1.05 of the time in two partitions, 1,614 0.93, 2,152 0.89,
 /// 4,304 0.78, 17,216 0.75.
 pub(crate) const NEAR_LPS: u32 = 2_048;
+/// Events that a window must then hold for each LP, whose state comes into the caches once for all of them.
 const EVENTS_PER_LP: f64 = 4.0;
 
 /// What a partitioning is for, and what is known of the model beyond its channels.

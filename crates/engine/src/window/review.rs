@@ -107,7 +107,7 @@ impl Reviewer {
             self.retreat.forget();
             self.begin_spell(parts, windows, stopwatch);
             self.choice = match workers {
-                // It has time.
+                // It can go on as it is, and looking for partitions takes time.
                 1 => self.choice.max(total(parts) + ENOUGH),
                 _ => total(parts) + ENOUGH,
             };
@@ -125,8 +125,9 @@ impl Reviewer {
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
         let executed = costs.iter().sum::<u64>();
-        let alone = workers == 1 && crew.settings.threads > 1;
-        if !alone && !self.retreat.alone && executed > ENOUGH && total(parts) >= self.choice {
+        // Several share the work anew; the only one there is may do it in parts that fit its cache.
+        let may_cut = workers > 1 || crew.settings.threads == 1;
+        if may_cut && !self.retreat.alone && executed > ENOUGH && total(parts) >= self.choice {
             let (next, took) = timed(|| {
                 let weights: Vec<u64> = weights(&plan, world.lps(), parts);
                 let events_per_second = self.events_per_second(parts, bound);
