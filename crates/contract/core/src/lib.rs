@@ -1,0 +1,55 @@
+//! The contract that every engine of parades keeps.
+//!
+//! One idea: **write a model once; every engine gives the same answer, bit for bit.** The engine, the number of threads, of processes
+//! and of machines change how long a run takes and nothing else. The promises, by number:
+//!
+//! 1. *Time* is an integer count of picoseconds, and superdense: an [`time::Instant`] is a time and a round. A cause is strictly before
+//!    its effect, zero delay included.
+//! 2. *Order*: an LP executes its events in the order of [`event::EventKey`], no field of which depends on how the model is run.
+//! 3. *Handlers* see their state, the event, their random stream and constants, and act through [`model::Context`] alone.
+//! 4. *Lookahead* is declared by [`channel::Channels`], and every engine checks every send against it.
+//! 5. *Global events* happen with every LP at rest ([`global`]).
+//! 6. *Metrics and traces* take effect when an event is committed, never before ([`metrics`], [`trace`]).
+//! 7. *Failures* are reported alike: every engine reports the one at the least place ([`error`]).
+//! 8. *The digest* of a run tells whether two histories are equal ([`digest`]).
+//!
+//! The pending event set ([`pending`]) is here, not in the engines, so that what a handler sends is written once, straight to where it waits ([`outbox`]).
+//!
+//! *Read next*: [`event`] (the order), [`model`] (what a model is), [`lp`] (how an event is executed); then the `sequential` engine, whose loop is
+//! one screen, which defines the answer.
+
+#![forbid(unsafe_code)]
+
+pub mod channel;
+pub mod effects;
+pub mod error;
+pub mod global;
+pub mod lp;
+pub mod metrics;
+pub mod model;
+pub mod random;
+pub mod restore;
+pub mod run;
+pub mod timer;
+pub mod timesheet;
+pub mod trace;
+pub mod world;
+
+pub use parades_event::{ahead, digest, event, outbox, pending, placement, ring, shared, time};
+pub use parades_raw::prefetch;
+
+/// What models need, in one line.
+pub mod prelude {
+    pub use crate::channel::{Channels, Port};
+    pub use crate::digest::{Digest, Payload};
+    pub use crate::event::{Body, Event, LpId, Sender, TimerId};
+    pub use crate::global::{Global, GlobalContext, NoGlobal};
+    pub use crate::metrics::{Cell, Column, MetricId, Metrics, Unit};
+    pub use crate::model::{Context, Model};
+    pub use crate::random::Rng;
+    pub use crate::restore::{ByCopy, Restorable, UndoLog};
+    pub use crate::run::{End, Outcome, RunOptions, Unfinished};
+    pub use crate::shared::Shared;
+    pub use crate::time::{Delay, Instant, Time};
+    pub use crate::world::Controllers;
+}

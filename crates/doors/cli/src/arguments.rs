@@ -1,0 +1,355 @@
+//! The command line's grammar.
+
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use parades_config::THREADS_MAX;
+use parades_config::units::{parse_size, parse_time};
+use parades_core::time::Time;
+use std::path::PathBuf;
+
+/// Discrete-event simulation of networks and distributed systems: write a model once, run it under any synchronisation
+/// algorithm, and get the same answer bit for bit.
+#[derive(Debug, Parser)]
+#[command(name = "parades", version, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs one simulation.
+    Run(RunArguments),
+    /// The same run on several engines: one table, digests checked against each other.
+    Compare(CompareArguments),
+    /// Replications and parameter grids: a row a run, and for each point of the grid the means over seeds with 95 % intervals.
+    #[command(after_long_help = SWEEP_HELP)]
+    Sweep(SweepArguments),
+    /// Executes the runs of a sweep, asked on standard input.
+    #[command(hide = true)]
+    SweepWorker(WorkerArguments),
+    /// The first event, of the first LP, at which two runs part.
+    Diff(DiffArguments),
+    /// The chain of events that led to a given one, or to the failure of a run.
+    Why(WhyArguments),
+    /// The built-in scenarios, a line each.
+    List {
+        /// The engines, transports and their settings instead.
+        #[arg(long)]
+        engines: bool,
+    },
+    /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run; a network described in a file, written
+    /// out in full.
+    Show(ShowArguments),
+    /// One table of measurements, side by side; without a name, the tables there are.
+    Bench(BenchArguments),
+    /// A script that completes this command in a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+impl Command {
+    /// Whether somebody waits for runs of it.
+    pub(crate) fn executes(&self) -> bool {
+        use Command::{Bench, Compare, Diff, Run, Sweep, Why};
+        matches!(self, Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Bench(_))
+    }
+
+    /// The bound on memory that the user asks for, where this process executes the runs, and few: a sweep's workers have always one, and use freed memory
+    /// again.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        match self {
+            Command::Run(RunArguments { how, .. })
+            | Command::Compare(CompareArguments { how, .. })
+            | Command::Why(WhyArguments { how, .. }) => how.memory_limit,
+            _ => None,
+        }
+    }
+}
+
+/// Which scenario, with which parameters.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScenarioArguments {
+    /// A built-in scenario (`parades list`), or the path of a TOML file.
+    pub(crate) scenario: String,
+    /// Sets a parameter of the scenario (repeatable).
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The seed of the random streams [default: 1].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: Option<u64>,
+    /// Shuffles simultaneous events, alike on every engine [default: off].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) tie_seed: Option<u64>,
+    /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
+    #[arg(long, value_name = "T", value_parser = until, allow_hyphen_values = true)]
+    pub(crate) until: Option<Time>,
+}
+
+/// What is to be shown.
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("scenario", |scenario| scenario.required(false).required_unless_present("schema")))]
+pub(crate) struct ShowArguments {
+    #[command(flatten)]
+    pub(crate) of: Option<ScenarioArguments>,
+    /// The JSON schema of network files instead, for editors.
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
+
+/// How it is run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HowArguments {
+    /// Worker threads in each process [default: the cores there are].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
+    pub(crate) threads: Option<u64>,
+    /// Processes on this machine: 1, as the transport between several does not exist yet [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pub(crate) processes: Option<u64>,
+    /// Sets a setting of the engine or transport (repeatable; `parades list --engines`); of several engines, of those that have it.
+    #[arg(long = "tune", value_name = "KEY=VALUE")]
+    pub(crate) tune: Vec<String>,
+    /// Bound on the memory of events and history, with a unit: `2GiB` [default: three quarters of the machine's].
+    #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
+    pub(crate) memory_limit: Option<u64>,
+    /// Prints one JSON object on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draws no progress on standard error (none is drawn where that is not a terminal).
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// Skips the digest.
+    #[arg(long)]
+    pub(crate) no_digest: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+#[command(group(ArgGroup::new("traced").args(["trace", "timeline", "out_trace"]).multiple(true)))]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// The engine: `auto`, `sequential`, … (`parades list --engines`) [default: auto].
+    #[arg(long, value_name = "E")]
+    pub(crate) engine: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+    /// Writes the results as files into a folder: summary, metrics, each table and series as `tables/NAME.csv`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Writes the trace into the folder of `--out` too, as `trace.txt`, from which `diff` tells where two runs part.
+    #[arg(long, requires = "out")]
+    pub(crate) out_trace: bool,
+    /// Writes each table and series into the folder of `--out` as Parquet too (where this program was built with `--features parquet`).
+    #[arg(long, requires = "out")]
+    pub(crate) out_parquet: bool,
+    /// Writes the executed events in their one order, as readable text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and what workers spend their time on
+    /// (with `--trace-before 0s` that alone, which tracing does not disturb then).
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`.
+    #[arg(long, value_name = "LPS", requires = "traced")]
+    pub(crate) trace_lps: Option<String>,
+    /// Traces from this time on.
+    #[arg(long, value_name = "T", value_parser = time, allow_hyphen_values = true, requires = "traced")]
+    pub(crate) trace_from: Option<Time>,
+    /// Traces before this time.
+    #[arg(long, value_name = "T", value_parser = time, allow_hyphen_values = true, requires = "traced")]
+    pub(crate) trace_before: Option<Time>,
+    /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
+    #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
+    pub(crate) metrics: Vec<String>,
+    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to either side: `1%`.
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
+    pub(crate) until_interval: Option<f64>,
+}
+
+/// What may be asked about: an event, or the failure of a run.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = WHY_HELP)]
+pub(crate) struct WhyArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// The event: LP:TIME (the first at that time, else the last before), LP:TIME:SENDER#NUMBER, or a line of a trace [default: the one at which the run
+    /// fails].
+    #[arg(long, value_name = "EVENT", allow_hyphen_values = true)]
+    pub(crate) event: Option<String>,
+    /// Tells of so many events at most, the latest.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) links: Option<u32>,
+    /// The engine: `auto`, `sequential`, … (`parades list --engines`) [default: auto].
+    #[arg(long, value_name = "E")]
+    pub(crate) engine: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+}
+
+const WHY_HELP: &str = "\
+Examples:
+  parades why phold --event 3:1.5s             (the last event of LP 3 until then)
+  parades why campus --event 17:4.249916949073s:16#21919   (the one that LP 16 sent as its number 21919)
+  parades why faulty --set fault=fail
+
+Each line is an event, and was sent, or set as a timer, during the event of the line above. The run is executed twice: to find the chain, and to \
+write it. It takes four bytes for each event before the one in question.";
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompareArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// The engines, the first being the one that the others are compared with.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub(crate) engines: Vec<String>,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+}
+
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("set", |set| set.value_name("KEY=A,B,…").help(
+    "Sets a parameter, or sweeps over several values of it (repeatable: a grid)",
+)))]
+#[command(mut_arg("threads", |threads| threads.help("Worker threads of each run [default: 1]")))]
+#[command(mut_arg("memory_limit", |limit| limit.help(
+    "Bound on the memory of each run, with a unit: `2GiB` [default: three quarters of the machine's, divided by the jobs]",
+)))]
+#[command(mut_arg("tie_seed", |seed| seed.help("Shuffles simultaneous events, in all runs alike [default: off]")))]
+#[command(mut_arg("seed", |seed| seed.help("The one seed of all runs [default: 1]")))]
+pub(crate) struct SweepArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// The seeds, both ends included: `1..30`, `1,2,5` [default: 1; with `--until-interval`, as many of 1..1000 as it takes].
+    #[arg(long, value_name = "SEEDS", conflicts_with = "seed", allow_hyphen_values = true)]
+    pub(crate) seeds: Option<String>,
+    /// The engine of each run: `auto`, `sequential`, … [default: auto].
+    #[arg(long, value_name = "E")]
+    pub(crate) engine: Option<String>,
+    /// Runs at a time, each in a process of its own, on one thread unless `--threads` says otherwise [default: the cores there are].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub(crate) jobs: Option<u64>,
+    /// The metrics to show, and for `--until-interval` those that count (repeatable): `sojourn`, `sojourn_distribution_s.p99`.
+    #[arg(long = "metric", value_name = "NAME")]
+    pub(crate) metrics: Vec<String>,
+    /// Adds seeds, point by point, until the 95 % interval of each `--metric` is at most this share of its mean to either side, or there are no
+    /// more seeds: `1%`.
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
+    pub(crate) until_interval: Option<f64>,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+    /// Prints CSV: a row a run, or with `--csv=means` a row for each metric of each point.
+    #[arg(long, value_name = "TABLE", num_args = 0..=1, require_equals = true, default_missing_value = "runs", conflicts_with = "json")]
+    pub(crate) csv: Option<CsvTable>,
+    /// Writes the results as files into a folder, each run's into one of its own, with a journal from which the same command goes on.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Keeps the journal alone, in this file.
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Writes the table of runs as a Parquet file (where this program was built with `--features parquet`).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
+}
+
+/// A table of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CsvTable {
+    /// A row a run.
+    Runs,
+    /// A row for each metric of each point.
+    Means,
+}
+
+const SWEEP_HELP: &str = "\
+Examples:
+  parades sweep mm1 --set utilisation=0.5,0.7,0.9 --set customers=20000 --seeds 1..30
+  parades sweep mm1 --set utilisation=0.5,0.7 --metric sojourn --until-interval 1%
+  parades sweep campus --seeds 1..100 --jobs 8 --out results
+
+The last, killed and given again, goes on where it was: its journal has the runs that are over. Seeds and values may be added to it. A run that \
+failed is a row with its error; the others go on, and the exit status is 1. Tables depend neither on --jobs nor on how often a sweep was killed; \
+times and memory, which always differ, are in the JSON alone.
+
+Intervals are Student's t over the runs of a point, which differ in their seed alone and so are independent. All points have the same seeds, so \
+that points can be compared seed by seed. What a run says of its own steady state (warm-up removed, by batch means) is averaged like any other metric.
+
+With --until-interval a point is looked at after 10 runs, and then after as many as its interval says it needs: at least a fifth more each time, at \
+most twice as many. To stop where the interval happens to be narrow makes it hold the truth a little less often than in 95 of 100 sweeps: in 94 to 95 \
+where results are normally distributed; less often where they are far from it.
+
+A value that holds a comma stands in double quotes: --set 'note=\"a, b\",c'.";
+
+/// What the process that executes the runs of a sweep is told for all of them.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct WorkerArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// The engine.
+    #[arg(long)]
+    pub(crate) engine: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DiffArguments {
+    /// Two runs: folders that `run --out` wrote, or options in quotes: `"phold --seed 1"`.
+    #[arg(num_args = 2, required = true, value_names = ["RUN", "RUN"])]
+    pub(crate) runs: Vec<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BenchArguments {
+    /// The table; without it, the tables there are.
+    pub(crate) table: Option<String>,
+    /// How many times both sides are run in turn; the median and the spread are printed.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) pairs: u32,
+    /// Appends the figures to a file, one JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Compares the figures with the latest recorded in a file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
+    /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected ends are printed beside ours.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
+    pub(crate) validation: Option<PathBuf>,
+    /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) simgrid: Option<PathBuf>,
+    /// For `chord`: a million nodes too, which takes long.
+    #[arg(long)]
+    pub(crate) large: bool,
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    match number.trim().parse::<f64>() {
+        Ok(share) if share > 0.0 && share.is_finite() => Ok(share / scale),
+        _ => Err("write a share above 0, as `1%` or `0.01`".into()),
+    }
+}
+
+fn until(text: &str) -> Result<Time, String> {
+    match time(text)? {
+        Time::ZERO => Err("a run until 0s executes nothing; give a time above it".into()),
+        time => Ok(time),
+    }
+}
+
+fn time(text: &str) -> Result<Time, String> {
+    parse_time(text).map_err(|error| error.to_string())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    match parse_size(text).map_err(|error| error.to_string())? {
+        0 => Err("there must be some memory".into()),
+        size => Ok(size),
+    }
+}

@@ -1,0 +1,292 @@
+//! A network in the making: nodes and links with their names, and what tables say of links.
+
+use crate::description::Link;
+use crate::given::{Fields, Reader, What};
+use crate::shape::QUEUE_DEFAULT;
+use parades_config::{ConfigError, nearest, quoted};
+use parades_core::time::Delay;
+use parades_packet::queue::QueueLimit;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// More nodes or links than this are refused: a mistaken exponent costs no more.
+pub(crate) const NODES_MAX: usize = 1 << 24;
+
+/// What a table says of links; what it does not, the defaults do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Quality {
+    pub(crate) rate_bps: Option<u64>,
+    pub(crate) delay: Option<Delay>,
+    pub(crate) queue: Option<QueueLimit>,
+    pub(crate) loss: Option<f64>,
+}
+
+impl Quality {
+    /// What a table says.
+    pub(crate) fn of(fields: &Fields<'_>) -> Result<Quality, ConfigError> {
+        Ok(Quality {
+            rate_bps: fields.has("rate").then(|| fields.rate("rate")).transpose()?,
+            delay: fields.has("delay").then(|| fields.duration("delay")).transpose()?,
+            queue: queue(fields)?,
+            loss: fields.has("loss").then(|| fields.float("loss")).transpose()?,
+        })
+    }
+
+    /// It, and where it says nothing, `other`.
+    pub(crate) fn or(self, other: Quality) -> Quality {
+        Quality {
+            rate_bps: self.rate_bps.or(other.rate_bps),
+            delay: self.delay.or(other.delay),
+            queue: self.queue.or(other.queue),
+            loss: self.loss.or(other.loss),
+        }
+    }
+
+    /// A link of this quality; an error of the table where it leaves rate or delay open.
+    pub(crate) fn link(&self, fields: &Fields<'_>, name: String, (from, to): (u32, u32)) -> Result<Link, ConfigError> {
+        let missing = |key: &str, example: &str| {
+            let message = format!("nothing says the {key} of the link `{name}`");
+            fields.reader.error(
+                &fields.span,
+                message,
+                format!("add `{key} = \"{example}\"` here or below `[defaults]`"),
+            )
+        };
+        let rate_bps = self.rate_bps.ok_or_else(|| missing("rate", "10Mbps"))?;
+        let delay = self.delay.ok_or_else(|| missing("delay", "5ms"))?;
+        let queue = self.queue.unwrap_or(QueueLimit::Packets(QUEUE_DEFAULT));
+        Ok(Link { from, to, duplex: true, rate_bps, delay, loss: self.loss.unwrap_or(0.0), queue, name })
+    }
+}
+
+/// The key `queue`: packets, or bytes.
+fn queue(fields: &Fields<'_>) -> Result<Option<QueueLimit>, ConfigError> {
+    let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
+    let wrong = |error: ConfigError| {
+        let help = error.help().unwrap_or("write packets as `100`, bytes as `\"64KiB\"`").to_owned();
+        found.explain(ConfigError::new(error.message()).with_help(help)).at(fields.spot(span))
+    };
+    match &found.what {
+        What::Number(text) => {
+            let packets = text.replace('_', "").parse::<u32>();
+            packets.map(|packets| Some(QueueLimit::Packets(packets))).map_err(|_| {
+                wrong(ConfigError::new(format!(
+                    "`queue` must be a whole number of packets from 0 to {}, not {text}",
+                    u32::MAX
+                )))
+            })
+        }
+        What::Text(text) => match parades_config::units::parse_size(text) {
+            Ok(bytes) => Ok(Some(QueueLimit::Bytes(bytes))),
+            Err(error) => Err(wrong(
+                ConfigError::new(format!("`queue`: {}", error.message()))
+                    .with_help("write packets as `100`, bytes as `\"64KiB\"`"),
+            )),
+        },
+        other => Err(wrong(ConfigError::new(format!("`queue` must be packets or bytes, not {}", other.noun())))),
+    }
+}
+
+/// What to do about a name that is none.
+pub(crate) const NAMES: &str = "leave out `*` and control characters, and `$` at the start";
+
+/// Whether a node or link may have this name, by which other tables mean it alone.
+pub(crate) fn is_name(name: &str) -> bool {
+    !(name.is_empty() || name.starts_with('$') || name.contains('*') || name.contains(char::is_control))
+}
+
+/// Nodes and links so far.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) nodes: Vec<String>,
+    numbers: BTreeMap<String, u32>,
+    pub(crate) links: Vec<Link>,
+    link_numbers: BTreeMap<String, (u32, Range<usize>)>,
+    pairs: BTreeMap<(u32, u32), Range<usize>>,
+}
+
+impl Draft {
+    /// Adds a node.
+    pub(crate) fn node(&mut self, reader: Reader<'_>, name: String, span: &Range<usize>) -> Result<u32, ConfigError> {
+        if !is_name(&name) {
+            return Err(reader.error(span, format!("{} is no name for a node", quoted(&name)), NAMES));
+        }
+        if self.nodes.len() >= NODES_MAX {
+            return Err(reader.error(span, format!("the network has more than {NODES_MAX} nodes"), "make it smaller"));
+        }
+        let number = u32::try_from(self.nodes.len()).expect("the number of nodes is bounded");
+        if self.numbers.insert(name.clone(), number).is_some() {
+            return Err(reader.error(
+                span,
+                format!("there are two nodes of the name {}", quoted(&name)),
+                "give one another name",
+            ));
+        }
+        self.nodes.push(name);
+        Ok(number)
+    }
+
+    /// Adds a link that a table with a name of its own, or without, makes.
+    pub(crate) fn link(
+        &mut self,
+        reader: Reader<'_>,
+        link: Link,
+        span: &Range<usize>,
+        is_named: bool,
+    ) -> Result<(), ConfigError> {
+        let pair = (link.from.min(link.to), link.from.max(link.to));
+        let [a, b] = [link.from, link.to].map(|node| quoted(&self.nodes[node as usize]));
+        if link.from == link.to {
+            return Err(reader.error(span, format!("a link joins {a} to itself"), "give it two different ends"));
+        }
+        if let (Some(before), false) = (self.pairs.get(&pair), is_named) {
+            let line = reader.source.spot(before.clone()).line;
+            let message = format!("{a} and {b} are linked twice, first in line {line}");
+            return Err(reader.error(span, message, "leave one out, or give the second a `name` of its own"));
+        }
+        self.pairs.entry(pair).or_insert_with(|| span.clone());
+        self.add(reader, link, span)
+    }
+
+    /// Adds a link of a generated part, where several may join two nodes.
+    pub(crate) fn parallel_link(
+        &mut self,
+        reader: Reader<'_>,
+        mut link: Link,
+        span: &Range<usize>,
+    ) -> Result<(), ConfigError> {
+        let base = link.name.clone();
+        for copy in 2.. {
+            if !self.link_numbers.contains_key(&link.name) {
+                break;
+            }
+            link.name = format!("{base}#{copy}");
+        }
+        self.pairs.entry((link.from.min(link.to), link.from.max(link.to))).or_insert_with(|| span.clone());
+        self.add(reader, link, span)
+    }
+
+    fn add(&mut self, reader: Reader<'_>, link: Link, span: &Range<usize>) -> Result<(), ConfigError> {
+        if self.links.len() >= NODES_MAX {
+            return Err(reader.error(span, format!("the network has more than {NODES_MAX} links"), "make it smaller"));
+        }
+        let number = u32::try_from(self.links.len()).expect("the number of links is bounded");
+        if let Some((_, before)) = self.link_numbers.get(&link.name) {
+            let line = reader.source.spot(before.clone()).line;
+            let message = format!("there are two links of the name {}, the first in line {line}", quoted(&link.name));
+            return Err(reader.error(span, message, "give one another `name`"));
+        }
+        self.link_numbers.insert(link.name.clone(), (number, span.clone()));
+        self.links.push(link);
+        Ok(())
+    }
+
+    /// The name of a link that has none of its own.
+    pub(crate) fn link_name(&self, from: u32, to: u32) -> String {
+        format!("{}-{}", self.nodes[from as usize], self.nodes[to as usize])
+    }
+
+    /// The nodes that some names and patterns stand for, in the order of the list; each pattern's in the order of nodes.
+    pub(crate) fn select_nodes(
+        &self,
+        reader: Reader<'_>,
+        of: &[(String, Range<usize>)],
+    ) -> Result<Vec<u32>, ConfigError> {
+        let names = || self.nodes.iter().map(String::as_str);
+        select(reader, "node", of, names, |name| self.numbers.get(name).copied())
+    }
+
+    /// The links that some names and patterns stand for. A link `a-b` is also found as `b-a`.
+    pub(crate) fn select_links(
+        &self,
+        reader: Reader<'_>,
+        of: &[(String, Range<usize>)],
+    ) -> Result<Vec<u32>, ConfigError> {
+        let names = || self.links.iter().map(|link| link.name.as_str());
+        let turned = |name: &str| {
+            let ends = name.match_indices('-').map(|(at, _)| (&name[..at], &name[at + 1..]));
+            ends.into_iter().find_map(|(a, b)| self.link_numbers.get(&format!("{b}-{a}")))
+        };
+        select(reader, "link", of, names, |name| {
+            self.link_numbers.get(name).or_else(|| turned(name)).map(|known| known.0)
+        })
+    }
+}
+
+/// The numbers of what some names and patterns stand for. All `names` are gone through for patterns, and for the help where there is none of a
+/// name; `number` is of one.
+pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
+    reader: Reader<'_>,
+    noun: &str,
+    of: &[(String, Range<usize>)],
+    names: impl Fn() -> N,
+    number: impl Fn(&str) -> Option<u32>,
+) -> Result<Vec<u32>, ConfigError> {
+    let mut selected = Vec::new();
+    for (pattern, span) in of {
+        if pattern.contains('*') {
+            let before = selected.len();
+            selected.extend((0..).zip(names()).filter(|(_, name)| matches(pattern, name)).map(|(number, _)| number));
+            if selected.len() == before {
+                let help = names().next().map_or_else(
+                    || format!("there is no {noun} at all"),
+                    |name| format!("one {noun} is {}", quoted(name)),
+                );
+                return Err(reader.error(span, format!("no {noun} has a name like {}", quoted(pattern)), help));
+            }
+            continue;
+        }
+        let Some(number) = number(pattern) else {
+            let help = match (nearest(pattern, names()), names().next()) {
+                (Some(near), _) => format!("did you mean {}?", quoted(near)),
+                (None, None) => format!("there is no {noun} at all"),
+                (None, Some(first)) => format!(
+                    "there are {} {noun}s, of which the first is {}; `*` stands for any letters",
+                    names().count(),
+                    quoted(first)
+                ),
+            };
+            return Err(reader.error(span, format!("there is no {noun} {}", quoted(pattern)), help));
+        };
+        selected.push(number);
+    }
+    Ok(selected)
+}
+
+/// Whether a name is like a pattern, in which `*` stands for any letters. Takes time with the product of their lengths at most.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, name, expected) in [
+            ("west.*", "west.0", true),
+            ("west.*", "west", false),
+            ("*", "", true),
+            ("*.0", "a.0", true),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "acb", false),
+            ("ab*ba", "aba", false),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("**", "x", true),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! A network file: its form checked when it is read, its parameters open until they are set, then a [`Description`].
+
+use crate::apps;
+use crate::description::{Description, Measure};
+use crate::draft::{Draft, NAMES, Quality, is_name, select};
+use crate::events;
+use crate::given::{Entry, Fields, Given, Reader, What, at, entries, suggestion};
+use crate::model::Internetwork;
+use crate::model::sample::SAMPLES_MAX;
+use crate::parameters::{Parameters, declared};
+use crate::parts::{self, Part};
+use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
+use parades_config::{ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, malformed, quoted};
+use parades_core::time::{Delay, Time};
+use parades_topology::routing::Metric;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::de::DeTable;
+
+/// How long a network is run where its file does not say.
+const UNTIL: Delay = Delay::from_secs(10);
+
+/// A network file whose form is right.
+#[derive(Clone, Debug)]
+pub struct NetworkFile {
+    source: Source,
+    entries: Vec<Entry>,
+    parameters: Values,
+}
+
+/// A network made from a file.
+#[derive(Debug)]
+pub struct Built {
+    /// The model.
+    pub model: Internetwork,
+    /// How long it is run unless the user says otherwise.
+    pub until: Time,
+    /// What the user should know of how it was made, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl NetworkFile {
+    /// Reads the file at `path`; `None` where it has no key `network`, and so is a file of another kind.
+    ///
+    /// # Errors
+    ///
+    /// On a file that cannot be read or is larger than 256 MiB, and as for [`NetworkFile::parse`].
+    pub fn read(path: &Path) -> Result<Option<NetworkFile>, ConfigError> {
+        let whole =
+            |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
+        let mut bytes = Vec::new();
+        File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(|error| {
+            let text = error.to_string();
+            let reason = text.split(" (os error").next().unwrap_or(&text);
+            whole(format!("cannot be read: {reason}"), "check its name and permissions")
+        })?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(whole(
+                "is larger than 256 MiB, too large for a network".into(),
+                "check that it is the file you meant; long lists of links go into a part of kind `edges`",
+            ));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => NetworkFile::parse(path, text),
+            Err(error) => {
+                let place = error.utf8_error().valid_up_to();
+                let source = Source::new(path, String::from_utf8_lossy(error.as_bytes()).into_owned());
+                Err(at(&source, &(place..place), "the file is not UTF-8 text", "save it as UTF-8"))
+            }
+        }
+    }
+
+    /// Reads `text`, which stands in the file `path`; `None` where it has no key `network`. Files that it names are looked for in the folder
+    /// of `path`.
+    ///
+    /// # Errors
+    ///
+    /// On malformed TOML, keys that are unknown, and parameters that are wrong. What only the network as a whole can tell comes later.
+    pub fn parse(path: &Path, text: String) -> Result<Option<NetworkFile>, ConfigError> {
+        // Editors put a byte order mark there, which no column should count.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let source = Source::new(path, text);
+        let entries = {
+            let top = DeTable::parse(&source.text).map_err(|error| not_toml(&source, &error))?;
+            entries(top.get_ref())
+        };
+        let place = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.key_span);
+        if place("network").is_none() {
+            let of_networks = TOP.iter().map(|key| key.name).chain(TABLES.iter().map(|shape| shape.name));
+            return match of_networks.filter_map(place).min_by_key(|span| span.start) {
+                Some(span) if place("scenario").is_none() => {
+                    let message = "this is of networks, but the file has no key `network`";
+                    Err(at(&source, span, message, "write `network = \"TITLE\"` as its first line"))
+                }
+                _ => Ok(None),
+            };
+        }
+        for entry in &entries {
+            let known = || {
+                let settings = SETTINGS.iter().map(Parameter::key).filter(|key| *key != "scenario");
+                TOP.iter()
+                    .map(|key| key.name)
+                    .chain(settings)
+                    .chain(TABLES.iter().map(|shape| shape.name))
+                    .chain(["parameters"])
+            };
+            if !known().any(|key| key == entry.key) {
+                let message = format!("a network file has no key {}", quoted(&entry.key));
+                return Err(at(&source, &entry.key_span, message, suggestion(&entry.key, known())));
+            }
+        }
+        let parameters = match entries.iter().find(|entry| entry.key == "parameters").map(|entry| &entry.value) {
+            None => Values::new("the network", &[]),
+            Some(Given { what: What::Table(entries), .. }) => declared(&source, entries)?,
+            Some(Given { what, span }) => {
+                let message = format!("`parameters` must be a table, not {}", what.noun());
+                return Err(at(
+                    &source,
+                    span,
+                    message,
+                    "write `[parameters]` on a line of its own, and the parameters below it",
+                ));
+            }
+        };
+        Ok(Some(NetworkFile { source, entries, parameters }))
+    }
+
+    /// The file's parameters, at the values that it gives.
+    pub fn parameters(&self) -> Values {
+        self.parameters.clone()
+    }
+
+    /// What the file says of the run, with these values of its parameters.
+    ///
+    /// # Errors
+    ///
+    /// On a setting of the wrong type or out of range.
+    pub fn settings(&self, values: &Values) -> Result<Settings, ConfigError> {
+        let parameters = Parameters(values.clone());
+        let reader = Reader { source: &self.source, parameters: &parameters };
+        let mut settings = Settings { scenario: "network".to_owned(), ..Settings::default() };
+        for parameter in SETTINGS {
+            let Some(entry) = self.entry(parameter.key()) else { continue };
+            let value = scalar(reader, &entry.value, parameter)?;
+            match (parameter.key(), value) {
+                ("seed", Value::Integer(seed)) => settings.seed = Some(seed),
+                ("tie_seed", Value::Integer(seed)) => settings.tie_seed = Some(seed),
+                ("until", Value::Duration(Delay::ZERO)) => {
+                    return Err(reader.error(
+                        &entry.value.span,
+                        "a run until 0s executes nothing",
+                        "give a time above it",
+                    ));
+                }
+                ("until", Value::Duration(until)) => settings.until = Some(Time::from_ps(until.as_ps())),
+                ("engine", Value::Text(engine)) => settings.engine = Some(engine),
+                ("threads", Value::Integer(threads)) => settings.threads = Some(threads),
+                ("processes", Value::Integer(processes)) => settings.processes = Some(processes),
+                _ => {}
+            }
+        }
+        Ok(settings)
+    }
+
+    /// An error about the setting `key`, at its value: an engine that there is not.
+    #[must_use]
+    pub fn error_at(&self, key: &str, message: &str, help: &str) -> ConfigError {
+        match self.entry(key) {
+            Some(entry) => at(&self.source, &entry.value.span, message, help),
+            None => ConfigError::new(message).with_help(help),
+        }
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// What stands in it.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// What the network is, in the file's own words; where it names a parameter, as the file gives that.
+    pub fn title(&self) -> String {
+        let parameters = Parameters(self.parameters.clone());
+        let reader = Reader { source: &self.source, parameters: &parameters };
+        let found = self.entry("network").and_then(|entry| parameters.look_up(reader, &entry.value).ok());
+        match found.map(|found| found.what) {
+            Some(What::Text(title) | What::Number(title)) => title,
+            _ => String::new(),
+        }
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    /// The network, with these values of the file's parameters. `seed` is for what is drawn once, before the run: random pairs and starts.
+    ///
+    /// # Errors
+    ///
+    /// On the first thing that is wrong, at its place.
+    pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
+        let (description, until, notes) = self.describe(values, seed)?;
+        let model = Internetwork::new(description).map_err(|why| self.explain(why))?;
+        Ok(Built { model, until, notes })
+    }
+
+    /// What only the network as a whole could tell, at the app that it is about.
+    fn explain(&self, why: String) -> ConfigError {
+        let is_no_way = why.starts_with("there is no way");
+        let error = ConfigError::new(why);
+        let error = if is_no_way { error.with_help("add a link between them, or leave the app out") } else { error };
+        let apps = self.entry(shape::APP.name).and_then(|entry| match &entry.value.what {
+            What::List(apps) => Some(apps),
+            _ => None,
+        });
+        let is_it = |app: &&Given| {
+            match &app.what {
+            What::Table(entries) => entries.iter().any(|entry| {
+                entry.key == "name" && matches!(&entry.value.what, What::Text(name) if error.message().contains(&format!("the app `{name}`")))
+            }),
+            _ => false,
+        }
+        };
+        let place = match apps.into_iter().flatten().find(is_it) {
+            Some(app) => Place::Spot(self.source.spot(app.span.clone())),
+            None => Place::File(self.source.path.clone()),
+        };
+        error.at(place)
+    }
+
+    /// The files that parts of the network are read from, with these values of the file's parameters.
+    ///
+    /// # Errors
+    ///
+    /// As for [`NetworkFile::build`], as far as it concerns the tables of parts.
+    pub fn files(&self, values: &Values) -> Result<Vec<PathBuf>, ConfigError> {
+        let parameters = Parameters(values.clone());
+        let reader = Reader { source: &self.source, parameters: &parameters };
+        let parts = Fields::all(reader, &self.entries, &shape::PART)?;
+        parts.iter().filter(|part| part.has(shape::FILE.name)).map(parts::path).collect()
+    }
+
+    /// The description of the network, when it ends, and notes.
+    ///
+    /// # Errors
+    ///
+    /// As for [`NetworkFile::build`].
+    pub fn describe(&self, values: &Values, seed: u64) -> Result<(Description, Time, Vec<String>), ConfigError> {
+        let parameters = Parameters(values.clone());
+        let reader = Reader { source: &self.source, parameters: &parameters };
+        let until = self.settings(values)?.until.unwrap_or(Time::from_ps(UNTIL.as_ps()));
+        let of = |shape: &'static Shape| Fields::all(reader, &self.entries, shape);
+        let defaults = of(&shape::DEFAULTS)?.pop();
+        let of_links = defaults.as_ref().map_or(Ok(Quality::default()), Quality::of)?;
+        let mut draft = Draft::default();
+        let mut notes = Vec::new();
+        self.nodes(reader, &mut draft)?;
+        let groups = of(&shape::GROUP)?;
+        let first_nodes = groups.iter().map(|group| add_group(&mut draft, group)).collect::<Result<Vec<_>, _>>()?;
+        for part in of(&shape::PART)? {
+            notes.extend(Part::add(&mut draft, &part, of_links)?);
+        }
+        for (group, nodes) in groups.iter().zip(first_nodes) {
+            attach(&mut draft, group, nodes, of_links)?;
+        }
+        for link in of(&shape::LINK)? {
+            add_links(&mut draft, &link, of_links)?;
+        }
+        if draft.nodes.is_empty() {
+            return Err(ConfigError::new("the network has no nodes")
+                .with_help("name some: `nodes = [\"a\", \"b\"]`")
+                .at(Place::File(self.source.path.clone())));
+        }
+        let packet = defaults.as_ref().map_or(Ok(None), |fields| apps::packet(fields))?;
+        let apps = of(&shape::APP)?;
+        let apps = apps::read(&apps, &draft, packet, seed)?;
+        let events = events::read(&of(&shape::EVENT)?, &draft)?;
+        let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
+        let (routing, convergence, headers) = self.top(reader)?;
+        let Draft { nodes, links, .. } = draft;
+        Ok((Description { nodes, links, apps, events, routing, convergence, headers, measure }, until, notes))
+    }
+
+    /// The values of keys above all tables.
+    fn top(&self, reader: Reader<'_>) -> Result<(Metric, Delay, u32), ConfigError> {
+        let value = |name: &str| {
+            let key = TOP.iter().find(|key| key.name == name).expect("the key is in the list");
+            let Form::One(parameter) = &key.form else { panic!("`{name}` is not of one value") };
+            match self.entry(name) {
+                Some(entry) => scalar(reader, &entry.value, parameter),
+                None => Ok(parameter.default_value()),
+            }
+        };
+        value("network")?;
+        let routing = if value("routing")? == Value::Choice("hops") { Metric::Hops } else { Metric::Delay };
+        let convergence = if let Value::Duration(delay) = value("convergence")? { delay } else { Delay::ZERO };
+        let headers = match value("headers")? {
+            Value::Size(bytes) => u32::try_from(bytes).ok().filter(|&bytes| bytes <= 1 << 16),
+            _ => None,
+        };
+        let headers = headers.ok_or_else(|| {
+            self.error_at("headers", "`headers` is more than a packet can carry", "65536B is the most")
+        })?;
+        Ok((routing, convergence, headers))
+    }
+
+    /// The nodes that the key `nodes` names.
+    fn nodes(&self, reader: Reader<'_>, draft: &mut Draft) -> Result<(), ConfigError> {
+        let Some(entry) = self.entry("nodes") else { return Ok(()) };
+        let wrong = |given: &Given| {
+            let message = format!("`nodes` must be a list of names, not {}", given.what.noun());
+            reader.error(&given.span, message, "write `nodes = [\"a\", \"b\"]`")
+        };
+        let What::List(list) = &entry.value.what else { return Err(wrong(&entry.value)) };
+        for given in list {
+            let What::Text(name) = reader.parameters.look_up(reader, given)?.what else { return Err(wrong(given)) };
+            draft.node(reader, name, &given.span)?;
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        fields: Option<Fields<'_>>,
+        draft: &Draft,
+        apps: &[crate::description::App],
+        until: Time,
+    ) -> Result<Measure, ConfigError> {
+        let Some(fields) = fields else { return Ok(Measure { percentiles: true, ..Measure::default() }) };
+        let names = || apps.iter().map(|app| app.name.as_str());
+        let numbers: BTreeMap<&str, u32> = names().zip(0..).collect();
+        let once = |mut numbers: Vec<u32>| {
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        };
+        let every = fields.duration("every")?;
+        if let Some(samples) = until.as_ps().checked_div(every.as_ps())
+            && samples > SAMPLES_MAX
+        {
+            let message =
+                format!("a sample every {every} makes {samples} of them until {until}, more than {SAMPLES_MAX}");
+            return Err(fields.wrong("every", message, "give a longer time"));
+        }
+        for list in ["links", "apps"] {
+            if fields.has(list) && every == Delay::ZERO {
+                return Err(fields.wrong(
+                    list,
+                    format!("`{list}` are sampled, but nothing says how often"),
+                    "add `every = \"100ms\"`",
+                ));
+            }
+        }
+        Ok(Measure {
+            every,
+            links: once(draft.select_links(fields.reader, &fields.texts("links")?)?),
+            apps: once(select(fields.reader, "app", &fields.texts("apps")?, names, |name| numbers.get(name).copied())?),
+            percentiles: fields.boolean("percentiles")?,
+        })
+    }
+}
+
+/// A value that is read as a parameter.
+fn scalar(reader: Reader<'_>, given: &Given, parameter: &Parameter) -> Result<Value, ConfigError> {
+    let found = reader.parameters.look_up(reader, given)?;
+    found.read(parameter).map_err(|error| found.explain(error).at(Place::Spot(reader.source.spot(given.span.clone()))))
+}
+
+/// The nodes of a group.
+fn add_group(draft: &mut Draft, fields: &Fields<'_>) -> Result<Range<u32>, ConfigError> {
+    let (name, size) = (fields.text("name")?, fields.count("size")?);
+    let first = u32::try_from(draft.nodes.len()).expect("the number of nodes is bounded");
+    for number in 0..size {
+        draft.node(fields.reader, format!("{name}.{number}"), &fields.span)?;
+    }
+    Ok(first..first + size)
+}
+
+/// The links of a group to the node that it is attached to.
+fn attach(draft: &mut Draft, fields: &Fields<'_>, nodes: Range<u32>, defaults: Quality) -> Result<(), ConfigError> {
+    let own = Quality::of(fields)?;
+    if !fields.has("attach") {
+        return match ["rate", "delay", "queue", "loss"].into_iter().find(|key| fields.has(key)) {
+            Some(key) => Err(fields.wrong(
+                key,
+                format!("`{key}` is of the links of a group, and it has none"),
+                "say with `attach` which node they lead to",
+            )),
+            None => Ok(()),
+        };
+    }
+    let to = draft.select_nodes(fields.reader, &fields.texts("attach")?)?;
+    let &[to] = &to[..] else {
+        return Err(fields.wrong("attach", "a group is attached to one node", "name one"));
+    };
+    for from in nodes {
+        let name = draft.link_name(from, to);
+        let link = own.or(defaults).link(fields, name, (from, to))?;
+        draft.link(fields.reader, link, &fields.span, false)?;
+    }
+    Ok(())
+}
+
+/// The links of a table.
+fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<(), ConfigError> {
+    let quality = Quality::of(fields)?.or(defaults);
+    let [from, to] =
+        ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
+    let (from, to, duplex) = (from?, to?, fields.boolean("duplex")?);
+    let is_named = fields.has("name");
+    if is_named && from.len() * to.len() > 1 {
+        return Err(fields.wrong(
+            "name",
+            "several links cannot have one name",
+            "leave it out, or name one node at each end",
+        ));
+    }
+    let own_name = if is_named { Some(fields.text("name")?) } else { None };
+    if let Some(name) = own_name.as_ref().filter(|name| !is_name(name)) {
+        return Err(fields.wrong("name", format!("{} is no name for a link", quoted(name)), NAMES));
+    }
+    for &from in &from {
+        for &to in &to {
+            let name = own_name.clone().unwrap_or_else(|| draft.link_name(from, to));
+            let link = quality.link(fields, name, (from, to))?;
+            draft.link(fields.reader, crate::description::Link { duplex, ..link }, &fields.span, is_named)?;
+        }
+    }
+    Ok(())
+}
+
+/// The error of text that is not TOML.
+fn not_toml(source: &Source, error: &toml::de::Error) -> ConfigError {
+    if error.span().is_some() || !error.message().contains("recursion") {
+        return malformed(source, error);
+    }
+    // The parser does not say where a name has too many dots.
+    let mut start = 0;
+    for line in source.text.split_inclusive('\n') {
+        if line.bytes().filter(|&byte| byte == b'.').count() >= 64 {
+            break;
+        }
+        start += line.len();
+    }
+    at(source, &(start..start), "malformed TOML: a name of too many parts", "nothing in a network lies so deep")
+}

@@ -1,0 +1,203 @@
+//! A network written out: every node, link and flow by its name, nothing generated, nothing drawn, no parameters.
+
+use crate::description::{App, AppKind, Control, Description, Event, Link, Measure, What};
+use parades_config::units::{format_duration, format_rate, format_size, format_time};
+use parades_config::{Settings, toml_string};
+use parades_core::time::Time;
+use parades_packet::flow::Limit;
+use parades_packet::queue::QueueLimit;
+use parades_packet::traffic::{Pattern, Period, Sizes};
+use parades_topology::routing::Metric;
+use std::fmt::Write;
+
+/// The description as a network file that makes the same network: a run of it has the same digest, given the same seed.
+pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Description) -> String {
+    let mut text = String::new();
+    key(&mut text, "network", &toml_string(title));
+    key(&mut text, "until", &toml_string(&format_time(until)));
+    let numbers = [
+        ("seed", settings.seed),
+        ("tie_seed", settings.tie_seed),
+        ("threads", settings.threads),
+        ("processes", settings.processes),
+    ];
+    for (name, number) in numbers {
+        number.into_iter().for_each(|number| key(&mut text, name, &number.to_string()));
+    }
+    settings.engine.iter().for_each(|engine| key(&mut text, "engine", &toml_string(engine)));
+    key(&mut text, "routing", if description.routing == Metric::Hops { "\"hops\"" } else { "\"delay\"" });
+    key(&mut text, "convergence", &toml_string(&format_duration(description.convergence)));
+    key(&mut text, "headers", &toml_string(&format_size(description.headers.into())));
+    text.push_str("nodes = [\n");
+    for name in &description.nodes {
+        line(&mut text, format_args!("    {},", toml_string(name)));
+    }
+    text.push_str("]\n");
+    let names = |node: u32| toml_string(&description.nodes[node as usize]);
+    for of in &description.links {
+        link(&mut text, of, &names);
+    }
+    for of in &description.apps {
+        app(&mut text, of, &names);
+    }
+    // Those after the end too: a packet that is under way at the end may be one that a later failure takes.
+    for of in &description.events {
+        event(&mut text, of, description);
+    }
+    measure(&mut text, description);
+    text
+}
+
+fn line(text: &mut String, what: std::fmt::Arguments<'_>) {
+    writeln!(text, "{what}").expect("text grows");
+}
+
+fn key(text: &mut String, name: &str, value: &str) {
+    line(text, format_args!("{name} = {value}"));
+}
+
+/// A floating-point number that reads back as itself.
+fn float(x: f64) -> String {
+    format!("{x:?}")
+}
+
+fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
+    text.push_str("\n[[link]]\n");
+    key(text, "name", &toml_string(&link.name));
+    key(text, "from", &names(link.from));
+    key(text, "to", &names(link.to));
+    key(text, "rate", &toml_string(&format_rate(link.rate_bps)));
+    key(text, "delay", &toml_string(&format_duration(link.delay)));
+    match link.queue {
+        QueueLimit::Packets(packets) => key(text, "queue", &packets.to_string()),
+        QueueLimit::Bytes(bytes) => key(text, "queue", &toml_string(&format_size(bytes))),
+    }
+    if link.loss > 0.0 {
+        key(text, "loss", &float(link.loss));
+    }
+    if !link.duplex {
+        key(text, "duplex", "false");
+    }
+}
+
+fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
+    text.push_str("\n[[app]]\n");
+    key(text, "name", &toml_string(&app.name));
+    let time = |text: &mut String, name: &str, time: Time| key(text, name, &toml_string(&format_time(time)));
+    match &app.kind {
+        AppKind::Datagrams { sizes, pattern, limit } => {
+            datagrams(text, pattern);
+            match sizes {
+                Sizes::Constant(bytes) => key(text, "packet", &toml_string(&format_size((*bytes).into()))),
+                Sizes::Mix(_) => key(text, "packet", "\"internet-mix\""),
+            }
+            match limit {
+                Limit::Bytes(bytes) => key(text, "size", &toml_string(&format_size(*bytes))),
+                Limit::Until(stop) => time(text, "stop", *stop),
+                Limit::Never => {}
+            }
+        }
+        AppKind::Transfer(transfer) => {
+            key(text, "kind", "\"transfer\"");
+            key(text, "size", &toml_string(&format_size(transfer.bytes)));
+            key(text, "segment", &toml_string(&format_size(transfer.segment.into())));
+            key(text, "window", &transfer.window.to_string());
+            key(text, "control", if transfer.control == Control::Fixed { "\"fixed\"" } else { "\"reno\"" });
+        }
+        AppKind::Requests(requests) => {
+            key(text, "kind", "\"request-response\"");
+            key(text, "request", &toml_string(&format_size(requests.request.into())));
+            key(text, "response", &toml_string(&format_size(requests.response)));
+            key(text, "segment", &toml_string(&format_size(requests.packet.into())));
+            for (mean, how, period) in
+                [("think", "thinking", &requests.think), ("service", "serving", &requests.service)]
+            {
+                let (length, name) = length_and_kind(period);
+                key(text, mean, &length);
+                key(text, how, name);
+            }
+            key(text, "timeout", &toml_string(&format_duration(requests.timeout)));
+            if requests.count < u64::MAX {
+                key(text, "requests", &requests.count.to_string());
+            }
+            if requests.stop < Time::MAX {
+                time(text, "stop", requests.stop);
+            }
+        }
+    }
+    text.push_str("flows = [\n");
+    for flow in &app.flows {
+        let start = toml_string(&format_time(flow.start));
+        line(text, format_args!("    [{}, {}, {start}],", names(flow.from), names(flow.to)));
+    }
+    text.push_str("]\n");
+}
+
+fn datagrams(text: &mut String, pattern: &Pattern) {
+    match pattern {
+        Pattern::Constant { rate_bps } => {
+            key(text, "kind", "\"constant\"");
+            key(text, "rate", &toml_string(&format_rate(*rate_bps)));
+        }
+        Pattern::Poisson { mean_gap } => {
+            key(text, "kind", "\"poisson\"");
+            key(text, "gap", &toml_string(&format_duration(*mean_gap)));
+        }
+        Pattern::OnOff { rate_bps, on, off } => {
+            key(text, "kind", "\"on-off\"");
+            key(text, "rate", &toml_string(&format_rate(*rate_bps)));
+            let ((on_length, kind), (off_length, _)) = (length_and_kind(on), length_and_kind(off));
+            key(text, "on", &on_length);
+            key(text, "off", &off_length);
+            key(text, "periods", kind);
+            if let Period::Pareto { shape, .. } = on {
+                key(text, "shape", &float(*shape));
+            }
+        }
+    }
+}
+
+fn length_and_kind(period: &Period) -> (String, &'static str) {
+    let (length, kind) = match period {
+        Period::Constant(length) => (length, "\"constant\""),
+        Period::Exponential(mean) => (mean, "\"exponential\""),
+        Period::Pareto { least, .. } => (least, "\"pareto-least\""),
+    };
+    (toml_string(&format_duration(*length)), kind)
+}
+
+fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &Description) {
+    text.push_str("\n[[event]]\n");
+    key(text, "at", &toml_string(&format_time(event.at)));
+    let state = |up| if up { "\"up\"" } else { "\"down\"" };
+    match event.what {
+        What::Link { link, up } => {
+            key(text, "link", &toml_string(&links[link as usize].name));
+            key(text, "state", state(up));
+        }
+        What::Node { node, up } => {
+            key(text, "node", &toml_string(&nodes[node as usize]));
+            key(text, "state", state(up));
+        }
+        What::Change { link, rate_bps, delay, loss } => {
+            key(text, "link", &toml_string(&links[link as usize].name));
+            rate_bps.into_iter().for_each(|rate| key(text, "rate", &toml_string(&format_rate(rate))));
+            delay.into_iter().for_each(|delay| key(text, "delay", &toml_string(&format_duration(delay))));
+            loss.into_iter().for_each(|loss| key(text, "loss", &float(loss)));
+        }
+    }
+}
+
+fn measure(text: &mut String, description: &Description) {
+    let Measure { every, links, apps, percentiles } = &description.measure;
+    text.push_str("\n[measure]\n");
+    key(text, "every", &toml_string(&format_duration(*every)));
+    let list = |names: Vec<&str>| format!("[{}]", names.into_iter().map(toml_string).collect::<Vec<_>>().join(", "));
+    if !links.is_empty() {
+        key(text, "links", &list(links.iter().map(|&link| &*description.links[link as usize].name).collect()));
+    }
+    if !apps.is_empty() {
+        key(text, "apps", &list(apps.iter().map(|&app| &*description.apps[app as usize].name).collect()));
+    }
+    key(text, "percentiles", if *percentiles { "true" } else { "false" });
+}

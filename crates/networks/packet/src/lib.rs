@@ -1,0 +1,72 @@
+//! Networks: topologies, routes, traffic, and a packet-level model of them.
+//!
+//! # A tour
+//!
+//! A [`topology::Topology`] is nodes and full-duplex links. It is built by hand, read from a GraphML file ([`graphml`]), or comes with one of two
+//! ready-made scenarios: [`campus`], a ring of campus networks, and [`wan`], any topology under gravity traffic. A [`flow::Flow`] says who sends to
+//! whom, how much and when ([`traffic`]). [`routing`] finds the path of each flow beforehand. Of all these a [`network::Network`] is made: the
+//! model, one LP for each node, one event for each hop of a packet. Any engine runs it.
+//!
+//! A [`multicast::Multicast`] is the model of groups, whose packets go down a tree to many receivers and share their data.
+//!
+//! Every link direction has a transmitter and a drop-tail queue before it ([`queue`]). What a run measures is in its metrics: totals, the
+//! histogram `delay`, a row of the table `flows` for each flow and one of `links` for each direction of a link; and, where
+//! [`network::Settings::sample`] is set, series over time ([`sampling`]).
+//!
+//! # Example
+//!
+//! A dumbbell: two hosts send to two others through one slow link. Both send a packet each 8 ms, the second 2 ms after the first. A packet of 970
+//! bytes, 1000 with its headers, takes 1 ms on the links to hosts and 5 ms on the slow one; every link is 10 ms long. So the first flow's
+//! packets take 1 + 5 + 1 + 30 ms. The slow link is asked for 10 ms of each 8, and its queue of two packets drops the rest.
+//!
+//! ```
+//! use parades_core::prelude::*;
+//! use parades_packet::flow::{Flow, Limit};
+//! use parades_packet::queue::QueueLimit;
+//! use parades_packet::network::{Network, Settings};
+//! use parades_topology::{Link, NodeId, Topology};
+//! use parades_packet::traffic::{Pattern, Sizes};
+//!
+//! let link = |a, b, rate_bps| Link { a: NodeId(a), b: NodeId(b), rate_bps, delay: Delay::from_ms(10) };
+//! let access = |host, router| link(host, router, 8_000_000);
+//! let links = vec![access(0, 4), access(1, 4), link(4, 5, 1_600_000), access(5, 2), access(5, 3)];
+//! let topology = Topology::new(&["alice", "bob", "carol", "dave", "west", "east"], links)?;
+//! let flow = |source, destination, start_ms| Flow {
+//!     source: NodeId(source),
+//!     destination: NodeId(destination),
+//!     start: Time::ZERO.checked_add(Delay::from_ms(start_ms)).unwrap(),
+//!     limit: Limit::Bytes(100 * 970),
+//!     sizes: Sizes::Constant(970),
+//!     pattern: Pattern::Constant { rate_bps: 970_000 },
+//! };
+//! let settings = Settings { queue: QueueLimit::Packets(2), ..Settings::default() };
+//! let network = Network::new(topology, vec![flow(0, 2, 0), flow(1, 3, 2)], settings)?;
+//! let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::from_secs_f64(2.0).unwrap()))?;
+//!
+//! let count = |name| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
+//! assert_eq!(count("packets_sent"), 200);
+//! assert_eq!(count("packets_delivered") + count("packets_dropped"), 200);
+//! assert!(count("packets_dropped") > 30);
+//! let delays = outcome.metrics.get("delay").and_then(|metric| metric.tally()).unwrap();
+//! assert_eq!(delays.min(), Some(Delay::from_ms(37).as_ps()));
+//! assert!(delays.max() <= Some(Delay::from_ms(37 + 3 * 5).as_ps()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! *Read next*: [`network`], the model; `interface.rs`, why a hop is one event; [`multicast`]; [`campus`] and [`wan`].
+
+#![forbid(unsafe_code)]
+
+pub mod campus;
+pub mod flow;
+mod interface;
+mod layout;
+pub mod multicast;
+pub mod network;
+pub mod node;
+pub mod queue;
+mod report;
+pub mod sampling;
+pub mod source;
+pub mod traffic;
+pub mod wan;

@@ -1,0 +1,178 @@
+//! Routes are shortest paths, the one path of their definition, whatever other flows are asked for.
+
+use parades_core::time::Delay;
+use parades_topology::routing::{Metric, Routes, RoutingError};
+use parades_topology::{Link, NodeId, Topology};
+use proptest::prelude::*;
+
+/// Cost, then hops; `None` where there is no path.
+type Distances = Vec<Vec<Option<(u64, u32)>>>;
+
+fn network(nodes: u32, links: &[(u32, u32, u64)]) -> Topology {
+    let names: Vec<String> = (0..nodes).map(|node| format!("n{node}")).collect();
+    let link = |&(a, b, us)| Link { a: NodeId(a), b: NodeId(b), rate_bps: 1, delay: Delay::from_us(us) };
+    Topology::new(&names, links.iter().map(link).collect()).expect("the links are possible")
+}
+
+fn cost(topology: &Topology, link: parades_topology::LinkId, metric: Metric) -> u64 {
+    match metric {
+        Metric::Hops => 0,
+        Metric::Delay => topology.link(link).delay.as_ps(),
+    }
+}
+
+/// Floyd and Warshall's algorithm.
+fn all_distances(topology: &Topology, metric: Metric) -> Distances {
+    let nodes = topology.nodes();
+    let mut distances: Distances = vec![vec![None; nodes]; nodes];
+    let lower = |slot: &mut Option<(u64, u32)>, to: (u64, u32)| *slot = Some(slot.map_or(to, |old| old.min(to)));
+    for node in topology.node_ids() {
+        lower(&mut distances[node.index()][node.index()], (0, 0));
+        for i in topology.interfaces(node) {
+            lower(&mut distances[node.index()][i.neighbour.index()], (cost(topology, i.link, metric), 1));
+        }
+    }
+    for via in 0..nodes {
+        for from in 0..nodes {
+            for to in 0..nodes {
+                if let (Some(a), Some(b)) = (distances[from][via], distances[via][to]) {
+                    lower(&mut distances[from][to], (a.0 + b.0, a.1 + b.1));
+                }
+            }
+        }
+    }
+    distances
+}
+
+/// The path of the definition, by the table of all distances.
+fn expected(topology: &Topology, distances: &Distances, metric: Metric, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+    let left = |node: NodeId| distances[node.index()][to.index()];
+    left(from)?;
+    let (mut at, mut route) = (from, Vec::new());
+    while at != to {
+        let nearer = topology.interfaces(at).iter().position(|i| {
+            let rest = left(i.neighbour).expect("a neighbour reaches what the node does");
+            left(at) == Some((rest.0 + cost(topology, i.link, metric), rest.1 + 1))
+        });
+        let number = nearer.expect("a shortest path has a first hop");
+        route.push(u32::try_from(number).expect("a small network"));
+        at = topology.interfaces(at)[number].neighbour;
+    }
+    Some(route)
+}
+
+/// Links with few different delays, zero among them, so that ties abound; and few enough that leaves and parts do too.
+fn networks() -> impl Strategy<Value = Topology> {
+    (2_u32..12).prop_flat_map(|nodes| {
+        proptest::collection::vec((0..nodes, 0..nodes - 1, 0_u64..3), 0..24).prop_map(move |links| {
+            let links: Vec<_> = links.into_iter().map(|(a, b, us)| (a, if b >= a { b + 1 } else { b }, us)).collect();
+            network(nodes, &links)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_route_is_the_one_of_the_definition(topology in networks(), by_delay in any::<bool>(), order in any::<u64>()) {
+        let metric = if by_delay { Metric::Delay } else { Metric::Hops };
+        let distances = all_distances(&topology, metric);
+        let pairs = topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b)));
+        let mut flows: Vec<_> = pairs.filter(|&(a, b)| distances[a.index()][b.index()].is_some()).collect();
+        let wanted = |&(a, b): &(NodeId, NodeId)| expected(&topology, &distances, metric, a, b).unwrap();
+
+        // All pairs; then a part of them in another order, each twice, so that other roots are chosen; then one by one.
+        let all = Routes::for_flows(&topology, &flows, metric).unwrap();
+        for (flow, pair) in flows.iter().enumerate() {
+            prop_assert_eq!(all.route(flow), wanted(pair), "{:?} of {:?}", pair, topology);
+        }
+        let turn = usize::try_from(order % flows.len() as u64).unwrap();
+        flows.rotate_left(turn);
+        flows.truncate(1 + usize::try_from((order >> 32) % 9).unwrap());
+        flows.extend_from_within(..);
+        let some = Routes::for_flows(&topology, &flows, metric).unwrap();
+        for (flow, pair) in flows.iter().enumerate() {
+            prop_assert_eq!(some.route(flow), wanted(pair));
+            let one = Routes::for_flows(&topology, &[*pair], metric).unwrap();
+            prop_assert_eq!(one.route(0), wanted(pair));
+            let end = topology.follow(pair.0, one.route(0)).last().map_or(pair.0, |interface| interface.neighbour);
+            prop_assert_eq!(end, pair.1);
+            if by_delay {
+                let delay = Delay::from_ps(distances[pair.0.index()][pair.1.index()].unwrap().0);
+                prop_assert_eq!(some.delay(&topology, flow, pair.0), delay);
+            }
+        }
+    }
+
+    #[test]
+    fn flows_between_parts_are_refused_and_the_first_is_named(topology in networks()) {
+        let parts = topology.parts();
+        let flows: Vec<_> = topology.node_ids().map(|node| (NodeId(0), node)).collect();
+        let cut_off = parts.iter().position(|&part| part != 0);
+        match (Routes::for_flows(&topology, &flows, Metric::Hops), cut_off) {
+            (Ok(routes), None) => prop_assert_eq!(routes.flows(), flows.len()),
+            (Err(RoutingError::Unreachable { flow, source_name, destination }), Some(node)) => {
+                prop_assert_eq!((flow, source_name, destination), (node, "n0".to_owned(), format!("n{node}")));
+            }
+            (result, _) => prop_assert!(false, "{:?} for parts {:?}", result, parts),
+        }
+    }
+}
+
+#[test]
+fn leaves_reach_their_neighbour_each_other_and_all_the_rest() {
+    // Leaves 0 and 4 at node 2, leaf 5 at node 3; 2 and 3 joined twice; 6 and 7 have only each other.
+    let topology = network(8, &[(0, 2, 1), (2, 3, 1), (3, 2, 1), (4, 2, 1), (3, 5, 1), (6, 7, 1)]);
+    let flows = [(0, 2), (0, 4), (0, 5), (5, 0), (2, 4), (6, 7), (7, 7), (3, 3)].map(|(a, b)| (NodeId(a), NodeId(b)));
+    for metric in [Metric::Hops, Metric::Delay] {
+        let routes = Routes::for_flows(&topology, &flows, metric).unwrap();
+        let all: Vec<&[u32]> = (0..flows.len()).map(|flow| routes.route(flow)).collect();
+        assert_eq!(all, [&[0_u32] as &[u32], &[0, 3], &[0, 1, 2], &[0, 0, 0], &[3], &[0], &[], &[]]);
+    }
+}
+
+#[test]
+fn a_flow_to_nowhere_names_itself() {
+    let topology = network(3, &[(0, 1, 1)]);
+    let refused = |flows: &[(u32, u32)]| {
+        let flows: Vec<_> = flows.iter().map(|&(a, b)| (NodeId(a), NodeId(b))).collect();
+        Routes::for_flows(&topology, &flows, Metric::Delay).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&[(0, 1), (9, 1)]), "flow 1 has an end at node 9, but the nodes are numbered from 0 to 2");
+    assert_eq!(refused(&[(0, 1), (1, 0), (1, 2)]), "there is no path from `n1` to `n2`, the ends of flow 2");
+}
+
+/// A hundred campuses of 538 nodes, as in the networks that source routes were first measured on: 30 routers, 4 servers and 504 hosts each,
+/// and a ring of campuses, with 100,800 flows from the servers to hosts and back.
+#[test]
+fn the_routes_of_a_hundred_campuses_take_a_few_megabytes() {
+    const CAMPUS: u32 = 538;
+    let mut links = Vec::new();
+    for base in (0..100).map(|campus| campus * CAMPUS) {
+        links.extend(
+            (0..30).flat_map(|i| [(base + i, base + (i + 1) % 30, 1000), (base + i, base + (i + 7) % 30, 1000)]),
+        );
+        links.extend((30..34).map(|server| (base + server, base + server % 2, 10)));
+        links.extend((34..CAMPUS).map(|host| (base + host, base + 5 + host % 12, 10)));
+        links.push((base, (base + CAMPUS) % (100 * CAMPUS), 200_000));
+    }
+    let topology = network(100 * CAMPUS, &links);
+    assert_eq!(topology.connected(), Ok(()));
+    let mut flows = Vec::new();
+    for flow in 0..50_400 {
+        let server = NodeId(flow % 100 * CAMPUS + 30 + flow / 100 % 4);
+        let host = NodeId((flow * 37 + 11) % 100 * CAMPUS + 34 + flow % 504);
+        flows.extend([(server, host), (host, server)]);
+    }
+    let routes = Routes::for_flows(&topology, &flows, Metric::Delay).unwrap();
+    assert!(routes.bytes() < 12_000_000, "the routes take {} bytes", routes.bytes());
+    for (flow, &(from, to)) in flows.iter().enumerate().step_by(97) {
+        assert_eq!(topology.follow(from, routes.route(flow)).last().map(|interface| interface.neighbour), Some(to));
+        assert_eq!(
+            routes.delay(&topology, flow, from),
+            routes.delay(&topology, flow ^ 1, to),
+            "there and back cost the same"
+        );
+    }
+}

@@ -1,0 +1,349 @@
+//! Shipped models × engines × transports × workers × seeds.
+
+use crate::compare::{Answer, Question, check, expected};
+use crate::engines::{Engine, Fault, Setting, Subject, Varies, engines, engines_without_rollback};
+use crate::random::WORKERS;
+use crate::report::Report;
+use crate::transport::{Carrier, Codec};
+use parades_core::model::Model;
+use parades_core::shared::Shared;
+use parades_core::time::{Delay, Time};
+use parades_models::phold::{Carried, DelayKind, Parameters, Phold, Restore};
+use parades_models::queueing::{self, Queueing};
+use parades_models::transfer::{self, Transfer};
+use parades_models::{faulty, multicast};
+use std::fmt;
+
+/// The seeds that each model is run with, and whether ties are shuffled.
+const SEEDS: [(u64, Option<u64>); 3] = [(1, None), (2, None), (1, Some(7))];
+/// Traces are compared, line by line, up to this many events.
+const TRACED_EVENTS: u64 = 20_000;
+
+/// A part of the matrix: what is not named is all.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// The model's name.
+    pub model: Option<String>,
+    /// The engine's name.
+    pub engine: Option<String>,
+    /// The transport's name.
+    pub transport: Option<String>,
+    /// The number of workers.
+    pub workers: Option<usize>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The tie seed.
+    pub tie_seed: Option<u64>,
+}
+
+impl Part {
+    fn has(wanted: Option<&String>, name: &str) -> bool {
+        wanted.is_none_or(|wanted| wanted == name)
+    }
+}
+
+/// Runs a part of the matrix's row.
+type Check = dyn Fn(&Part, &mut Report);
+
+/// A model of the matrix.
+pub struct Case {
+    /// The word for it on the command line.
+    pub name: &'static str,
+    check: Box<Check>,
+    trace: Box<dyn Fn(Option<u64>) -> Answer>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Case {
+    /// The trace of the model with seed 1, by `sequential`.
+    pub fn trace(&self, tie_seed: Option<u64>) -> Answer {
+        (self.trace)(tie_seed)
+    }
+}
+
+/// A model that runs until `until_ms` of virtual time. Without a codec it is not run over `bytes`.
+fn case<M: Subject + 'static>(name: &'static str, until_ms: u64, codec: Option<Codec<M::Message>>, model: M) -> Case {
+    case_on(engines, name, until_ms, codec, model)
+}
+
+/// As [`case`], where the model's state cannot be restored.
+fn unrestorable<M: Model + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
+    case_on(engines_without_rollback, name, until_ms, None, model)
+}
+
+fn case_on<M: Model + 'static>(
+    engines: fn() -> Vec<Engine<M>>,
+    name: &'static str,
+    until_ms: u64,
+    codec: Option<Codec<M::Message>>,
+    model: M,
+) -> Case {
+    let until = Time::ZERO.checked_add(Delay::from_ms(until_ms)).expect("a short run");
+    let model = std::rc::Rc::new(model);
+    let traced = std::rc::Rc::clone(&model);
+    Case {
+        name,
+        check: Box::new(move |part, report| check_case((name, &engines()), until, codec, &*model, (part, report))),
+        trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
+    }
+}
+
+/// A [`Phold`] that differs from the default in what `change` sets.
+fn phold<C: Carried>(change: impl FnOnce(&mut Parameters)) -> Phold<C> {
+    let mut parameters = Parameters { lps: 24, ..Parameters::default() };
+    change(&mut parameters);
+    Phold::new(parameters)
+}
+
+fn queueing(network: Result<queueing::Network, queueing::Invalid>) -> Queueing {
+    let model = network.and_then(|network| Queueing::new(network, Delay::from_us(100), None));
+    model.expect("the parameters are possible")
+}
+
+/// Few pairs, short transfers and much loss, so that timers are due.
+fn transfer(restore: transfer::Restore) -> Transfer {
+    let few = transfer::Parameters { pairs: 6, segments: 60, loss: 0.05, restore, ..transfer::Parameters::default() };
+    Transfer::new(few).expect("the parameters are possible")
+}
+
+/// One tree, so that workers must share it. Several packets are on each level at a time.
+fn multicast<C: multicast::Carried>(jitter: Delay) -> multicast::Multicast<C> {
+    let (trees, levels, start_events, data) = (1, 5, 3, 16);
+    let few = multicast::Parameters { trees, levels, start_events, data, jitter, ..multicast::Parameters::default() };
+    multicast::Multicast::new(few).expect("the parameters are possible")
+}
+
+/// `sample` is the time between two samples, zero for none.
+fn campus(sample: Delay) -> parades_packet::network::Network {
+    use parades_packet::campus::Parameters;
+    let small = Parameters { lan_clients: 1, start_span: Delay::from_ms(500), sample, ..Parameters::default() };
+    small.network(1).expect("the parameters are possible")
+}
+
+/// Two trees to the hosts of each of two campuses, from a server of each. Large packets, and nothing may wait: copies are dropped where the
+/// trees meet.
+fn campus_multicast() -> parades_packet::multicast::Multicast<Shared<Box<[u8]>>> {
+    use parades_packet::{campus::Parameters, multicast::Multicast, network::Settings, queue::QueueLimit};
+    let (packet_size, flow_rate_bps, start_span) = (40_000, 60_000_000, Delay::from_ms(50));
+    let small = Parameters { lan_clients: 1, packet_size, flow_rate_bps, start_span, ..Parameters::default() };
+    let own = small.multicast::<Shared<Box<[u8]>>>(1).expect("the parameters are possible");
+    let mut groups = own.groups().to_vec();
+    for (group, other) in own.groups().iter().zip(own.groups().iter().rev()) {
+        let start = group.start.checked_add(Delay::from_ms(1)).expect("soon");
+        groups.push(parades_packet::multicast::Group { start, receivers: other.receivers.clone(), ..group.clone() });
+    }
+    let settings = Settings { queue: QueueLimit::Packets(0), ..Settings::default() };
+    Multicast::new(own.topology().clone(), groups, settings).expect("the groups are possible")
+}
+
+/// As `campus`. Large packets and a short queue: overload, and drops, by few packets.
+fn wan(sample: Delay) -> parades_packet::network::Network {
+    use parades_packet::wan::Parameters;
+    use parades_topology::backbone;
+    let (queue, sizes) =
+        (parades_packet::queue::QueueLimit::Packets(2), parades_packet::traffic::Sizes::Constant(40_000));
+    let small = Parameters { flows: 100, load: 1.5, queue, sizes, sample, ..Parameters::default() };
+    small.build(backbone(), 1).expect("the parameters are possible").network
+}
+
+/// Flows on a cluster whose backbone is narrow, so that they hold each other back, and whose bandwidth changes.
+fn flows() -> parades_flow::flows::Flows {
+    let text = br#"<platform version="4.1"><zone id="world" routing="Floyd">
+        <cluster id="c" prefix="n" suffix="" radical="0-7" speed="1Gf" bw="10MBps" lat="1ms" bb_bw="25MBps" bb_lat="2ms"/>
+        </zone></platform>"#;
+    let platform = parades_flow::xml::parse("narrow.xml".as_ref(), text).expect("it is right");
+    let mut pattern = String::new();
+    for flow in 0..60 {
+        let (source, destination) = (flow % 8, (flow * 5 + 3) % 8);
+        let destination = if source == destination { (destination + 1) % 8 } else { destination };
+        pattern +=
+            &format!("{flow} n{source} n{destination} {} {}\n", 50_000 * (1 + flow % 7), f64::from(flow / 4) / 50.0);
+    }
+    let list = parades_flow::pattern::parse("pattern".as_ref(), pattern.as_bytes(), &platform).expect("it is right");
+    let terms = parades_flow::terms::Terms::Shared(parades_flow::terms::Sharing::LV08);
+    parades_flow::flows::Flows::new(platform, list, terms)
+}
+
+/// Few nodes of Chord that come and go.
+fn chord() -> parades_p2p::chord::Parameters {
+    use parades_p2p::chord::{Churn, Parameters};
+    let (session, absence) = (Delay::from_secs(10), Delay::from_secs(2));
+    let churn = Churn { session, absence, crash: 0.5, until: Time::MAX };
+    Parameters { nodes: 16, churn: Some(churn), ..Parameters::default() }
+}
+
+fn chord_constant() -> parades_program::Processes<parades_p2p::chord::Chord> {
+    parades_p2p::chord::Chord::model(chord(), 1).expect("the parameters are possible")
+}
+
+/// Its messages are flows, which share the links of a star.
+fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<parades_program::Shared<ChordFlows>>> {
+    use parades_flow::{generators, terms};
+    let platform = generators::star(16).expect("it is possible").into();
+    let network = ChordFlows::new(platform, terms::Terms::Shared(terms::Sharing::LV08), 16, |_| 10.0);
+    let network = parades_program::Shared(network);
+    parades_p2p::chord::Chord::over(network, chord(), 1).expect("the parameters are possible")
+}
+
+type ChordFlows = parades_carriers::FlowLevel<parades_p2p::chord::Message>;
+
+/// Two sites, three kinds of traffic, and a bottleneck that fails after a second and a half.
+fn network() -> parades_netfile::model::Internetwork {
+    let sooner =
+        parades_netfile::EXAMPLE.replace("at = \"8s\"", "at = \"1500ms\"").replace("for = \"2s\"", "for = \"300ms\"");
+    let file = parades_netfile::NetworkFile::parse("two-sites.toml".as_ref(), sooner);
+    let file = file.ok().flatten().expect("the example is a network");
+    file.build(&file.parameters(), 1).expect("the example is right").model
+}
+
+fn faulty(fault: faulty::Fault) -> faulty::Faulty {
+    faulty::Faulty { fault, at_event: 20, ..faulty::Faulty::default() }
+}
+
+/// The models. A new one is one line here.
+pub fn models() -> Vec<Case> {
+    let plain = Some(Codec::<()>::postcard());
+    let bytes = Some(Codec::<Box<[u8]>>::postcard());
+    let zero = |p: &mut Parameters| p.lookahead = Delay::ZERO;
+    let quantised = |p: &mut Parameters| p.delay = DelayKind::Quantised;
+    vec![
+        case("phold", 20_000, plain, phold(|_| {})),
+        case("phold-reverse", 20_000, plain, phold(|p| p.restore = Restore::Reverse)),
+        case("phold-log", 20_000, plain, phold(|p| p.restore = Restore::Log)),
+        case("phold-one-lp", 20_000, plain, phold(|p| p.lps = 1)),
+        case("phold-crowded", 10_000, plain, phold(|p| (p.start_events, p.remote) = (5, 1.0))),
+        case("phold-no-lookahead", 20_000, plain, phold(zero)),
+        case("phold-ties", 20_000, plain, phold(quantised)),
+        case("phold-constant", 20_000, plain, phold(|p| p.delay = DelayKind::Constant)),
+        case("phold-uniform", 20_000, plain, phold(|p| p.delay = DelayKind::Uniform)),
+        case("phold-radius", 20_000, plain, phold(|p| p.radius = 5)),
+        case("phold-payload", 20_000, bytes, phold(|p| p.payload = 100)),
+        case("mm1", 2_000, Some(Codec::postcard()), queueing(queueing::Network::mm1(0.8, 1000.0))),
+        case("jackson", 500, Some(Codec::postcard()), queueing(queueing::Network::central_server(0.8, 1000.0))),
+        case("transfer", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Log)),
+        case("transfer-copy", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Copy)),
+        case("multicast", 40, Some(Codec::postcard()), multicast::<Shared<multicast::Packet>>(Delay::from_ms(1))),
+        case("multicast-copied", 40, Some(Codec::postcard()), multicast::<multicast::Copied>(Delay::from_ms(1))),
+        case("multicast-in-step", 40, Some(Codec::postcard()), multicast::<Shared<multicast::Packet>>(Delay::ZERO)),
+        case("campus", 800, Some(Codec::postcard()), campus(Delay::ZERO)),
+        case("campus-sampled", 800, Some(Codec::postcard()), campus(Delay::from_ms(50))),
+        case("campus-multicast", 350, Some(Codec::postcard()), campus_multicast()),
+        case("wan", 400, Some(Codec::postcard()), wan(Delay::ZERO)),
+        case("wan-sampled", 400, Some(Codec::postcard()), wan(Delay::from_ms(3))),
+        case("flows", 5_000, plain, flows()),
+        unrestorable("chord", 30_000, chord_constant()),
+        unrestorable("chord-precise", 30_000, chord_precise()),
+        case("network", 2_000, Some(Codec::postcard()), network()),
+        case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),
+        case("faulty-loop", 5_000, plain, faulty(faulty::Fault::ZeroDelayLoop)),
+        case("faulty-overflow", 5_000, plain, faulty(faulty::Fault::TimeOverflow)),
+        case("faulty-panic", 5_000, plain, faulty(faulty::Fault::Panic)),
+        case("faulty-fail", 5_000, plain, faulty(faulty::Fault::Fail)),
+        case("faulty-channel", 5_000, plain, faulty(faulty::Fault::NoChannel)),
+        case("faulty-ties", 5_000, plain, faulty(faulty::Fault::TieOrder)),
+    ]
+}
+
+/// Runs the part of the matrix. Over all models each engine has to do what it may have to ([`crate::report::Feat`]); a single model may not lead it to.
+pub fn check_part(part: &Part) -> Report {
+    check_part_of(&models(), part)
+}
+
+fn check_part_of(models: &[Case], part: &Part) -> Report {
+    let mut report = Report::default();
+    for case in models.iter().filter(|case| Part::has(part.model.as_ref(), case.name)) {
+        (case.check)(part, &mut report);
+    }
+    if part.model.is_none() {
+        report.demand_all_shown();
+    }
+    report
+}
+
+fn check_case<M: Model>(
+    (name, engines): (&str, &[Engine<M>]),
+    until: Time,
+    codec: Option<Codec<M::Message>>,
+    model: &M,
+    (part, report): (&Part, &mut Report),
+) {
+    let seeds = match part.seed {
+        Some(seed) => vec![(seed, part.tie_seed)],
+        None => SEEDS.to_vec(),
+    };
+    for (seed, tie_seed) in seeds {
+        let mut question = Question { until, seed, tie_seed, traced: false };
+        let plain = expected(model, question);
+        report.count_model(&plain);
+        question.traced = plain.result.as_ref().map_or(true, |outcome| outcome.events <= TRACED_EVENTS);
+        let expected = if question.traced { expected(model, question) } else { plain };
+        for engine in engines.iter().filter(|engine| Part::has(part.engine.as_ref(), engine.name)) {
+            for (carrier, workers) in ways(engine.varies, codec.is_some(), part) {
+                let choices = choices_of(name, seed + workers as u64);
+                let setting = Setting { workers, seed: choices, carrier, codec, fault: Fault::None };
+                let (found, same) = check(model, question, engine, &setting, &expected);
+                report.add(&found);
+                report.add_shown(engine.name, carrier.name(), workers, &found);
+                let Err(what) = same else { continue };
+                let tie = tie_seed.map_or_else(String::new, |seed| format!(" --tie-seed {seed}"));
+                let (engine, carrier) = (engine.name, carrier.name());
+                let replay = format!(
+                    "matrix --model {name} --engine {engine} --transport {carrier} --workers {workers} --seed {seed}{tie}"
+                );
+                report.difference(format!("{name} on {engine}: {what}"), &replay);
+            }
+        }
+    }
+}
+
+/// The seed of an engine's choices: others for each model, so that all the models together see many.
+fn choices_of(name: &str, seed: u64) -> u64 {
+    name.bytes().fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
+}
+
+/// The transports and numbers of workers that an engine is run with.
+fn ways(varies: Varies, has_codec: bool, part: &Part) -> impl Iterator<Item = (Carrier, usize)> {
+    let carriers = Carrier::ALL.into_iter().filter(move |carrier| *carrier == Carrier::Direct || has_codec);
+    let carriers = carriers.filter(|carrier| Part::has(part.transport.as_ref(), carrier.name()));
+    let workers = WORKERS.into_iter().filter(|workers| part.workers.is_none_or(|wanted| wanted == *workers));
+    varies.ways(carriers, workers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Feat, Shown};
+
+    #[test]
+    fn a_matrix_in_which_engines_had_nothing_special_to_do_shows_less_than_it_should() {
+        let one_lp: Vec<Case> = models().into_iter().filter(|case| case.name == "phold-one-lp").collect();
+        let part = Part { engine: Some("time-warp".into()), ..Part::default() };
+        let report = check_part_of(&one_lp, &part);
+        // With three seeds, on 2, 3 and 8 workers.
+        let nothing = Shown { runs: 9, ..Shown::default() };
+        let of = |(feat, transport)| ((feat, "time-warp", transport), nothing);
+        assert_eq!(
+            report.shown.iter().map(|(of, what)| (*of, *what)).collect::<Vec<_>>(),
+            [(Feat::Rollback, "bytes"), (Feat::Rollback, "direct"), (Feat::Turn, "bytes"), (Feat::Turn, "direct")]
+                .map(of)
+        );
+        assert!(report.differences.is_empty() && !report.is_good());
+        assert_eq!(report.gaps.len(), 4);
+        let text = report.to_string();
+        assert!(text.contains("GAP time-warp over bytes had no rollbacks in 9 runs on several workers"), "{text}");
+        assert!(text.contains("time-warp over direct: 0 rollbacks, in 0 of 9 runs"), "{text}");
+        // Who names the model knows what it can show; one worker has nobody to roll back for; other engines never do.
+        for part in [
+            Part { model: Some("phold-one-lp".into()), ..part.clone() },
+            Part { workers: Some(1), ..part },
+            Part { engine: Some("rounds".into()), ..Part::default() },
+        ] {
+            assert!(check_part_of(&one_lp, &part).is_good());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Ping-pong: two nodes pass a ball to and fro.
+//!
+//! *Covers*: sending, receiving, sleeping, the end of a process.
+//!
+//! *Scenario*: node 0 serves. Who receives the ball holds it for a millisecond and sends it back, which takes 10 ms. After six hits the ball is kept, and both
+//! nodes are done.
+
+use parades_core::error::Error;
+use parades_core::prelude::*;
+use parades_program::{Constant, Node, Processes, Program, Start};
+
+const HITS: u32 = 6;
+
+struct PingPong {
+    network: Constant,
+}
+
+impl Program for PingPong {
+    /// How often the ball has been hit.
+    type Message = u32;
+    type State = Vec<String>;
+    type Network = Constant;
+
+    fn nodes(&self) -> u32 {
+        2
+    }
+
+    fn network(&self) -> &Constant {
+        &self.network
+    }
+
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        metrics.table("log", vec![Column::new("line", Unit::Count)]);
+        metrics
+    }
+
+    fn start(&self, start: &mut Start<'_, Self>) -> Vec<String> {
+        start.spawn("player", player);
+        Vec::new()
+    }
+
+    /// A player who waits for a ball that never comes is a mistake.
+    fn must_end(&self) -> bool {
+        true
+    }
+
+    fn finish(&self, _: LpId, log: &Vec<String>, _: &End, metrics: &mut Metrics) {
+        for line in log {
+            metrics.row(MetricId(0), [Cell::Text(line.as_str().into())]);
+        }
+    }
+}
+
+async fn player(node: Node<PingPong>) {
+    let (me, other) = (node.id(), LpId(1 - node.id().0));
+    if me == LpId(0) {
+        node.send(other, 1);
+    }
+    loop {
+        let hits = node.receive().await.message;
+        let now = node.now();
+        node.with_state(|log| log.push(format!("player {} has the ball at {now}, after hit {hits}", me.0)));
+        node.sleep(Delay::from_ms(1)).await;
+        if hits < HITS {
+            node.send(other, hits + 1);
+        }
+        if hits + 1 >= HITS {
+            return;
+        }
+    }
+}
+
+/// Runs it; what it has to say.
+pub(crate) fn run() -> Result<String, Error> {
+    let model = Processes::new(PingPong { network: Constant::new(Delay::from_ms(10)) });
+    let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?;
+    let log = outcome.metrics.get("log").and_then(|log| log.table()).map(|log| log.rows()).unwrap_or_default();
+    let lines = log.iter().filter_map(|row| match &row[0] {
+        Cell::Text(line) => Some(format!("{line}\n")),
+        _ => None,
+    });
+    Ok(lines.collect::<String>() + &format!("{} events\n", outcome.events))
+}
+
+#[allow(dead_code, reason = "the test of the examples has a main function of its own")]
+#[allow(clippy::print_stdout, reason = "it is what examples do")]
+fn main() -> Result<(), Error> {
+    print!("{}", run()?);
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! Processes that wait deep inside their calls: on a stack of their own.
+//!
+//! To the node such a process is a future like any other. Polled, it lets the code go on, on its own stack, until that waits for a future which is not ready,
+//! or comes to its end. So events, their order and the answer are those of the `async` program that waits for the same futures.
+
+use crate::baton::OnThread;
+use crate::context::{Node, Start};
+use crate::desk::{try_with_parts, with_parts};
+use crate::model::Program;
+use crate::spawn::{Handle, code};
+use parades_raw::stackful::{Name, Refused, Stackful, Switch};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The stack on which a process runs: its kind and its size.
+///
+/// | kind | where | goes on | more of them |
+/// |---|---|---|---|
+/// | [`Stack::SLAB`] | Linux | on the thread on which it began | a million, where the system is Linux 6.13 or later; before, about 32,000 |
+/// | [`Stack::UCONTEXT`] | Linux, GNU library | on the thread on which it began | as above |
+/// | [`Stack::THREAD`] | everywhere | on a thread of its own, whatever thread polls it | as many as the system has threads |
+///
+/// **Which to take.** `async`, where the code can be `async`: it is the fastest, the smallest, and runs on any number of threads. [`Stack::SLAB`] for code that
+/// waits inside calls of other code which is not. [`Stack::THREAD`], slower by two orders of magnitude, if such a program shall run on several threads, or its
+/// code uses what belongs to a thread. `parades bench contexts` has what a switch and a waiting process cost.
+///
+/// **Threads.** What lies on a stack may be bound to the thread that put it there, which no compiler checks as it does for `async`. So a process on a stack of
+/// the slab stays on its thread. An engine on one thread keeps it there; one on several moves nodes, and then the run ends with an error that names the
+/// process. At the end of a run, processes that still wait are unwound if their model's states are dropped on that thread; if not, what they remember is left
+/// as it is, and its memory with it.
+///
+/// **Size.** Only what is used takes memory, by pages. A process that needs more than its stack ends the run with a sentence that names it, and exit status 1;
+/// on a thread of its own, the standard library says that the thread has overflowed its stack, and aborts.
+///
+/// **Ends.** A process that is killed is unwound where it waits, so that what it remembers is dropped. A destructor that waits meanwhile aborts the program.
+/// Code that catches panics must let what is not its own go on.
+///
+/// # Examples
+///
+/// A recursive function, no part of which is `async`, in which node 0 waits for numbers:
+///
+/// ```
+/// use parades_core::prelude::*;
+/// use parades_program::{Constant, Node, Program, Processes, Stack, Start};
+///
+/// struct Sums { network: Constant, stack: Stack }
+///
+/// fn sum(node: Node<Sums>, numbers: u64) -> u64 {
+///     if numbers == 0 { 0 } else { node.wait(node.receive()).message + sum(node, numbers - 1) }
+/// }
+///
+/// impl Program for Sums {
+///     type Message = u64;
+///     type State = u64;
+///     type Network = Constant;
+///     fn nodes(&self) -> u32 { 2 }
+///     fn network(&self) -> &Constant { &self.network }
+///     fn start(&self, start: &mut Start<'_, Self>) -> u64 {
+///         start.spawn_on(self.stack, "main", |node| {
+///             if node.id() == LpId(0) {
+///                 let found = sum(node, 4);
+///                 node.with_state(|sum| *sum = found);
+///             } else {
+///                 (1..=4).for_each(|number| node.wait(node.send(LpId(0), number)));
+///             }
+///         });
+///         0
+///     }
+///     fn finish(&self, id: LpId, sum: &u64, _: &End, _: &mut Metrics) {
+///         assert_eq!(*sum, if id == LpId(0) { 10 } else { 0 });
+///     }
+/// }
+///
+/// let mut digests = Vec::new();
+/// # #[cfg(all(target_os = "linux", target_env = "gnu"))]
+/// for stack in [Stack::SLAB, Stack::UCONTEXT, Stack::THREAD.with_bytes(64 << 10)] {
+///     let model = Processes::new(Sums { network: Constant::new(Delay::from_ms(1)), stack });
+///     digests.push(parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?.digest);
+/// }
+/// assert!(digests.windows(2).all(|pair| pair[0] == pair[1]));
+/// # Ok::<(), parades_core::error::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    kind: StackKind,
+    bytes: usize,
+}
+
+/// How a process comes to a stack of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackKind {
+    /// A stack of a slab, with a switch of some instructions.
+    Slab,
+    /// A stack of a slab, with the switch of the C library.
+    Ucontext,
+    /// A thread of the system's.
+    Thread,
+}
+
+impl Stack {
+    /// A stack of a slab of 256 KiB each.
+    pub const SLAB: Stack = Stack { kind: StackKind::Slab, bytes: 256 << 10 };
+    /// The same stacks, switched by `swapcontext`: the portable way, for comparison.
+    pub const UCONTEXT: Stack = Stack { kind: StackKind::Ucontext, bytes: 256 << 10 };
+    /// A thread with a stack of 256 KiB.
+    pub const THREAD: Stack = Stack { kind: StackKind::Thread, bytes: 256 << 10 };
+
+    /// The same with a size of at least so many bytes. Slabs have sizes that are powers of two, from 16 KiB.
+    #[must_use]
+    pub const fn with_bytes(self, bytes: usize) -> Stack {
+        Stack { kind: self.kind, bytes }
+    }
+
+    /// How the process comes to its stack.
+    pub const fn kind(self) -> StackKind {
+        self.kind
+    }
+
+    /// The least size of the stack.
+    pub const fn bytes(self) -> usize {
+        self.bytes
+    }
+}
+
+/// A process on a stack of its own, as a future.
+struct Blocking<T: Send + 'static> {
+    code: Code<T>,
+}
+
+enum Code<T> {
+    Stack(Stackful<T>),
+    Thread(OnThread<T>),
+    /// It has been dropped.
+    Gone,
+}
+
+/// What is unwound may wait for what is ready.
+impl<T: Send + 'static> Drop for Blocking<T> {
+    fn drop(&mut self) {
+        let outer = set_stackful(true);
+        self.code = Code::Gone;
+        set_stackful(outer);
+    }
+}
+
+impl<T: Send + 'static> Blocking<T> {
+    fn new<P: Program>(
+        stack: Stack,
+        name: &'static str,
+        node: Node<P>,
+        code: impl FnOnce(Node<P>) -> T + Send + 'static,
+    ) -> Blocking<T> {
+        let run = move || code(node);
+        let switch = match stack.kind {
+            StackKind::Slab => Switch::Registers,
+            StackKind::Ucontext => Switch::Ucontext,
+            StackKind::Thread => return Blocking { code: Code::Thread(OnThread::new(stack.bytes, name, run)) },
+        };
+        let name = Name { process: name, node: u64::from(node.id().0) };
+        Blocking { code: Code::Stack(Stackful::new(switch, stack.bytes, name, run)) }
+    }
+}
+
+impl<T: Send + 'static> Future for Blocking<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match &mut self.get_mut().code {
+            Code::Stack(code) => {
+                let outer = set_stackful(true);
+                let polled = code.resume(context);
+                set_stackful(outer);
+                polled.unwrap_or_else(|why| refuse(why))
+            }
+            Code::Thread(code) => code.poll(context),
+            Code::Gone => unreachable!("what is dropped is not polled"),
+        }
+    }
+}
+
+/// Says whether what is polled now may wait without `async`; whether it could before.
+fn set_stackful(stackful: bool) -> bool {
+    try_with_parts(|worker, _| std::mem::replace(&mut worker.stackful, stackful)).unwrap_or(false)
+}
+
+#[cold]
+fn refuse(why: Refused) -> ! {
+    let remedy = match why {
+        Refused::OtherThread => {
+            ": run it with an engine on one thread (`sequential`, `--threads 1`), or spawn it with `Stack::THREAD` or as `async`"
+        }
+        Refused::NotHere => ": spawn it with `Stack::THREAD` or as `async`",
+        _ => "; processes that are `async` need no stack",
+    };
+    // Not `panic!`, which would report it once more.
+    std::panic::resume_unwind(Box::new(format!("{why}{remedy}")))
+}
+
+impl<P: Program> Node<P> {
+    /// Begins another process of the node, on a stack of its own, where it may [`wait`](Node::wait) however deep in its calls. It runs after the
+    /// processes that are ready now.
+    ///
+    /// What can go wrong ends the run with an error that names the process: no room for its stack, no more threads, an engine that moves it to another
+    /// thread (see [`Stack`]).
+    pub fn spawn_on<T: Send + 'static>(
+        self,
+        stack: Stack,
+        name: &'static str,
+        process: impl FnOnce(Node<P>) -> T + Send + 'static,
+    ) -> Handle<T> {
+        let code = code(Blocking::new(stack, name, self, process));
+        with_parts(|worker, table| {
+            let (place, serial) = table.add(name, code, true);
+            worker.ready(table, place);
+            Handle::new(place, serial)
+        })
+    }
+
+    /// Waits for a future, on a stack of its own: what `.await` is to an `async` process.
+    ///
+    /// # Panics
+    ///
+    /// In a process that is not on a stack of its own ([`Node::spawn_on`]).
+    pub fn wait<F: Future>(self, future: F) -> F::Output {
+        let here = try_with_parts(|worker, _| worker.stackful).unwrap_or(false);
+        assert!(
+            here,
+            "`wait` was called where no process on a stack of its own runs: begin the process with `spawn_on`, or use `.await`"
+        );
+        if crate::baton::is_here() {
+            return crate::baton::wait(future);
+        }
+        parades_raw::stackful::wait(future).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+impl<P: Program> Start<'_, P> {
+    /// Begins a process of the node, at time 0, on a stack of its own; several begin in the order in which they are spawned.
+    pub fn spawn_on(&mut self, stack: Stack, name: &'static str, process: impl FnOnce(Node<P>) + Send + 'static) {
+        self.spawn(name, |node| Blocking::new(stack, name, node, process));
+    }
+}
