@@ -23,7 +23,7 @@ mod torus;
 pub(crate) use dijkstra::Dijkstra;
 pub(crate) use dragonfly::{Dragonfly, Parts};
 pub(crate) use fat_tree::{FatTree, Wiring};
-pub(crate) use floyd::{Floyd, LEAVES_MAX};
+pub(crate) use floyd::{FLOYD_MEMBERS_MAX, Floyd};
 pub(crate) use route::Seat;
 pub use route::{NoRoute, Route};
 pub(crate) use star::{Branch, Star};

@@ -1,19 +1,25 @@
 //! Platforms from SimGrid's XML files, version 4.1 of the format.
 //!
-//! # What is read
+//! # Supported elements
 //!
-//! `<zone>` (or `<AS>`) with routing `Full`, `Floyd`, `Dijkstra`, `DijkstraCache`, `Cluster`, `Vivaldi` or `None`, nested at will; `<host>`, `<router>`,
-//! `<link>` (`SHARED`, `FATPIPE`, `SPLITDUPLEX`), `<route>`, `<zoneRoute>` (`<ASroute>`), `<bypassRoute>`, `<bypassZoneRoute>`; `<cluster>`, flat
-//! or as torus, fat tree or dragonfly, with backbone, loopbacks and limiters; `<host_link>`, `<backbone>`, `<cabinet>`, `<peer>`; `<trace>` and
-//! `<trace_connect>`, and profiles in files. Routes come out as SimGrid 3.32 finds them.
+//! - `<zone>` (or `<AS>`), nested, with routing `Full`, `Floyd`, `Dijkstra`, `DijkstraCache`, `Cluster`,
+//!   `Vivaldi` or `None`.
+//! - `<host>`, `<router>`, and `<link>` with the policies `SHARED`, `FATPIPE` and `SPLITDUPLEX`.
+//! - `<route>`, `<zoneRoute>` (or `<ASroute>`), `<bypassRoute>`, `<bypassZoneRoute>`.
+//! - `<cluster>`, flat or as a torus, fat tree or dragonfly, with backbone, loopbacks and limiters.
+//! - `<host_link>`, `<backbone>`, `<cabinet>`, `<peer>`.
+//! - `<trace>` and `<trace_connect>`, and profiles in files.
 //!
-//! `<prop>`, `<disk>` and deployed actors mean nothing to a network; `<config>` is left aside with a note, as models are chosen elsewhere. `WIFI`
-//! links and random profiles are refused.
+//! Routes are the same as in SimGrid 3.32.
+//!
+//! `<prop>`, `<disk>` and deployed actors have no effect on a network and are ignored. `<config>` is ignored
+//! with a note: a parameter of the scenario chooses the model. `WIFI` links and random profiles are refused.
 //!
 //! # Bounds
 //!
-//! A file may be hostile. It is read up to [`FILE_BYTES_MAX`]; elements nest at most [`DEPTH_MAX`] deep; hosts, links and the sizes of clusters are
-//! bounded. A document type with declarations of its own is refused, and no entity but the five predefined ones is ever expanded.
+//! A file may be hostile. At most [`FILE_BYTES_MAX`] bytes are read. Elements nest at most [`DEPTH_MAX`]
+//! deep. The number of hosts, of links and of members of a cluster is bounded. A document type with
+//! declarations of its own is refused. Only XML's five predefined entities are expanded.
 
 mod attributes;
 mod elements;
@@ -30,25 +36,25 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The longest file that is read: 256 MiB.
+/// The greatest size of a platform file, in bytes.
 pub const FILE_BYTES_MAX: usize = 256 << 20;
-/// How deep elements nest, the root included.
+/// The greatest depth of elements, the root included.
 pub const DEPTH_MAX: usize = 128;
-/// The longest tag, in bytes; a radical may be long.
+/// The greatest length of a tag, in bytes. Only the radical of a cluster makes a tag long.
 pub const TAG_BYTES_MAX: usize = 1 << 20;
-/// The longest profile within a file, in bytes.
+/// The greatest size of a profile inside a platform file, in bytes.
 pub const TRACE_BYTES_MAX: usize = 16 << 20;
 
 /// Reads the platform file at `path`.
 ///
 /// # Errors
 ///
-/// Where it cannot be read, is not such a file, or describes no platform.
+/// If the file cannot be read, is not a platform file, or describes no valid platform.
 pub fn read(path: &Path) -> Result<Platform, ConfigError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// The bytes of a file, if they are not too many.
+/// Reads a file of at most [`FILE_BYTES_MAX`] bytes.
 pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes));
@@ -64,7 +70,7 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
     }
 }
 
-/// The text of a file's bytes.
+/// Returns the bytes of a file as text, without a byte order mark.
 pub(crate) fn text_of<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
@@ -75,7 +81,8 @@ pub(crate) fn text_of<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, Confi
     }
 }
 
-/// Reads a platform from memory; `file` is the name that errors give it, and its folder is where profiles are looked for.
+/// Reads a platform from memory. Errors name the file `file`. Names of profiles are relative to the folder of
+/// `file`.
 ///
 /// # Examples
 ///
@@ -104,20 +111,20 @@ pub fn parse(file: &Path, bytes: &[u8]) -> Result<Platform, ConfigError> {
     document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text))
 }
 
-/// An element that is open.
+/// An element whose end has not been read.
 #[derive(Debug)]
 enum Element {
     Platform,
     Zone,
-    /// A route and its links so far.
+    /// A route and its links up to here.
     Route(RouteKind, Attributes, Vec<(String, Direction)>),
-    /// A profile and its text so far.
+    /// A profile and its text up to here.
     Trace(Attributes, String),
-    /// One whose content means nothing here.
+    /// An element whose content is ignored.
     Leaf,
 }
 
-/// The elements that are routes.
+/// The kinds of routes, one for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RouteKind {
     Hosts,
@@ -126,16 +133,18 @@ enum RouteKind {
     BypassZones,
 }
 
-/// One pass over the file.
-struct Pass {
+/// The state of the reader.
+struct Reader {
     builder: Builder,
+    /// The open elements, the root first, each with its offset in the file.
     open: Vec<(Element, usize)>,
     root_seen: bool,
 }
 
+/// Reads a whole document into `builder`, in one pass.
 fn document(text: &str, builder: Builder) -> Result<Platform, Fault> {
     let mut xml = quick_xml::Reader::from_str(text);
-    let mut pass = Pass { builder, open: Vec::new(), root_seen: false };
+    let mut reader = Reader { builder, open: Vec::new(), root_seen: false };
     loop {
         let offset = to_offset(xml.buffer_position());
         let event = xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
@@ -145,27 +154,27 @@ fn document(text: &str, builder: Builder) -> Result<Platform, Fault> {
             return Err(Fault::new(offset, message, "shorten it"));
         }
         match event {
-            Event::Start(tag) => pass.start(&tag, offset)?,
+            Event::Start(tag) => reader.start(&tag, offset)?,
             Event::Empty(tag) => {
-                pass.start(&tag, offset)?;
-                pass.end()?;
+                reader.start(&tag, offset)?;
+                reader.end()?;
             }
-            Event::End(_) => pass.end()?,
-            Event::Text(letters) => pass.text(&letters.xml10_content(), offset)?,
-            Event::CData(letters) => pass.text(&letters.xml10_content(), offset)?,
-            Event::GeneralRef(entity) => pass.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?,
+            Event::End(_) => reader.end()?,
+            Event::Text(characters) => reader.text(&characters.xml10_content(), offset)?,
+            Event::CData(characters) => reader.text(&characters.xml10_content(), offset)?,
+            Event::GeneralRef(entity) => reader.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?,
             Event::DocType(declarations) if declarations.contains('[') => {
                 let message = "the document type declares entities or elements of its own, which are not expanded";
                 return Err(Fault::new(offset, message, "delete the <!DOCTYPE ...> declaration"));
             }
             Event::Decl(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
-            Event::Eof => return pass.finish(text),
+            Event::Eof => return reader.finish(text),
         }
     }
 }
 
-impl Pass {
-    /// An element begins.
+impl Reader {
+    /// Handles the start of an element.
     fn start(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), Fault> {
         self.builder.at = offset;
         if self.open.len() == DEPTH_MAX {
@@ -189,6 +198,7 @@ impl Pass {
         Ok(())
     }
 
+    /// Handles the start of the root element: checks its name and its version.
     fn root(&mut self, name: &str, tag: &BytesStart<'_>) -> Result<Element, Fault> {
         if std::mem::replace(&mut self.root_seen, true) {
             return Err(self
@@ -212,20 +222,20 @@ impl Pass {
         }
     }
 
-    /// Letters inside an element.
-    fn text(&mut self, letters: &str, offset: usize) -> Result<(), Fault> {
+    /// Handles characters inside an element. Only a profile may contain any besides white space.
+    fn text(&mut self, characters: &str, offset: usize) -> Result<(), Fault> {
         match self.open.last_mut() {
             Some((Element::Trace(_, text), start)) => {
-                text.push_str(letters);
+                text.push_str(characters);
                 match text.len() > TRACE_BYTES_MAX {
                     true => Err(Fault::new(*start, "the profile is too long", "put it into a file of its own")),
                     false => Ok(()),
                 }
             }
             Some((Element::Leaf, _)) => Ok(()),
-            _ if letters.trim().is_empty() => Ok(()),
+            _ if characters.trim().is_empty() => Ok(()),
             _ => {
-                let before = letters.len() - letters.trim_start().len();
+                let before = characters.len() - characters.trim_start().len();
                 Err(Fault::new(
                     offset + before,
                     "there is text between the elements",
@@ -235,7 +245,7 @@ impl Pass {
         }
     }
 
-    /// The innermost element ends; that its name matches is checked by the XML reader.
+    /// Handles the end of the innermost element. The XML parser has checked that its name matches.
     fn end(&mut self) -> Result<(), Fault> {
         let Some((element, offset)) = self.open.pop() else { return Ok(()) };
         self.builder.at = offset;
@@ -258,10 +268,13 @@ impl Pass {
         }
     }
 
+    /// Handles the end of the file.
     fn finish(self, text: &str) -> Result<Platform, Fault> {
         if let Some(&(_, offset)) = self.open.last() {
-            let tag =
-                text[offset..].split(|letter: char| letter.is_whitespace() || letter == '>').next().unwrap_or_default();
+            let tag = text[offset..]
+                .split(|character: char| character.is_whitespace() || character == '>')
+                .next()
+                .unwrap_or_default();
             let message = format!("the file ends before {} is closed", quoted(&format!("{tag}>")));
             return Err(Fault::new(offset, message, "compare the file with its source; it may be cut off"));
         }

@@ -224,8 +224,8 @@ impl<P> Side<P> {
 mod tests {
     use super::*;
     use crate::event::{Body, EventKey, Sender};
-    use parades_core::random::Rng;
     use crate::time::Time;
+    use parades_core::random::Rng;
 
     /// What is popped is what a heap would pop, whatever is pushed: few instants with many events each, or many with few.
     #[test]

@@ -3,7 +3,7 @@
 use super::{Builder, NewHost, NewLink, NewSharing, OpenZone, ZONE_DEPTH_MAX, index};
 use crate::fault::Fault;
 use crate::platform::{
-    Branch, Dijkstra, Floyd, LEAVES_MAX, Leg, LinkId, PointId, PointKind, Routing, Star, Table, Zone, ZoneId,
+    Branch, Dijkstra, FLOYD_MEMBERS_MAX, Floyd, Leg, LinkId, PointId, PointKind, Routing, Star, Table, Zone, ZoneId,
 };
 use parades_config::{nearest, quoted};
 use std::collections::BTreeMap;
@@ -98,15 +98,16 @@ impl Builder {
                 dijkstra.table.add(member, member, leg);
             }),
             Routing::Floyd(floyd) => {
-                if members > LEAVES_MAX {
-                    let message =
-                        format!("the zone {name} has {members} members, and routing Floyd takes {LEAVES_MAX} at most");
+                if members > FLOYD_MEMBERS_MAX {
+                    let message = format!(
+                        "the zone {name} has {members} members, and routing Floyd takes {FLOYD_MEMBERS_MAX} at most"
+                    );
                     return Err(self.wrong(message, "use routing Dijkstra"));
                 }
                 legs.for_each(|(member, leg)| {
                     floyd.table.add(member, member, leg);
                 });
-                floyd.seal(members);
+                floyd.compute(members);
             }
             Routing::Star { star, .. } => {
                 for (_, member, [up, down]) in host_links {

@@ -1,10 +1,11 @@
 //! A dragonfly: groups of chassis of routers, each with its members, routed the least way.
 //!
-//! Routers of a chassis are all joined (*green*), so are those in the same place of a group's chassis (*black*), and each two groups by one link
-//! (*blue*), which begins at the router of the first chassis whose place is the other group's number.
+//! Routers of a chassis are all joined (*green*), so are those in the same place of a group's chassis
+//! (*black*), and each two groups by one link (*blue*), which begins at the router of the first chassis whose
+//! place is the other group's number.
 //!
-//! *References*: J. Kim et al., *Technology-Driven, Highly-Scalable Dragonfly Topology*, ISCA, 2008; G. Faanes et al., *Cray Cascade: a
-//! Scalable HPC System based on a Dragonfly Network*, SC, 2012.
+//! *References*: J. Kim et al., *Technology-Driven, Highly-Scalable Dragonfly Topology*, ISCA, 2008; G.
+//! Faanes et al., *Cray Cascade: a Scalable HPC System based on a Dragonfly Network*, SC, 2012.
 
 use super::{LinkId, NoRoute};
 

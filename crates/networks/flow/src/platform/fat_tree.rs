@@ -1,23 +1,29 @@
-//! A fat tree: levels of switches over the members, routed up and down by the D-mod-k rule.
+//! A fat tree: levels of switches above the members. Routes go up and down by the D-mod-k rule.
 //!
-//! *References*: E. Zahavi, *D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees*, 2010.
+//! *References*: E. Zahavi, *D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real
+//! Life Fat Trees*, 2010.
 
 use super::{LinkId, NoRoute};
 
-/// The parameters of a fat tree: for each level from the bottom, children of each switch, parents of each node below, and cables between each two.
+/// The parameters of a fat tree. Each list has one number for each level of switches, the lowest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wiring {
+    /// The number of children of each switch of the level.
     pub(crate) children: Vec<u32>,
+    /// The number of parents that each node of the level below has.
     pub(crate) parents: Vec<u32>,
+    /// The number of parallel cables between a parent and a child.
     pub(crate) cables: Vec<u32>,
 }
 
 impl Wiring {
+    /// Returns the number of levels of switches.
     pub(crate) fn levels(&self) -> usize {
         self.children.len()
     }
 
-    /// How many nodes each level has, members being level 0; `None` where that is too much to count.
+    /// Returns the number of nodes of each level; level 0 holds the members. `None` if a number exceeds 32
+    /// bits.
     pub(crate) fn nodes(&self) -> Option<Vec<u32>> {
         let product = |level: usize| {
             let factors = self.parents[..level].iter().chain(&self.children[level..]);
@@ -31,16 +37,18 @@ impl Wiring {
 #[derive(Clone, Debug)]
 struct Node {
     level: usize,
-    /// Its digits: those below the level tell which of the parents it is, those from it on where among the members.
+    /// One digit for each level of the tree. A digit below `level` says which of several parents the node is.
+    /// The other digits say which members lie below the node: those whose labels have the same digits.
     label: Box<[u32]>,
-    /// The cables upwards, by port.
+    /// Indices of the cables upwards, by port.
     up: Vec<u32>,
-    /// The cables downwards, by port.
+    /// Indices of the cables downwards, by port.
     down: Vec<u32>,
+    /// The link that all traffic through the node crosses.
     limiter: Option<LinkId>,
 }
 
-/// Two links between a node and one of its parents.
+/// A cable between a node and one of its parents: one link for each direction.
 #[derive(Clone, Copy, Debug)]
 struct Cable {
     parent: u32,
@@ -49,27 +57,30 @@ struct Cable {
     down: LinkId,
 }
 
-/// A fat tree.
+/// A fat tree. Nodes are numbered level by level, members first.
 #[derive(Clone, Debug)]
 pub(crate) struct FatTree {
     wiring: Wiring,
     nodes: Vec<Node>,
     cables: Vec<Cable>,
+    /// By member, the link from the member to itself.
     pub(crate) loopbacks: Option<Vec<LinkId>>,
-    /// What the position of the first member counts from: positions count on from one fat tree of a platform to the next, as in SimGrid.
-    first: u32,
+    /// The position of the first member, which routing depends on. As in SimGrid, positions continue from one
+    /// fat tree of a platform to the next.
+    first_position: u32,
 }
 
 impl FatTree {
-    /// A tree whose cables `wire` makes, given the two nodes' numbers, and whose limiters `limiter`, given the node's.
+    /// Builds a tree. `wire` makes the two links of a cable, up and down, from the numbers of child and
+    /// parent. `limiter` makes the limiter of a node from its number.
     pub(crate) fn new<E>(
         wiring: Wiring,
-        first: u32,
+        first_position: u32,
         mut limiter: impl FnMut(u32) -> Result<Option<LinkId>, E>,
         mut wire: impl FnMut(u32, u32) -> Result<(LinkId, LinkId), E>,
     ) -> Result<FatTree, E> {
         let counts = wiring.nodes().expect("counted before the members were made");
-        let mut tree = FatTree { wiring, nodes: Vec::new(), cables: Vec::new(), loopbacks: None, first };
+        let mut tree = FatTree { wiring, nodes: Vec::new(), cables: Vec::new(), loopbacks: None, first_position };
         let mut starts = Vec::new();
         for (level, &count) in counts.iter().enumerate() {
             starts.push(tree.count());
@@ -97,11 +108,12 @@ impl FatTree {
         u32::try_from(self.nodes.len()).expect("counted before they were made")
     }
 
-    /// What each digit of the labels of a level counts up to.
+    /// Returns the number of values of each digit in the labels of a level.
     fn bases(&self, level: usize) -> impl Iterator<Item = u32> {
         self.wiring.parents[..level].iter().chain(&self.wiring.children[level..]).copied()
     }
 
+    /// Returns the label of the node at `position` of a level: the digits of `position`, the lowest first.
     fn label(&self, level: usize, mut position: u32) -> Box<[u32]> {
         let digit = |base: u32| {
             let digit = position % base;
@@ -111,7 +123,8 @@ impl FatTree {
         self.bases(level).map(digit).collect()
     }
 
-    /// Joins a node to its parents: those whose label differs from its own at most in the digit of its level.
+    /// Connects a node to its parents. The label of a parent is that of the node, except for the digit of the
+    /// node's level.
     fn connect<E>(
         &mut self,
         child: u32,
@@ -120,10 +133,10 @@ impl FatTree {
     ) -> Result<(), E> {
         let Node { level, label, .. } = self.nodes[child as usize].clone();
         let (children, parents) = (self.wiring.children[level], self.wiring.parents[level]);
-        for which in 0..parents {
+        for which_parent in 0..parents {
             let mut position = 0;
             for (index, base) in self.bases(level + 1).enumerate().collect::<Vec<_>>().into_iter().rev() {
-                position = position * base + if index == level { which } else { label[index] };
+                position = position * base + if index == level { which_parent } else { label[index] };
             }
             let parent = parents_start + position;
             for cable in 0..self.wiring.cables[level] {
@@ -131,17 +144,10 @@ impl FatTree {
                 let (up, down) = wire(child, parent)?;
                 self.cables.push(Cable { parent, child, up, down });
                 self.nodes[parent as usize].down[(label[level] + cable * children) as usize] = number;
-                self.nodes[child as usize].up[(which + cable * parents) as usize] = number;
+                self.nodes[child as usize].up[(which_parent + cable * parents) as usize] = number;
             }
         }
         Ok(())
-    }
-
-    /// Whether the second node lies below the first.
-    fn is_above(&self, upper: &Node, lower: &Node) -> bool {
-        upper.level > lower.level
-            && upper.label[..lower.level] == lower.label[..lower.level]
-            && upper.label[upper.level..] == lower.label[upper.level..]
     }
 
     /// Adds the links from one member to another.
@@ -150,22 +156,48 @@ impl FatTree {
             links.push(loopbacks[from as usize]);
             return Ok(());
         }
+        let top = self.climb(from, to, links);
+        self.descend(top, from, to, links);
+        links.extend(self.nodes[to as usize].limiter);
+        Ok(())
+    }
+
+    /// Returns true if the member `lower` can be reached downwards from `upper`.
+    fn is_above(&self, upper: &Node, lower: &Node) -> bool {
+        upper.level > lower.level
+            && upper.label[..lower.level] == lower.label[..lower.level]
+            && upper.label[upper.level..] == lower.label[upper.level..]
+    }
+
+    /// Adds the links upwards from `from` to the first switch above `to`. Returns that switch.
+    ///
+    /// The position of the destination selects the parent and the cable (D-mod-k).
+    fn climb(&self, from: u32, to: u32, links: &mut Vec<LinkId>) -> u32 {
         let destination = &self.nodes[to as usize];
         let mut current = from;
-        // Up, to the first switch that the destination lies below. Which parent, the destination's position tells.
         while !self.is_above(&self.nodes[current as usize], destination) {
             let node = &self.nodes[current as usize];
-            let position =
-                self.wiring.parents[..node.level].iter().fold(self.first + to, |rest, parents| rest / parents);
+            let position = self.first_position + to;
+            let position = self.wiring.parents[..node.level].iter().fold(position, |rest, parents| rest / parents);
             let cable = self.cables[node.up[position as usize % node.up.len()] as usize];
             links.extend(node.limiter);
             links.push(cable.up);
             current = cable.parent;
         }
-        // Down. Which of parallel cables, the source's position tells; below the first switch, the search for the port goes on from there.
+        current
+    }
+
+    /// Adds the links downwards from the switch `top` to `to`.
+    ///
+    /// The position of the source selects one of several parallel cables. As in SimGrid, `port` is not reset
+    /// when the inner loop has moved to a child: the search continues among the child's ports from the next
+    /// number on.
+    fn descend(&self, top: u32, from: u32, to: u32, links: &mut Vec<LinkId>) {
+        let destination = &self.nodes[to as usize];
+        let mut current = top;
         while current != to {
             let level = self.nodes[current as usize].level;
-            let cable = (self.first + from) % self.wiring.cables[level - 1];
+            let cable = (self.first_position + from) % self.wiring.cables[level - 1];
             let mut port = cable * self.wiring.children[level - 1];
             while (port as usize) < self.nodes[current as usize].down.len() {
                 let node = &self.nodes[current as usize];
@@ -178,7 +210,5 @@ impl FatTree {
                 port += 1;
             }
         }
-        links.extend(destination.limiter);
-        Ok(())
     }
 }

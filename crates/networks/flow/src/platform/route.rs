@@ -7,7 +7,8 @@ use std::fmt;
 
 /// What a route may cost to be found: gateways that lead in circles would cost without end.
 const STEPS_MAX: u32 = 1 << 16;
-/// How many routes may be parts of one another. Each leads deeper into the zones of one of its ends, unless gateways lead in circles.
+/// How many routes may be parts of one another. Each leads deeper into the zones of one of its ends, unless
+/// gateways lead in circles.
 const DEPTH_MAX: usize = 2 * ZONE_DEPTH_MAX;
 
 /// The way from one host to another.
@@ -78,8 +79,9 @@ impl Platform {
         Seat { zone: zone.expect("a host lies in a zone"), index: *index }
     }
 
-    /// Tells the links of the route from one host to another where both are members of one star, as in most platforms: so the route costs no memory of its own.
-    /// Its latency is the sum of theirs. None, and false, where it takes a search.
+    /// Tells the links of the route from one host to another where both are members of one star, as in most
+    /// platforms: so the route costs no memory of its own. Its latency is the sum of theirs. None, and false,
+    /// where it takes a search.
     #[inline]
     pub(crate) fn star_links(&self, from: Seat, to: Seat, mut add: impl FnMut(LinkId)) -> bool {
         let zone = self.zone(from.zone);
@@ -107,8 +109,9 @@ struct Search<'a> {
     steps: u32,
     /// How many routes are being found, each a part of the one before.
     depth: usize,
-    /// The sum of what was found so far, in the order in which it was found: between two zones first, then on this side, then on the other. A
-    /// sum in another order would differ in its last bit, and levels that are equal would not be any more.
+    /// The sum of what was found so far, in the order in which it was found: between two zones first, then on
+    /// this side, then on the other. A sum in another order would differ in its last bit, and levels that are
+    /// equal would not be any more.
     latency_s: f64,
 }
 
@@ -203,7 +206,8 @@ impl Search<'_> {
         Some(self.around(from, leaves, leg, enters, to))
     }
 
-    /// A bypass between zones, with the ways to its gateways. Where an end is its own gateway, the way is that to itself, if it has one.
+    /// A bypass between zones, with the ways to its gateways. Where an end is its own gateway, the way is
+    /// that to itself, if it has one.
     fn around(
         &mut self,
         from: PointId,
@@ -245,13 +249,13 @@ impl Search<'_> {
                 gateways = leg.gateways;
             }
             Routing::Floyd(floyd) => {
-                let stops = floyd.stops(first, second).ok_or_else(|| unknown(""))?;
-                let legs: Vec<&Leg> = stops.iter().rev().filter_map(|&(a, b)| floyd.table.get(a, b)).collect();
+                let legs = floyd.legs(first, second).ok_or_else(|| unknown(""))?;
+                let legs: Vec<&Leg> = legs.iter().rev().filter_map(|&(a, b)| floyd.table.get(a, b)).collect();
                 return self.along(zone, &legs, false);
             }
             Routing::Dijkstra(dijkstra) => {
-                let stops = dijkstra.stops(first, second).ok_or_else(|| unknown(""))?;
-                let legs = stops.iter().rev().map(|&(a, b)| dijkstra.table.get(a, b));
+                let legs = dijkstra.legs(first, second).ok_or_else(|| unknown(""))?;
+                let legs = legs.iter().rev().map(|&(a, b)| dijkstra.table.get(a, b));
                 let legs: Vec<&Leg> = legs.collect::<Option<_>>().ok_or_else(|| unknown(""))?;
                 return self.along(zone, &legs, true);
             }
@@ -271,7 +275,8 @@ impl Search<'_> {
         Ok(Local { links, gateways })
     }
 
-    /// One leg after another, with what lies between the gateways of two. Their latencies are added in this order, or backwards.
+    /// One leg after another, with what lies between the gateways of two. Their latencies are added in this
+    /// order, or backwards.
     fn along(&mut self, zone: &Zone, legs: &[&Leg], backwards: bool) -> Result<Local, NoRoute> {
         let mut parts: Vec<Vec<LinkId>> = Vec::new();
         let between = |index: usize| {
@@ -303,7 +308,8 @@ impl Search<'_> {
     }
 }
 
-/// Seconds between two points of a zone with coordinates: the distance in the plane, and both heights above it.
+/// Seconds between two points of a zone with coordinates: the distance in the plane, and both heights above
+/// it.
 fn distance_s(from: &Point, to: &Point) -> Result<f64, String> {
     let of = |point: &Point| point.coordinates.ok_or_else(|| format!(": {} has no coordinates", quoted(&point.name)));
     let ([x, y, height], [other_x, other_y, other_height]) = (of(from)?, of(to)?);

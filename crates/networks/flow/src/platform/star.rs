@@ -1,20 +1,23 @@
-//! Members around a centre: a route goes up from the one and down to the other.
+//! A star: members around a centre. A route goes up from the source to the centre, and down to the
+//! destination.
 
 use super::LinkId;
 use std::ops::Deref;
 
-/// A few links one after another, none of them twice; without memory of their own.
+/// The links of one half of a route, at most [`BranchLinks::MAX`], without repetition and without allocation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Few {
-    /// After them, what is no link.
-    links: [LinkId; Few::MAX],
+pub(crate) struct BranchLinks {
+    /// The first `count` are links; the remainder hold [`BranchLinks::UNUSED`].
+    links: [LinkId; BranchLinks::MAX],
     count: u32,
 }
 
-impl Few {
-    /// A limiter, a link of one's own and a backbone.
+impl BranchLinks {
+    /// A limiter, the member's own link and a backbone.
     const MAX: usize = 3;
-    const NONE: Few = Few { links: [LinkId(u32::MAX); Few::MAX], count: 0 };
+    /// An id that no link has, so that `has` may compare all places.
+    const UNUSED: LinkId = LinkId(u32::MAX);
+    const EMPTY: BranchLinks = BranchLinks { links: [BranchLinks::UNUSED; BranchLinks::MAX], count: 0 };
 
     #[inline]
     fn has(&self, link: LinkId) -> bool {
@@ -23,28 +26,28 @@ impl Few {
     }
 }
 
-impl Default for Few {
-    fn default() -> Few {
-        Few::NONE
+impl Default for BranchLinks {
+    fn default() -> BranchLinks {
+        BranchLinks::EMPTY
     }
 }
 
-impl FromIterator<LinkId> for Few {
-    fn from_iter<I: IntoIterator<Item = LinkId>>(links: I) -> Few {
-        let mut few = Few::default();
+impl FromIterator<LinkId> for BranchLinks {
+    fn from_iter<I: IntoIterator<Item = LinkId>>(links: I) -> BranchLinks {
+        let mut branch = BranchLinks::default();
         for link in links {
-            // Somebody may have named the backbone twice.
-            if few.has(link) {
+            // A file may name the backbone as a host's link too.
+            if branch.has(link) {
                 continue;
             }
-            few.links[few.count as usize] = link;
-            few.count += 1;
+            branch.links[branch.count as usize] = link;
+            branch.count += 1;
         }
-        few
+        branch
     }
 }
 
-impl Deref for Few {
+impl Deref for BranchLinks {
     type Target = [LinkId];
 
     #[inline]
@@ -53,18 +56,18 @@ impl Deref for Few {
     }
 }
 
-/// What lies between a member and the centre.
+/// The links between a member and the centre.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Branch {
-    /// From the member to the centre; none where nobody said.
-    pub(crate) up: Few,
-    /// From the centre to the member; none where nobody said.
-    pub(crate) down: Few,
+    /// From the member to the centre; empty if the file declares none.
+    pub(crate) up: BranchLinks,
+    /// From the centre to the member; empty if the file declares none.
+    pub(crate) down: BranchLinks,
     /// From the member to itself.
     pub(crate) loopback: Option<LinkId>,
 }
 
-/// The branches, by the member's place in the zone. A member without one is at the centre.
+/// The branches of a star, by the member's index in the zone. A member without a branch is at the centre.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Star {
     branches: Vec<Option<Branch>>,
@@ -76,7 +79,7 @@ impl Star {
         self.branches.get(member as usize)?.as_ref()
     }
 
-    /// The branch of a member, a new one if it has none.
+    /// Returns the branch of a member. Adds an empty branch if the member has none.
     pub(crate) fn branch_mut(&mut self, member: u32) -> &mut Branch {
         if self.branches.len() <= member as usize {
             self.branches.resize(member as usize + 1, None);
@@ -84,7 +87,12 @@ impl Star {
         self.branches[member as usize].get_or_insert_default()
     }
 
-    /// Tells the links from one member to another, none of them twice: both may share a backbone.
+    /// Calls `add` with each link of the route from one member to another. A backbone in both branches is
+    /// added once.
+    ///
+    /// # Errors
+    ///
+    /// If a branch of the route has no links; the text completes the sentence of the caller.
     #[inline]
     pub(crate) fn links(&self, from: u32, to: u32, mut add: impl FnMut(LinkId)) -> Result<(), &'static str> {
         let (source, destination) = (self.branch(from), self.branch(to));
@@ -92,8 +100,8 @@ impl Star {
             add(loopback);
             return Ok(());
         }
-        let (up, down) =
-            (source.map_or(&Few::NONE, |branch| &branch.up), destination.map_or(&Few::NONE, |branch| &branch.down));
+        let up = source.map_or(&BranchLinks::EMPTY, |branch| &branch.up);
+        let down = destination.map_or(&BranchLinks::EMPTY, |branch| &branch.down);
         if source.is_some() && up.is_empty() {
             return Err("the first has no link up");
         }

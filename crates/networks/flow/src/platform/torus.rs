@@ -1,49 +1,58 @@
-//! A torus: members on a grid whose ends are joined, routed dimension by dimension.
+//! A torus: members on a grid that wraps around in each dimension. Routes cross one dimension after another.
 
 use super::{LinkId, NoRoute};
 
-/// The links of a torus. Each member has one in each dimension, to the next; the last to the first.
+/// The links of a torus. In each dimension, a member has one link to its successor; the last member's leads
+/// to the first.
 #[derive(Clone, Debug)]
 pub(crate) struct Torus {
+    /// The number of members in each dimension.
     pub(crate) dimensions: Vec<u32>,
-    /// Upwards and downwards, by member and dimension.
+    /// The link up and the link down between a member and its successor, by member and then dimension.
     pub(crate) links: Vec<(LinkId, LinkId)>,
+    /// By member, the link from the member to itself.
     pub(crate) loopbacks: Option<Vec<LinkId>>,
+    /// By member, the link that all traffic through the member crosses.
     pub(crate) limiters: Option<Vec<LinkId>>,
 }
 
 impl Torus {
-    /// Adds the links from one member to another. In each dimension in turn, the shorter way round is taken; if both are as long, upwards.
+    /// Adds the links from one member to another.
+    ///
+    /// In each dimension the route takes the shorter direction. If both directions are equally long, it goes
+    /// upwards.
     pub(crate) fn links(&self, from: u32, to: u32, links: &mut Vec<LinkId>) -> Result<(), NoRoute> {
         if let (true, Some(loopbacks)) = (from == to, &self.loopbacks) {
             links.push(loopbacks[from as usize]);
             return Ok(());
         }
         let mut node = from;
-        let mut step = 1;
+        // The difference of the numbers of two neighbours in the current dimension.
+        let mut stride = 1;
         for (dimension, &size) in self.dimensions.iter().enumerate() {
-            let (start, target) = ((from / step) % size, (to / step) % size);
+            let (start, target) = ((from / stride) % size, (to / stride) % size);
             let half = size / 2;
             let upwards =
                 (target > start && target <= start + half) || (start > half && (start + half) % size >= target);
-            let mut place = start;
-            while place != target {
+            let mut coordinate = start;
+            while coordinate != target {
                 if let Some(limiters) = &self.limiters {
                     links.push(limiters[node as usize]);
                 }
                 let next = match upwards {
-                    true if place == size - 1 => 0,
-                    true => place + 1,
-                    false if place == 0 => size - 1,
-                    false => place - 1,
+                    true if coordinate == size - 1 => 0,
+                    true => coordinate + 1,
+                    false if coordinate == 0 => size - 1,
+                    false => coordinate - 1,
                 };
-                let moved = node - place * step + next * step;
-                let (owner, which) = if upwards { (node, true) } else { (moved, false) };
+                let neighbour = node - coordinate * stride + next * stride;
+                // A pair of links belongs to the lower end: going downwards, that is the neighbour.
+                let owner = if upwards { node } else { neighbour };
                 let (up, down) = self.links[owner as usize * self.dimensions.len() + dimension];
-                links.push(if which { up } else { down });
-                (node, place) = (moved, next);
+                links.push(if upwards { up } else { down });
+                (node, coordinate) = (neighbour, next);
             }
-            step *= size;
+            stride *= size;
         }
         if let Some(limiters) = &self.limiters {
             links.push(limiters[to as usize]);

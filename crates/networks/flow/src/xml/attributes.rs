@@ -1,4 +1,4 @@
-//! Attributes of elements, and the rules of XML that its reader leaves to its user.
+//! Attributes of elements, and the rules of XML that the parser leaves to its caller.
 
 use crate::build::Builder;
 use crate::fault::{Fault, one_line};
@@ -6,12 +6,12 @@ use crate::units::Quantity;
 use parades_config::{nearest, quoted};
 use quick_xml::events::{BytesRef, BytesStart};
 
-/// A position in a text that lies in memory.
+/// Converts a position of the parser into an index into the text.
 pub(super) fn to_offset(position: u64) -> usize {
     usize::try_from(position).expect("the text is in memory")
 }
 
-/// XML that breaks XML's own rules.
+/// Returns the fault for text that is not well-formed XML.
 pub(super) fn malformed(offset: usize, why: impl std::fmt::Display) -> Fault {
     Fault::new(
         offset,
@@ -20,7 +20,8 @@ pub(super) fn malformed(offset: usize, why: impl std::fmt::Display) -> Fault {
     )
 }
 
-/// The letter that `&...;` stands for. Entities that a document defines are never expanded.
+/// Returns the character that the reference `&...;` stands for. Entities that a document defines are not
+/// expanded.
 pub(super) fn resolve(entity: &BytesRef<'_>, offset: usize) -> Result<char, Fault> {
     if let Some(letter) = entity.resolve_char_ref().map_err(|why| malformed(offset, why))? {
         return Ok(letter);
@@ -38,7 +39,7 @@ pub(super) fn resolve(entity: &BytesRef<'_>, offset: usize) -> Result<char, Faul
     }
 }
 
-/// The attributes of an element. Empty ones count as absent.
+/// The attributes of an element. An attribute with an empty value counts as absent.
 #[derive(Debug)]
 pub(super) struct Attributes {
     element: String,
@@ -47,11 +48,11 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Those of a tag, all of which must be known.
+    /// Reads the attributes of a tag. An attribute that is not in `known` is a fault.
     pub(super) fn of(builder: &Builder, tag: &BytesStart<'_>, known: &[&str]) -> Result<Attributes, Fault> {
         let element = tag.local_name().as_ref().to_owned();
         let mut values = Vec::new();
-        // That none occurs twice, the reader checks.
+        // The parser checks that no attribute occurs twice.
         for attribute in tag.attributes() {
             let attribute = attribute.map_err(|why| malformed(builder.at, why))?;
             let key = attribute.key.as_ref();
@@ -71,33 +72,37 @@ impl Attributes {
         Ok(Attributes { element, offset: builder.at, values })
     }
 
+    /// Returns the value of an attribute, if it is present.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.values.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }
 
-    /// A value that must be there.
+    /// Returns the value of an attribute. Its absence is a fault.
     pub(super) fn required(&self, name: &str) -> Result<&str, Fault> {
         self.get(name)
             .ok_or_else(|| Fault::new(self.offset, format!("<{}> has no {name}", self.element), "add the attribute"))
     }
 
-    /// Something wrong with a value.
+    /// Returns the fault that the value of an attribute is wrong. `what` completes the sentence after the
+    /// value.
     pub(super) fn wrong(&self, name: &str, what: &str) -> Fault {
         let value = quoted(self.get(name).unwrap_or_default());
         Fault::new(self.offset, format!("the {name} of <{}>, {value}, {what}", self.element), "correct it")
     }
 
-    /// A quantity with its unit.
+    /// Reads a number with its unit.
     pub(super) fn quantity(&self, name: &str, quantity: &Quantity) -> Result<Option<f64>, Fault> {
         let read = |text| quantity.read(text).map_err(|what| self.wrong(name, &what));
         self.get(name).map(read).transpose()
     }
 
+    /// Reads a number with its unit. Its absence is a fault.
     pub(super) fn required_quantity(&self, name: &str, quantity: &Quantity) -> Result<f64, Fault> {
         self.required(name)?;
-        Ok(self.quantity(name, quantity)?.expect("it is there"))
+        Ok(self.quantity(name, quantity)?.expect("the line above checks that it is present"))
     }
 
+    /// Reads a finite number.
     pub(super) fn number(&self, name: &str) -> Result<Option<f64>, Fault> {
         let read = |text: &str| {
             text.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| self.wrong(name, "is not a number"))
@@ -105,6 +110,7 @@ impl Attributes {
         self.get(name).map(read).transpose()
     }
 
+    /// Reads a whole number.
     pub(super) fn whole(&self, name: &str) -> Result<Option<u32>, Fault> {
         let whole = self.number(name)?.map(|x| {
             #[expect(
@@ -113,13 +119,14 @@ impl Attributes {
                 reason = "`as` saturates; compared below"
             )]
             let whole = x as u32;
-            // A state of power may be written as `0.0`.
+            // SimGrid's files write some whole numbers, such as a host's pstate, as `0.0`.
             ((f64::from(whole) - x).abs() < 1e-9).then_some(whole)
         });
         whole.map(|whole| whole.ok_or_else(|| self.wrong(name, "is not a whole number"))).transpose()
     }
 
-    /// One of a few words, whatever their case.
+    /// Reads one of the words in `choices`, in upper or lower case. Returns `default` if the attribute is
+    /// absent.
     pub(super) fn choice<T: Copy>(&self, name: &str, choices: &[(&str, T)], default: T) -> Result<T, Fault> {
         let Some(value) = self.get(name) else { return Ok(default) };
         let found = choices.iter().find(|(word, _)| word.eq_ignore_ascii_case(value));
@@ -129,7 +136,7 @@ impl Attributes {
         })
     }
 
-    /// Three numbers.
+    /// Reads the attribute `coordinates`: three numbers.
     pub(super) fn coordinates(&self) -> Result<Option<[f64; 3]>, Fault> {
         let Some(text) = self.get("coordinates") else { return Ok(None) };
         let numbers = text.split_whitespace().map(|word| word.parse().ok().filter(|x: &f64| x.is_finite()));

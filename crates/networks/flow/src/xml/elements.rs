@@ -1,7 +1,7 @@
-//! The elements, one by one.
+//! The elements of a platform file. Each function reads one kind of element into the builder.
 
 use super::attributes::Attributes;
-use super::{Element, Pass, RouteKind};
+use super::{Element, Reader, RouteKind};
 use crate::build::{
     Builder, Cabinet, Cluster, Connection, ConnectionKind, Direction, NewHost, NewLink, NewSharing, Topology, radicals,
 };
@@ -12,7 +12,7 @@ use parades_config::{nearest, quoted};
 use quick_xml::events::BytesStart;
 use std::sync::Arc;
 
-/// What may lie in a platform or a zone.
+/// The elements that may lie in a platform or a zone.
 const ELEMENTS: [&str; 23] = [
     "zone",
     "AS",
@@ -39,7 +39,7 @@ const ELEMENTS: [&str; 23] = [
     "actor",
 ];
 
-/// The sharing policies.
+/// The sharing policies of links. `None`: known, but not supported.
 const POLICIES: [(&str, Option<NewSharing>); 5] = [
     ("SHARED", Some(NewSharing::Shared)),
     ("FATPIPE", Some(NewSharing::Pipe)),
@@ -48,8 +48,8 @@ const POLICIES: [(&str, Option<NewSharing>); 5] = [
     ("WIFI", None),
 ];
 
-impl Pass {
-    /// An element within a platform or a zone.
+impl Reader {
+    /// Handles the start of an element inside a platform or a zone.
     pub(super) fn element(&mut self, name: &str, tag: &BytesStart<'_>) -> Result<Element, Fault> {
         let builder = &mut self.builder;
         let route = |builder: &Builder, kind, known: &[&str]| {
@@ -118,13 +118,13 @@ impl Pass {
     }
 }
 
-/// A profile in a file that an attribute names.
+/// Reads the profile whose file is the value of the first present attribute among `names`.
 fn profile(builder: &mut Builder, attributes: &Attributes, names: &[&str]) -> Result<Option<Arc<Profile>>, Fault> {
     let name = names.iter().find_map(|name| attributes.get(name));
     name.map(|name| builder.profile_from_file(name)).transpose()
 }
 
-/// Speeds, one for each state of power.
+/// Reads the speeds of a host in flops per second, one for each pstate.
 fn speeds(attributes: &Attributes) -> Result<Vec<f64>, Fault> {
     let parts = attributes.required("speed")?.split(',');
     parts.map(|part| SPEED.read(part).map_err(|what| attributes.wrong("speed", &what))).collect()
@@ -146,7 +146,7 @@ fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
     builder.host(host).map(|_| ())
 }
 
-/// The policy of an attribute.
+/// Reads a sharing policy.
 fn policy(attributes: &Attributes, name: &str, default: NewSharing) -> Result<NewSharing, Fault> {
     let policy = attributes.choice(name, &POLICIES, Some(default))?;
     policy.ok_or_else(|| attributes.wrong(name, "is not supported: links of a Wi-Fi cell need rates for each host"))
@@ -167,20 +167,22 @@ fn link(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<NewLink, Fault> {
     })
 }
 
+/// Reads the radical: the numbers of a cluster's or cabinet's hosts.
 fn numbers(attributes: &Attributes) -> Result<Vec<u32>, Fault> {
     radicals(attributes.required("radical")?).map_err(|what| attributes.wrong("radical", &format!("is wrong: {what}")))
 }
 
-/// A link of a cluster that is there if it has bandwidth or latency.
+/// Reads bandwidth (bytes per second) and latency (seconds) of a link that a cluster may have. `None` if both
+/// are zero or absent.
 fn optional_link(attributes: &Attributes, (bandwidth, latency): (&str, &str)) -> Result<Option<(f64, f64)>, Fault> {
-    let quality = (
+    let link = (
         attributes.quantity(bandwidth, &BANDWIDTH)?.unwrap_or(0.0),
         attributes.quantity(latency, &DURATION)?.unwrap_or(0.0),
     );
-    match quality {
+    match link {
         (none, also_none) if none <= 0.0 && also_none <= 0.0 => Ok(None),
         (none, _) if none <= 0.0 => Err(attributes.wrong(latency, &format!("comes without {bandwidth}"))),
-        quality => Ok(Some(quality)),
+        link => Ok(Some(link)),
     }
 }
 
@@ -267,7 +269,7 @@ fn peer(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
     builder.peer(host, incoming, outgoing)
 }
 
-/// A `<link_ctn>`.
+/// Reads a `<link_ctn>`: the name of a link on a route, and its direction.
 pub(super) fn link_of_route(builder: &Builder, tag: &BytesStart<'_>) -> Result<(String, Direction), Fault> {
     const DIRECTIONS: [(&str, Direction); 3] =
         [("UP", Direction::Up), ("DOWN", Direction::Down), ("NONE", Direction::None)];
@@ -276,7 +278,7 @@ pub(super) fn link_of_route(builder: &Builder, tag: &BytesStart<'_>) -> Result<(
     Ok((attributes.required("id")?.to_owned(), direction))
 }
 
-/// A route, when all its links are known.
+/// Adds a route whose end has been read.
 pub(super) fn route(
     builder: &mut Builder,
     kind: RouteKind,
