@@ -124,7 +124,7 @@ impl Channels {
     }
 
     /// The channels by pair of `sender`, by port.
-    pub fn of(&self, sender: LpId) -> &[Channel] {
+    pub fn from_sender(&self, sender: LpId) -> &[Channel] {
         match self.begin.get(sender.index()..sender.index() + 2) {
             Some(&[begin, end]) => &self.pairs[begin as usize..end as usize],
             _ => &[],
@@ -134,7 +134,7 @@ impl Channels {
     /// The channel at a port of `sender`, if it has so many.
     #[inline]
     pub(crate) fn at(&self, sender: LpId, port: Port) -> Option<&Channel> {
-        self.of(sender).get(port.0 as usize)
+        self.from_sender(sender).get(port.0 as usize)
     }
 
     /// Whether anyone may send to anyone with this delay. One comparison, which most sends pass; the others must be looked at closer.
@@ -145,7 +145,7 @@ impl Channels {
 
     /// The least delay with which `sender` may send to anyone; `None` where it may not.
     #[inline]
-    pub fn anyone(&self, sender: LpId) -> Option<Delay> {
+    pub fn lookahead_to_anyone(&self, sender: LpId) -> Option<Delay> {
         match &self.anyone {
             Anyone::Whole(lookahead) => Some(*lookahead),
             Anyone::Nobody => None,
@@ -154,13 +154,13 @@ impl Channels {
     }
 
     /// The least lookahead of the whole model; `None` where nobody may send.
-    pub fn least(&self) -> Option<Delay> {
+    pub fn min_lookahead(&self) -> Option<Delay> {
         let pairs = self.pairs.iter().map(|channel| channel.lookahead);
-        pairs.chain(self.least_to_anyone()).min()
+        pairs.chain(self.min_lookahead_to_anyone()).min()
     }
 
     /// The least delay with which any LP may send to anyone; `None` where none may.
-    pub fn least_to_anyone(&self) -> Option<Delay> {
+    pub fn min_lookahead_to_anyone(&self) -> Option<Delay> {
         match &self.anyone {
             Anyone::Nobody => None,
             Anyone::Whole(lookahead) => Some(*lookahead),
@@ -176,7 +176,7 @@ impl Channels {
     /// Changes the lookahead of a channel; only global events do.
     pub(crate) fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) -> Result<(), String> {
         let begin = self.begin.get(sender.index()).copied().unwrap_or(0) as usize;
-        let ports = self.of(sender).len();
+        let ports = self.from_sender(sender).len();
         if port.0 as usize >= ports {
             return Err(format!("{sender} has no port {}: it declares {ports} channels", port.0));
         }

@@ -62,7 +62,7 @@ impl<M: Model> Effects<M> {
         Effects { timer_changes: Some(Vec::new()), ..Effects::with(outbox) }
     }
 
-    /// Those of the LPs of `partition`, whose events wait in `pending`, until [`Effects::takes_back`]: these are no use meanwhile.
+    /// Those of the LPs of `partition`, whose events wait in `pending`, until [`Effects::reclaim`]: these are no use meanwhile.
     ///
     /// Who executes many events has them on its own stack frame so, where a field that was written a moment ago is read without delay: processors know such
     /// places by their distance from the stack pointer.
@@ -81,9 +81,9 @@ impl<M: Model> Effects<M> {
 
     /// Takes back what it has lent, piece by piece, and leaves what waits in `pending`: the largest piece is then copied once, not twice.
     #[inline(always)]
-    pub fn takes_back(&mut self, lent: Effects<M>, pending: &mut Pending<M::Message>) {
+    pub fn reclaim(&mut self, lent: Effects<M>, pending: &mut Pending<M::Message>) {
         let Effects { outbox, beyond_sends, samples, notes, requests, failure, timer_changes } = lent;
-        self.outbox.takes_back(outbox, pending);
+        self.outbox.reclaim(outbox, pending);
         self.beyond_sends = beyond_sends;
         self.samples = samples;
         self.notes = notes;

@@ -228,7 +228,7 @@ impl<M: Model> GlobalQueue<M> {
     }
 
     /// Whether a global event has ended the run.
-    pub fn stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 

@@ -49,7 +49,7 @@ pub enum Execution {
 
 /// The kernel's part of an LP as it was before an event, all but its timers, whose changes are listed one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Before {
+pub struct KernelCheckpoint {
     rng: Rng,
     sequence: u64,
     digest: Digest,
@@ -59,7 +59,7 @@ pub struct Before {
 /// All that is needed to take one execution back, in a piece of its own.
 #[derive(Debug)]
 pub struct Undo<U> {
-    before: Before,
+    before: KernelCheckpoint,
     execution: Execution,
     timers: Vec<TimerChange>,
     log: UndoLog<U>,
@@ -96,16 +96,16 @@ impl<S> Lp<S> {
 
     /// The kernel's part as it is now.
     #[inline(always)]
-    pub fn before(&self) -> Before {
+    pub fn checkpoint_kernel(&self) -> KernelCheckpoint {
         let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
-        Before { rng: rng.clone(), sequence, digest, last }
+        KernelCheckpoint { rng: rng.clone(), sequence, digest, last }
     }
 
-    /// Executes an event so that [`Lp::take_back`] can take it back. What that will need is [`Lp::before`], the changes of timers, which are added to those
+    /// Executes an event so that [`Lp::undo_logged`] can take it back. What that will need is [`Lp::before`], the changes of timers, which are added to those
     /// among the effects, and what the model adds to the log; without a log the state will have to be restored by other means. The effects must be
     /// [`Effects::undoable`]. Whoever commits the execution calls [`World::watch_rounds`] then.
     #[inline(always)]
-    pub fn execute_ahead<M: Restorable<State = S>>(
+    pub fn execute_optimistically<M: Restorable<State = S>>(
         &mut self,
         model: &M,
         world: &World,
@@ -113,16 +113,16 @@ impl<S> Lp<S> {
         effects: &mut Effects<M>,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
-        self.execute_ahead_by(world, (header, body), effects, |state, ctx| match log {
+        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => model.handle(state, body, ctx),
         })
     }
 
-    /// As [`Lp::execute_ahead`], for an event that is executed twice, to compare or to coast forward. A closure of its own, so that the other's is used in one
+    /// As [`Lp::execute_optimistically`], for an event that is executed twice, to compare or to coast forward. A closure of its own, so that the other's is used in one
     /// place, and what catches its panics is inlined there.
     #[inline(never)]
-    pub fn execute_again<M: Restorable<State = S>>(
+    pub fn reexecute<M: Restorable<State = S>>(
         &mut self,
         model: &M,
         world: &World,
@@ -130,7 +130,7 @@ impl<S> Lp<S> {
         effects: &mut Effects<M>,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
-        self.execute_ahead_by(world, (header, body), effects, |state, ctx| match log {
+        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => handle(model, state, parts_of(body), ctx),
         })
@@ -138,7 +138,7 @@ impl<S> Lp<S> {
 
     /// The steps around a handler whose execution may be taken back.
     #[inline(always)]
-    fn execute_ahead_by<M: Model<State = S>>(
+    fn execute_optimistically_by<M: Model<State = S>>(
         &mut self,
         world: &World,
         (header, body): (Header, Body<&M::Message>),
@@ -156,11 +156,11 @@ impl<S> Lp<S> {
 
     /// Takes back the last execution that is not yet taken back, given what it left: the kernel's part, the changes of timers in their order, and the
     /// model's log, which is then empty. Without a log the state stays as it is.
-    pub fn take_back<M: Restorable<State = S>>(
+    pub fn undo_logged<M: Restorable<State = S>>(
         &mut self,
         model: &M,
         body: Body<&M::Message>,
-        (execution, before): (Execution, Before),
+        (execution, before): (Execution, KernelCheckpoint),
         timers: &mut Vec<TimerChange>,
         log: Option<&mut UndoLog<M::Undo>>,
     ) {
@@ -173,19 +173,19 @@ impl<S> Lp<S> {
         for TimerChange(id, slot) in timers.drain(..).rev() {
             self.kernel.timers.put_back(id, slot);
         }
-        self.put_kernel(before);
+        self.restore_kernel(before);
     }
 
     /// Puts the kernel's part, but for its timers, to what it was.
-    pub fn put_kernel(&mut self, before: Before) {
-        let Before { rng, sequence, digest, last } = before;
+    pub fn restore_kernel(&mut self, before: KernelCheckpoint) {
+        let KernelCheckpoint { rng, sequence, digest, last } = before;
         self.kernel.rng = rng;
         self.kernel.sequence = sequence;
         self.kernel.digest = digest;
         self.kernel.last = last;
     }
 
-    /// As [`Lp::execute_ahead`], with all that [`Lp::undo`] will need in one piece.
+    /// As [`Lp::execute_optimistically`], with all that [`Lp::undo`] will need in one piece.
     pub fn execute_undoable<M: Restorable<State = S>>(
         &mut self,
         model: &M,
@@ -196,8 +196,8 @@ impl<S> Lp<S> {
         // A start-up or a visit leaves changes too, and is never taken back.
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
-        let before = self.before();
-        let execution = self.execute_again(model, world, event, effects, Some(&mut log));
+        let before = self.checkpoint_kernel();
+        let execution = self.reexecute(model, world, event, effects, Some(&mut log));
         if execution == Execution::Skipped {
             // Who keeps things in pieces need not keep this one, and may execute something earlier.
             self.kernel.last = before.last;
@@ -209,7 +209,7 @@ impl<S> Lp<S> {
     /// Takes back the last execution that is not yet taken back, given what its event was about.
     pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, body: Body<&M::Message>, undo: Undo<M::Undo>) {
         let Undo { before, execution, mut timers, mut log } = undo;
-        self.take_back(model, body, (execution, before), &mut timers, Some(&mut log));
+        self.undo_logged(model, body, (execution, before), &mut timers, Some(&mut log));
     }
 
     /// When it last executed an event; ahead of time, be it a wake that does not count.
@@ -272,8 +272,8 @@ impl<S> Lp<S> {
 
     /// The wakes that this LP's timers need after a rollback. Those already on their way become stale; an engine whose pending set tells
     /// events apart by key must drop them, as the count of sends rolls back too and their keys may come again as those of messages.
-    pub fn rewake<P>(&mut self, world: &World, lp: LpId) -> Vec<Event<P>> {
-        self.kernel.timers.rewake().map(|(id, setting)| wake(world, lp, id, setting)).collect()
+    pub fn renew_wakes<P>(&mut self, world: &World, lp: LpId) -> Vec<Event<P>> {
+        self.kernel.timers.renew_wakes().map(|(id, setting)| wake(world, lp, id, setting)).collect()
     }
 
     /// Lets a global event visit this LP.
@@ -315,7 +315,7 @@ impl<S> Lp<S> {
     }
 
     /// Whether two LPs are alike in all that the kernel keeps for them.
-    pub fn same_kernel(&self, other: &Lp<S>) -> bool {
+    pub fn has_same_kernel(&self, other: &Lp<S>) -> bool {
         let (a, b) = (&self.kernel, &other.kernel);
         a.rng == b.rng && (a.sequence, a.digest, a.last) == (b.sequence, b.digest, b.last) && a.timers == b.timers
     }
@@ -345,7 +345,7 @@ fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Con
     }
 }
 
-/// The handler, as it is called where nothing is left for taking it back, but for `time-warp`'s first execution ([`Lp::execute_ahead`]). It is never inlined,
+/// The handler, as it is called where nothing is left for taking it back, but for `time-warp`'s first execution ([`Lp::execute_optimistically`]). It is never inlined,
 /// so that what catches its panics is: that is small then, and else a call of its own, whose arguments go through memory. So would a [`Body`], which is
 /// therefore passed in its parts: the message, or else the timer.
 #[inline(never)]

@@ -239,7 +239,7 @@ impl<'a, M: Model> Context<'a, M> {
         if receiver.0 >= self.world.lps {
             return self.no_channel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps));
         }
-        match self.world.channels.anyone(self.id) {
+        match self.world.channels.lookahead_to_anyone(self.id) {
             Some(lookahead) if delay >= lookahead => self.post(receiver, delay, message),
             Some(lookahead) => self.too_short(receiver, delay, lookahead),
             None => {

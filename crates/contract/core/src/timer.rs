@@ -152,7 +152,7 @@ impl Timers {
     }
 
     /// Forgets the wakes that are on their way and lists those that the set timers need, after a rollback.
-    pub(crate) fn rewake(&mut self) -> impl Iterator<Item = (TimerId, Setting)> {
+    pub(crate) fn renew_wakes(&mut self) -> impl Iterator<Item = (TimerId, Setting)> {
         let slots = self.0.iter_mut().flat_map(|slots| slots.first.iter_mut().chain(&mut slots.others));
         slots.zip(0..).filter_map(|(slot, id)| {
             slot.wake = slot.deadline;

@@ -61,7 +61,7 @@ impl World {
                 u32::MAX - 1
             )));
         }
-        World::check_room(model, options.memory_limit)?;
+        World::check_memory(model, options.memory_limit)?;
         let mut channels = model.channels();
         channels.seal(lps).map_err(declaration)?;
         let mut controllers = model.controllers();
@@ -95,7 +95,7 @@ impl World {
     /// # Errors
     ///
     /// [`ErrorKind::Memory`], with what they need.
-    pub fn check_room<M: Model>(model: &M, limit: Option<u64>) -> Result<(), Error> {
+    pub fn check_memory<M: Model>(model: &M, limit: Option<u64>) -> Result<(), Error> {
         let needed = u64::from(model.lps()) * size_of::<Lp<M::State>>() as u64;
         match limit {
             Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),

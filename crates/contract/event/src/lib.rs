@@ -5,7 +5,7 @@
 //!
 //! - [`time`]: virtual time, an integer count of picoseconds, superdense.
 //! - [`event`]: events and [`event::EventKey`], the one order in which an LP executes them.
-//! - [`pending`]: the pending event sets. [`ahead`]: the set of an optimistic worker, which holds anti-messages too.
+//! - [`pending`]: the pending event sets. [`optimistic`]: the set of an optimistic worker, which holds anti-messages too.
 //! - [`outbox`]: the destination of the sends of an execution. [`placement`]: which partition owns each LP.
 //! - [`digest`]: the running hash of executed events. [`shared`]: payloads that are written once and shared.
 //! - [`ring`]: a log that grows at one end and is released at the other.
@@ -16,9 +16,9 @@
 
 #![forbid(unsafe_code)]
 
-pub mod ahead;
 pub mod digest;
 pub mod event;
+pub mod optimistic;
 pub mod outbox;
 pub mod pending;
 pub mod placement;

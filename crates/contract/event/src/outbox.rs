@@ -1,51 +1,53 @@
-//! Where the events go that executions send: straight to where they wait.
+//! The destination of the events that executions send.
 //!
-//! An event is then written once. So it is where an execution may be taken back, as what it sent is then annihilated. Engines that compare what two
-//! executions sent have it buffered instead.
+//! Most engines let [`Outbox::push`] write each event straight into the pending set of its receiver, so that an event is
+//! written once. Engines that compare the events of two executions collect them in a buffer instead.
+//!
+//! *Read next*: [`crate::pending`], the sets that the events go to.
 
-use crate::ahead::Ahead;
 use crate::event::{Body, Event, EventKey, LpId};
+use crate::optimistic::OptimisticSet;
 use crate::pending::{LpOrderedPending, WindowedPending};
 use crate::placement::Placement;
 use crate::time::Time;
 
-/// What executions sent, on its way to its receivers.
+/// The events that executions send, on the way to their receivers.
 #[derive(Debug)]
 pub struct Outbox<P> {
-    /// The events that wait at the LPs executed here, where they go straight on.
+    /// The pending set of the LPs that are executed here, if events go straight into it.
     pub pending: Pending<P>,
-    /// What is not handed on yet: all that was sent, unless it goes straight on. Global events always leave here what they send.
+    /// Events that the engine has still to deliver: all of them without a pending set, else those of global events.
     pub buffer: Vec<Event<P>>,
-    /// What goes to other partitions, by partition; only where there are any.
+    /// Events for other partitions, by partition. Empty unless there are several partitions.
     pub parcels: Vec<Vec<Event<P>>>,
-    /// No event has been put into a parcel that is earlier, since `window` last handed them over and began anew.
+    /// A lower bound on the times of the events in `parcels`. `window` resets it when it delivers the parcels.
     pub parcels_min: Time,
-    /// Where each LP lives, and the partition whose LPs are sending; where there are several.
+    /// The partition of each LP, and the partition that is sending. `None` unless there are several partitions.
     home: Option<(Placement, u32)>,
 }
 
-/// The events that wait at the LPs of a partition.
+/// The pending set of a partition.
 #[derive(Debug)]
 pub enum Pending<P> {
-    /// Nothing waits here: events are buffered.
+    /// The set is elsewhere: events are buffered.
     Elsewhere,
-    /// In windows that are executed in the order of time.
+    /// Events are executed in the order of time.
     ByTime(WindowedPending<P>),
-    /// In windows that are executed LP by LP.
+    /// The events of a window are executed LP by LP.
     ByLp(LpOrderedPending<P>),
-    /// Where executions may be taken back.
-    Ahead(Box<Ahead<P>>),
+    /// Events may be rolled back.
+    Optimistic(Box<OptimisticSet<P>>),
 }
 
 impl<P> Pending<P> {
-    /// Whether what waits is executed LP by LP.
+    /// True if the events of a window are executed LP by LP.
     pub fn is_by_lp(&self) -> bool {
         matches!(self, Pending::ByLp(_))
     }
 }
 
 impl<P> Outbox<P> {
-    /// One that leaves all in its buffer.
+    /// Makes an outbox that keeps all events in its buffer.
     pub fn buffered() -> Outbox<P> {
         Outbox {
             pending: Pending::Elsewhere,
@@ -56,38 +58,41 @@ impl<P> Outbox<P> {
         }
     }
 
-    /// One that puts all into a pending set.
-    pub fn straight() -> Outbox<P> {
+    /// Makes an outbox that writes all events into one [`WindowedPending`].
+    pub fn direct() -> Outbox<P> {
         Outbox { pending: Pending::ByTime(WindowedPending::default()), ..Outbox::buffered() }
     }
 
-    /// One that puts all where it waits to be executed ahead of time, or into a parcel.
-    pub fn ahead(ahead: Ahead<P>) -> Outbox<P> {
-        Outbox { pending: Pending::Ahead(Box::new(ahead)), ..Outbox::buffered() }
+    /// Makes an outbox that writes all events into an optimistic set, which has parcels of its own.
+    pub fn optimistic(set: OptimisticSet<P>) -> Outbox<P> {
+        Outbox { pending: Pending::Optimistic(Box::new(set)), ..Outbox::buffered() }
     }
 
-    /// What waits to be executed ahead of time; for an outbox made for it.
+    /// Returns the optimistic set. The outbox must come from [`Outbox::optimistic`].
     #[inline(always)]
-    pub fn ahead_mut(&mut self) -> &mut Ahead<P> {
-        let Pending::Ahead(ahead) = &mut self.pending else { unreachable!("this outbox was made for another engine") };
-        ahead
+    pub fn optimistic_mut(&mut self) -> &mut OptimisticSet<P> {
+        let Pending::Optimistic(set) = &mut self.pending else { unreachable!("{NOT_OPTIMISTIC}") };
+        set
     }
 
-    /// As [`Outbox::ahead_mut`].
+    /// Returns the optimistic set. The outbox must come from [`Outbox::optimistic`].
     #[inline(always)]
-    pub fn ahead_ref(&self) -> &Ahead<P> {
-        let Pending::Ahead(ahead) = &self.pending else { unreachable!("this outbox was made for another engine") };
-        ahead
+    pub fn optimistic_ref(&self) -> &OptimisticSet<P> {
+        let Pending::Optimistic(set) = &self.pending else { unreachable!("{NOT_OPTIMISTIC}") };
+        set
     }
 
-    /// One that makes parcels of what is for other partitions. What it lends ([`crate::effects::Effects::lend`]) works for those of one partition.
-    pub fn sorting(placement: Placement) -> Outbox<P> {
+    /// Makes an outbox that collects events for other partitions in parcels.
+    ///
+    /// It serves one partition at a time: [`Outbox::lend`] names the partition and brings its pending set.
+    pub fn partitioned(placement: Placement) -> Outbox<P> {
         let parcels = std::iter::repeat_with(Vec::new).take(placement.partitions() as usize).collect();
         let home = (placement.partitions() > 1).then_some((placement, 0));
         Outbox { parcels, home, ..Outbox::buffered() }
     }
 
-    /// One by which the LPs of `partition` send, whose events wait in `pending`, until [`Outbox::takes_back`]: this one is no use meanwhile.
+    /// Lends this outbox to the LPs of `partition`, whose pending set is `pending`. This outbox must not be used until
+    /// [`Outbox::reclaim`].
     #[inline(always)]
     pub fn lend(&mut self, partition: u32, pending: &mut Pending<P>) -> Outbox<P> {
         Outbox {
@@ -99,9 +104,9 @@ impl<P> Outbox<P> {
         }
     }
 
-    /// Takes back what it has lent, and leaves what waits in `pending`.
+    /// Ends [`Outbox::lend`], and returns the pending set to `pending`.
     #[inline(always)]
-    pub fn takes_back(&mut self, lent: Outbox<P>, pending: &mut Pending<P>) {
+    pub fn reclaim(&mut self, lent: Outbox<P>, pending: &mut Pending<P>) {
         *pending = lent.pending;
         self.buffer = lent.buffer;
         self.parcels = lent.parcels;
@@ -109,8 +114,10 @@ impl<P> Outbox<P> {
         self.home = lent.home;
     }
 
-    /// Sends. The event is made where it is written: one made before and copied would be read back before it has left the core's store
-    /// buffer, which stalls.
+    /// Sends an event.
+    ///
+    /// The event is built at its final place in memory. An event that is built elsewhere and copied would be read back
+    /// before it has left the core's store buffer, and the read would stall.
     #[inline(always)]
     pub fn push(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         if let Some((placement, here)) = &self.home {
@@ -120,18 +127,20 @@ impl<P> Outbox<P> {
                 return self.parcels[partition as usize].push(Event::new(key, receiver, body));
             }
         }
-        // One comparison for each engine, most likely first: a jump by a table costs as much as the rest of this.
+        // One comparison per engine, the most likely first: a jump table costs as much as the rest of this function.
         if let Pending::ByTime(pending) = &mut self.pending {
             return pending.push_parts(key, receiver, body);
         }
-        if let Pending::Ahead(pending) = &mut self.pending {
-            return pending.send(key, receiver, body);
+        if let Pending::Optimistic(set) = &mut self.pending {
+            return set.send(key, receiver, body);
         }
         match &mut self.pending {
             Pending::ByLp(pending) => pending.push_parts(key, receiver, body),
-            Pending::ByTime(_) | Pending::Ahead(_) | Pending::Elsewhere => {
+            Pending::ByTime(_) | Pending::Optimistic(_) | Pending::Elsewhere => {
                 self.buffer.push(Event::new(key, receiver, body));
             }
         }
     }
 }
+
+const NOT_OPTIMISTIC: &str = "only an outbox of an optimistic engine has an optimistic set";

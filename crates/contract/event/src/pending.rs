@@ -27,7 +27,6 @@ mod grid;
 mod heap;
 mod lanes;
 mod layout;
-mod loose;
 mod order;
 mod ring;
 mod run;
@@ -35,13 +34,14 @@ mod seen;
 mod side;
 mod slab;
 mod split;
+mod unordered;
 mod windowed;
 
 pub use by_lp::LpOrderedPending;
 pub use grid::Grid;
 pub use heap::HeapPending;
-pub use loose::Loose;
 pub use slab::Slot;
+pub use unordered::Unordered;
 pub use windowed::WindowedPending;
 
 use crate::event::{Event, LpId};

@@ -66,8 +66,8 @@ fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, r
         assert_eq!(pending.len(), expected.len());
         if random.below(4) == 0 {
             // To a set of another kind, and back.
-            let by_time = WindowedPending::from(pending.loosen());
-            pending = LpOrderedPending::of(grid, all, by_time.loosen());
+            let by_time = WindowedPending::from(pending.into_unordered());
+            pending = LpOrderedPending::from_unordered(grid, all, by_time.into_unordered());
             assert_eq!(pending.len(), expected.len());
         }
         if random.below(4) == 0 {
@@ -188,7 +188,7 @@ fn loose_events_are_counted_by_the_windows_that_hold_any() {
             let key = EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence };
             pending.push(Event::new(key, LpId(0), Body::Message(())));
         }
-        pending.loosen().events_per_window(Grid::new(Delay::from_ps(width)))
+        pending.into_unordered().events_per_window(Grid::new(Delay::from_ps(width)))
     };
     assert!((counted(&|number| 1000 * width * number) - 1.0).abs() < 1e-9, "far apart");
     assert!((counted(&|number| 1000 * width * (number / 30)) - 30.0).abs() < 1e-9, "three crowds");

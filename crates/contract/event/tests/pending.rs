@@ -65,10 +65,10 @@ impl Pair {
 
     /// Moves what waits in windows to others, which are executed LP by LP, and back.
     fn change(&mut self, grid: Grid) {
-        let by_lp = LpOrderedPending::of(grid, LPS, std::mem::take(&mut self.windowed).loosen());
+        let by_lp = LpOrderedPending::from_unordered(grid, LPS, std::mem::take(&mut self.windowed).into_unordered());
         assert_eq!(by_lp.len(), self.heap.len());
         assert!(by_lp.next_time() <= self.heap.next_time().unwrap_or(Time::MAX));
-        self.windowed = by_lp.loosen().into();
+        self.windowed = by_lp.into_unordered().into();
         assert_eq!(self.windowed.len(), self.heap.len());
     }
 

@@ -74,10 +74,10 @@ pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
     let Ok(world) = World::new(model, &RunOptions::until(Time::ZERO)) else {
         return sequential("its declarations are wrong");
     };
-    let least = world.channels().least().unwrap_or(Delay::MAX);
+    let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);
     if threads < 2 {
         // A worker of `window` finds out whether it may execute part after part, each from the caches near its core.
-        let in_parts = world.lps() >= NEAR_LPS && world.channels().least_to_anyone().is_none();
+        let in_parts = world.lps() >= NEAR_LPS && world.channels().min_lookahead_to_anyone().is_none();
         return if (world.lps() >= MANY_LPS || in_parts) && least >= Delay::from_ps(2) {
             window(1, false, format!("one thread, {} LPs, which windows take one after another", world.lps()))
         } else {

@@ -79,7 +79,7 @@ impl<'a, M: Model> Course<'a, M> {
     }
 
     fn is_over_at(&self, time: Time) -> bool {
-        time >= self.until || self.globals.stopped()
+        time >= self.until || self.globals.is_stopped()
     }
 
     /// Whether executions are to be traced.

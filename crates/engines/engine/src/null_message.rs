@@ -203,7 +203,7 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
 /// How many partitions there are at most if nobody says.
 fn usual_partitions(world: &World, settings: &Settings) -> u32 {
     let threads = u32::try_from(settings.threads).unwrap_or(u32::MAX).max(1);
-    let anyone = (0..world.lps()).any(|lp| world.channels().anyone(LpId(lp)).is_some());
+    let anyone = (0..world.lps()).any(|lp| world.channels().lookahead_to_anyone(LpId(lp)).is_some());
     if anyone || threads == 1 { threads } else { threads.saturating_mul(PARTITIONS_PER_WORKER) }
 }
 

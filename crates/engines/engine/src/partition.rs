@@ -140,7 +140,7 @@ impl Partitioning {
         if let Some(weights) = wish.weights {
             assert_eq!(weights.len(), lps as usize, "there is one weight for each LP");
         }
-        let anyone = channels.least_to_anyone();
+        let anyone = channels.min_lookahead_to_anyone();
         // One worker need not balance anything.
         let alone = wish.workers <= 1 && wish.partitions.is_none();
         if alone && (lps < NEAR_LPS || anyone.is_some()) {
@@ -215,8 +215,8 @@ impl Partitioning {
             return None;
         }
         let of_sender = |lp| {
-            let cut = channels.of(lp).iter().filter(|channel| self.of(channel.receiver) != self.of(lp));
-            cut.map(|channel| channel.lookahead).chain(channels.anyone(lp)).min()
+            let cut = channels.from_sender(lp).iter().filter(|channel| self.of(channel.receiver) != self.of(lp));
+            cut.map(|channel| channel.lookahead).chain(channels.lookahead_to_anyone(lp)).min()
         };
         (0..self.lps).filter_map(|lp| of_sender(LpId(lp))).min()
     }
@@ -231,8 +231,8 @@ impl Partitioning {
             let mut anyone = None;
             let mut reached = Vec::new();
             for lp in members {
-                anyone = channels.anyone(lp).into_iter().chain(anyone).min();
-                for channel in channels.of(lp) {
+                anyone = channels.lookahead_to_anyone(lp).into_iter().chain(anyone).min();
+                for channel in channels.from_sender(lp) {
                     let to = self.of(channel.receiver);
                     let least: &mut Option<Delay> = &mut least[to as usize];
                     if to != from && least.is_none() {

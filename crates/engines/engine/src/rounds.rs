@@ -181,7 +181,7 @@ pub fn run_watched<'a, M: Model>(
         pool: None,
         leads_along: settings.main == Main::Works,
         judge: Judge::new(settings.threshold, workers),
-        effects: Effects::with(Outbox::straight()),
+        effects: Effects::with(Outbox::direct()),
         pending_max: 0,
         round: UnderWay::default(),
         opening: None,
@@ -363,13 +363,13 @@ impl<M: Model> Leader<'_, '_, M> {
         if self.watch.is_some() {
             self.round.since = Some(now());
         }
-        self.judge.may_choose() && self.pending().goes_on() && self.opens_crowd()
+        self.judge.may_choose() && self.pending().has_more_now() && self.opens_crowd()
     }
 
     /// As [`Leader::opens_parallel_round`], where there may be a choice.
     #[inline(never)]
     fn opens_crowd(&mut self) -> bool {
-        let Some(others) = self.pending().crowd(self.judge.least_crowd() - 1) else { return false };
+        let Some(others) = self.pending().count_now(self.judge.least_crowd() - 1) else { return false };
         self.round.chosen = true;
         self.round.since = Some(now());
         self.judge.chooses_parallel(1 + others as u64)

@@ -123,7 +123,7 @@ struct Straight;
 
 impl<P> Queue<P> for Straight {
     fn outbox() -> Outbox<P> {
-        Outbox::straight()
+        Outbox::direct()
     }
     #[inline(always)]
     fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P> {

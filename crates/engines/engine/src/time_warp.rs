@@ -14,7 +14,7 @@
 //! its own offer. What is sent after an offer comes of something that waited then, and is not before it.
 //!
 //! *Invariants.* I2: what is committed is never rolled back. I3: keys increase along an LP's history. I4: an anti-message annihilates exactly one event, of
-//! its key and mark. I5: at a cut all has been committed, nothing from the horizon on has been executed, and nothing before it waits.
+//! its key and execution. I5: at a cut all has been committed, nothing from the horizon on has been executed, and nothing before it waits.
 //!
 //! *Requests.* Nothing is executed more than the control delay beyond GVT, nor from the least time on for which an execution, committed or not, has asked
 //! for a global event. So nobody has passed a request when it is committed.
@@ -41,7 +41,7 @@
 //! *The dark side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance, low-memory, modular Time Warp system*, JPDC
 //! 62, 2002.
 //!
-//! *Read next*: [`parades_core::ahead`], what waits; `time_warp/worker.rs`, the protocol; `time_warp/site.rs`, how one executes, takes back and commits.
+//! *Read next*: [`parades_core::optimistic`], what waits; `time_warp/worker.rs`, the protocol; `time_warp/site.rs`, how one executes, takes back and commits.
 
 mod coast;
 mod history;
@@ -51,7 +51,7 @@ mod reviewer;
 mod site;
 mod worker;
 
-pub use parades_core::ahead::{Mark, Marked};
+pub use parades_core::optimistic::{ExecutionId, Tagged};
 
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
@@ -62,9 +62,9 @@ use crate::workers::{Alarm, lock, on_all_workers};
 use coast::Coast;
 use leader::Leader;
 use optimism::Optimism;
-use parades_core::ahead::NEVER;
 use parades_core::error::Error;
 use parades_core::event::LpId;
+use parades_core::optimistic::NEVER;
 use parades_core::placement::Placement;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
@@ -138,7 +138,7 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Setting
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<M: Restorable, T: Transport<Marked<M::Message>>>(
+pub fn run_over<M: Restorable, T: Transport<Tagged<M::Message>>>(
     model: &M,
     options: RunOptions<'_>,
     settings: &Settings,
@@ -234,7 +234,7 @@ struct Crew<'a, M: Restorable, T> {
     orders: Mutex<Orders>,
 }
 
-impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
+impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
         let workers = (self.sites.len(), self.settings.pinned);

@@ -388,7 +388,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             }
             effects.notes.clear();
         }
-        hand.effects.takes_back(effects, &mut part.pending);
+        hand.effects.reclaim(effects, &mut part.pending);
         part.suit();
         part.look();
     }

@@ -144,7 +144,7 @@ impl<'a, M: Model> Ledger<'a, M> {
         let mut effects = Effects::new();
         let world = (self.model, &mut self.world);
         self.globals.execute_at(time, world, &mut lps, &mut effects)?;
-        let ends = time >= self.options.until || self.globals.stopped();
+        let ends = time >= self.options.until || self.globals.is_stopped();
         Ok(Globals { sends: effects.outbox.buffer, end: ends.then_some(time) })
     }
 

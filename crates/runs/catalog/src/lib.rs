@@ -140,7 +140,7 @@ macro_rules! runnable {
             }
 
             fn check_room(&self, memory_limit: u64) -> Result<(), Error> {
-                World::check_room(&self.0, Some(memory_limit))
+                World::check_memory(&self.0, Some(memory_limit))
             }
 
             fn resolve(&self, choice: &Choice) -> Choice {

@@ -37,13 +37,13 @@
 use super::Leftover;
 use super::grid::Grid;
 use super::lanes::Lanes;
-use super::loose::Loose;
 use super::ring::Ring;
 use super::run::Run;
 use super::seen::Seen;
 use super::side::Side;
 use super::slab::{Chain, Slab, Slot};
 use super::split::{split, split_by};
+use super::unordered::Unordered;
 use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::Time;
 
@@ -89,7 +89,7 @@ pub struct LpOrderedPending<P> {
     opened_since_laid: usize,
     /// those of the open window.
     opened: usize,
-    /// As [`Loose`] had it.
+    /// As [`Unordered`] had it.
     shift: Option<u8>,
 }
 
@@ -123,7 +123,11 @@ impl<P> LpOrderedPending<P> {
     }
 
     /// As [`LpOrderedPending::new`], with events.
-    pub fn of(grid: Grid, lps: (LpId, LpId), Loose { slab, chain, shift }: Loose<P>) -> LpOrderedPending<P> {
+    pub fn from_unordered(
+        grid: Grid,
+        lps: (LpId, LpId),
+        Unordered { slab, chain, shift }: Unordered<P>,
+    ) -> LpOrderedPending<P> {
         let far_min = slab.least_time(chain);
         let mut set = LpOrderedPending { slab, far: chain, far_min, shift, ..LpOrderedPending::new(grid, lps) };
         // All is far until something is due: what is pushed meanwhile may come before it.
@@ -132,14 +136,14 @@ impl<P> LpOrderedPending<P> {
     }
 
     /// All that is left, for a set of another kind; asked for when nothing is left before the last bound.
-    pub fn loosen(mut self) -> Loose<P> {
+    pub fn into_unordered(mut self) -> Unordered<P> {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
         self.run.retire(&mut self.slab);
         let LpOrderedPending { mut slab, far: mut all, mut ring, shift, .. } = self;
         for chain in ring.take_all() {
             slab.consume(chain, |slab, event| slab.append(&mut all, event));
         }
-        Loose { slab, chain: all, shift }
+        Unordered { slab, chain: all, shift }
     }
 
     /// Adds an event.

@@ -194,7 +194,7 @@ impl<P> Side<P> {
     }
 
     /// How many events have the instant, but for those in the heap, the least event having it or a later one.
-    pub(super) fn crowd(&self, instant: Instant) -> usize {
+    pub(super) fn count_now(&self, instant: Instant) -> usize {
         if self.peek().is_none_or(|least| least.instant() > instant) {
             return 0;
         }
@@ -245,8 +245,8 @@ mod tests {
                     assert_eq!(side.peek(), heap.peek().map(|Reverse(event)| event));
                     if let Some(least) = side.peek().map(Event::instant) {
                         let crowd = heap.iter().filter(|Reverse(event)| event.instant() == least).count();
-                        assert!((1..=crowd).contains(&side.crowd(least)));
-                        assert!(side.crowd(least) == crowd || !side.heap.is_empty());
+                        assert!((1..=crowd).contains(&side.count_now(least)));
+                        assert!(side.count_now(least) == crowd || !side.heap.is_empty());
                     }
                     assert_eq!(side.pop(), heap.pop().map(|Reverse(event)| event));
                 }

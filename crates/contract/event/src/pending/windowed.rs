@@ -64,12 +64,12 @@
 
 use super::far::Far;
 use super::layout::Laid;
-use super::loose::Loose;
 use super::ring::Ring;
 use super::run::{RUN_MAX, Run};
 use super::side::Side;
 use super::slab::{Chain, Slab, Slot};
 use super::split::split;
+use super::unordered::Unordered;
 use super::{Leftover, PendingSet};
 use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::{Instant, Time};
@@ -203,8 +203,8 @@ impl<P> PendingSet<P> for WindowedPending<P> {
     }
 }
 
-impl<P> From<Loose<P>> for WindowedPending<P> {
-    fn from(Loose { slab, chain, shift }: Loose<P>) -> WindowedPending<P> {
+impl<P> From<Unordered<P>> for WindowedPending<P> {
+    fn from(Unordered { slab, chain, shift }: Unordered<P>) -> WindowedPending<P> {
         let far = Far::of(&slab, chain);
         WindowedPending { slab, far, len: chain.len(), proved: shift, ..WindowedPending::default() }
     }
@@ -212,19 +212,19 @@ impl<P> From<Loose<P>> for WindowedPending<P> {
 
 impl<P> WindowedPending<P> {
     /// All that waits, for a set of another kind.
-    pub fn loosen(mut self) -> Loose<P> {
+    pub fn into_unordered(mut self) -> Unordered<P> {
         self.gather();
         self.far.flatten(&mut self.slab);
         let shift = self.proved.or(Some(self.shift).filter(|_| self.laid.has_windows()));
-        Loose { chain: self.far.take_beyond(), slab: self.slab, shift }
+        Unordered { chain: self.far.take_beyond(), slab: self.slab, shift }
     }
 
     /// Puts all that waits into as little memory as will do, where it lies, and gives back the rest.
     pub fn compact(&mut self) {
         let last = self.last;
-        let Loose { mut slab, mut chain, shift } = std::mem::take(self).loosen();
+        let Unordered { mut slab, mut chain, shift } = std::mem::take(self).into_unordered();
         slab.pack(&mut chain);
-        *self = WindowedPending { last, ..Loose { slab, chain, shift }.into() };
+        *self = WindowedPending { last, ..Unordered { slab, chain, shift }.into() };
     }
 
     /// How many times an event has been written into a chain: at most a small multiple of the pushes, whatever the times. Counted
@@ -252,12 +252,12 @@ impl<P> WindowedPending<P> {
     /// Takes the least event if its time is not after `last`.
     #[inline(always)]
     fn pop_through(&mut self, last: Time) -> Option<Event<P>> {
-        self.slot_through(last)?.take()
+        self.pop_slot_through(last)?.take()
     }
 
     /// Where the least event lies, if its time is not after `last`. It counts as popped: the caller takes it, and so moves it once.
     #[inline(always)]
-    pub fn slot_through(&mut self, last: Time) -> Option<&mut Slot<P>> {
+    pub fn pop_slot_through(&mut self, last: Time) -> Option<&mut Slot<P>> {
         if !self.refill(last) {
             return None;
         }
@@ -284,15 +284,15 @@ impl<P> WindowedPending<P> {
 
     /// Whether another event probably waits at the instant of the event popped last.
     #[inline(always)]
-    pub fn goes_on(&self) -> bool {
+    pub fn has_more_now(&self) -> bool {
         let is_now = |instant: Option<Instant>| instant == Some(self.last);
         is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Event::instant))
     }
 
     /// How many events still wait at the instant of the event popped last, if there are so many: at least, as far as that is known at once.
     #[inline(never)]
-    pub fn crowd(&self, wanted: usize) -> Option<usize> {
-        let aside = self.side.crowd(self.last);
+    pub fn count_now(&self, wanted: usize) -> Option<usize> {
+        let aside = self.side.count_now(self.last);
         let is_now = |ahead| self.run.peek(&self.slab, ahead).is_some_and(|event| event.instant() == self.last);
         // Mostly there are few, which one look tells.
         let last_wanted = wanted.saturating_sub(aside + 1);
@@ -328,7 +328,7 @@ impl<P> WindowedPending<P> {
 
     /// The instant of the event popped last.
     #[inline(always)]
-    pub fn reached(&self) -> Instant {
+    pub fn last_popped(&self) -> Instant {
         self.last
     }
 

@@ -87,10 +87,10 @@ impl Graph {
         let weights = weights(channels, lps, measured);
         let total = weights.iter().sum();
         let mut components = Components::of_each(weights, lps);
-        let count = (0..lps).map(|lp| channels.of(LpId(lp)).len()).sum();
+        let count = (0..lps).map(|lp| channels.from_sender(LpId(lp)).len()).sum();
         let mut edges = Vec::with_capacity(count); // Exactly: there may be millions.
         for lp in 0..lps {
-            for channel in channels.of(LpId(lp)) {
+            for channel in channels.from_sender(LpId(lp)) {
                 let (a, b) = (channel.sender.0, channel.receiver.0);
                 let edge = Edge { lookahead: channel.lookahead, low: a.min(b), high: a.max(b) };
                 if edge.lookahead < floor {
@@ -124,7 +124,7 @@ fn weights(channels: &Channels, lps: u32, measured: Option<&[u64]>) -> Vec<u64> 
     }
     let mut weights = vec![1; lps as usize];
     for lp in 0..lps {
-        for channel in channels.of(LpId(lp)) {
+        for channel in channels.from_sender(LpId(lp)) {
             weights[channel.receiver.index()] += 1;
         }
     }

@@ -23,8 +23,8 @@ pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish:
     }
     let graph = Graph::new(channels, lps, wish.floor(), wish.weights);
     if graph.edges.is_empty() && graph.components.count == lps {
-        let used = || anyone.is_some() || (0..lps).any(|lp| !channels.of(LpId(lp)).is_empty());
-        assert!(channels.least().is_none() || used(), "the channels are those of a world");
+        let used = || anyone.is_some() || (0..lps).any(|lp| !channels.from_sender(LpId(lp)).is_empty());
+        assert!(channels.min_lookahead().is_none() || used(), "the channels are those of a world");
         return ranges(lps, anyone, wish);
     }
     let estimate = Estimate::new(wish, lps, graph.median().or(anyone));
@@ -199,7 +199,7 @@ impl Search<'_> {
     fn crossing(&self, home: &[u32]) -> f64 {
         let (mut crossing, mut all) = (0.0, 0.0);
         for (id, &from) in (0..).zip(home) {
-            let channels = self.channels.of(LpId(id));
+            let channels = self.channels.from_sender(LpId(id));
             if !channels.is_empty() {
                 let events = self.wish.weights.map_or(channels.len() as f64, |weights| weights[id as usize] as f64);
                 let cut = channels.iter().filter(|channel| home[channel.receiver.index()] != from).count();

@@ -13,10 +13,10 @@
 
 use super::history::History;
 use super::site::Of;
-use parades_core::ahead::body_of;
 use parades_core::effects::Effects;
 use parades_core::event::LpId;
 use parades_core::lp::Lp;
+use parades_core::optimistic::body_of;
 use parades_core::outbox::Outbox;
 use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::positions;
@@ -91,7 +91,7 @@ impl<M: Restorable> Coast<M> {
         let Coast { effects, log, timers, executions, .. } = self;
         let History { records, undos, timers: changes, .. } = history;
         let undos = undos.records_mut();
-        let (reached, mut at) = (lp.before(), head);
+        let (reached, mut at) = (lp.checkpoint_kernel(), head);
         let ends = |at: u32| records.get(at.wrapping_add(1)).map_or(changes.end(), |next| next.begins.timers);
         executions.clear();
         loop {
@@ -104,7 +104,7 @@ impl<M: Restorable> Coast<M> {
                 log.push(undos.take(record.begins.undos).expect("C1: it left a copy"));
             }
             let body = body_of(event).expect("it is none of an anti-message");
-            lp.take_back(
+            lp.undo_logged(
                 model,
                 body,
                 (record.execution, record.before.clone()),
@@ -124,7 +124,7 @@ impl<M: Restorable> Coast<M> {
             let body = body_of(event).expect("it was just there");
             let is_copied = record.since_copy == 0;
             let execution =
-                lp.execute_again(model, world, (event.parts().0, body), effects, is_copied.then_some(&mut *log));
+                lp.reexecute(model, world, (event.parts().0, body), effects, is_copied.then_some(&mut *log));
             if let Some(copy) = log.pop() {
                 undos.put(record.begins.undos, copy);
             }
@@ -135,7 +135,7 @@ impl<M: Restorable> Coast<M> {
             let changed = positions(record.begins.timers, ends(at)).filter_map(|at| changes.get(at));
             let is_same = execution == record.execution
                 && effects.failure.is_none()
-                && lp.before() == *after
+                && lp.checkpoint_kernel() == *after
                 && effects.timer_changes.iter().flatten().eq(changed);
             effects.outbox.buffer.clear();
             effects.clear_beyond_sends();
@@ -147,7 +147,7 @@ impl<M: Restorable> Coast<M> {
         }
         if differs.is_some() {
             // What it sends until the run ends has keys of its own.
-            lp.put_kernel(reached);
+            lp.restore_kernel(reached);
         }
         (executions.len() as u64, differs)
     }

@@ -1,11 +1,11 @@
 //! What executions left that are not committed yet, so that they can be taken back.
 
-use parades_core::ahead::{Marked, MarkedEvent};
 use parades_core::effects::Request;
 use parades_core::error::ErrorKind;
 use parades_core::event::{Body, Event, EventKey, LpId};
-use parades_core::lp::{Before, Execution};
+use parades_core::lp::{Execution, KernelCheckpoint};
 use parades_core::metrics::Sample;
+use parades_core::optimistic::{Tagged, TaggedEvent};
 use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::Ring;
 use parades_core::timer::TimerChange;
@@ -19,11 +19,11 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Record<M: Restorable> {
     /// `None` once it has been taken back. What this execution sent is marked with its position.
-    pub(super) event: Option<MarkedEvent<M::Message>>,
+    pub(super) event: Option<TaggedEvent<M::Message>>,
     /// The execution of this LP before this one.
     pub(super) previous: u32,
     pub(super) execution: Execution,
-    pub(super) before: Before,
+    pub(super) before: KernelCheckpoint,
     pub(super) begins: Begins,
     /// How many executions of this LP ago one left a copy of its state: 0 for that one, and for all where each leaves what taking it back needs;
     /// [`NO_COPY`](super::coast::NO_COPY) for a wake for nothing that would have left one.
@@ -76,11 +76,17 @@ impl<M: Restorable> History<M> {
     /// A message is made anew from its parts. Copied whole, its mark and what lies beside it would go through memory in pieces that overlap, and be read
     /// before these have left the core's store buffer.
     #[inline(always)]
-    pub(super) fn add(&mut self, event: MarkedEvent<M::Message>, of_lp: (&mut u32, u16), before: Before, sends: u32) {
+    pub(super) fn add(
+        &mut self,
+        event: TaggedEvent<M::Message>,
+        of_lp: (&mut u32, u16),
+        before: KernelCheckpoint,
+        sends: u32,
+    ) {
         let (key, receiver) = (event.key(), event.receiver);
         match event.body {
-            Body::Message(Marked::Message(mark, message)) => {
-                let body = Body::Message(Marked::Message(mark, message));
+            Body::Message(Tagged::Message(execution, message)) => {
+                let body = Body::Message(Tagged::Message(execution, message));
                 self.add_made(Event::new(key, receiver, body), of_lp, before, sends);
             }
             other => self.add_other(Event::new(key, receiver, other), of_lp, before, sends),
@@ -89,16 +95,22 @@ impl<M: Restorable> History<M> {
 
     /// As [`History::add`], of a wake.
     #[inline(never)]
-    fn add_other(&mut self, event: MarkedEvent<M::Message>, of_lp: (&mut u32, u16), before: Before, sends: u32) {
+    fn add_other(
+        &mut self,
+        event: TaggedEvent<M::Message>,
+        of_lp: (&mut u32, u16),
+        before: KernelCheckpoint,
+        sends: u32,
+    ) {
         self.add_made(event, of_lp, before, sends);
     }
 
     #[inline(always)]
     fn add_made(
         &mut self,
-        event: MarkedEvent<M::Message>,
+        event: TaggedEvent<M::Message>,
         (head, since_copy): (&mut u32, u16),
-        before: Before,
+        before: KernelCheckpoint,
         sends: u32,
     ) {
         let position = self.records.end();

@@ -8,12 +8,12 @@ use crate::ledger::Trace;
 use crate::resting::{Home, Resting};
 use crate::transport::{Summary, Transport};
 use crate::workers::imbalance;
-use parades_core::ahead::Marked;
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
+use parades_core::optimistic::Tagged;
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
@@ -174,7 +174,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
     }
 
     /// Does what needs every LP at rest, and gives new orders.
-    pub(super) fn rest<T: Transport<Marked<M::Message>>>(&mut self, crew: &Crew<'_, M, T>, view: &View) {
+    pub(super) fn rest<T: Transport<Tagged<M::Message>>>(&mut self, crew: &Crew<'_, M, T>, view: &View) {
         self.rests += 1;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();

@@ -11,12 +11,12 @@ use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use crate::transport::{Arrived, Transport};
 use commit::Stretch;
-use parades_core::ahead::{Ahead, Marked, MarkedEvent, NEVER, Sent, UNMARKED, with_mark};
 use parades_core::effects::Effects;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
+use parades_core::optimistic::{COMMITTED, NEVER, OptimisticSet, Sent, Tagged, TaggedEvent, tag};
 use parades_core::outbox::{Outbox, Pending};
 use parades_core::pending::{Leftover, PendingSet};
 use parades_core::placement::Placement;
@@ -44,7 +44,7 @@ pub(super) struct Site<M: Restorable> {
     history: History<M>,
 
     /// What waits at LPs whose last execution failed.
-    behind_failures: BTreeMap<LpId, Vec<MarkedEvent<M::Message>>>,
+    behind_failures: BTreeMap<LpId, Vec<TaggedEvent<M::Message>>>,
 
     /// The history in stretches, and the one that is being added to.
     stretches: VecDeque<Stretch>,
@@ -111,7 +111,7 @@ impl<M: Restorable> Site<M> {
         metrics: Metrics,
         (traces, coast): (bool, Coast<M>),
     ) -> Site<M> {
-        let outbox = Outbox::ahead(Ahead::new(placement.clone(), number));
+        let outbox = Outbox::optimistic(OptimisticSet::new(placement.clone(), number));
         let lps = placement.len(number) as usize;
         Site {
             number,
@@ -151,8 +151,8 @@ impl<M: Restorable> Site<M> {
         // What is committed lies there until it is written over.
         self.history.shrink();
         self.effects = match alone {
-            true => Effects::with(Outbox::straight()),
-            false => Effects::undoable(Outbox::ahead(Ahead::new(placement.clone(), self.number))),
+            true => Effects::with(Outbox::direct()),
+            false => Effects::undoable(Outbox::optimistic(OptimisticSet::new(placement.clone(), self.number))),
         };
         self.stretches.clear();
         self.reserve(lps);
@@ -167,7 +167,7 @@ impl<M: Restorable> Site<M> {
         let place = Place { instant: Instant::START, lp: Some(id), event: None };
         let failed = effects.beyond_sends && self.ledger.settle_at(place, id, effects, &mut self.metrics);
         effects.notes.clear();
-        let sent = &mut effects.outbox.ahead_mut().sent;
+        let sent = &mut effects.outbox.optimistic_mut().sent;
         sent.release_before(sent.end());
         !failed
     }
@@ -176,13 +176,13 @@ impl<M: Restorable> Site<M> {
 
     /// What waits here, but for what waits behind failures.
     #[inline(always)]
-    fn ahead(&mut self) -> &mut Ahead<M::Message> {
-        self.effects.outbox.ahead_mut()
+    fn ahead(&mut self) -> &mut OptimisticSet<M::Message> {
+        self.effects.outbox.optimistic_mut()
     }
 
     /// Adds what waits here, late or not.
     #[inline]
-    pub(super) fn push(&mut self, event: MarkedEvent<M::Message>) {
+    pub(super) fn push(&mut self, event: TaggedEvent<M::Message>) {
         self.ahead().push(event);
     }
 
@@ -190,13 +190,13 @@ impl<M: Restorable> Site<M> {
     pub(super) fn push_unmarked(&mut self, event: Event<M::Message>) {
         match &mut self.effects.outbox.pending {
             Pending::ByTime(pending) => pending.push(event),
-            _ => self.push(with_mark(UNMARKED, event)),
+            _ => self.push(tag(COMMITTED, event)),
         }
     }
 
     /// Adds what has arrived from others.
     #[inline(always)]
-    pub(super) fn push_all(&mut self, arrived: Arrived<'_, Marked<M::Message>>) {
+    pub(super) fn push_all(&mut self, arrived: Arrived<'_, Tagged<M::Message>>) {
         let ahead = self.ahead();
         for event in arrived {
             let (header, body) = event.into_parts();
@@ -218,19 +218,19 @@ impl<M: Restorable> Site<M> {
         self.next_instant().time
     }
 
-    /// As [`Ahead::waiting`].
+    /// As [`OptimisticSet::len_from_frontier`].
     pub(super) fn waiting(&self) -> usize {
-        self.effects.outbox.ahead_ref().waiting()
+        self.effects.outbox.optimistic_ref().len_from_frontier()
     }
 
     /// The workers that there is something for.
     pub(super) fn full_parcels(&self) -> impl Iterator<Item = u32> {
-        let parcels = (0..).zip(&self.effects.outbox.ahead_ref().parcels);
+        let parcels = (0..).zip(&self.effects.outbox.optimistic_ref().parcels);
         parcels.filter(|(_, parcel)| !parcel.is_empty()).map(|(to, _)| to)
     }
 
     /// Hands over what is for other workers, and says when the first of it is due.
-    pub(super) fn flush(&mut self, transport: &impl Transport<Marked<M::Message>>) -> Instant {
+    pub(super) fn flush(&mut self, transport: &impl Transport<Tagged<M::Message>>) -> Instant {
         let mut next = NEVER;
         let worker = self.number as usize;
         for (to, parcel) in (0..).zip(&mut self.ahead().parcels) {
@@ -281,7 +281,7 @@ impl<M: Restorable> Site<M> {
     pub(super) fn allocated_bytes(&self) -> usize {
         let waiting = match &self.effects.outbox.pending {
             Pending::ByTime(pending) => pending.allocated_bytes(),
-            _ => self.effects.outbox.ahead_ref().allocated_bytes(),
+            _ => self.effects.outbox.optimistic_ref().allocated_bytes(),
         };
         waiting + self.history.allocated_bytes() + self.heads.capacity() * size_of::<u32>()
     }

@@ -10,7 +10,7 @@ use crate::seats;
 use crate::stopwatch::timed;
 use crate::transport::{Summary, Transport};
 use crate::workers::lock;
-use parades_core::ahead::{Marked, NEVER};
+use parades_core::optimistic::{NEVER, Tagged};
 use parades_core::restore::Restorable;
 use parades_core::time::{Instant, Time};
 use parades_core::timesheet::Spent;
@@ -91,7 +91,7 @@ const SHORT: u32 = 16;
 /// And after which there is nothing left to be tried.
 const HOPELESS: u32 = 64;
 
-impl<M: Restorable, T: Transport<Marked<M::Message>>> Crew<'_, M, T> {
+impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
     /// Goes round until GVT has reached the horizon.
     pub(super) fn go(
         &self,

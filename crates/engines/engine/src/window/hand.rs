@@ -20,14 +20,14 @@ pub(crate) struct Hand<M: Model> {
 
 impl<M: Model> Hand<M> {
     pub(crate) fn new(worker: usize, placement: Placement, traces: bool) -> Hand<M> {
-        let effects = Effects::with(Outbox::sorting(placement.clone()));
+        let effects = Effects::with(Outbox::partitioned(placement.clone()));
         Hand { worker, placement, effects, events: 0, ledger: Ledger::new(traces) }
     }
 
     /// Goes on with LPs that live elsewhere now.
     pub(crate) fn rehome(&mut self, placement: &Placement) {
         self.placement = placement.clone();
-        self.effects.outbox = Outbox::sorting(placement.clone());
+        self.effects.outbox = Outbox::partitioned(placement.clone());
     }
 
     /// Hands over what was sent to other partitions, and says when the first of it is due.

@@ -13,7 +13,7 @@ use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::outbox::Pending;
-use parades_core::pending::{Grid, Leftover, Loose, LpOrderedPending, PendingSet, WindowedPending};
+use parades_core::pending::{Grid, Leftover, LpOrderedPending, PendingSet, Unordered, WindowedPending};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_raw::huge_pages;
@@ -113,7 +113,7 @@ impl<M: Model> Part<M> {
                 arrives(&header);
                 pending.push_parts(header.key(), header.receiver(), body);
             }),
-            Pending::Elsewhere | Pending::Ahead(_) => {
+            Pending::Elsewhere | Pending::Optimistic(_) => {
                 unreachable!("the pending set is lent out only during an execution")
             }
         }
@@ -141,7 +141,7 @@ impl<M: Model> Part<M> {
             (false, Some(mask)) => self.execute_by::<WindowedPending<_>>(bound, of, with, masked(mask)),
             (true, Some(mask)) => self.execute_by::<LpOrderedPending<_>>(bound, of, with, masked(mask)),
         };
-        hand.effects.takes_back(effects, &mut self.pending);
+        hand.effects.reclaim(effects, &mut self.pending);
         self.events += events;
         hand.events += events;
         self.next = if self.failed { Time::MAX } else { self.next_time() };
@@ -204,7 +204,7 @@ impl<M: Model> Part<M> {
         match &mut self.pending {
             Pending::ByTime(pending) => pending.next_time().unwrap_or(Time::MAX),
             Pending::ByLp(pending) => pending.next_time(),
-            Pending::Elsewhere | Pending::Ahead(_) => Time::MAX,
+            Pending::Elsewhere | Pending::Optimistic(_) => Time::MAX,
         }
     }
 
@@ -217,7 +217,7 @@ impl<M: Model> Part<M> {
         match &self.pending {
             Pending::ByTime(pending) => pending.allocated_bytes(),
             Pending::ByLp(pending) => pending.allocated_bytes(),
-            Pending::Elsewhere | Pending::Ahead(_) => 0,
+            Pending::Elsewhere | Pending::Optimistic(_) => 0,
         }
     }
 
@@ -227,7 +227,7 @@ impl<M: Model> Part<M> {
         match &mut self.pending {
             Pending::ByTime(pending) => pending.take_all(),
             Pending::ByLp(pending) => pending.take_all(),
-            Pending::Elsewhere | Pending::Ahead(_) => Box::new(std::iter::empty()),
+            Pending::Elsewhere | Pending::Optimistic(_) => Box::new(std::iter::empty()),
         }
     }
 
@@ -323,13 +323,13 @@ impl<M: Model> Part<M> {
     /// nothing, as each window costs something.
     fn change_to(&mut self, width: Option<Delay>) {
         let all = match std::mem::replace(&mut self.pending, Pending::Elsewhere) {
-            Pending::ByTime(pending) => pending.loosen(),
-            Pending::ByLp(pending) => pending.loosen(),
-            Pending::Elsewhere | Pending::Ahead(_) => Loose::default(),
+            Pending::ByTime(pending) => pending.into_unordered(),
+            Pending::ByLp(pending) => pending.into_unordered(),
+            Pending::Elsewhere | Pending::Optimistic(_) => Unordered::default(),
         };
         let is_free = matches!(self.choice, Choice::Measured(_));
         self.pending = match width.map(Grid::new).filter(|&grid| !is_free || all.events_per_window(grid) >= PAYS) {
-            Some(grid) => Pending::ByLp(LpOrderedPending::of(grid, self.bounds, all)),
+            Some(grid) => Pending::ByLp(LpOrderedPending::from_unordered(grid, self.bounds, all)),
             None => Pending::ByTime(all.into()),
         };
     }
@@ -346,7 +346,7 @@ fn len<P>(pending: &Pending<P>) -> usize {
     match pending {
         Pending::ByTime(pending) => pending.len(),
         Pending::ByLp(pending) => pending.len(),
-        Pending::Elsewhere | Pending::Ahead(_) => 0,
+        Pending::Elsewhere | Pending::Optimistic(_) => 0,
     }
 }
 

@@ -46,7 +46,7 @@ impl Plan {
 
     fn by_costs(partitioning: &Partitioning, workers: usize, world: &World, costs: &[u64]) -> Plan {
         let controllers = world.controllers();
-        let least = world.channels().least().unwrap_or(Delay::MAX);
+        let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);
         let width = (least >= Delay::from_ps(2)).then_some(least);
         let mut plan = Plan {
             placement: partitioning.placement().clone(),

@@ -58,7 +58,7 @@ fn hosts_stay(found: &Partitioning, networks: u32) -> bool {
 }
 
 fn degree(world: &World) -> impl Fn(LpId) -> u64 + '_ {
-    |lp| world.channels().of(lp).len() as u64
+    |lp| world.channels().from_sender(lp).len() as u64
 }
 
 #[test]

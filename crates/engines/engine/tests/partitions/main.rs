@@ -57,8 +57,8 @@ fn homes(found: &Partitioning, lps: u32) -> Vec<u32> {
 fn between(world: &World, home: &[u32]) -> BTreeMap<(u32, u32), Delay> {
     let mut least: BTreeMap<(u32, u32), Delay> = BTreeMap::new();
     for sender in (0..world.lps()).map(LpId) {
-        let pairs = world.channels().of(sender).iter().map(|channel| (channel.receiver, channel.lookahead));
-        let anyone = world.channels().anyone(sender);
+        let pairs = world.channels().from_sender(sender).iter().map(|channel| (channel.receiver, channel.lookahead));
+        let anyone = world.channels().lookahead_to_anyone(sender);
         let anyone = anyone.iter().flat_map(|&d| (0..world.lps()).map(move |lp| (LpId(lp), d)));
         for (receiver, lookahead) in pairs.chain(anyone) {
             let key = (home[sender.index()], home[receiver.index()]);
@@ -108,7 +108,7 @@ fn imbalance(found: &Partitioning, workers: u32, weight: impl Fn(LpId) -> u64) -
 
 /// The share of the channels by pair that are cut.
 fn cut(world: &World, found: &Partitioning) -> f64 {
-    let all = (0..world.lps()).flat_map(|lp| world.channels().of(LpId(lp)));
+    let all = (0..world.lps()).flat_map(|lp| world.channels().from_sender(LpId(lp)));
     let (mut count, mut cut) = (0.0, 0.0);
     for channel in all {
         count += 1.0;

@@ -11,10 +11,10 @@ fn apart(world: &World, floor: Delay) -> usize {
     let mut set: Vec<u32> = (0..world.lps()).collect();
     for lp in (0..world.lps()).map(LpId) {
         let short = |d: Delay| d < floor.max(Delay::from_ps(1));
-        if world.channels().anyone(lp).is_some_and(short) {
+        if world.channels().lookahead_to_anyone(lp).is_some_and(short) {
             return 1;
         }
-        for channel in world.channels().of(lp).iter().filter(|channel| short(channel.lookahead)) {
+        for channel in world.channels().from_sender(lp).iter().filter(|channel| short(channel.lookahead)) {
             let (a, b) = (set[channel.sender.index()], set[channel.receiver.index()]);
             set.iter_mut().filter(|set| **set == a).for_each(|set| *set = b);
         }

@@ -17,7 +17,7 @@
 //! *Requests.* A controller's request counts once it is committed, and may lower the horizon below a GVT computed before. So GVT alone
 //! does not say what is final; the horizon is looked at after each commit.
 //!
-//! *Timers.* After a rollback an LP names the wakes that it needs ([`Lp::rewake`]); those on their way are dropped.
+//! *Timers.* After a rollback an LP names the wakes that it needs ([`Lp::renew_wakes`]); those on their way are dropped.
 //!
 //! *Why it terminates.* The least pending event may always be executed, a pause is finite, and so is a parcel's way.
 //!
@@ -196,7 +196,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         let wakes_of_id = |event: &Event<M::Message>| event.receiver == id && matches!(event.body, Body::Timer(_));
         self.pending[self.home[id.index()]].retain(|_, (event, _)| !wakes_of_id(event));
         if self.fault != Fault::WakeForgotten {
-            lp.rewake(&self.ledger.world, id).into_iter().for_each(|wake| self.insert(wake, 0));
+            lp.renew_wakes(&self.ledger.world, id).into_iter().for_each(|wake| self.insert(wake, 0));
         }
         self.anti_messages += anti_messages.len() as u64;
         anti_messages.into_iter().for_each(|anti| self.send(id, anti));

@@ -108,9 +108,9 @@ impl<'a, M: Model> Window<'a, M> {
         let crosses = self.home.iter().any(|&home| home != self.home[0]);
         (0..self.ledger.world.lps())
             .flat_map(|id| {
-                let pairs = channels.of(LpId(id)).iter();
+                let pairs = channels.from_sender(LpId(id)).iter();
                 let between = pairs.filter(|c| self.home[c.sender.index()] != self.home[c.receiver.index()]);
-                between.map(|c| c.lookahead).chain(channels.anyone(LpId(id)).filter(|_| crosses))
+                between.map(|c| c.lookahead).chain(channels.lookahead_to_anyone(LpId(id)).filter(|_| crosses))
             })
             .min()
     }

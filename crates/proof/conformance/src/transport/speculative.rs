@@ -3,7 +3,7 @@
 use super::{HeldBack, Parcel};
 use parades_core::event::{Body, Event};
 use parades_core::time::Time;
-use parades_engine::time_warp::{Mark, Marked};
+use parades_engine::time_warp::{ExecutionId, Tagged};
 use parades_engine::transport::{Arrived, ClockId, Clocks, Summary, Transport as Between};
 use parades_sync::barrier::Broken;
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Speculative<P>(pub HeldBack<P>);
 
-fn pack<P>(event: Event<Marked<P>>) -> Parcel<P> {
+fn pack<P>(event: Event<Tagged<P>>) -> Parcel<P> {
     let (key, receiver) = (event.key(), event.receiver);
     let Body::Message(marked) = event.body else { unreachable!("wakes travel as messages") };
-    let mark = marked.mark();
+    let mark = marked.execution();
     match marked.into_body() {
         Some(body) => Parcel::Event(Event::new(key, receiver, body), mark.into()),
         None => Parcel::Anti(receiver, key, mark.into()),
     }
 }
 
-fn unpack<P>(parcel: Parcel<P>) -> Event<Marked<P>> {
+fn unpack<P>(parcel: Parcel<P>) -> Event<Tagged<P>> {
     let (receiver, key, incarnation) = parcel.address();
-    let mark = Mark::try_from(incarnation).expect("it was made of one");
+    let mark = ExecutionId::try_from(incarnation).expect("it was made of one");
     let marked = match parcel {
-        Parcel::Event(event, _) => Marked::new(mark, event.body),
-        Parcel::Anti(..) => Marked::Anti(mark),
+        Parcel::Event(event, _) => Tagged::new(mark, event.body),
+        Parcel::Anti(..) => Tagged::Anti(mark),
     };
     Event::new(key, receiver, Body::Message(marked))
 }
 
-impl<P: 'static + Send> Between<Marked<P>> for Speculative<P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Marked<P>>>) {
+impl<P: 'static + Send> Between<Tagged<P>> for Speculative<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Tagged<P>>>) {
         self.0.take_parcels(worker, partition, events.drain(..).map(pack));
     }
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, Marked<P>>)) {
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, Tagged<P>>)) {
         let mut events = self.0.give_parcels(worker, partition, all).into_iter().map(unpack).collect();
         accept(Arrived::of(&mut events));
     }

@@ -2,10 +2,10 @@
 
 use super::Site;
 use crate::time_warp::history::{Begins, History, Rare};
-use parades_core::ahead::without_mark;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Execution;
+use parades_core::optimistic::untag;
 use parades_core::restore::Restorable;
 use parades_core::ring::positions;
 use parades_core::time::Time;
@@ -132,7 +132,7 @@ impl<M: Restorable> Site<M> {
     /// Commits the execution at a position, unless it has been committed or taken back.
     #[inline(always)]
     fn commit(&mut self, world: &World, position: u32) {
-        let Begins { samples, .. } = self.history.ends_of(position, self.effects.outbox.ahead_ref().sent.end());
+        let Begins { samples, .. } = self.history.ends_of(position, self.effects.outbox.optimistic_ref().sent.end());
         let History { records, samples: kept, .. } = &mut self.history;
         let record = records.get_mut(position).expect("it is between the ends");
         let Some(event) = record.event.as_ref() else { return };
@@ -147,7 +147,7 @@ impl<M: Restorable> Site<M> {
             }
         }
         if record.is_rare || self.ledger.traces {
-            let event = record.event.take().and_then(without_mark).expect("it was there");
+            let event = record.event.take().and_then(untag).expect("it was there");
             let rare = self.history.take_rare(position);
             self.commit_rare(position, event, is_done, rare);
         } else if std::mem::needs_drop::<M::Message>() {

@@ -3,9 +3,9 @@
 use super::{Of, Site};
 use crate::time_warp::coast::NO_COPY;
 use crate::time_warp::history::{History, Rare};
-use parades_core::ahead::{MarkedEvent, Turn, body_of, identity};
 use parades_core::event::{EventKey, Header, LpId, Sender};
 use parades_core::lp::Execution;
+use parades_core::optimistic::{Matched, TaggedEvent, body_of, identity};
 use parades_core::restore::Restorable;
 use parades_core::time::{Instant, Time};
 use parades_raw::prefetch::prefetch;
@@ -52,7 +52,7 @@ impl<M: Restorable> Site<M> {
             Err(Seldom::Nothing) => return false,
         };
         let Site { fetcher, placement, lps, heads, effects, .. } = self;
-        let ahead = effects.outbox.ahead_ref();
+        let ahead = effects.outbox.optimistic_ref();
         let fetch = |id| {
             let index = placement.index(id);
             prefetch(&lps[index]);
@@ -68,40 +68,40 @@ impl<M: Restorable> Site<M> {
     #[inline(always)]
     fn record_next(&mut self, of: Of<'_, M>, bound: Time) -> Result<(usize, Header), Seldom> {
         let Site { placement, lps, heads, history, effects, behind_failures, stretch, coast, .. } = self;
-        let ahead = effects.outbox.ahead_mut();
-        let (antis_from, sends) = (ahead.antis_from(), ahead.sent.end());
-        let Some(slot) = ahead.slot_before(bound) else { return Err(self.record_seldom(of, bound, None)) };
+        let ahead = effects.outbox.optimistic_mut();
+        let (next_anti_message_time, sends) = (ahead.next_anti_message_time(), ahead.sent.end());
+        let Some(slot) = ahead.pop_slot_before(bound) else { return Err(self.record_seldom(of, bound, None)) };
         let header = *slot.header();
         let index = placement.index(header.receiver());
         let lp = &mut lps[index];
-        if header.time() >= antis_from || header.time() <= lp.last() || !behind_failures.is_empty() {
+        if header.time() >= next_anti_message_time || header.time() <= lp.last() || !behind_failures.is_empty() {
             let event = slot.take();
             return Err(self.record_seldom(of, bound, event));
         }
         let id = header.receiver();
         let since_copy = if coast.is_off() { 0 } else { coast.since_copy(history, stretch.begin, (id, heads[index])) };
         let event = slot.take().expect("it waits there");
-        history.add(event, (&mut heads[index], since_copy), lp.before(), sends);
+        history.add(event, (&mut heads[index], since_copy), lp.checkpoint_kernel(), sends);
         Ok((index, header))
     }
 
     /// As [`Site::record_next`], where something came late, failed or has been taken back. `event` is the least if it has been taken.
     #[cold]
     #[inline(never)]
-    fn record_seldom(&mut self, of: Of<'_, M>, bound: Time, event: Option<MarkedEvent<M::Message>>) -> Seldom {
+    fn record_seldom(&mut self, of: Of<'_, M>, bound: Time, event: Option<TaggedEvent<M::Message>>) -> Seldom {
         let ahead = self.ahead();
-        let Some(mut event) = event.or_else(|| ahead.take_before(bound)) else {
-            if ahead.antis_from() < bound {
+        let Some(mut event) = event.or_else(|| ahead.pop_before(bound)) else {
+            if ahead.next_anti_message_time() < bound {
                 self.chase(of);
                 return Seldom::SeenTo;
             }
             return Seldom::Nothing;
         };
-        if event.time() >= ahead.antis_from() {
-            match ahead.turn_of(event) {
-                Turn::Its(this) => event = this,
-                Turn::Annihilated => return Seldom::SeenTo,
-                Turn::Chase => {
+        if event.time() >= ahead.next_anti_message_time() {
+            match ahead.match_anti_messages(event) {
+                Matched::Ready(this) => event = this,
+                Matched::Annihilated => return Seldom::SeenTo,
+                Matched::TwinExecuted => {
                     self.chase(of);
                     return Seldom::SeenTo;
                 }
@@ -122,7 +122,7 @@ impl<M: Restorable> Site<M> {
         let header = event.parts().0;
         let Site { lps, heads, history, stretch, coast, .. } = self;
         let since_copy = coast.since_copy(history, stretch.begin, (id, heads[index]));
-        history.add(event, (&mut heads[index], since_copy), lps[index].before(), sends);
+        history.add(event, (&mut heads[index], since_copy), lps[index].checkpoint_kernel(), sends);
         Seldom::Recorded(index, header)
     }
 
@@ -131,12 +131,12 @@ impl<M: Restorable> Site<M> {
     fn execute_last(&mut self, (model, world): Of<'_, M>, (index, header): (usize, Header)) {
         let Site { lps, history, effects, .. } = self;
         let History { records, undos, .. } = history;
-        effects.outbox.ahead_mut().mark = records.end().wrapping_sub(1);
+        effects.outbox.optimistic_mut().execution = records.end().wrapping_sub(1);
         let record = records.last().expect("it was just written");
         let event = record.event.as_ref().expect("it was just written");
         let body = body_of(event).expect("anti-messages have been seen to");
         let log = (record.since_copy == 0).then_some(undos);
-        let execution = lps[index].execute_ahead(model, world, (header, body), effects, log);
+        let execution = lps[index].execute_optimistically(model, world, (header, body), effects, log);
         if execution != Execution::Done || effects.beyond_sends || header.instant().round > 0 {
             self.keep_more(execution);
         }
@@ -171,8 +171,8 @@ impl<M: Restorable> Site<M> {
         if failure.is_some() {
             // It sends nothing, and its LP waits.
             let id = record.event.as_ref().expect("it is the last").receiver;
-            let ahead = effects.outbox.ahead_mut();
-            ahead.send_antis(Sender::lp(id), position, record.begins.sends, ahead.sent.end());
+            let ahead = effects.outbox.optimistic_mut();
+            ahead.send_anti_messages(Sender::lp(id), position, record.begins.sends, ahead.sent.end());
             self.behind_failures.entry(id).or_default();
         } else {
             asked.extend(requests.iter().map(|request| (position, request.key.instant.time)));
@@ -189,16 +189,16 @@ impl<M: Restorable> Site<M> {
 
     /// Finds the twin of the first anti-message, which does not wait where events do: it has been executed, or waits behind a failure.
     fn chase(&mut self, of: Of<'_, M>) {
-        let Some(anti) = self.ahead().take_anti() else { return };
+        let Some(anti) = self.ahead().pop_anti_message() else { return };
         let (key, id) = (anti.key(), anti.receiver);
         if self.is_behind_failure(id, &key) {
             let waiting = self.behind_failures.entry(id).or_default();
             let twin = waiting.iter().position(|event| identity(event) == identity(&anti));
-            waiting.swap_remove(twin.expect("I4: an anti-message met no event of its mark behind a failure"));
+            waiting.swap_remove(twin.expect("I4: an anti-message met no event of its execution behind a failure"));
             return;
         }
         let undone = self.roll_back(of, id, &key);
-        assert!(undone > 0, "I4: an anti-message met no event of its mark: {key} for {id}");
-        self.ahead().put_anti(anti);
+        assert!(undone > 0, "I4: an anti-message met no event of its execution: {key} for {id}");
+        self.ahead().insert_anti_message(anti);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::{Of, Site};
 use crate::time_warp::history::{History, Record};
-use parades_core::ahead::body_of;
 use parades_core::error::{ErrorKind, Place};
 use parades_core::event::{EventKey, LpId, Sender};
 use parades_core::lp::Execution;
+use parades_core::optimistic::body_of;
 use parades_core::restore::Restorable;
 use parades_core::ring::positions;
 use parades_core::time::Time;
@@ -48,7 +48,7 @@ impl<M: Restorable> Site<M> {
     /// Takes back the last execution of an LP. Whether its state is then restored too, given whether it was.
     fn take_back_last(&mut self, (model, _): Of<'_, M>, index: usize, is_restored: bool) -> bool {
         let position = self.heads[index];
-        let ends = self.history.ends_of(position, self.effects.outbox.ahead_ref().sent.end());
+        let ends = self.history.ends_of(position, self.effects.outbox.optimistic_ref().sent.end());
         let rare = self.history.take_rare(position);
         let History { records, undos, timers, samples, .. } = &mut self.history;
         // It stays as a gap, which says where the logs of its neighbours end.
@@ -68,7 +68,7 @@ impl<M: Restorable> Site<M> {
         let left = (execution, record.before.clone());
         let body = body_of(&event).expect("it is none of an anti-message");
         let log = is_copied.then_some(&mut self.undo_log);
-        self.lps[index].take_back(model, body, left, &mut self.timers, log);
+        self.lps[index].undo_logged(model, body, left, &mut self.timers, log);
         if let Some(rare) = rare {
             self.asked.retain(|(of, _)| *of != position);
             if rare.failure.is_some() {
@@ -81,7 +81,8 @@ impl<M: Restorable> Site<M> {
             self.stretch_of(position).undone += 1;
         }
         self.push(event);
-        self.counts.anti_messages += self.ahead().send_antis(Sender::lp(id), position, begins.sends, ends.sends);
+        self.counts.anti_messages +=
+            self.ahead().send_anti_messages(Sender::lp(id), position, begins.sends, ends.sends);
         is_copied || execution == Execution::Skipped && is_restored
     }
 

@@ -8,20 +8,20 @@ const LOOKED_AT: usize = 1 << 15;
 
 /// All that waited in a pending set, in no order, where it lay: another set takes it over without copying it to new memory.
 #[derive(Debug)]
-pub struct Loose<P> {
+pub struct Unordered<P> {
     pub(super) slab: Slab<P>,
     pub(super) chain: Chain,
     /// The width of windows that had proved good, as [`super::WindowedPending`] has it.
     pub(super) shift: Option<u8>,
 }
 
-impl<P> Default for Loose<P> {
-    fn default() -> Loose<P> {
-        Loose { slab: Slab::new(), chain: Chain::default(), shift: None }
+impl<P> Default for Unordered<P> {
+    fn default() -> Unordered<P> {
+        Unordered { slab: Slab::new(), chain: Chain::default(), shift: None }
     }
 }
 
-impl<P> Loose<P> {
+impl<P> Unordered<P> {
     /// How many events there are.
     pub fn len(&self) -> usize {
         self.chain.len()
