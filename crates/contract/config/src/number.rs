@@ -18,8 +18,8 @@ pub(crate) struct Number {
 pub(crate) struct Product {
     /// Rounded to the nearest, halves up.
     pub(crate) rounded: u64,
-    /// Whether it is the product itself.
-    pub(crate) exact: bool,
+    /// True if `rounded` is the product itself.
+    pub(crate) is_exact: bool,
 }
 
 /// An exponent beyond this is as good as this: no input has so many digits.
@@ -77,7 +77,7 @@ impl Number {
         if tenths.is_some_and(|&digit| digit >= 5) {
             rounded = rounded.checked_add(1)?;
         }
-        Some(Product { rounded, exact: fraction.iter().all(|&digit| digit == 0) })
+        Some(Product { rounded, is_exact: fraction.iter().all(|&digit| digit == 0) })
     }
 
     /// The double nearest to the number times `10^shift`; `None` where it is infinite.
@@ -133,7 +133,7 @@ mod tests {
     fn times(text: &str, unit: u64) -> Option<(u64, bool)> {
         let (number, rest) = Number::read(text).expect("a number");
         assert_eq!(rest, "");
-        number.times(unit).map(|product| (product.rounded, product.exact))
+        number.times(unit).map(|product| (product.rounded, product.is_exact))
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Parameter {
         meaning: &'static str,
     ) -> Parameter {
         let mut index = 0;
-        while index < of.len() && !same(of[index], default) {
+        while index < of.len() && !is_same(of[index], default) {
             index += 1;
         }
         assert!(index < of.len(), "the default is none of the choices");
@@ -156,7 +156,7 @@ impl Parameter {
         let Some(quantity) = self.kind.quantity() else {
             panic!("only durations, sizes and rates have units");
         };
-        assert!(quantity.has(unit), "there is no such unit");
+        assert!(quantity.has_unit(unit), "there is no such unit");
         self.bare = Some(unit);
         self
     }
@@ -240,7 +240,8 @@ impl Kind {
         }
     }
 
-    pub(crate) const fn quantity(&self) -> Option<&'static Quantity> {
+    /// Returns the quantity that values of this kind are, if they have a unit.
+    pub const fn quantity(&self) -> Option<&'static Quantity> {
         match self {
             Kind::Duration { .. } => Some(&DURATION),
             Kind::Size { .. } => Some(&SIZE),
@@ -250,8 +251,8 @@ impl Kind {
     }
 }
 
-/// Whether two texts are the same, in a constant.
-pub(crate) const fn same(one: &str, other: &str) -> bool {
+/// Returns true if two texts are the same. Unlike `==`, this can be called in a constant.
+pub(crate) const fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let mut index = 0;
     while index < one.len() && index < other.len() && one[index] == other[index] {

@@ -330,8 +330,9 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 /// How the line should be: `` write `until = "10s"` `` for `until = 10s`.
 fn unquoted(line: &str) -> Option<String> {
     let (key, value) = assignment(line)?;
-    let has_unit =
-        |quantity: &&Quantity| Number::read(value).is_some_and(|(_, unit)| quantity.base_of(unit.trim()).is_some());
+    let has_unit = |quantity: &&Quantity| {
+        Number::read(value).is_some_and(|(_, unit)| quantity.base_units_in(unit.trim()).is_some())
+    };
     let is_word = value.chars().all(|c| c.is_alphanumeric() || "_-./%".contains(c));
     (is_word || [&DURATION, &SIZE, &RATE].iter().any(has_unit))
         .then(|| format!("write {}", quoted(&format!("{key} = \"{value}\""))))

@@ -83,7 +83,7 @@ impl Parameter {
             return Err(self.must_be(self.kind().noun(), &quoted(text)));
         };
         let product = number.times(1);
-        if product.as_ref().is_some_and(|product| !product.exact) {
+        if product.as_ref().is_some_and(|product| !product.is_exact) {
             return Err(self.must_be(self.kind().noun(), &cut(text.trim())));
         }
         match product.map(|product| product.rounded) {
@@ -145,7 +145,7 @@ impl Parameter {
     }
 
     fn quantity_json(&self, amount: u64, value: &Value) -> Json {
-        match self.bare_unit().and_then(|unit| self.kind().quantity()?.base_of(unit)) {
+        match self.bare_unit().and_then(|unit| self.kind().quantity()?.base_units_in(unit)) {
             None => Json::Text(value.to_string()),
             Some(base) if amount.is_multiple_of(base) => Json::Integer(amount / base),
             Some(base) => Json::Number(amount as f64 / base as f64),

@@ -1,6 +1,7 @@
 //! The JSON schema of network files, by which editors complete and check them. It follows from the same shapes as the reader.
 
 use crate::shape::{Form, Key, Shape, TABLES, TOP, Variant};
+use parades_config::units::{DURATION, Quantity, RATE, SIZE};
 use parades_config::{Kind, Parameter, SETTINGS};
 use serde_json::{Map, Value, json};
 
@@ -86,7 +87,7 @@ fn reference() -> Value {
 
 fn of_key(key: &Key) -> Value {
     let text = json!({"type": "string"});
-    let size = || quantity(SIZES);
+    let size = || quantity(&SIZE);
     let schema = match &key.form {
         Form::One(parameter) => of_parameter(parameter),
         Form::Queue => json!({"anyOf": [{"type": "integer", "minimum": 0, "maximum": u32::MAX}, size(), reference()]}),
@@ -103,12 +104,9 @@ fn of_key(key: &Key) -> Value {
     described(schema, key.meaning)
 }
 
-const RATES: &str = "bps|kbps|Mbps|Gbps|Tbps";
-const SIZES: &str = "B|kB|KiB|MB|MiB|GB|GiB|TB|TiB";
-const DURATIONS: &str = "ps|ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h";
-
-/// A number and one of these units.
-fn quantity(units: &str) -> Value {
+/// A number and a unit of `quantity`.
+fn quantity(quantity: &Quantity) -> Value {
+    let units = quantity.unit_names().collect::<Vec<_>>().join("|");
     let number = r"\+?[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?";
     json!({"type": "string", "pattern": format!(r"^\s*{number}\s*({units})\s*$")})
 }
@@ -129,9 +127,9 @@ fn of_parameter(parameter: &Parameter) -> Value {
             {"type": "number", "minimum": 0, "maximum": 1},
             {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?%$"},
         ]}),
-        Kind::Duration { .. } => quantity(DURATIONS),
-        Kind::Size { .. } => quantity(SIZES),
-        Kind::Rate { .. } => quantity(RATES),
+        Kind::Duration { .. } => quantity(&DURATION),
+        Kind::Size { .. } => quantity(&SIZE),
+        Kind::Rate { .. } => quantity(&RATE),
         Kind::Boolean { .. } => json!({"type": "boolean"}),
         Kind::Choice { of, .. } => json!({"enum": of}),
         _ => return json!({"type": "string"}),

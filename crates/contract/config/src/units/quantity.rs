@@ -1,0 +1,118 @@
+//! Reading and writing the values of one kind of quantity.
+//!
+//! *Read next*: [`crate::number`], the exact arithmetic.
+
+use super::{DURATION, RATE, SIZE};
+use crate::error::{ConfigError, quoted};
+use crate::nearest::{list, nearest};
+use crate::number::Number;
+use crate::parameter::is_same;
+
+/// A kind of quantity: its units, and the words that messages about it need.
+#[derive(Debug)]
+pub struct Quantity {
+    /// The quantity's name with its article, such as `a duration`.
+    pub(super) noun: &'static str,
+    /// The name of the base unit, in the plural. Values are counts of base units.
+    pub(super) base: &'static str,
+    /// Each unit's name and its size in base units, the smallest unit first.
+    pub(super) units: &'static [(&'static str, u64)],
+    /// True if a part of a base unit is rounded, false if it is an error.
+    pub(super) rounds: bool,
+    /// A text that is right, shown in messages.
+    pub(super) example: &'static str,
+    /// The text of the value zero, which is a whole number in every unit.
+    pub(super) zero: &'static str,
+    /// The limit that a value too large for 64 bits exceeds, as messages state it.
+    pub(super) limit: &'static str,
+}
+
+impl Quantity {
+    /// Returns the names of all units, the smallest unit first.
+    ///
+    /// ```
+    /// # use parades_config::units::RATE;
+    /// assert_eq!(RATE.unit_names().collect::<Vec<_>>(), ["bps", "kbps", "Mbps", "Gbps", "Tbps"]);
+    /// ```
+    pub fn unit_names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.units.iter().map(|&(name, _)| name)
+    }
+
+    /// Returns the number of base units in `unit`, or `None` if there is no such unit.
+    pub(crate) fn base_units_in(&self, unit: &str) -> Option<u64> {
+        self.units.iter().find(|(name, _)| *name == unit).map(|&(_, size)| size)
+    }
+
+    /// Returns true if `unit` is one of the units. Unlike `base_units_in`, this can be called in a constant.
+    pub(crate) const fn has_unit(&self, unit: &str) -> bool {
+        let mut index = 0;
+        while index < self.units.len() && !is_same(self.units[index].0, unit) {
+            index += 1;
+        }
+        index < self.units.len()
+    }
+
+    /// Reads a number and its unit, with or without a space between them. A number without a unit counts
+    /// `default_unit`, and is an error if there is none.
+    pub(crate) fn parse(&self, text: &str, default_unit: Option<&str>) -> Result<u64, ConfigError> {
+        let trimmed = text.trim();
+        let Some((number, after)) = Number::read(trimmed) else {
+            let help = format!("write a number and a unit, such as `{}`", self.example);
+            return Err(ConfigError::new(format!("{} is not {}", quoted(text), self.noun)).with_help(help));
+        };
+        let unit_size = match (after.trim_start(), default_unit.and_then(|unit| self.base_units_in(unit))) {
+            ("", Some(size)) => size,
+            ("", None) => {
+                let help = format!("{}, as in `{}`", self.units_help(), self.example);
+                return Err(ConfigError::new(format!("{} has no unit", quoted(text))).with_help(help));
+            }
+            (unit, _) => self.base_units_in(unit).ok_or_else(|| self.unknown_unit(trimmed, unit))?,
+        };
+        let Some(product) = number.times(unit_size) else {
+            return Err(ConfigError::new(format!("{} is too large", quoted(text))).with_help(self.limit));
+        };
+        if number.negative && (product.rounded > 0 || !product.is_exact) {
+            return Err(ConfigError::new(format!("{} is negative", quoted(text)))
+                .with_help(format!("{} is at least 0", self.noun)));
+        }
+        if !product.is_exact && !self.rounds {
+            let message = format!("{} is not a whole number of {}", quoted(text), self.base);
+            return Err(ConfigError::new(message));
+        }
+        Ok(product.rounded)
+    }
+
+    /// Writes `value` in the largest unit in which it is whole.
+    pub(crate) fn format(&self, value: u64) -> String {
+        if value == 0 {
+            return self.zero.to_owned();
+        }
+        let largest_whole = self.typed_units().rfind(|&(_, size)| value.is_multiple_of(size));
+        let (name, size) = largest_whole.expect("every value is whole in the base unit");
+        format!("{}{name}", value / size)
+    }
+
+    /// Returns the units whose names every keyboard can type: those that are written and suggested.
+    fn typed_units(&self) -> impl DoubleEndedIterator<Item = (&'static str, u64)> + Clone {
+        self.units.iter().copied().filter(|(name, _)| name.is_ascii())
+    }
+
+    /// Returns the part of a message that lists the units: `a rate's units are bps, kbps, …`.
+    fn units_help(&self) -> String {
+        format!("{}'s units are {}", self.noun, list(self.typed_units().map(|(name, _)| name), "and"))
+    }
+
+    /// Returns the error about `text`, whose unit is not one of the units.
+    fn unknown_unit(&self, text: &str, unit: &str) -> ConfigError {
+        if let Some(other) = [DURATION, SIZE, RATE].iter().find(|other| other.base_units_in(unit).is_some()) {
+            let message = format!("{} is {}, not {}", quoted(text), other.noun, self.noun);
+            return ConfigError::new(message).with_help(self.units_help());
+        }
+        let message = format!("{} has the unknown unit {}", quoted(text), quoted(unit));
+        let help = match nearest(unit, self.typed_units().map(|(name, _)| name)) {
+            Some(near) => format!("did you mean `{near}`? {}", self.units_help()),
+            None => self.units_help(),
+        };
+        ConfigError::new(message).with_help(help)
+    }
+}
