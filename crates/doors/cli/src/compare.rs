@@ -1,7 +1,6 @@
 //! `parades compare`: the same run on several engines, digests checked against each other.
 
 use crate::arguments::{CompareArguments, HowArguments};
-use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use crate::report::{engine_stats, figure, table};
@@ -9,6 +8,7 @@ use crate::run::{Done, Watch, execute};
 use parades_catalog::engines::{has_setting, names, rolls_back};
 use parades_catalog::{Choice, Wish};
 use parades_core::metrics::Unit;
+use parades_session::Failure;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 

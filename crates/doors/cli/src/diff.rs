@@ -5,7 +5,6 @@
 //! running, because another version wrote them, what differs in their files is told.
 
 use crate::arguments::{Arguments, Command, DiffArguments, RunArguments};
-use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::run::{Watch, execute};
 use crate::{print, report};
@@ -13,6 +12,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_core::trace::{TraceFilter, Tracer};
 use parades_inspect::recorded::{Difference, Recorded, Traces};
+use parades_session::Failure;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;

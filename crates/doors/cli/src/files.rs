@@ -1,10 +1,9 @@
 //! The files that a run writes as it goes: traces and a timeline.
 
 use crate::arguments::RunArguments;
-use crate::failure::Failure;
 use crate::plan::typed;
 use crate::report;
-use crate::run::{Watch, cannot_write, written_late};
+use crate::run::Watch;
 use parades_catalog::Choice;
 use parades_config::quoted;
 use parades_core::time::Time;
@@ -12,6 +11,7 @@ use parades_core::timesheet::Timesheets;
 use parades_core::trace::{Executed, TraceFilter, Tracer, write_lines};
 use parades_inspect::recorded::TRACE;
 use parades_inspect::timeline::Timeline;
+use parades_session::Failure;
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -109,7 +109,7 @@ impl Files {
     /// Ends all of them.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         for file in [&mut self.trace, &mut self.inside].into_iter().flatten() {
-            file.open().and_then(Write::flush).map_err(|error| written_late(&file.path, &error))?;
+            file.open().and_then(Write::flush).map_err(|error| Failure::written_late(&file.path, &error))?;
         }
         match self.timeline.take() {
             Some(timeline) => timeline.finish(&self.filter),
@@ -140,7 +140,7 @@ impl TraceFile {
         // Who reads from a pipe would take a first opening, closed again, for all there is.
         if !path.exists() || path.is_file() || path.is_dir() {
             let probe = OpenOptions::new().append(true).create(true).open(path);
-            probe.map_err(|error| cannot_write(path, &error))?;
+            probe.map_err(|error| Failure::cannot_write(path, &error))?;
         }
         Ok(TraceFile { path: path.to_owned(), file: None })
     }
@@ -195,7 +195,7 @@ impl TimelineFile {
             }
             fs::rename(&self.aside, &self.path)
         };
-        write().map_err(|error| written_late(&self.path, &error))
+        write().map_err(|error| Failure::written_late(&self.path, &error))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Ctrl-C, and requests to terminate: the first ends the runs at their next cut, with their results so far; the second ends the program.
 
-use crate::failure::STOPPED;
 use crate::say;
 use parades_core::run::Control;
+use parades_session::failure::STOPPED;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,6 @@
 //! `parades list` and `parades show`.
 
 use crate::arguments::{ScenarioArguments, ShowArguments};
-use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::print;
 use parades_catalog::SCENARIOS;
@@ -9,6 +8,7 @@ use parades_catalog::engines::ENGINES;
 use parades_config::{Settings, Value, Values, write_scenario};
 use parades_core::time::Time;
 use parades_netfile::EXAMPLE;
+use parades_session::Failure;
 use std::fmt::Write;
 use std::process::ExitCode;
 

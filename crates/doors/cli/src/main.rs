@@ -6,11 +6,10 @@ mod arguments;
 mod bench;
 mod compare;
 mod diff;
-mod failure;
+mod ending;
 mod files;
 mod interrupt;
 mod list;
-mod machine;
 mod plan;
 mod report;
 mod run;
@@ -21,8 +20,8 @@ mod why;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
-use failure::Failure;
 use parades_raw::allocator::Allocator;
+use parades_session::{Failure, failure, machine, panics};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -34,16 +33,16 @@ static ALLOCATOR: Allocator = Allocator {
 };
 
 fn main() -> ExitCode {
-    failure::keep_panics_quiet();
+    panics::keep_quiet();
     interrupt::outlives_full_files();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return failure::usage(&error),
+        Err(error) => return ending::usage(&error),
     };
     match std::panic::catch_unwind(|| execute(arguments.command)) {
         Ok(Ok(code)) => code,
-        Ok(Err(failure)) => failure.report(),
-        Err(_) => failure::defect(),
+        Ok(Err(failure)) => ending::report(&failure),
+        Err(_) => ending::defect(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What is to be run: a scenario, its parameters, the seeds, the engine, gathered from the command line and a file.
 
 use crate::arguments::{HowArguments, ScenarioArguments};
-use crate::failure::Failure;
 use parades_catalog::{Choice, Simulation, Wish};
 use parades_catalog::{Scenario, network};
 use parades_config::{ConfigError, ScenarioFile, Settings, Values};
 use parades_core::time::Time;
 use parades_netfile::{NetworkFile, explicit};
+use parades_session::Failure;
 use std::path::Path;
 
 /// A scenario with its parameters and seeds.

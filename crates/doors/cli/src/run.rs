@@ -1,9 +1,7 @@
 //! `parades run`: one simulation, from arguments to results.
 
 use crate::arguments::{HowArguments, RunArguments};
-use crate::failure::{Failure, STOPPED};
 use crate::files::{Files, Traced};
-use crate::machine::{Machine, peak_rss_bytes};
 use crate::plan::{Plan, typed};
 use crate::watch::{Watched, Watchman};
 use crate::{interrupt, print, print_by, report, say, steady};
@@ -15,7 +13,9 @@ use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Tracer;
 use parades_inspect::recorded::TRACE;
-use std::io;
+use parades_session::Failure;
+use parades_session::failure::STOPPED;
+use parades_session::machine::{Machine, peak_rss_bytes};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -268,18 +268,6 @@ fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String>
     ended_on_one.then(|| {
         format!("1 of {threads} threads used in the end: several had too little to do, or too little of the machine")
     })
-}
-
-/// That a file could not be written when the run was over.
-pub(crate) fn written_late(path: &Path, error: &io::Error) -> Failure {
-    Failure::simulation(format!("{} cannot be written: {error}; make room, or write elsewhere", path.display()))
-}
-
-/// That a file cannot be written, found out before the run.
-pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    let text = error.to_string();
-    let reason = text.split(" (os error").next().unwrap_or(&text);
-    Failure::usage(format!("{} cannot be written: {reason}", path.display()), "name a place where files can be written")
 }
 
 #[cfg(test)]

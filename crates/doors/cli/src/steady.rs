@@ -13,7 +13,6 @@
 //! *References.* A. M. Law, "Simulation Modeling and Analysis", 5th edition, section 9.5.3, 2015.
 
 use crate::arguments::{HowArguments, RunArguments};
-use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::run::{Done, Watch, execute};
 use crate::say;
@@ -22,6 +21,7 @@ use parades_config::{nearest, quoted};
 use parades_core::error::Error;
 use parades_core::metrics::{Estimate, MetricValue, Metrics};
 use parades_core::time::{Delay, Time};
+use parades_session::Failure;
 
 /// Looks at most: the last would be at a run some thousand times as long as the first.
 const LOOKS_MAX: u32 = 16;

@@ -11,11 +11,12 @@ mod worker;
 pub(crate) use worker::work;
 
 use crate::arguments::{CsvTable, SweepArguments};
-use crate::failure::{FAILED, Failure, STOPPED};
 use crate::{interrupt, print, print_by, say};
 use asked::Asked;
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_core::run::Control;
+use parades_session::Failure;
+use parades_session::failure::{FAILED, STOPPED};
 use parades_sweep::{Drive, End, Outcome, Results, Run, Schedule, drive};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;

@@ -1,9 +1,9 @@
 //! A watch over a long run: its progress on a terminal (virtual time, events per second, time left), and its memory.
 
-use crate::machine::rss_bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_core::run::Control;
 use parades_core::time::Time;
+use parades_session::machine::rss_bytes;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

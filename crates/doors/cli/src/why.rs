@@ -3,7 +3,6 @@
 //! The run is executed twice: once to find the chain, once to write it down (see [`parades_inspect::cause`]).
 
 use crate::arguments::WhyArguments;
-use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::run::{Done, Watch, execute};
 use crate::{print_by, say};
@@ -12,6 +11,7 @@ use parades_core::error::Error;
 use parades_core::time::{Delay, Time};
 use parades_core::trace::{Executed, TraceFilter, Tracer};
 use parades_inspect::cause::{Causes, Chain, Link, Target, origin};
+use parades_session::Failure;
 use serde_json::json;
 use std::io::Write;
 use std::process::ExitCode;

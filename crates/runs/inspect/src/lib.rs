@@ -4,13 +4,11 @@
 //!   their wall time on.
 //! - [`cause`]: the chain of events that led to a given one.
 //! - [`recorded`]: two runs written down as folders of files, and where they part.
-//! - [`noise`]: two samples of a figure, and whether they differ by more than chance.
 //!
 //! Nothing here knows an engine: it is all made from what engines tell a [`parades_core::trace::Tracer`], and from files.
 
 #![forbid(unsafe_code)]
 
 pub mod cause;
-pub mod noise;
 pub mod recorded;
 pub mod timeline;

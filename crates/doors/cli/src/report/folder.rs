@@ -1,11 +1,11 @@
 //! Results as files: one folder a run.
 
 use super::json;
-use crate::failure::Failure;
-use crate::run::{Done, cannot_write, written_late};
+use crate::run::Done;
 use parades_core::digest::Digest;
 use parades_core::metrics::MetricValue;
 use parades_inspect::recorded::{NETWORK, Recorded, SUMMARY, TABLES, TRACE};
+use parades_session::Failure;
 use parades_sweep::results::cell;
 use serde::Serialize;
 use serde_json::Value;
@@ -45,8 +45,8 @@ pub(crate) fn safe_name(name: &str, is_safe: impl Fn(char) -> bool) -> String {
 /// Makes the folder, and sees to it that files can be written there, before the run whose results it is for. One with files that no run
 /// wrote, where this one's would be, is refused.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-    let entries = fs::read_dir(folder).map_err(|error| cannot_write(folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    let entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     // What killed runs have left. One that was killed while it put its files there had taken the summary away, but has it here.
     let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
     let left: Vec<PathBuf> = entries.flatten().filter(left).map(|entry| entry.path()).collect();
@@ -58,13 +58,13 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     }
     if !folder.join(SUMMARY).exists() {
         // Halves of a run that was killed. What was left beside them tells whose they are, so that it goes last.
-        remove_results(folder).map_err(|error| cannot_write(folder, &error))?;
+        remove_results(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     }
     left.iter().for_each(|path| {
         let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
     });
     let probe = gathering(folder);
-    fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).map_err(|error| cannot_write(folder, &error))
+    fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).map_err(|error| Failure::cannot_write(folder, &error))
 }
 
 /// Where the trace of a run is written while that goes on.
@@ -83,8 +83,9 @@ fn gathering(folder: &Path) -> PathBuf {
 /// All is written aside first, and then takes the place of what an earlier run wrote, the summary last.
 pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
     let aside = gathering(folder);
-    let gathered =
-        fs::create_dir(&aside).map_err(|error| written_late(&aside, &error)).and_then(|()| gather(&aside, done));
+    let gathered = fs::create_dir(&aside)
+        .map_err(|error| Failure::written_late(&aside, &error))
+        .and_then(|()| gather(&aside, done));
     let written = gathered.and_then(|()| {
         let moved = || {
             remove_results(folder)?;
@@ -100,7 +101,7 @@ pub(crate) fn write_folder(folder: &Path, done: &Done) -> Result<(), Failure> {
         };
         moved().map_err(|error| {
             let _ = remove_results(folder);
-            written_late(folder, &error)
+            Failure::written_late(folder, &error)
         })
     });
     let _ = fs::remove_dir_all(&aside);
@@ -124,17 +125,18 @@ fn remove_results(folder: &Path) -> io::Result<()> {
 fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
     if let Some(traced) = &done.traced {
         let path = folder.join(TRACE);
-        fs::rename(&traced.path, &path).map_err(|error| written_late(&path, &error))?;
+        fs::rename(&traced.path, &path).map_err(|error| Failure::written_late(&path, &error))?;
     }
     if let Some(text) = done.plan.network_in_full()? {
         let path = folder.join(NETWORK);
-        fs::write(&path, text).map_err(|error| written_late(&path, &error))?;
+        fs::write(&path, text).map_err(|error| Failure::written_late(&path, &error))?;
     }
     write_json(&folder.join(SUMMARY), &json::Summary(done))?;
     write_json(&folder.join(METRICS), &json::AllMetrics(&done.outcome.metrics))?;
     let rows = json::figures(&done.outcome.metrics).into_iter().map(|(name, value)| vec![name.into(), value]);
     let path = folder.join(METRIC_ROWS);
-    write_rows(&path, &["metric".to_owned(), "value".into()], rows).map_err(|error| written_late(&path, &error))?;
+    write_rows(&path, &["metric".to_owned(), "value".into()], rows)
+        .map_err(|error| Failure::written_late(&path, &error))?;
     for (name, unit, value) in done.outcome.metrics.iter() {
         // Series are named by what the user has named.
         let file = safe_name(name, |c| !c.is_control() && !r#"/\:*?"<>|"#.contains(c));
@@ -151,10 +153,10 @@ fn gather(folder: &Path, done: &Done) -> Result<(), Failure> {
                 _ => Box::new(std::iter::empty()),
             }
         };
-        write_rows(&path, &columns, rows()).map_err(|error| written_late(&path, &error))?;
+        write_rows(&path, &columns, rows()).map_err(|error| Failure::written_late(&path, &error))?;
         if done.parquet {
             let path = path.with_extension("parquet");
-            write_parquet(&path, columns, rows()).map_err(|error| written_late(&path, &error))?;
+            write_parquet(&path, columns, rows()).map_err(|error| Failure::written_late(&path, &error))?;
         }
     }
     Ok(())
@@ -194,7 +196,7 @@ pub(crate) fn can_be_written(path: &Path) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} is a folder", path.display()), "name a file"));
     }
     let probe = aside(path);
-    fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| cannot_write(path, &error))
+    fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| Failure::cannot_write(path, &error))
 }
 
 /// Where a file is written before it is put in its place.
@@ -216,7 +218,7 @@ pub(crate) fn write_whole(
     };
     written().map_err(|error| {
         let _ = fs::remove_file(&aside);
-        written_late(path, &error)
+        Failure::written_late(path, &error)
     })
 }
 
@@ -228,7 +230,7 @@ fn write_json(path: &Path, object: &impl Serialize) -> Result<(), Failure> {
         writeln!(file)?;
         file.flush()
     };
-    write().map_err(|error| written_late(path, &error))
+    write().map_err(|error| Failure::written_late(path, &error))
 }
 
 /// Writes a CSV file with these headings.

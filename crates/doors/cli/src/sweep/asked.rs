@@ -3,14 +3,13 @@
 use super::Recorded;
 use super::worker::Request;
 use crate::arguments::{HowArguments, ScenarioArguments, SweepArguments};
-use crate::failure::Failure;
-use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::report::safe_name;
-use crate::run::cannot_write;
 use parades_catalog::Choice;
 use parades_config::{Kind, Place, Values, quoted};
 use parades_core::digest::Digest;
+use parades_session::Failure;
+use parades_session::machine::Machine;
 use parades_sweep::journal::Record;
 use parades_sweep::{Axis, Grid, Header, Journal, Outcome, Pool, Run, seeds};
 use serde_json::{Map, Value, json};
@@ -261,8 +260,8 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
         let message = format!("the name of the folder {} is not UTF-8 text", folder.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
     }
-    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-    let mut entries = fs::read_dir(folder).map_err(|error| cannot_write(folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    let mut entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     if entries.next().is_some() && !folder.join(JOURNAL).exists() {
         let message = format!("{} is not empty, and no sweep wrote it", folder.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));

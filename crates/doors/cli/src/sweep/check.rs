@@ -3,8 +3,8 @@
 use super::Recorded;
 use super::asked::Asked;
 use super::worker::{Checked, Request};
-use crate::failure::Failure;
 use parades_config::ConfigError;
+use parades_session::Failure;
 use parades_sweep::{Pool, Precision, Run};
 use std::collections::BTreeMap;
 use std::time::Duration;

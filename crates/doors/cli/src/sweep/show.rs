@@ -1,11 +1,11 @@
 //! The results of a sweep: a table for people, JSON, and files.
 
 use super::asked::Asked;
-use crate::failure::Failure;
-use crate::machine::Machine;
 use crate::plan::typed;
 use crate::report::{draw, figure, group, unit_of, write_whole};
 use parades_core::metrics::Unit;
+use parades_session::Failure;
+use parades_session::machine::Machine;
 use parades_sweep::results::{Interval, Points, Runs, cell};
 use parades_sweep::{End, Outcome, Results, Schedule};
 use serde_json::{Map, Value, json};

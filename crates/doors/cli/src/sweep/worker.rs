@@ -1,12 +1,12 @@
 //! The process that executes the runs of a sweep: it is asked with a line of JSON, and answers with one.
 
 use crate::arguments::{ScenarioArguments, WorkerArguments};
-use crate::failure::Failure;
-use crate::machine::forget_peak_rss;
 use crate::plan::Plan;
 use crate::run::{Done, Watch, execute};
 use crate::{print_by, report};
 use parades_core::error::ErrorKind;
+use parades_session::Failure;
+use parades_session::machine::forget_peak_rss;
 use parades_sweep::{Failed, Figures, Grid, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -94,8 +94,8 @@ fn scenario(arguments: &WorkerArguments, request: &Request) -> ScenarioArguments
 
 /// Executes a run.
 fn run(arguments: &WorkerArguments, request: &Request) -> Result<Outcome, Failed> {
-    let failed = |failure: Failure| Failed { message: failure.message(), passing: false };
-    let passing = |failure: Failure| Failed { message: failure.message(), passing: true };
+    let failed = |failure: Failure| Failed { message: failure.to_string(), passing: false };
+    let passing = |failure: Failure| Failed { message: failure.to_string(), passing: true };
     let scenario = scenario(arguments, request);
     let plan = Plan::of(&scenario).map_err(passing)?;
     if json!(plan.values) != request.parameters {
@@ -107,7 +107,7 @@ fn run(arguments: &WorkerArguments, request: &Request) -> Result<Outcome, Failed
     let mut done = execute(plan, choice, &arguments.how, Watch::default()).map_err(failed)?.map_err(|error| {
         // These are of the machine and the moment.
         let passing = matches!(error.kind(), ErrorKind::Memory { .. } | ErrorKind::Stopped);
-        Failed { message: Failure::of_run(&error, &command).message(), passing }
+        Failed { message: Failure::of_run(&error, &command).to_string(), passing }
     })?;
     if done.stopped_by_hand().map_err(passing)? {
         return Err(Failed { message: "its process was asked to stop".into(), passing: true });
@@ -139,7 +139,7 @@ fn figures(done: &Done) -> Figures {
 fn check(arguments: &WorkerArguments, request: &Request) -> Checked {
     let plan = match Plan::of(&scenario(arguments, request)) {
         Ok(plan) => plan,
-        Err(failure) => return Checked::Wrong(failure.message()),
+        Err(failure) => return Checked::Wrong(failure.to_string()),
     };
     match plan.simulation() {
         Ok(simulation) => Checked::Metrics(report::figures(&simulation.metrics()).keys().cloned().collect()),

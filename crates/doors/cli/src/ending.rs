@@ -1,0 +1,48 @@
+//! The end of the program: one message on standard error, and an exit status.
+
+use crate::say;
+use parades_config::{ConfigError, Place};
+use parades_session::Failure;
+use parades_session::failure::{FAILED, WRONG_USAGE};
+use parades_session::panics;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// Prints why there is no result and returns the exit status.
+pub(crate) fn report(failure: &Failure) -> ExitCode {
+    match failure {
+        Failure::Stopped(what) => say(format_args!("stopped: {what}")),
+        Failure::Simulation(message) => say(format_args!("error: {message}")),
+        Failure::Input(error) => {
+            say(format_args!("error: {error}"));
+            if std::io::stderr().is_terminal() {
+                show_source(error);
+            }
+        }
+    }
+    ExitCode::from(failure.exit_status())
+}
+
+/// Prints the line of the file with the place marked, where there is one.
+fn show_source(error: &ConfigError) {
+    let Some(Place::Spot(spot)) = error.place() else { return };
+    let Some(line) = &spot.source_line else { return };
+    let number = spot.line.to_string();
+    say(format_args!("  {number} | {line}"));
+    say(format_args!("  {:1$} | {:2$}{3}", "", number.len(), spot.column - 1, "^".repeat(spot.width)));
+}
+
+/// Prints clap's error, or the help or version that was asked for, and returns the exit status.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(WRONG_USAGE) } else { ExitCode::SUCCESS }
+}
+
+/// Reports a panic that no model caused, and returns the exit status.
+pub(crate) fn defect() -> ExitCode {
+    let panics::Panic { message, place } = panics::last().unwrap_or_default();
+    say(format_args!(
+        "error: parades itself is at fault ({message}, at {place}); please report it with the command that led here"
+    ));
+    ExitCode::from(FAILED)
+}

@@ -1,0 +1,107 @@
+//! Tables of measurements, and the variants of the engines' parts that exist to be measured. Benchmarks report; nothing
+//! here judges.
+//!
+//! A figure is a ratio from one run: both sides are run in turn, several times; the median ratio is printed with its
+//! spread.
+//!
+//! - [`TABLES`]: the tables, by name.
+//! - [`measure`]: measures one of them; [`validate`]: compares results computed elsewhere with ours.
+//! - [`record`]: figures as lines of a file, and figures beside those recorded before.
+//! - [`noise`]: two samples of a figure, and whether they differ by more than chance.
+//! - [`refcount`]: schemes of counting references to shared data.
+//!
+//! ```
+//! use parades_bench::{Options, TABLES, measure};
+//!
+//! assert!(TABLES.iter().any(|table| table.name == "phold"));
+//! let options = Options { pairs: 5, program: "target/release/parades".into(), simgrid: None, large: false };
+//! let error = measure("fold", &options).unwrap_err();
+//! assert_eq!(error.to_string(), "there is no table `fold`; did you mean `phold`?");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod bare;
+mod child;
+mod counters;
+mod drawing;
+pub mod noise;
+mod probe;
+pub mod record;
+pub mod refcount;
+mod sides;
+mod tables;
+
+pub use record::Figure;
+pub use sides::Spread;
+pub use tables::{TABLES, Table};
+
+use parades_session::Failure;
+use parades_session::machine::Machine;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// How a table is measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The number of times that the sides are run in turn.
+    pub pairs: u32,
+    /// The `parades` command, for runs in processes of their own.
+    pub program: PathBuf,
+    /// The program of `crates/systems/p2p/simgrid`, for the table `chord`.
+    pub simgrid: Option<PathBuf>,
+    /// True if the table `chord` measures sizes that take a quarter of an hour.
+    pub large: bool,
+}
+
+/// A table and its figures.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// The table, drawn.
+    pub text: String,
+    /// The figures, for [`record`].
+    pub figures: Vec<Figure>,
+}
+
+/// Checks that there is a table of this name, and that every option means something to it.
+///
+/// # Errors
+///
+/// [`Failure::Input`] where there is no such table, or where an option is meant for another.
+pub fn check(name: &str, options: &Options) -> Result<&'static Table, Failure> {
+    let table = Table::named(name)?;
+    if (options.simgrid.is_some() || options.large) && !table.takes_simgrid {
+        let message = "only the table `chord` knows SimGrid and large sizes";
+        return Err(Failure::usage(message, "leave --simgrid and --large out"));
+    }
+    Ok(table)
+}
+
+/// Measures the table of this name.
+///
+/// # Errors
+///
+/// Those of [`check`]; [`Failure::Simulation`] where a side fails, or where the sides' answers differ.
+pub fn measure(name: &str, options: &Options) -> Result<Measured, Failure> {
+    let table = check(name, options)?;
+    let mut measured = (table.measure)(options)?;
+    let machine = Machine::this();
+    let _ = writeln!(
+        measured.text,
+        "{}, {} cores; figures with brackets are medians of up to {} runs of each side in turn, the least and greatest in brackets",
+        machine.cpu, machine.cores, options.pairs
+    );
+    Ok(measured)
+}
+
+/// Compares results computed elsewhere with ours, as the table of this name does it. Returns the comparison, drawn.
+///
+/// # Errors
+///
+/// [`Failure::Input`] where there is no such table, where it has no validation, or where a file of the folder is wrong.
+pub fn validate(name: &str, folder: &Path) -> Result<String, Failure> {
+    match Table::named(name)?.validate {
+        Some(validate) => validate(folder),
+        None => Err(Failure::usage("only the table `flows` has a validation", "leave --validation out")),
+    }
+}

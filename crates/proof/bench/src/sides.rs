@@ -1,0 +1,272 @@
+//! Sides of a comparison, run in turn.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use parades_catalog::Scenario;
+use parades_catalog::{Choice, Simulation, Wish};
+use parades_core::error::Error;
+use parades_core::run::Outcome;
+use parades_core::time::{Delay, Time};
+use parades_session::Failure;
+use std::time::Instant;
+
+/// A figure over several runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spread {
+    /// The median.
+    pub median: f64,
+    /// The least value.
+    pub least: f64,
+    /// The greatest value.
+    pub greatest: f64,
+    /// All values, in the order in which they were measured.
+    pub values: Vec<f64>,
+}
+
+impl Spread {
+    /// Returns the spread of these values.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are none.
+    pub fn of(values: &[f64]) -> Spread {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let median = if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
+        Spread { median, least: sorted[0], greatest: sorted[sorted.len() - 1], values: values.to_vec() }
+    }
+
+    /// Returns the spread as text with `digits` digits after the point: `1.42 [1.38–1.51]`.
+    pub fn show(&self, digits: usize) -> String {
+        let Spread { median, least, greatest, .. } = self;
+        format!("{median:.digits$} [{least:.digits$}–{greatest:.digits$}]")
+    }
+}
+
+/// A scenario with some of its parameters set, as `KEY=VALUE`.
+pub(crate) fn simulation(name: &str, set: &[impl AsRef<str>]) -> Result<Simulation, Failure> {
+    let scenario = Scenario::named(name)?;
+    let mut values = scenario.values();
+    set.iter().try_for_each(|assignment| values.set_argument("--set", assignment.as_ref()))?;
+    Ok(Simulation::new(scenario, &values, 1)?)
+}
+
+/// An engine on so many threads.
+pub(crate) fn choice(engine: &str, threads: u64, tune: &[&str]) -> Result<Choice, Failure> {
+    let tune: Vec<String> = tune.iter().map(|&setting| setting.to_owned()).collect();
+    Ok(Choice::of(Wish { engine, threads: Some(threads), processes: None, tune: &tune })?)
+}
+
+/// Seconds that something takes, and what it gives.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+pub(crate) fn timed<T>(what: impl FnOnce() -> Result<T, Failure>) -> Result<(T, f64), Failure> {
+    let begin = Instant::now();
+    let result = what()?;
+    Ok((result, begin.elapsed().as_secs_f64()))
+}
+
+/// What one run of a side came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ran {
+    pub(crate) events: u64,
+    pub(crate) seconds: f64,
+    /// What all sides that give one must agree on.
+    pub(crate) answer: Option<u64>,
+}
+
+impl Ran {
+    /// A run of an engine, timed from before its set-up until after its end; its answer is the digest.
+    pub(crate) fn engine(run: impl FnOnce() -> Result<Outcome, Error>) -> Result<(Ran, Outcome), Failure> {
+        let (outcome, seconds) = timed(|| run().map_err(|error| Failure::simulation(error.to_string())))?;
+        Ok((Ran { events: outcome.events, seconds, answer: outcome.digest }, outcome))
+    }
+}
+
+/// How long a side sets up, which is taken off its runs: the least of several times. Now and then one takes twice as long, for memory that the system has to
+/// find first, and what is taken off is never to be too much.
+#[derive(Debug, Default)]
+pub(crate) struct SetUp(Option<f64>);
+
+impl SetUp {
+    /// Runs that, thrice at first; the least seconds so far.
+    pub(crate) fn seconds(&mut self, mut run: impl FnMut() -> Result<Ran, Failure>) -> Result<f64, Failure> {
+        let times = if self.0.is_none() { 3 } else { 1 };
+        let mut least = self.0.unwrap_or(f64::INFINITY);
+        for _ in 0..times {
+            least = least.min(run()?.seconds);
+        }
+        Ok(*self.0.insert(least))
+    }
+}
+
+/// About how long a run takes that is made [`long_enough`]: a user's takes seconds, and in a shorter one what is done once, or tried at first,
+/// weighs more than it does there.
+const LONG_S: f64 = 1.0;
+
+/// The end of runs that take about a second: moved as the last one's time suggests, until that says what it should; but where the load changes on the way, only
+/// between the latest end that was too early and the earliest that was too late.
+pub(crate) fn long_enough(first: Time, mut run: impl FnMut(Time) -> Result<Ran, Failure>) -> Result<Time, Failure> {
+    let (mut until, mut before) = (first, None);
+    let (mut early, mut late) = (Time::ZERO, Time::MAX);
+    loop {
+        let Ran { events, seconds, .. } = run(until)?;
+        // A run that has no more events than a shorter one gets no longer.
+        if (LONG_S / 1.5..LONG_S * 1.5).contains(&seconds) || before == Some(events) {
+            return Ok(until);
+        }
+        before = Some(events);
+        if seconds < LONG_S {
+            early = early.max(until);
+        } else {
+            late = late.min(until);
+        }
+        // One that is far too short says little: set-up, and memory that is touched for the first time.
+        let next = times(until, (LONG_S / seconds).min(8.0));
+        until = if early < next && next < late { next } else { between(early, late) };
+        if until.since(early) <= Delay::from_ps(early.as_ps() / 32) {
+            return Ok(until);
+        }
+    }
+}
+
+fn between(early: Time, late: Time) -> Time {
+    Time::from_ps(early.as_ps().midpoint(late.as_ps()))
+}
+
+fn times(until: Time, factor: f64) -> Time {
+    let seconds = until.since(Time::ZERO).as_secs_f64() * factor;
+    Delay::from_secs_f64(seconds).and_then(|delay| Time::ZERO.checked_add(delay)).unwrap_or(until)
+}
+
+/// One of the sides of a comparison: runs once when called.
+pub(crate) type Side<'a> = Box<dyn FnMut() -> Result<Ran, Failure> + 'a>;
+
+/// Events per second: by side, by round.
+#[derive(Debug)]
+pub(crate) struct Rates(Vec<Vec<f64>>);
+
+impl Rates {
+    /// Those of one side.
+    pub(crate) fn of(&self, side: usize) -> Spread {
+        Spread::of(&self.0[side])
+    }
+
+    /// How many times as fast one side is as another, round by round.
+    pub(crate) fn ratios(&self, side: usize, to: usize) -> impl Iterator<Item = f64> {
+        self.0[side].iter().zip(&self.0[to]).map(|(ours, theirs)| ours / theirs)
+    }
+
+    /// The spread of [`Rates::ratios`].
+    pub(crate) fn ratio(&self, side: usize, to: usize) -> Spread {
+        Spread::of(&self.ratios(side, to).collect::<Vec<_>>())
+    }
+}
+
+/// Threads that can run at once.
+pub(crate) fn cores() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
+}
+
+/// A line on standard error, where that is a terminal, while a benchmark runs.
+pub(crate) fn progress(runs: u32, what: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg}: run {pos} of {len}  {elapsed}").expect("the template is right");
+    ProgressBar::new(u64::from(runs)).with_style(style).with_message(what.to_owned())
+}
+
+/// Runs all sides `pairs` times in turn. Each round begins with the next side, and every other one goes backwards, so that none is always
+/// first, and none always follows the same other one.
+pub(crate) fn in_turn(what: &str, pairs: u32, sides: &mut [Side<'_>]) -> Result<Rates, Failure> {
+    let mut rates = vec![Vec::new(); sides.len()];
+    let mut expected = None;
+    let progress = progress(pairs, what);
+    for pair in 0..pairs {
+        progress.inc(1);
+        for side in order(pair, sides.len()) {
+            let Ran { events, seconds, answer } = sides[side]()?;
+            if let Some(answer) = answer
+                && answer != *expected.get_or_insert(answer)
+            {
+                return Err(Failure::simulation(format!(
+                    "{what}: the sides differ in what they executed, and cannot be compared"
+                )));
+            }
+            rates[side].push(events as f64 / seconds);
+        }
+    }
+    progress.finish_and_clear();
+    Ok(Rates(rates))
+}
+
+/// The order of the sides in a round.
+fn order(pair: u32, sides: usize) -> impl Iterator<Item = usize> {
+    let first = pair as usize % sides;
+    (0..sides)
+        .map(move |step| if pair.is_multiple_of(2) { (first + step) % sides } else { (first + sides - step) % sides })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_side_runs_once_a_round_and_begins_as_often_as_the_others() {
+        for sides in 1..8 {
+            let mut begins = vec![0; sides];
+            for pair in 0..2 * u32::try_from(sides).expect("a few") {
+                let mut round: Vec<usize> = order(pair, sides).collect();
+                begins[round[0]] += 1;
+                round.sort_unstable();
+                assert_eq!(round, (0..sides).collect::<Vec<_>>());
+            }
+            assert_eq!(begins, vec![2; sides]);
+        }
+    }
+
+    #[test]
+    fn the_least_set_up_counts() {
+        let (mut set_up, mut times) = (SetUp::default(), [2.0, 1.0, 4.0, 3.0, 0.5].into_iter());
+        let mut run = || Ok(Ran { events: 0, seconds: times.next().expect("five at most"), answer: None });
+        let found: Vec<f64> = (0..3).map(|_| set_up.seconds(&mut run).expect("it runs")).collect();
+        assert_eq!(found, [1.0, 1.0, 0.5]);
+    }
+
+    #[test]
+    fn runs_are_made_long_enough_unless_they_come_to_an_end() {
+        let seconds = |seconds: f64| Time::from_secs_f64(seconds).expect("a few");
+        let of = |events_max: u64| {
+            move |until: Time| {
+                let events = (until.as_ps() / 1_000_000_000_000).min(events_max);
+                Ok(Ran { events, seconds: events as f64 * 1e-3, answer: None })
+            }
+        };
+        for first in [1.0, 100.0, 900.0, 10_000.0] {
+            let until = long_enough(seconds(first), of(u64::MAX)).expect("it runs");
+            assert!((seconds(600.0)..seconds(1_500.0)).contains(&until), "{until}");
+        }
+        assert!(long_enough(seconds(1.0), of(10)).expect("it runs") > seconds(10.0));
+        // A load that grows, and one that comes all at once.
+        let growing = |until: Time| {
+            let events = until.as_ps() / 1_000_000_000;
+            Ok(Ran { events, seconds: (events as f64 * 1e-4).powi(3), answer: None })
+        };
+        let sudden = |until: Time| {
+            let events = until.as_ps() / 1_000_000_000;
+            Ok(Ran { events, seconds: if events < 5_000 { 0.1 } else { 10.0 }, answer: None })
+        };
+        for first in [0.1, 1.0, 100.0] {
+            let until = long_enough(seconds(first), growing).expect("it runs");
+            assert!((seconds(8.0)..seconds(12.0)).contains(&until), "{until}");
+            let until = long_enough(seconds(first), sudden).expect("it runs");
+            assert!((seconds(4.5)..seconds(5.5)).contains(&until), "{until}");
+        }
+    }
+
+    #[test]
+    fn sides_that_executed_something_else_are_not_compared() {
+        let side = |answer| -> Side<'static> { Box::new(move || Ok(Ran { events: 6, seconds: 2.0, answer })) };
+        let rates = in_turn("same", 3, &mut [side(Some(1)), side(None), side(Some(1))]).expect("the answers agree");
+        assert_eq!(rates.of(1), Spread::of(&[3.0; 3]));
+        assert_eq!(rates.ratio(0, 2), Spread::of(&[1.0; 3]));
+        assert!(in_turn("other", 1, &mut [side(Some(1)), side(None), side(Some(2))]).is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! `bench auto`: what the choice of an engine costs those who leave it to `auto`, scenario by scenario.
+
+use super::phold::stat;
+use crate::drawing::table;
+use crate::record::Figure;
+use crate::sides::{Ran, Rates, Side, choice, cores, in_turn, long_enough, simulation};
+use crate::{Measured, Options};
+use comfy_table::CellAlignment;
+use parades_catalog::Scenario;
+use parades_catalog::{Choice, Simulation};
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::Time;
+use parades_session::Failure;
+use std::cell::{Cell, RefCell};
+
+/// The rows: a scenario, and what is set of it. Flows of the campus are so long that they last as long as the run.
+const ROWS: [(&str, &[&str]); 17] = [
+    ("campus", &["flow=1TB"]),
+    ("campus", &["flow=1TB", "networks=10"]),
+    ("campus", &["flow=1TB", "traffic=multicast"]),
+    ("wan", &[]),
+    ("phold", &[]),
+    ("phold", &["lps=16384", "lookahead=10ms"]),
+    ("phold", &["lps=262144"]),
+    ("phold", &["lps=1024", "lookahead=0s"]),
+    ("phold", &["lps=65536", "lookahead=0s"]),
+    ("multicast", &[]),
+    ("multicast", &["trees=1", "levels=14"]),
+    ("transfer", &[]),
+    ("transfer", &["pairs=1024"]),
+    ("mm1", &[]),
+    ("jackson", &[]),
+    ("jackson", &["layout=ring"]),
+    ("chord", &["nodes=1000"]),
+];
+
+/// A column: an engine and its threads.
+struct Entrant {
+    engine: &'static str,
+    threads: u64,
+}
+
+const ENTRANTS: [Entrant; 7] = [
+    Entrant { engine: "sequential", threads: 1 },
+    Entrant { engine: "window", threads: 1 },
+    Entrant { engine: "window", threads: 2 },
+    Entrant { engine: "null-message", threads: 2 },
+    Entrant { engine: "rounds", threads: 2 },
+    Entrant { engine: "time-warp", threads: 2 },
+    Entrant { engine: "auto", threads: 2 },
+];
+
+impl Entrant {
+    fn name(&self) -> String {
+        let Entrant { engine, threads } = self;
+        match (*engine, threads) {
+            ("sequential" | "auto", _) => (*engine).to_owned(),
+            (_, 1) => format!("{engine}, 1 thread"),
+            (_, threads) => format!("{engine}, {threads} threads"),
+        }
+    }
+
+    fn choice(&self) -> Result<Choice, Failure> {
+        // On one core, `auto` chooses for one thread.
+        choice(self.engine, self.threads.min(cores()), &[])
+    }
+}
+
+/// What was found of a scenario.
+struct Found {
+    rates: Rates,
+    /// Events of a run.
+    events: u64,
+    /// What `auto` ran it on.
+    ran_on: String,
+}
+
+/// Runs a simulation with each of some choices in turn.
+fn contest(what: &str, simulation: &Simulation, choices: &[Choice], pairs: u32) -> Result<Found, Failure> {
+    // What the scenario is run for by default may be long.
+    let first = Time::from_ps(simulation.until.as_ps() / 64);
+    let until = long_enough(first, |until| run(&choices[0], simulation, until).map(|(ran, _)| ran))?;
+    let (events, ran_on) = (&Cell::new(0), &RefCell::new(String::new()));
+    let side = |choice: &Choice| -> Side<'_> {
+        let choice = choice.clone();
+        Box::new(move || {
+            let (ran, chosen) = run(&choice, simulation, until)?;
+            events.set(ran.events);
+            if let Some(chosen) = chosen {
+                ran_on.replace(chosen);
+            }
+            Ok(ran)
+        })
+    };
+    let mut sides: Vec<Side<'_>> = choices.iter().map(side).collect();
+    let rates = in_turn(what, pairs, &mut sides)?;
+    drop(sides);
+    Ok(Found { rates, events: events.get(), ran_on: ran_on.take() })
+}
+
+/// One run, and what `auto` ran it on, if it was to choose: choosing is part of the run.
+fn run(choice: &Choice, simulation: &Simulation, until: Time) -> Result<(Ran, Option<String>), Failure> {
+    let mut chosen = None;
+    let (ran, outcome) =
+        Ran::engine(|| simulation.run(chosen.insert(simulation.resolve(choice)), RunOptions::until(until)))?;
+    let chosen = chosen.filter(|chosen| chosen.why.is_some());
+    Ok((ran, chosen.map(|chosen| describe(&chosen, &outcome))))
+}
+
+fn describe(chosen: &Choice, outcome: &Outcome) -> String {
+    let turns = stat(outcome, "turns");
+    match chosen.engine.name {
+        "window" => format!("window, {} partitions at the end, {turns} turns", stat(outcome, "partitions")),
+        "time-warp" => format!("time-warp, {turns} turns"),
+        name => name.to_owned(),
+    }
+}
+
+/// The side that was fastest by the median, of the first so many, those that one can choose oneself.
+fn best(rates: &Rates, auto: usize) -> usize {
+    (0..auto).max_by(|&a, &b| rates.of(a).median.total_cmp(&rates.of(b).median)).expect("there are several")
+}
+
+pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Failure> {
+    let choices = ENTRANTS.iter().map(Entrant::choice).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<String> = ENTRANTS.iter().map(Entrant::name).collect();
+    let mut headings = vec!["scenario".to_owned()];
+    headings.extend(names.iter().map(|name| name.replace(", ", "\n")));
+    headings.extend(["best over auto's time".to_owned(), "auto ran".into()]);
+    let mut drawn = table(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for column in [0, ENTRANTS.len() + 2] {
+        if let Some(words) = drawn.column_mut(column) {
+            words.set_cell_alignment(CellAlignment::Left);
+        }
+    }
+    let mut figures = Vec::new();
+    for (name, set) in ROWS {
+        let what = [&[name], set].concat().join(" ");
+        let scenario = Scenario::named(name)?;
+        let can_run: Vec<usize> =
+            (0..choices.len()).filter(|&entrant| choices[entrant].check(scenario).is_ok()).collect();
+        let sides: Vec<Choice> = can_run.iter().map(|&entrant| choices[entrant].clone()).collect();
+        let Found { rates, events, ran_on } = contest(&what, &simulation(name, set)?, &sides, pairs)?;
+        let mut row = vec![what.clone()];
+        row.resize(1 + names.len(), "-".to_owned());
+        for (side, &entrant) in can_run.iter().enumerate() {
+            let (spread, column) = (rates.of(side), &names[entrant]);
+            row[1 + entrant] = format!("{:.2}", events as f64 / spread.median);
+            figures.push(Figure { name: format!("{what}: {column}, events/s"), spread });
+        }
+        // The same events: the ratio of times is that of speeds, turned over. The last is the one that chooses.
+        let auto = can_run.len() - 1;
+        let share = rates.ratio(auto, best(&rates, auto));
+        figures.push(Figure { name: format!("{what}: auto over the best"), spread: share.clone() });
+        row.extend([share.show(2), ran_on]);
+        drawn.add_row(row);
+    }
+    let text = format!(
+        "seconds of a run of each scenario, set-up and the choice of an engine included, every digest the same; and the time of the\n\
+         engine that was fastest, by the median, over that of auto; `-` where an engine rolls back, and the state cannot be restored\n{drawn}\n\
+         runs are so long that they take sequential about a second; flows of the campus last as long as they do\n"
+    );
+    Ok(Measured { text, figures })
+}

@@ -1,0 +1,402 @@
+//! `bench multicast`: data shared by events or copied for each, beside tables 1 to 3 and figure 4 of G. Yaun, D. Bauer, C. Carothers, *Sharing
+//! event data in optimistically scheduled multicast applications*, Rensselaer Polytechnic Institute.
+//!
+//! Every run is a process of its own, which tells its peak of memory. Set-up is timed by a run of no virtual time, and taken off.
+
+use crate::child;
+use crate::child::Child;
+use crate::counters;
+use crate::drawing::table;
+use crate::probe::{arithmetic, copying};
+use crate::record::Figure;
+use crate::sides::{Rates, SetUp, Side, Spread, cores, in_turn};
+use crate::{Measured, Options};
+use parades_models::multicast::Parameters;
+use parades_session::Failure;
+use parades_session::machine::available_bytes;
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The parameters that the tables vary: trees, levels, start events, data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Case(u32, u32, u32, u32);
+
+/// A row of table 1, copied and shared.
+struct Published {
+    case: Case,
+    memory_mb: [f64; 2],
+    events_per_s: [f64; 2],
+    /// Table 2: data cache misses per reference, where it has them.
+    misses: Option<[f64; 2]>,
+}
+
+const fn row(case: Case, memory_mb: [f64; 2], events_per_s: [f64; 2], misses: Option<[f64; 2]>) -> Published {
+    Published { case, memory_mb, events_per_s, misses }
+}
+
+const TABLE_1: [Published; 12] = [
+    row(Case(8, 10, 8, 4), [14.4, 14.8], [377_986.673, 370_801.924], Some([0.0221, 0.0221])),
+    row(Case(8, 10, 8, 16), [17.4, 14.8], [350_491.922, 378_053.970], Some([0.0211, 0.0221])),
+    row(Case(8, 10, 8, 64), [29.4, 14.8], [336_866.703, 377_541.440], Some([0.0231, 0.0221])),
+    row(Case(8, 10, 8, 256), [77.4, 14.9], [330_823.230, 370_219.797], Some([0.0259, 0.0224])),
+    row(Case(8, 10, 8, 1024), [269.3, 15.4], [324_083.951, 367_463.726], Some([0.0290, 0.0224])),
+    row(Case(16, 10, 4, 4), [19.1, 19.4], [342_921.408, 335_885.514], Some([0.0224, 0.0224])),
+    row(Case(16, 10, 4, 16), [22.1, 19.4], [322_796.458, 341_562.543], Some([0.0213, 0.0225])),
+    row(Case(16, 10, 4, 64), [34.1, 19.4], [311_617.293, 342_541.110], Some([0.0234, 0.0228])),
+    row(Case(16, 10, 4, 256), [82.0, 19.6], [306_166.442, 336_635.595], Some([0.0261, 0.0228])),
+    row(Case(16, 10, 4, 1024), [273.9, 20.0], [300_169.391, 333_708.054], Some([0.0293, 0.0229])),
+    row(Case(16, 15, 8, 256), [4936.3, 842.0], [137_519.194, 146_734.510], None),
+    row(Case(16, 15, 8, 1024), [17224.1, 842.9], [57_867.255, 146_681.164], None),
+];
+
+/// Table 3: speed-up on 2, 3 and 4 processors.
+const TABLE_3: [(Case, [f64; 3]); 16] = [
+    (Case(8, 10, 4, 256), [1.36, 1.95, 2.34]),
+    (Case(8, 10, 4, 1024), [1.35, 1.94, 2.32]),
+    (Case(8, 10, 8, 256), [1.49, 2.22, 2.73]),
+    (Case(8, 10, 8, 1024), [1.48, 2.21, 2.74]),
+    (Case(8, 15, 4, 256), [1.56, 2.43, 3.21]),
+    (Case(8, 15, 4, 1024), [1.55, 2.43, 3.22]),
+    (Case(8, 15, 8, 256), [1.54, 2.41, 3.19]),
+    (Case(8, 15, 8, 1024), [1.54, 2.41, 3.19]),
+    (Case(16, 10, 4, 256), [1.51, 2.25, 2.80]),
+    (Case(16, 10, 4, 1024), [1.51, 2.23, 2.79]),
+    (Case(16, 10, 8, 256), [1.59, 2.40, 2.94]),
+    (Case(16, 10, 8, 1024), [1.59, 2.43, 2.64]),
+    (Case(16, 15, 4, 256), [1.54, 2.42, 3.20]),
+    (Case(16, 15, 4, 1024), [1.53, 2.42, 3.20]),
+    (Case(16, 15, 8, 256), [1.53, 2.38, 3.06]),
+    (Case(16, 15, 8, 1024), [1.54, 2.37, 3.04]),
+];
+
+/// Figure 4: memory by levels, for these trees, start events and data.
+const FIGURE_4: std::ops::RangeInclusive<u32> = 5..=15;
+
+const fn of_levels(levels: u32) -> Case {
+    Case(16, levels, 8, 256)
+}
+
+/// Events of a run, about, unless so many wait that they would not be passed on [`HOPS`] times.
+const EVENTS: f64 = 4e6;
+/// How often each packet is passed on at least: the first time, memory is still new.
+const HOPS: f64 = 3.0;
+
+impl Case {
+    /// Events that wait at any time.
+    fn waiting(self) -> u64 {
+        let Case(trees, levels, start_events, _) = self;
+        u64::from(trees) * u64::from(start_events) * ((1 << levels) - 1)
+    }
+
+    /// Bytes of a packet's data.
+    fn bytes(self) -> usize {
+        4 * self.3 as usize
+    }
+
+    /// Memory of a run with copied data, about: the data, and the events, which there are twice when a run ends.
+    fn copied_bytes(self) -> u64 {
+        const EVENT_AND_BLOCK: u64 = 2 * 80 + 24;
+        self.waiting() * (self.bytes() as u64 + EVENT_AND_BLOCK)
+    }
+
+    /// Whether a run with copied data leaves the machine some room.
+    fn fits_copied(self) -> bool {
+        self.copied_bytes() < available_bytes() / 5 * 4
+    }
+
+    /// Virtual picoseconds until about [`EVENTS`] have been executed, and [`HOPS`].
+    fn until_ps(self) -> u64 {
+        let Parameters { delay, jitter, .. } = Parameters::default();
+        let hop = delay.saturating_add(jitter.scaled(0.5));
+        let hops = (EVENTS / self.waiting() as f64).max(HOPS);
+        hop.scaled(hops).as_ps()
+    }
+
+    /// What `parades run` is given.
+    fn words(self, share: bool, (engine, threads): (&str, u64), until_ps: u64) -> Vec<String> {
+        let Case(trees, levels, start_events, data) = self;
+        let mut words = vec!["multicast".to_owned()];
+        let numbers = [("trees", trees), ("levels", levels), ("start_events", start_events), ("data", data)];
+        for (key, value) in numbers {
+            words.extend(["--set".into(), format!("{key}={value}")]);
+        }
+        words.extend(["--set".into(), format!("share={share}")]);
+        words.extend(["--engine".into(), engine.into(), "--threads".into(), threads.to_string()]);
+        words.extend(["--until".into(), format!("{until_ps}ps")]);
+        words
+    }
+
+    fn name(self) -> String {
+        let Case(trees, levels, start_events, data) = self;
+        format!("{trees} trees, {levels} levels, {start_events} start events, {data} integers")
+    }
+
+    /// The first cells of a row.
+    fn cells(self) -> Vec<String> {
+        let Case(trees, levels, start_events, data) = self;
+        [trees, levels, start_events, data].map(|number| number.to_string()).to_vec()
+    }
+}
+
+const SEQUENTIAL: (&str, u64) = ("sequential", 1);
+
+/// A side of runs in processes of their own, which leave their peaks of memory, in MB.
+fn side<'a>(
+    program: &'a Path,
+    case: Case,
+    share: bool,
+    engine: (&'static str, u64),
+    peaks_mb: &'a RefCell<Vec<f64>>,
+) -> Side<'a> {
+    let mut set_up = SetUp::default();
+    Box::new(move || {
+        let set_up = set_up.seconds(|| Ok(child::run(program, &case.words(share, engine, 1))?.ran))?;
+        let Child { mut ran, peak_bytes } = child::run(program, &case.words(share, engine, case.until_ps()))?;
+        ran.seconds -= set_up;
+        peaks_mb.borrow_mut().push(peak_bytes as f64 / 1e6);
+        Ok(ran)
+    })
+}
+
+pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
+    let mut figures = Vec::new();
+    let mut text = String::from(
+        "multicast: T trees of L levels, E start events an LP, packets of S integers of 32 bits, copied at each hop or shared by all\n\n",
+    );
+    text.push_str(&table_1(options, &mut figures)?);
+    text.push_str(&figure_4(&options.program, &mut figures)?);
+    text.push_str(&table_2(options, &mut figures)?);
+    text.push_str(&table_3(options, &mut figures)?);
+    Ok(Measured { text, figures })
+}
+
+/// Nanoseconds of each event, or copy, of a side.
+fn nanoseconds(rates: &Rates, side: usize) -> f64 {
+    1e9 / rates.of(side).median
+}
+
+fn table_1(Options { pairs, program, .. }: &Options, figures: &mut Vec<Figure>) -> Result<String, Failure> {
+    const HEADINGS: [&str; 11] = [
+        "T",
+        "L",
+        "E",
+        "S",
+        "published MB\ncopied / shared",
+        "MB\ncopied / shared",
+        "published k events/s\ncopied / shared",
+        "M events/s\ncopied / shared",
+        "published\nshared / copied",
+        "shared / copied",
+        "ns more, copied\n/ ns of a copy",
+    ];
+    let (mut drawn, mut skipped) = (table(&HEADINGS), String::new());
+    for Published { case, memory_mb: [copied_mb, shared_mb], events_per_s: [copied, shared], .. } in TABLE_1 {
+        let peaks = [RefCell::default(), RefCell::default()];
+        let mut sides = vec![side(program, case, true, SEQUENTIAL, &peaks[0])];
+        if case.fits_copied() {
+            sides.extend([side(program, case, false, SEQUENTIAL, &peaks[1]), copying(case.bytes(), case.waiting())]);
+        } else {
+            let needed = case.copied_bytes() as f64 / 1e9;
+            let _ = writeln!(
+                skipped,
+                "copied, {}: not run, as it takes {needed:.1} GB, above four fifths of what is free",
+                case.name()
+            );
+        }
+        let rates = in_turn(&case.name(), *pairs, &mut sides)?;
+        let has_copied = sides.len() > 1;
+        drop(sides);
+        let [shared_peak, copied_peak] = peaks.map(|peaks| Some(peaks.into_inner()).filter(|peaks| !peaks.is_empty()));
+        let peaks = [copied_peak, shared_peak].map(|peaks| peaks.map(|peaks| Spread::of(&peaks)));
+        let mut add = |what: &str, spread| figures.push(Figure { name: format!("{}, {what}", case.name()), spread });
+        add("shared, events/s", rates.of(0));
+        for (what, peak) in ["copied, MB", "shared, MB"].into_iter().zip(&peaks) {
+            peak.iter().for_each(|peak| add(what, peak.clone()));
+        }
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".into());
+        let mb = |peak: &Option<Spread>| or_none(peak.as_ref().map(|peak| format!("{:.1}", peak.median)));
+        let rate = |side| format!("{:.2}", rates.of(side).median / 1e6);
+        let ratio = has_copied.then(|| rates.ratio(0, 1));
+        if let Some(ratio) = &ratio {
+            add("copied, events/s", rates.of(1));
+            add("shared over copied", ratio.clone());
+        }
+        let more = has_copied
+            .then(|| format!("{:.0} / {:.0}", nanoseconds(&rates, 1) - nanoseconds(&rates, 0), nanoseconds(&rates, 2)));
+        let mut cells = case.cells();
+        cells.extend([
+            format!("{copied_mb:.1} / {shared_mb:.1}"),
+            format!("{} / {}", mb(&peaks[0]), mb(&peaks[1])),
+            format!("{:.0} / {:.0}", copied / 1e3, shared / 1e3),
+            format!("{} / {}", or_none(has_copied.then(|| rate(1))), rate(0)),
+            format!("{:.2}", shared / copied),
+            or_none(ratio.map(|ratio| ratio.show(2))),
+            or_none(more),
+        ]);
+        drawn.add_row(cells);
+    }
+    Ok(format!(
+        "table 1: sequential; peak of memory of the whole process\n{drawn}\n{skipped}\
+         ns more: of an event with copied data over one with shared; ns of a copy: of S integers, from and to random places in the memory that\n\
+         the copied data take, 256 MiB at most\n\n"
+    ))
+}
+
+fn figure_4(program: &Path, figures: &mut Vec<Figure>) -> Result<String, Failure> {
+    let mut drawn =
+        table(&["L", "LPs", "events that wait", "MB copied", "MB shared", "published copied", "published shared"]);
+    let mut skipped = String::new();
+    for case in FIGURE_4.map(of_levels) {
+        let Case(trees, levels, ..) = case;
+        let mut measured = |share: bool, what: &str| {
+            let Child { peak_bytes, .. } = child::run(program, &case.words(share, SEQUENTIAL, case.until_ps()))?;
+            let mb = peak_bytes as f64 / 1e6;
+            let name = format!("figure 4, {levels} levels, {what}, MB");
+            figures.push(Figure { name, spread: Spread::of(&[mb]) });
+            Ok::<_, Failure>(format!("{mb:.1}"))
+        };
+        let copied = if case.fits_copied() { measured(false, "copied")? } else { "–".into() };
+        if !case.fits_copied() {
+            let _ = writeln!(
+                skipped,
+                "– {levels} levels: not run, as it takes {:.1} GB, above four fifths of what is free",
+                case.copied_bytes() as f64 / 1e9
+            );
+        }
+        let published = TABLE_1.iter().find(|row| row.case == case).map(|row| row.memory_mb);
+        let of = |which: usize| published.map_or(String::new(), |mb| format!("{:.1}", mb[which]));
+        let lps = u64::from(trees) * ((1 << levels) - 1);
+        let (waiting, shared) = (case.waiting().to_string(), measured(true, "shared")?);
+        drawn.add_row([levels.to_string(), lps.to_string(), waiting, copied, shared, of(0), of(1)]);
+    }
+    let Case(trees, _, start_events, data) = of_levels(*FIGURE_4.end());
+    Ok(format!(
+        "figure 4: memory by levels, {trees} trees, {start_events} start events, {data} integers; sequential, one run each\n{drawn}\n{skipped}\
+         the published figure has no numbers; those of table 1 are given\n\n"
+    ))
+}
+
+/// What to do for table 2 where there are no counters.
+const BY_HAND: &str = "\
+    perf stat -e L1-dcache-loads,L1-dcache-load-misses parades run multicast --engine sequential --set data=1024 --set share=false\n\
+    valgrind --tool=cachegrind --cache-sim=yes parades run multicast --engine sequential --set data=1024 --set share=false --until 10ms\n";
+
+fn table_2(Options { pairs, program, .. }: &Options, figures: &mut Vec<Figure>) -> Result<String, Failure> {
+    let title = "table 2: data cache misses per read";
+    if !counters::exist() {
+        return Ok(format!(
+            "{title}: not measured, as `perf stat` finds no {} here; where it does, this table is made, and by hand\n{BY_HAND}\
+             with share=true beside each (the second computes a cache of its own, on any machine)\n\n",
+            counters::MISSES
+        ));
+    }
+    let mut drawn = table(&["T", "L", "E", "S", "published\ncopied / shared", "copied", "shared"]);
+    for Published { case, misses, .. } in TABLE_1 {
+        let Some([copied, shared]) = misses else { continue };
+        let mut cells = case.cells();
+        cells.push(format!("{copied:.4} / {shared:.4}"));
+        for (share, what) in [(false, "copied"), (true, "shared")] {
+            let words = case.words(share, SEQUENTIAL, case.until_ps());
+            let runs = (0..*pairs).filter_map(|_| counters::misses_per_load(program, &words).transpose());
+            let ratios = runs.collect::<Result<Vec<f64>, _>>()?;
+            if ratios.is_empty() {
+                cells.push("–".into());
+                continue;
+            }
+            let spread = Spread::of(&ratios);
+            cells.push(spread.show(4));
+            figures.push(Figure { name: format!("{}, {what}, misses per read", case.name()), spread });
+        }
+        drawn.add_row(cells);
+    }
+    Ok(format!("{title}, {} over {}; sequential, whole runs\n{drawn}\n\n", counters::MISSES, counters::LOADS))
+}
+
+fn table_3(Options { pairs, program, .. }: &Options, figures: &mut Vec<Figure>) -> Result<String, Failure> {
+    let threads: Vec<u64> = (2..=4).filter(|&threads| threads <= cores()).collect();
+    if threads.is_empty() {
+        return Ok("table 3: one core is available, so nothing was measured with two threads\n".into());
+    }
+    let mut drawn = table(&[
+        "T",
+        "L",
+        "E",
+        "S",
+        "threads",
+        "published",
+        "window\nover sequential",
+        "window\nover one thread",
+        "time-warp\nover sequential",
+        "time-warp\nover one thread",
+        "the machine's\nlimits",
+    ]);
+    for (case, published) in TABLE_3 {
+        let peaks = RefCell::default();
+        // Sequential, and then the same of each number of threads.
+        let of = |threads: u64| -> [Side<'_>; 4] {
+            let engine = |name: &'static str| side(program, case, true, (name, threads), &peaks);
+            [engine("window"), engine("time-warp"), arithmetic::<1>(threads), arithmetic::<4>(threads)]
+        };
+        let mut sides = vec![side(program, case, true, SEQUENTIAL, &peaks)];
+        sides.extend(std::iter::once(1).chain(threads.iter().copied()).flat_map(of));
+        let rates = in_turn(&format!("{}, threads", case.name()), *pairs, &mut sides)?;
+        for (index, (threads, published)) in threads.iter().zip(published).enumerate() {
+            const ONE: usize = 1;
+            let several = ONE + 4 * (index + 1);
+            let mut ratio = |side: usize, to: usize, what: &str| {
+                let spread = rates.ratio(side, to);
+                figures.push(Figure {
+                    name: format!("{}, {threads} threads, {what}", case.name()),
+                    spread: spread.clone(),
+                });
+                spread
+            };
+            let mut cells = case.cells();
+            cells.extend([threads.to_string(), format!("{published:.2}")]);
+            cells.extend([
+                ratio(several, 0, "window over sequential").show(2),
+                ratio(several, ONE, "window over one thread").show(2),
+                ratio(several + 1, 0, "time-warp over sequential").show(2),
+                ratio(several + 1, ONE + 1, "time-warp over one thread").show(2),
+            ]);
+            let limits = [("a chain", 2), ("chains that fill the core", 3)];
+            let limits = limits.map(|(what, side)| {
+                let spread = ratio(several + side, ONE + side, &format!("arithmetic in {what} over one thread"));
+                format!("{:.2}", spread.median)
+            });
+            cells.push(limits.join(" / "));
+            drawn.add_row(cells);
+        }
+    }
+    Ok(format!(
+        "table 3: speed-up, data shared. Trees have no link between them, so neither engine need wait for another's events\n{drawn}\n\
+         the machine's limits, in the same rounds: the work of so many threads of plain arithmetic over that of one, where it leaves room in\n\
+         the core / where it fills the core\n"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_about_as_long_as_wanted() {
+        let small = Case(8, 10, 8, 4);
+        assert_eq!(small.waiting(), 65_472);
+        let hops = small.until_ps() as f64 / 1.5e9;
+        assert!((hops * 65_472.0 / EVENTS - 1.0).abs() < 0.01, "{hops} hops");
+        assert_eq!(Case(16, 15, 8, 4).until_ps(), 4_500_000_000, "each of 4 million is passed on three times");
+    }
+
+    #[test]
+    fn the_published_numbers_are_in_the_tables_of_the_machine() {
+        let [.., largest] = &TABLE_1;
+        assert_eq!(
+            largest.case.words(false, SEQUENTIAL, 7).join(" "),
+            "multicast --set trees=16 --set levels=15 --set start_events=8 --set data=1024 --set share=false --engine sequential --threads 1 --until 7ps"
+        );
+        assert!((17e9..19e9).contains(&(largest.case.copied_bytes() as f64)));
+        assert!(TABLE_1.iter().any(|row| row.case == of_levels(15)), "figure 4 ends with a row of table 1");
+    }
+}

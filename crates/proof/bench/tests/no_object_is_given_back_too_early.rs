@@ -1,0 +1,156 @@
+//! Random clones, drops and hand-overs, with every object's data looked at while there is a reference.
+//!
+//! Each scheme has one test, since those that buffer share a pool; `in_use` then speaks of that test alone.
+
+use parades_bench::refcount::{
+    Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
+    InObject, InPointer, Locked, Raw,
+};
+use parades_core::random::Rng;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A reference, and what its object must hold.
+type Held<P> = (P, u64);
+
+fn write<P: Counted>(rng: &mut Rng) -> Held<P> {
+    let word = rng.below(u64::MAX);
+    (P::write(&word.to_le_bytes()), word)
+}
+
+fn assert_whole<P: Counted>((pointer, expected): &Held<P>) {
+    let mut found = [0; 8];
+    pointer.read(&mut found);
+    assert_eq!(u64::from_le_bytes(found), *expected, "the data of a live reference were overwritten");
+}
+
+fn index(rng: &mut Rng, held: usize) -> usize {
+    usize::try_from(rng.below(held as u64)).expect("below a usize")
+}
+
+/// A random operation on what is held: a new object, a clone, or a drop.
+fn act<P: Counted>(rng: &mut Rng, held: &mut Vec<Held<P>>) {
+    if held.is_empty() || rng.chance(0.2) {
+        held.push(write(rng));
+        return;
+    }
+    let at = index(rng, held.len());
+    assert_whole(&held[at]);
+    if rng.chance(0.4) {
+        held.push((held[at].0.clone(), held[at].1));
+    } else {
+        held.swap_remove(at);
+    }
+    if rng.chance(0.05) {
+        P::at_barrier();
+    }
+}
+
+const STEPS: u32 = 4_000;
+const SEEDS: [u64; 3] = [1, 2, 3];
+
+fn in_one_thread<P: Counted>() {
+    for seed in SEEDS {
+        let mut rng = Rng::shared(seed, 0);
+        let mut held = Vec::<Held<P>>::new();
+        (0..STEPS).for_each(|_| act(&mut rng, &mut held));
+        held.iter().for_each(assert_whole);
+    }
+    P::settle();
+}
+
+/// Two threads that also move references to each other.
+fn in_two_threads<P: Counted>() {
+    let worker = |seed: u64, to: Sender<Held<P>>, from: Receiver<Held<P>>| {
+        let mut rng = Rng::shared(seed, 0);
+        let mut held = Vec::<Held<P>>::new();
+        for _ in 0..STEPS {
+            act(&mut rng, &mut held);
+            if !held.is_empty() && rng.chance(0.3) {
+                let at = index(&mut rng, held.len());
+                // The other thread may be done already.
+                let _ = to.send(held.swap_remove(at));
+            }
+            held.extend(from.try_iter());
+        }
+        drop(to);
+        for last in from {
+            assert_whole(&last);
+        }
+        held.iter().for_each(assert_whole);
+        drop(held);
+        P::settle();
+    };
+    for seed in SEEDS {
+        let ((to_a, from_b), (to_b, from_a)) = (channel(), channel());
+        std::thread::scope(|scope| {
+            scope.spawn(move || worker(seed, to_b, from_b));
+            scope.spawn(move || worker(seed + 100, to_a, from_a));
+        });
+    }
+}
+
+#[test]
+fn raw() {
+    in_one_thread::<Raw>();
+    assert_eq!(Raw::in_use(), 0);
+}
+
+#[test]
+fn locked() {
+    in_one_thread::<Locked>();
+    in_two_threads::<Locked>();
+    assert_eq!(Locked::in_use(), 0);
+}
+
+#[test]
+fn atomic() {
+    in_one_thread::<Atomic>();
+    in_two_threads::<Atomic>();
+    assert_eq!(Atomic::in_use(), 0);
+}
+
+#[test]
+fn compare() {
+    in_one_thread::<Compare>();
+    in_two_threads::<Compare>();
+    assert_eq!(Compare::in_use(), 0);
+}
+
+#[test]
+fn aggregate() {
+    in_one_thread::<Aggregate>();
+    in_two_threads::<Aggregate>();
+    assert!(Aggregate::in_use() <= 8, "more than the group that is being handed out: {}", Aggregate::in_use());
+}
+
+/// All is given back where references stay in their thread. What crosses may be lost, and is never given back too early.
+#[test]
+fn thread_local() {
+    in_one_thread::<InObject>();
+    in_one_thread::<InPointer>();
+    assert_eq!((InObject::in_use(), InPointer::in_use()), (0, 0));
+    in_two_threads::<InObject>();
+    in_two_threads::<InPointer>();
+}
+
+/// One after the other: they share a pool.
+#[test]
+fn buffered() {
+    fn check<P: Counted>() {
+        in_one_thread::<P>();
+        in_two_threads::<P>();
+        assert_eq!(P::in_use(), 0);
+    }
+    check::<BufferedImmediate<1>>();
+    check::<BufferedImmediate<7>>();
+    check::<BufferedImmediate<1000>>();
+    check::<BufferedByThread<1>>();
+    check::<BufferedByThread<7>>();
+    check::<BufferedByThread<1000>>();
+    check::<BufferedLockFree<1>>();
+    check::<BufferedLockFree<7>>();
+    check::<BufferedLockFree<1000>>();
+    check::<BufferedAtBarrier<1>>();
+    check::<BufferedAtBarrier<7>>();
+    check::<BufferedAtBarrier<1000>>();
+}

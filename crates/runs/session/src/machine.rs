@@ -1,0 +1,89 @@
+//! The machine, and the memory of this process.
+
+use crate::Failure;
+use serde::Serialize;
+use std::fs;
+use std::sync::OnceLock;
+
+/// The machine, as figures record it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// The name of the processor; `unknown` where the system does not tell it.
+    pub cpu: String,
+    /// The cores that this process may use.
+    pub cores: usize,
+    /// The memory of the machine; 0 where the system does not tell it.
+    pub memory_bytes: u64,
+}
+
+impl Machine {
+    /// Returns the machine of this process.
+    pub fn this() -> Machine {
+        // Reading `/proc/cpuinfo` takes long on machines of many cores.
+        static THIS: OnceLock<Machine> = OnceLock::new();
+        THIS.get_or_init(Machine::read).clone()
+    }
+
+    fn read() -> Machine {
+        let cpu = fs::read_to_string("/proc/cpuinfo").ok();
+        let cpu = cpu.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("model name")));
+        Machine {
+            cpu: cpu.map_or("unknown", |name| name.trim_start_matches(['\t', ' ', ':'])).to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: kibibytes("/proc/meminfo", "MemTotal:").map_or(0, |kib| kib << 10),
+        }
+    }
+}
+
+/// The variables by which launchers of MPI tell each rank the number of ranks: Open MPI's, and the one of MPICH and its
+/// relatives.
+const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+
+/// Refuses to be one of several ranks, each of which would execute the whole run.
+///
+/// # Errors
+///
+/// [`Failure::Input`] where a launcher of MPI has started several ranks.
+pub fn refuse_ranks() -> Result<(), Failure> {
+    for variable in RANKS {
+        let ranks = std::env::var(variable).ok().and_then(|ranks| ranks.parse::<u64>().ok());
+        if let Some(ranks @ 2..) = ranks {
+            return Err(Failure::usage(
+                format!("this is one of {ranks} ranks (`{variable}`), and runs over MPI do not exist yet"),
+                "start it without mpirun; `--threads` is for the cores of one machine",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the most memory that this process has held at once, in bytes; 0 where the system does not tell it.
+pub fn peak_rss_bytes() -> u64 {
+    kibibytes("/proc/self/status", "VmHWM:").map_or(0, |kib| kib << 10)
+}
+
+/// Restarts the count of [`peak_rss_bytes`], where the system can.
+pub fn forget_peak_rss() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Returns the memory that this process holds now, in bytes; 0 where the system does not tell it.
+pub fn rss_bytes() -> u64 {
+    kibibytes("/proc/self/status", "VmRSS:").map_or(0, |kib| kib << 10)
+}
+
+/// Returns the memory of this process's page tables, in bytes; 0 where the system does not tell it.
+pub fn page_table_bytes() -> u64 {
+    kibibytes("/proc/self/status", "VmPTE:").map_or(0, |kib| kib << 10)
+}
+
+/// Returns the memory that this machine can still give away, in bytes; 0 where the system does not tell it.
+pub fn available_bytes() -> u64 {
+    kibibytes("/proc/meminfo", "MemAvailable:").map_or(0, |kib| kib << 10)
+}
+
+/// Returns the number after `label` in a file of `/proc`.
+fn kibibytes(file: &str, label: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(label))?.split_whitespace().next()?.parse().ok()
+}
