@@ -375,8 +375,8 @@ impl Metrics {
 
     /// Removes what the LPs that `moves` picks recorded and must keep in their own order, and returns it. Takes time in proportion to the
     /// LPs that recorded.
-    fn split_off(&mut self, moves: impl Fn(LpId) -> bool) -> Metrics {
-        let values = self.values.iter_mut().map(|value| value.split_off(&moves)).collect();
+    fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> Metrics {
+        let values = self.values.iter_mut().map(|value| value.split_off(moves)).collect();
         Metrics { declared: Arc::clone(&self.declared), values, ..Metrics::default() }
     }
 
@@ -385,14 +385,14 @@ impl Metrics {
     /// # Panics
     ///
     /// As [`Metrics::merge`], and if `home` names a worker that there is not.
-    pub fn rehome(all: &mut [&mut Metrics], home: impl Fn(LpId) -> usize) {
+    pub fn rehome(all: &mut [&mut Metrics], home: &dyn Fn(LpId) -> usize) {
         let Some((first, others)) = all.split_first_mut() else { return };
         for other in &mut *others {
-            let nothing = other.split_off(|_| false);
+            let nothing = other.split_off(&|_| false);
             first.merge(std::mem::replace(other, nothing));
         }
         for (to, other) in (1..).zip(others) {
-            other.merge(first.split_off(|id| home(id) == to));
+            other.merge(first.split_off(&|id| home(id) == to));
         }
     }
 

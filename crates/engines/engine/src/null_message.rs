@@ -241,7 +241,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
         let workers = (self.crew.left.len(), self.crew.settings.pinned);
         let release = || self.crew.transport.break_up();
-        on_all_workers(workers, &mut leader, release, |worker, leader| self.work(worker, leader))?;
+        on_all_workers(workers, &release, &mut || self.work(0, Some(&mut leader)), &|worker| self.work(worker, None))?;
         let mut outcome = leader.conclude(&self.crew)?;
         // Ordering: Relaxed; the other workers have been joined.
         let counts = &self.counts;

@@ -198,22 +198,23 @@ pub fn run_watched<'a, M: Model>(
     let (lps, metrics) = leader.held.take_one();
     let shards: &Shards<'_, M> = cut.get_or_init(|| Shards::cut(model, &world, (lps, metrics), (workers + 1, traces)));
     (leader.shards, leader.held, leader.pool) = (shards, shards.hold_all(), Some(&pool));
-    let release = || pool.close();
     let (begun, begins) = mpsc::channel();
-    on_all_workers((workers + 1, settings.pinned), &mut (&mut leader, begins), release, |worker, leader| {
+    let mut lead = || {
         seats::free();
-        let Some((leader, begins)) = leader else {
-            // The leader waits for it.
-            let _ = begun.send(());
-            pool.work(worker - 1, |task| shards.execute(task, worker, model));
-            return Ok(());
-        };
         let _closing = Closing(&pool);
-        // Rounds are timed when all take part who are to.
+        // Rounds are timed once all workers take part.
         begins.iter().take(workers).for_each(drop);
         leader.end = Some(leader.go_on());
         Ok(())
-    })?;
+    };
+    let follow = |worker: usize| {
+        seats::free();
+        // The leader waits for this message.
+        let _ = begun.send(());
+        pool.work(worker - 1, |task| shards.execute(task, worker, model));
+        Ok(())
+    };
+    on_all_workers((workers + 1, settings.pinned), &|| pool.close(), &mut lead, &follow)?;
     leader.end.take().expect("the leader has come to the end")?;
     leader.conclude()
 }

@@ -277,7 +277,9 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
         let workers = (self.left.len(), self.settings.pinned);
-        on_all_workers(workers, &mut leader, || self.transport.break_up(), |worker, leader| self.work(worker, leader))?;
+        on_all_workers(workers, &|| self.transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
+            self.work(worker, None)
+        })?;
         leader.conclude(self)
     }
 

@@ -19,36 +19,38 @@ pub(crate) fn imbalance(done: impl Iterator<Item = u64> + Clone) -> f64 {
     if all == 0 { 1.0 } else { most as f64 * done.count() as f64 / all as f64 }
 }
 
-/// Lets each of so many workers `work` on a thread of its own, the leader on this one, until all have come to the end; `pinned`, each on a core of its own.
-/// If a thread cannot be begun, `release` lets those that wait for it go.
-pub(crate) fn on_all_workers<L>(
+/// Runs `lead` on this thread and `follow` on a thread for each other worker, until all have returned. Pinned workers stay on a core of their own.
+///
+/// If the system refuses a thread, `release` ends the waits of the workers that have begun. The closures are dynamic: this function is compiled once.
+pub(crate) fn on_all_workers(
     (workers, pinned): (usize, bool),
-    leader: &mut L,
-    release: impl FnOnce(),
-    work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
+    release: &dyn Fn(),
+    lead: &mut dyn FnMut() -> Result<(), Broken>,
+    follow: &(dyn Fn(usize) -> Result<(), Broken> + Sync),
 ) -> Result<(), Error> {
-    on_workers_begun_by((workers, pinned), leader, release, work, |_| Ok(()))
+    on_workers_begun_by((workers, pinned), release, lead, follow, &|_| Ok(()))
 }
 
 /// As [`on_all_workers`], where `may_begin` can refuse a worker its thread as the system may.
-fn on_workers_begun_by<L>(
+fn on_workers_begun_by(
     (workers, pinned): (usize, bool),
-    leader: &mut L,
-    release: impl FnOnce(),
-    work: impl Fn(usize, Option<&mut L>) -> Result<(), Broken> + Sync,
-    may_begin: impl Fn(usize) -> std::io::Result<()>,
+    release: &dyn Fn(),
+    lead: &mut dyn FnMut() -> Result<(), Broken>,
+    follow: &(dyn Fn(usize) -> Result<(), Broken> + Sync),
+    may_begin: &dyn Fn(usize) -> std::io::Result<()>,
 ) -> Result<(), Error> {
-    let cores = seats::cores_of(workers);
-    let work = &|worker, leader: Option<&mut L>| {
+    let cores = &seats::cores_of(workers);
+    let seated = |worker: usize, work: &mut dyn FnMut() -> Result<(), Broken>| {
         let core = cores.get(worker).copied();
         let _pinned = core.filter(|_| pinned).map(affinity::bind_to);
         let _beginning = core.filter(|_| !pinned).map(seats::begin_on);
-        work(worker, leader)
+        work()
     };
+    let seated = &seated;
     std::thread::scope(|scope| {
         let begin = |worker| {
             may_begin(worker)?;
-            std::thread::Builder::new().spawn_scoped(scope, move || work(worker, None))
+            std::thread::Builder::new().spawn_scoped(scope, move || seated(worker, &mut || follow(worker)))
         };
         let others: Vec<_> = match (1..workers).map(begin).collect::<std::io::Result<_>>() {
             Ok(others) => others,
@@ -57,7 +59,7 @@ fn on_workers_begun_by<L>(
                 return Err(Error::new(ErrorKind::Thread(error.to_string())));
             }
         };
-        let led = work(0, Some(leader));
+        let led = seated(0, lead);
         for other in others {
             if let Err(panic) = other.join() {
                 std::panic::resume_unwind(panic);
@@ -98,8 +100,9 @@ mod tests {
             3 => Err(std::io::Error::other("no more threads")),
             _ => Ok(()),
         };
-        let work = |worker, _: Option<&mut ()>| barrier.wait(worker);
-        let error = on_workers_begun_by((4, false), &mut (), || barrier.break_up(), work, begin).unwrap_err();
+        let wait = |worker| barrier.wait(worker);
+        let release = || barrier.break_up();
+        let error = on_workers_begun_by((4, false), &release, &mut || wait(0), &wait, &begin).unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Thread("no more threads".into()));
     }
 }

@@ -147,7 +147,7 @@ impl MetricValue {
     }
 
     /// Removes what the LPs that move recorded for themselves, and returns it.
-    pub(super) fn split_off(&mut self, moves: &impl Fn(LpId) -> bool) -> MetricValue {
+    pub(super) fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> MetricValue {
         use MetricValue::{Counter, Float, Histogram, Series, Steady, Table, Tally, Value};
         let mut moved = self.emptied();
         match (self, &mut moved) {

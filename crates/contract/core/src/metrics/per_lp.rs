@@ -82,7 +82,7 @@ impl<T> PerLp<T> {
     }
 
     /// Removes what the LPs that move recorded, and returns it.
-    pub(super) fn split_off(&mut self, moves: &impl Fn(LpId) -> bool) -> PerLp<T> {
+    pub(super) fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> PerLp<T> {
         let (mut kept, mut moved) = (PerLp::default(), PerLp::default());
         for (from, value) in std::mem::take(self).entries {
             let moves = from.as_lp().is_some_and(moves);

@@ -119,7 +119,7 @@ impl<'w, M: Model> Shards<'w, M> {
         let mut shards: Vec<_> = (0..placement.partitions()).map(shard).collect();
         shards[0].metrics = metrics;
         let mut metrics: Vec<_> = shards.iter_mut().map(|shard| &mut shard.metrics).collect();
-        Metrics::rehome(&mut metrics, |id| placement.partition(id) as usize);
+        Metrics::rehome(&mut metrics, &|id| placement.partition(id) as usize);
         Shards::of(world, placement, shards, (threads, traces))
     }
 
