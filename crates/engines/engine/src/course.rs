@@ -1,6 +1,8 @@
-//! The course of a run: how far it is, what happens beside the events, how it ends. One thread directs it: the only one, or the leader of several.
+//! The course of a run: its progress, everything that happens beside the events, and its end.
+//!
+//! One thread directs it: the only thread, or the leader of several.
 
-use crate::ledger::{Least, Ledger, Trace};
+use crate::ledger::{EarliestFailure, Ledger, Trace};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, Header, LpId};
@@ -14,37 +16,38 @@ use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
 use parades_core::world::World;
 
-/// Events between two looks at the outside: progress, the wish to stop, memory.
+/// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
 const EVENTS_PER_POLL: u64 = 1 << 12;
 
-/// How far a run is, and what it comes to.
+/// The progress of a run, and its results so far.
 pub(crate) struct Course<'a, M: Model> {
     pub(crate) model: &'a M,
     pub(crate) options: RunOptions<'a>,
     pub(crate) globals: GlobalQueue<M>,
-    /// Of all LPs, or of the global events alone where the engine keeps the others elsewhere.
+    /// Metrics of all LPs; or of global events alone, if the engine keeps those of the LPs elsewhere.
     pub(crate) metrics: Metrics,
-    /// Executed for good.
+    /// The number of events committed.
     pub(crate) events: u64,
-    /// Events before this time may be executed, or, where there are several workers, have been once they rest.
+    /// Events before this time may be executed. With several workers, they have been executed once the
+    /// workers are at a cut.
     pub(crate) bound: Time,
-    /// The end; earlier than the options say once the run is stopped by hand.
+    /// The end of the run. A run that is stopped by hand ends earlier than its options say.
     pub(crate) until: Time,
-    /// The least failure that workers have left.
-    pub(crate) failure: Least,
+    /// The earliest failure that workers have reported.
+    pub(crate) failure: EarliestFailure,
 }
 
-/// All LPs of a run, at rest, and what waits at them.
-pub(crate) trait Rest<M: Model> {
-    /// When the next event is due.
+/// All LPs of a run at a cut, with their pending events. No LP is being executed.
+pub(crate) trait Quiescent<M: Model> {
+    /// Returns the time of the next pending event.
     fn next_time(&mut self) -> Time;
-    /// The LPs, for global events that record in `metrics`.
+    /// Returns the LPs, for global events that record in `metrics`.
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b;
     /// Adds an event.
     fn push(&mut self, event: Event<M::Message>);
 }
 
-/// The next time that can be told from `time`.
+/// Returns the smallest time above `time`.
 pub(crate) fn just_after(time: Time) -> Time {
     time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX)
 }
@@ -58,22 +61,22 @@ impl<'a, M: Model> Course<'a, M> {
             events: 0,
             bound: Time::ZERO,
             until: options.until,
-            failure: Least::default(),
+            failure: EarliestFailure::default(),
             options,
         }
     }
 
-    /// The next global event, or the end.
+    /// Returns the horizon: the time of the next global event, or the end of the run.
     pub(crate) fn horizon(&self) -> Time {
         self.globals.next_time().unwrap_or(Time::MAX).min(self.until)
     }
 
-    /// From now on events before the next global event, or the end, may be executed.
-    pub(crate) fn go_on(&mut self) {
+    /// Raises the bound to the horizon: from now on, events before it may be executed.
+    pub(crate) fn advance_to_horizon(&mut self) {
         self.bound = self.horizon();
     }
 
-    /// Whether everything before the bound, and the global events there, were the last.
+    /// Returns true if the run is over after everything before the bound and the global events at the bound.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over_at(self.bound)
     }
@@ -82,21 +85,22 @@ impl<'a, M: Model> Course<'a, M> {
         time >= self.until || self.globals.is_stopped()
     }
 
-    /// Whether executions are to be traced.
+    /// Returns true if executions must be traced.
     pub(crate) fn traces(&self) -> bool {
         self.options.tracer.is_some()
     }
 
-    /// Whether the user wants the run to end.
+    /// Returns true if the user has stopped the run.
     #[inline(always)]
     pub(crate) fn is_stopped(&self) -> bool {
         self.options.control.is_some_and(Control::is_stopped)
     }
 
-    /// An event was executed: it is traced and counted. Whether it is time to look at the outside. An event may take long: the wish to stop is heard after
-    /// each.
+    /// Traces and counts an executed event. Returns true if a poll is due.
+    ///
+    /// One event may take long. So a request to stop makes a poll due after any event.
     #[inline(always)]
-    pub(crate) fn done(
+    pub(crate) fn record_event(
         &mut self,
         header: Header,
         body: Body<M::Message>,
@@ -110,17 +114,22 @@ impl<'a, M: Model> Course<'a, M> {
         Ok(self.is_stopped() || self.events.is_multiple_of(EVENTS_PER_POLL))
     }
 
-    /// Counts so many events at once; whether it is time to look at the outside.
-    pub(crate) fn count_all(&mut self, events: u64) -> bool {
+    /// Counts `events` events at once. Returns true if a poll is due.
+    pub(crate) fn count_events(&mut self, events: u64) -> bool {
         let before = self.events / EVENTS_PER_POLL;
         self.events += events;
         self.is_stopped() || self.events / EVENTS_PER_POLL != before
     }
 
-    /// Takes up what an execution did besides its sends, and a failure above all; the metrics go to `metrics`, or to the course's own.
+    /// Applies the effects of an execution other than its sends. Metrics go to `metrics`, or to the
+    /// course's own.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the execution, if it failed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn beyond_sends(
+    pub(crate) fn apply_other_effects(
         &mut self,
         world: &World,
         (lp, event): (LpId, Option<EventKey>),
@@ -138,23 +147,24 @@ impl<'a, M: Model> Course<'a, M> {
             self.globals.add(request);
         }
         effects.beyond_sends = false;
-        // Only an event that is traced takes its notes along.
+        // The notes of a traced event are written with it, later.
         if event.is_none() || !self.traces() {
             effects.notes.clear();
         }
         Ok(())
     }
 
-    /// Writes an event into the trace, if there is one.
+    /// Writes an event to the trace, if there is one.
     pub(crate) fn trace(&mut self, event: &Event<M::Message>, notes: &[Note]) -> Result<(), Error> {
         let Some(tracer) = &mut self.options.tracer else { return Ok(()) };
         tracer.record(event, notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }
 
-    /// Takes up what workers left: requests, the least failure, and, as far as it comes before that, the trace.
-    pub(crate) fn take_up(&mut self, left: impl IntoIterator<Item = Ledger<M>>) -> Result<(), Error> {
+    /// Collects the ledgers of the workers: requests, the earliest failure, and the trace before that
+    /// failure.
+    pub(crate) fn collect_ledgers(&mut self, ledgers: impl IntoIterator<Item = Ledger<M>>) -> Result<(), Error> {
         let mut trace = Vec::new();
-        for ledger in left {
+        for ledger in ledgers {
             ledger.requests.into_iter().for_each(|request| self.globals.add(request));
             trace.extend(ledger.trace);
             self.failure.merge(ledger.failure);
@@ -162,7 +172,7 @@ impl<'a, M: Model> Course<'a, M> {
         self.trace_all(trace)
     }
 
-    /// Writes events into the trace, in order, as far as they come before the least failure.
+    /// Writes events to the trace, in order, up to the earliest failure.
     pub(crate) fn trace_all(&mut self, mut trace: Trace<M::Message>) -> Result<(), Error> {
         let place = |event: &Event<M::Message>| Place {
             instant: event.instant(),
@@ -174,22 +184,23 @@ impl<'a, M: Model> Course<'a, M> {
         trace.iter().try_for_each(|(event, notes)| self.trace(event, notes))
     }
 
-    /// Executes the global events that come before any event that waits; the end of the run, if that is reached.
+    /// Executes the global events that come before any pending event. Returns the end of the run if it is
+    /// reached.
     pub(crate) fn execute_globals_first(
         &mut self,
         world: &mut World,
-        rest: &mut impl Rest<M>,
+        all: &mut impl Quiescent<M>,
         effects: &mut Effects<M>,
     ) -> Result<Option<Time>, Error> {
-        while rest.next_time() >= self.horizon() {
+        while all.next_time() >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
-            self.globals.execute_at(time, (self.model, world), &mut rest.lps(&mut self.metrics), effects)?;
-            effects.outbox.buffer.drain(..).for_each(|event| rest.push(event));
+            self.globals.execute_at(time, (self.model, world), &mut all.lps(&mut self.metrics), effects)?;
+            effects.outbox.buffer.drain(..).for_each(|event| all.push(event));
             if self.is_over_at(time) {
                 return Ok(Some(time));
             }
-            // Global events alone may go on for ever.
+            // Without this poll, a model that has only global events could not be stopped.
             if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
                 self.until = self.until.min(just_after(time));
             }
@@ -197,7 +208,11 @@ impl<'a, M: Model> Course<'a, M> {
         Ok(None)
     }
 
-    /// Whether the run is to end before it has begun.
+    /// Polls before the run begins.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Stopped`] if the user has stopped the run.
     pub(crate) fn check_not_stopped(&self) -> Result<(), Error> {
         match self.options.control {
             Some(control) if control.poll(Time::ZERO, 0) => Err(Error::new(ErrorKind::Stopped)),
@@ -205,7 +220,7 @@ impl<'a, M: Model> Course<'a, M> {
         }
     }
 
-    /// Looks at the outside, having reached `time`, with so many bytes of pending events. A run stopped by hand ends just after that.
+    /// Polls at `time`, with `pending` bytes of pending events. A run stopped by hand ends just after `time`.
     #[cold]
     pub(crate) fn poll(&mut self, world: &World, time: Time, pending: usize) -> Result<(), Error> {
         world.forget_rounds_before(time);
@@ -216,7 +231,7 @@ impl<'a, M: Model> Course<'a, M> {
         self.check_memory(world, pending)
     }
 
-    /// Whether the LPs' records and so many bytes of pending events are within the limit.
+    /// Checks that the LPs' records and `pending` bytes of pending events are within the memory limit.
     #[inline]
     pub(crate) fn check_memory(&self, world: &World, pending: usize) -> Result<(), Error> {
         let lps = world.lps() as usize * size_of::<Lp<M::State>>();
@@ -227,7 +242,7 @@ impl<'a, M: Model> Course<'a, M> {
         }
     }
 
-    /// The end of the run, at `end`: the LPs come in id order.
+    /// Ends the run at `end`. The LPs come in id order.
     pub(crate) fn conclude<'l>(
         self,
         end: Time,

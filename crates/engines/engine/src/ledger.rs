@@ -1,4 +1,4 @@
-//! What a worker's executions leave to the leader, beside their sends.
+//! The ledger: the effects of a worker's executions that are left to the leader. Sends are not among them.
 
 use parades_core::effects::{Effects, Request};
 use parades_core::error::{ErrorKind, Place};
@@ -8,76 +8,79 @@ use parades_core::model::Model;
 use parades_core::time::Time;
 use parades_core::trace::Note;
 
-/// Executions for the trace, with their notes.
+/// Executed events for the trace, with their notes.
 pub(crate) type Trace<P> = Vec<(Event<P>, Vec<Note>)>;
 
-/// The least of the failures that are known.
+/// The earliest of the failures that are known, by place: instant, LP, event key.
 #[derive(Debug, Default)]
-pub(crate) struct Least(Option<(Place, ErrorKind)>);
+pub(crate) struct EarliestFailure(Option<(Place, ErrorKind)>);
 
-impl Least {
-    /// Takes note of a failure.
-    pub(crate) fn note(&mut self, place: Place, kind: ErrorKind) {
-        if self.place().is_none_or(|least| place < *least) {
+impl EarliestFailure {
+    /// Adds a failure, which is kept if it is the earliest.
+    pub(crate) fn add(&mut self, place: Place, kind: ErrorKind) {
+        if self.place().is_none_or(|earliest| place < *earliest) {
             self.0 = Some((place, kind));
         }
     }
 
-    /// Takes over what another knows.
-    pub(crate) fn merge(&mut self, other: Least) {
+    /// Adds the failure of `other`, if any.
+    pub(crate) fn merge(&mut self, other: EarliestFailure) {
         if let Some((place, kind)) = other.0 {
-            self.note(place, kind);
+            self.add(place, kind);
         }
     }
 
-    /// Where it is.
+    /// Returns the place of the failure.
     pub(crate) fn place(&self) -> Option<&Place> {
         self.0.as_ref().map(|(place, _)| place)
     }
 
-    /// When it is.
+    /// Returns the time of the failure, or [`Time::MAX`].
     pub(crate) fn time(&self) -> Time {
         self.place().map_or(Time::MAX, |place| place.instant.time)
     }
 
+    /// Removes and returns the failure.
     pub(crate) fn take(&mut self) -> Option<(Place, ErrorKind)> {
         self.0.take()
     }
 }
 
-/// What a worker's executions left behind besides their sends, until all rest.
+/// The effects of a worker's executions other than sends and metrics. The leader collects them at the next
+/// cut.
 pub(crate) struct Ledger<M: Model> {
-    /// Whether executions are to be traced.
+    /// True if executions must be traced.
     pub(crate) traces: bool,
     pub(crate) trace: Trace<M::Message>,
     pub(crate) requests: Vec<Request<M::Global>>,
-    pub(crate) failure: Least,
+    pub(crate) failure: EarliestFailure,
 }
 
 impl<M: Model> Ledger<M> {
     pub(crate) fn new(traces: bool) -> Ledger<M> {
-        Ledger { traces, trace: Vec::new(), requests: Vec::new(), failure: Least::default() }
+        Ledger { traces, trace: Vec::new(), requests: Vec::new(), failure: EarliestFailure::default() }
     }
 
-    /// What there is, to be handed over; from here on, nothing.
-    pub(crate) fn leave(&mut self) -> Ledger<M> {
+    /// Removes and returns the content.
+    pub(crate) fn take(&mut self) -> Ledger<M> {
         std::mem::replace(self, Ledger::new(self.traces))
     }
 
-    /// Takes up metrics, requests and failures of an execution; whether it failed.
+    /// Collects the metrics, requests and failure of an execution. Returns true if it failed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn settle(
+    pub(crate) fn collect(
         &mut self,
         (key, lp): (EventKey, LpId),
         effects: &mut Effects<M>,
         metrics: &mut Metrics,
     ) -> bool {
-        self.settle_at(Place { instant: key.instant, lp: Some(lp), event: Some(key) }, lp, effects, metrics)
+        self.collect_at(Place { instant: key.instant, lp: Some(lp), event: Some(key) }, lp, effects, metrics)
     }
 
-    /// Takes up what was done at a place, by an LP that starts up or executes an event.
-    pub(crate) fn settle_at(
+    /// Collects the effects of an LP that started up or executed an event at `place`. Returns true if it
+    /// failed.
+    pub(crate) fn collect_at(
         &mut self,
         place: Place,
         lp: LpId,
@@ -87,7 +90,7 @@ impl<M: Model> Ledger<M> {
         effects.beyond_sends = false;
         if let Some(kind) = effects.failure.take() {
             effects.clear_beyond_sends();
-            self.failure.note(place, kind);
+            self.failure.add(place, kind);
             return true;
         }
         effects.samples.drain(..).for_each(|sample| metrics.apply(lp, &sample));
@@ -98,6 +101,7 @@ impl<M: Model> Ledger<M> {
         false
     }
 
+    /// Adds an executed event, with its notes, to the trace.
     #[cold]
     #[inline(never)]
     pub(crate) fn trace(&mut self, event: Event<M::Message>, effects: &mut Effects<M>) {

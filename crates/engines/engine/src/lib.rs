@@ -8,7 +8,7 @@ mod fetch;
 mod ledger;
 pub mod null_message;
 pub mod partition;
-mod resting;
+mod quiescence;
 pub mod retreat;
 pub mod rollback_check;
 pub mod rounds;

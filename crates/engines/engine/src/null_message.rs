@@ -1,48 +1,75 @@
 //! `null-message`: a clock for each channel between partitions, and no barrier (Chandy, Misra, Bryant).
 //!
-//! *Idea.* The sender of a channel promises its receiver that nothing will arrive on it before some time, the channel's *clock*. A
-//! partition executes what is before all clocks that lead to it. What it does not execute before some time, it does not send before that time and the
-//! lookahead: a promise of its own.
+//! *Idea.* The sender of a channel promises its receiver that nothing will arrive on the channel before
+//! some time, the channel's *clock*. A partition executes the events before all clocks that lead to it. If
+//! a partition executes nothing before time *t*, it sends nothing that arrives before *t* + lookahead. That
+//! is a promise of its own.
 //!
-//! *Protocol.* For each of its partitions in turn, a worker (1) reads the clocks that lead there, then the *horizon*; (2) receives what has
-//! arrived; (3) *executes before* the least of these; (4) *sends*, and then *promises* on each channel: the least of its next event and its
-//! clocks, and the lookahead. A promise without an event is a null message. When it has gone round in vain, it waits for news. (5) At the
-//! horizon, which is the next global event, the end, or far enough, all meet in a *cut*, where the leader does what it does for `window`.
+//! *Protocol.* A worker visits its partitions in turn. For each partition it
 //!
-//! *How far.* A partition executes no further at a time than the lookahead to other workers: they then have promises to go on by, where two
-//! might take turns else. Where it can, it stops between the windows in which partitions execute LP by LP.
+//! 1. reads the clocks that lead there, and then the *horizon*;
+//! 2. *receives* the events that have arrived;
+//! 3. *executes before* the earliest of these times;
+//! 4. *sends* the new events, and then *promises* on each channel: the earliest of its next event and its
+//!    clocks, plus the lookahead. A promise without an event is a null message.
 //!
-//! *When promises are made.* Each lies above the last, and none follows one for the horizon. [`Nulls::Lazy`]: after each visit, which leaves
-//! nothing that could be executed yet. [`Nulls::Demand`]: with events; when the receiver is blocked by this channel, and has asked; and for the horizon.
+//! When a worker has visited all its partitions without progress, it waits for a notification. At the
+//! horizon all workers meet in a *cut*, where the leader does the same as under `window`. The horizon is
+//! the next global event, the end of the run, or the time that `null_message/pace.rs` sets, whichever is
+//! earliest.
 //!
-//! *Controllers.* What one asks for at t happens at t + control delay, with all at rest. So a partition with a controller promises all others
-//! when it may ask at the earliest, and itself executes no further than the control delay past its next event. A request lowers the horizon before
-//! the promise is made that would let others pass it. Nothing is sent by it, so these promises bound what others execute, not what they promise.
+//! *How far.* At a time, a partition executes no further than the lookahead to other workers. They then
+//! have promises to continue by; else two workers could alternate, each waiting while the other executes.
+//! If possible, a partition stops between the windows in which partitions execute LP by LP.
 //!
-//! *Invariants.* I1: no event arrives at a partition below the bound that it has executed to. I2: between cuts, promises on a channel only
-//! rise. I3: keys increase along an LP's history. I4: a request never lowers the horizon below what somebody has executed to.
+//! *When promises are made.* Each promise on a channel is later than the last, and none follows a promise
+//! of the horizon. With [`Nulls::Lazy`], a partition promises after each visit; it then has nothing left
+//! that it could execute. With [`Nulls::Demand`], it promises in three cases: together with events; when
+//! the receiver is blocked by this channel and has requested a promise; and to promise the horizon.
 //!
-//! *Why it is correct.* A partition executes nothing before its next event and its clocks, and what it executes sends no sooner than the
-//! lookahead after. Events are sent before the promise that they lie below, and clocks are read before what has arrived is received: I1.
+//! *Controllers.* A global event that a controller requests at *t* happens at *t* + control delay, at a
+//! cut. So a partition with a controller promises all other partitions the earliest time of such a global
+//! event. The partition itself executes no further than the control delay past its next event. A request
+//! lowers the horizon before the promise is made that would let others pass the request. A request sends no
+//! event. So these promises bound how far the others execute, but not what they promise.
 //!
-//! *Why it does not stop.* Suppose that all wait and some are short of the horizon. Take the partition whose next event or least clock is lowest. If that is an
-//! event, no control promise is in its way, as they lie a control delay above the lowest of all; so it can execute. Else it waits for a clock, whose sender has
-//! nothing lower, has seen whatever was asked of it, and has promised that time, or the start of its window, and the lookahead: more than the clock, as windows
-//! are no wider than lookaheads. Who waits has been notified of all clocks, wishes and changes of the horizon that it has not seen: the doc of
-//! [`EventCount`](parades_sync::event_count::EventCount) says why. So the lowest time rises by a lookahead at a time up to the horizon.
+//! *Invariants.* I1: no event arrives at a partition below the bound that the partition has executed to.
+//! I2: between cuts, promises on a channel only rise. I3: keys increase along an LP's history. I4: a
+//! request never lowers the horizon below a time that some partition has executed to.
 //!
-//! *One worker.* Where there is a single partition, the leader goes from cut to cut alone, as under `window`.
+//! *Why it is correct.* A partition executes nothing before the earliest of its next event and its clocks.
+//! Its events arrive at least the lookahead later. Events are sent before the promise that covers them, and
+//! clocks are read before the arrived events are received. So I1 holds.
 //!
-//! *Failures.* A partition that has failed executes no more, and goes on promising like an idle one. The horizon drops to just after the
-//! failure: what others execute until then may fail at a lesser place. The least is the run's.
+//! *Why it does not stop.* Suppose that all workers wait and some partitions are short of the horizon. Take
+//! the partition whose next event or earliest clock is lowest.
 //!
-//! *Cost.* Idle time T passes by up to T/L null messages on each channel of lookahead L: n·T/L for n partitions in a ring, fewer where
-//! one worker owns several in a row. `window` passes it at once. Where anyone may send to anyone there is a channel for each pair of
-//! partitions, so there each worker has one partition, unless more are asked for. Channels of lookahead zero are inside partitions.
+//! - If the lowest is an event, no control promise is in its way, because those lie a control delay above
+//!   the lowest time of all. So the partition can execute the event.
+//! - Else the partition waits for a clock. The sender of that channel has nothing lower, and has seen any
+//!   request. It has promised that time, or the start of its window, plus the lookahead. That is more than
+//!   the clock shows, because no window is wider than the lookahead.
 //!
-//! *References.* K. M. Chandy, J. Misra, *Distributed simulation: a case study in design and verification of distributed programs*, IEEE TSE 5,
-//! 1979; R. Bryant, *Simulation of packet communication architecture computer systems*, MIT, 1977; W. Su, C. Seitz, *Variants of the
-//! Chandy-Misra-Bryant distributed discrete-event simulation algorithm*, SCS Multiconference on Distributed Simulation, 1989 (lazy and demanded null messages).
+//! A waiting worker has been notified of all clocks, requests and changes of the horizon that it has not
+//! seen; the doc of [`EventCount`](parades_sync::event_count::EventCount) gives the reason. So the lowest
+//! time rises by a lookahead at a time, up to the horizon.
+//!
+//! *One worker.* If there is a single partition, the leader goes from cut to cut alone, as under `window`.
+//!
+//! *Failures.* A partition that has failed executes nothing more, and promises like an idle partition. The
+//! horizon drops to just after the failure. The events that others execute until then may fail at an
+//! earlier place. The earliest failure is the run's.
+//!
+//! *Cost.* An idle time *T* costs up to *T/L* null messages on each channel of lookahead *L*: *n·T/L* for
+//! *n* partitions in a ring, fewer if one worker owns several neighbours. `window` skips idle time at once.
+//! If any LP may send to any other, there is a channel for each pair of partitions. So there each worker
+//! has one partition, unless the settings ask for more. Channels of lookahead zero are inside partitions.
+//!
+//! *References.* K. M. Chandy, J. Misra, *Distributed simulation: a case study in design and verification
+//! of distributed programs*, IEEE TSE 5, 1979; R. Bryant, *Simulation of packet communication architecture
+//! computer systems*, MIT, 1977; W. Su, C. Seitz, *Variants of the Chandy-Misra-Bryant distributed
+//! discrete-event simulation algorithm*, SCS Multiconference on Distributed Simulation, 1989 (lazy and
+//! demanded null messages).
 //!
 //! *Read next*: `null_message/visit.rs`, the steps; [`parades_sync::event_count`], how workers wait.
 
@@ -68,9 +95,9 @@ use parades_sync::barrier::{BarrierKind, Broken};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use visit::Round;
+use visit::Visitor;
 
-/// How a run is executed. Nothing of it changes the answer.
+/// The settings of a run. None of them changes the results.
 ///
 /// ```
 /// use parades_engine::null_message::{Nulls, Settings};
@@ -80,21 +107,21 @@ use visit::Round;
 pub struct Settings {
     /// Worker threads.
     pub threads: usize,
-    /// Partitions at most; by default as many as the channels and the threads suggest.
+    /// The most partitions. By default the channels and the number of threads decide.
     pub partitions: Option<u32>,
     /// Channels of a shorter lookahead than this are never cut.
     pub least_lookahead: Option<Delay>,
-    /// In what order a partition executes.
+    /// The order in which a partition executes its events.
     pub order: Order,
-    /// When promises are made that no event comes with.
+    /// The time when null messages are sent.
     pub nulls: Nulls,
-    /// Whether the run goes on in one partition, with one worker, while that is faster than with several.
+    /// The rule by which the run retreats to one partition and one worker, and returns to several.
     pub retreats: Retreats,
-    /// Whether each worker is bound to a core of its own, where there are enough.
+    /// True if each worker is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
 }
 
-/// When null messages are sent.
+/// The time when null messages are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nulls {
     /// When a partition has nothing left to execute.
@@ -104,11 +131,11 @@ pub enum Nulls {
     Demand,
 }
 
-/// Partitions that a worker has at most, unless more are wished for, where channels are by pair.
+/// The most partitions of a worker, if channels are declared by pair and the settings name no number.
 const PARTITIONS_PER_WORKER: u32 = 4;
 
 impl Settings {
-    /// The defaults, on so many threads.
+    /// Returns the defaults for `threads` threads.
     pub fn of_threads(threads: usize) -> Settings {
         Settings {
             threads,
@@ -121,8 +148,8 @@ impl Settings {
         }
     }
 
-    /// What the parts shared with `window` need.
-    fn of_parts(&self, partitions: Option<u32>) -> window::Settings {
+    /// Returns the settings of the parts that are shared with `window`.
+    fn for_window(&self, partitions: Option<u32>) -> window::Settings {
         let Settings { threads, least_lookahead, order, retreats, pinned, .. } = *self;
         let defaults = window::Settings::of_threads(threads);
         window::Settings { partitions, least_lookahead, order, retreats, pinned, ..defaults }
@@ -158,7 +185,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// The least error of the run, and what the model finds wrong at its end.
+/// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     let partitions = partitions_max(settings);
     let timesheets = options.timesheets.clone();
@@ -166,12 +193,12 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     run_over(model, options, settings, &transport)
 }
 
-/// The most partitions that a run with these settings can have.
+/// Returns the most partitions that a run with these settings can have.
 pub fn partitions_max(settings: &Settings) -> u32 {
-    window::partitions_max(&settings.of_parts(settings.partitions))
+    window::partitions_max(&settings.for_window(settings.partitions))
 }
 
-/// Runs `model` by null messages over a transport, made for as many workers as there is work for.
+/// Runs `model` by null messages over a transport. `transport` is called with the number of workers.
 ///
 /// # Errors
 ///
@@ -184,9 +211,10 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let partitions = settings.partitions.unwrap_or_else(|| usual_partitions(&world, settings));
-    let shared = settings.of_parts(Some(partitions));
+    let shared = settings.for_window(Some(partitions));
     let (crew, leader) = window::assemble(model, options, world, &shared, transport);
-    let leader = leader.with_idle_work();
+    // A worker may be busy with promises alone.
+    let leader = leader.ignoring_busyness();
     let plan = Arc::clone(&lock(&crew.orders).plan);
     let routes = Arc::new(Routes::new(&plan, &crew.read_world()));
     let run = Run {
@@ -200,34 +228,35 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     run.all(leader)
 }
 
-/// How many partitions there are at most if nobody says.
+/// Returns the most partitions if the settings name no number.
 fn usual_partitions(world: &World, settings: &Settings) -> u32 {
     let threads = u32::try_from(settings.threads).unwrap_or(u32::MAX).max(1);
     let anyone = (0..world.lps()).any(|lp| world.channels().lookahead_to_anyone(LpId(lp)).is_some());
     if anyone || threads == 1 { threads } else { threads.saturating_mul(PARTITIONS_PER_WORKER) }
 }
 
-/// What the workers of a run share.
+/// The state that the workers of a run share.
 struct Run<'a, M: Model, T> {
     crew: Crew<'a, M, T>,
     nulls: Nulls,
-    /// All stop there. It is only lowered between two cuts: by requests of controllers and by failures.
+    /// The time where all partitions stop. Between two cuts it is only lowered: by requests of controllers
+    /// and by failures.
     horizon: AtomicU64,
     leg: Mutex<Leg>,
     pace: Mutex<Pace>,
     counts: Counts,
 }
 
-/// What is fixed from one cut to the next.
+/// The state that is fixed from one cut to the next.
 #[derive(Clone, Debug)]
 struct Leg {
     plan: Arc<Plan>,
     routes: Arc<Routes>,
-    /// The cut: everything before it has been executed.
+    /// The time of the last cut: everything before it has been executed.
     from: Time,
 }
 
-/// What has been counted, as all workers together know it since the last cut.
+/// Counts of all workers together. A worker adds its own when it comes to a cut.
 #[derive(Debug, Default)]
 struct Counts {
     null_messages: AtomicU64,
@@ -239,11 +268,11 @@ struct Counts {
 impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
     /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        let workers = (self.crew.left.len(), self.crew.settings.pinned);
+        let workers = (self.crew.ledgers.len(), self.crew.settings.pinned);
         let release = || self.crew.transport.break_up();
         on_all_workers(workers, &release, &mut || self.work(0, Some(&mut leader)), &|worker| self.work(worker, None))?;
         let mut outcome = leader.conclude(&self.crew)?;
-        // Ordering: Relaxed; the other workers have been joined.
+        // Ordering: Relaxed; the other threads have been joined.
         let counts = &self.counts;
         let count = |name, count: &AtomicU64| (name, count.load(Ordering::Relaxed) as f64);
         outcome.engine_stats.retain(|(name, _)| *name != "windows");
@@ -253,7 +282,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         Ok(outcome)
     }
 
-    /// A worker's life: from cut to cut.
+    /// Runs one worker, from cut to cut.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
         let Crew { transport, orders, traces, .. } = &self.crew;
         let _alarm = Alarm::of(transport);
@@ -263,7 +292,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         let mut events_of_others = 0;
         loop {
             let alone = plan.is_of_one();
-            self.crew.leave(&mut hand);
+            self.crew.deposit_ledger(&mut hand);
             let mut all = Summary { events: hand.events, ..Summary::NOTHING };
             if alone {
                 all.events += events_of_others;
@@ -273,7 +302,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
             }
             let mut stays_alone = false;
             if let Some(leader) = &mut leader {
-                self.cut(leader, &all);
+                self.execute_cut(leader, &all);
                 stays_alone = alone && lock(orders).are_for_one();
             }
             if !stays_alone {
@@ -284,33 +313,34 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
             }
             let leg = lock(&self.leg).clone();
             if !alone && leg.plan.is_of_one() {
-                // Who goes on alone does so once all know.
+                // The leader must not go on alone before all have read the orders.
                 transport.exchange(worker, &Summary::NOTHING)?;
             }
             if !Arc::ptr_eq(&plan, &leg.plan) {
                 plan = Arc::clone(&leg.plan);
-                hand.rehome(&plan.placement);
+                hand.set_placement(&plan.placement);
             }
             if leader.is_none() && plan.is_of_one() {
-                continue; // Nothing is to be done, nor is the world to be held, which the leader may change.
+                continue; // There is nothing to do. The world must not be locked, because the leader may change it.
             }
-            leader.iter_mut().for_each(|leader| leader.stopwatch.goes_on());
+            leader.iter_mut().for_each(|leader| leader.stopwatch.resume());
             let world = self.crew.read_world();
-            let round = Round::new(self, &leg, &world, &mut hand);
-            round.go_on_to_horizon(leader.as_deref_mut().map(|leader| &mut leader.stopwatch))?;
+            let visitor = Visitor::new(self, &leg, &world, &mut hand);
+            visitor.run_to_horizon(leader.as_deref_mut().map(|leader| &mut leader.stopwatch))?;
         }
     }
 
-    /// What the leader does while all rest: what `window`'s does, and the next leg.
-    fn cut(&self, leader: &mut Leader<'_, M>, all: &Summary) {
-        // Ordering: Relaxed, here and below; all others rest, and the exchanges before and after publish what each has written.
+    /// Executes a cut as the leader: does the same as under `window`, and sets the next horizon.
+    fn execute_cut(&self, leader: &mut Leader<'_, M>, all: &Summary) {
+        // Ordering: Relaxed, here and below. All other workers are at the cut. The exchanges before and
+        // after the cut publish the stores of each.
         let reached = Time::from_ps(self.horizon.load(Ordering::Relaxed));
         if self.counts.cuts.fetch_add(1, Ordering::Relaxed) > 0 {
-            // It has waited for the last of the others.
-            leader.stopwatch.works();
-            leader.goes_to(reached, &Summary { next: reached, ..*all });
+            // Until now the leader has waited for the last of the others.
+            leader.stopwatch.start_work();
+            leader.advance_to(reached, &Summary { next: reached, ..*all });
         }
-        leader.rest(&self.crew, all);
+        leader.execute_cut(&self.crew, all);
         let orders = lock(&self.crew.orders).clone();
         if orders.over {
             return;

@@ -200,7 +200,7 @@ pub fn run_watched<'a, M: Model>(
     (leader.shards, leader.held, leader.pool) = (shards, shards.hold_all(), Some(&pool));
     let (begun, begins) = mpsc::channel();
     let mut lead = || {
-        seats::free();
+        seats::unbind();
         let _closing = Closing(&pool);
         // Rounds are timed once all workers take part.
         begins.iter().take(workers).for_each(drop);
@@ -208,7 +208,7 @@ pub fn run_watched<'a, M: Model>(
         Ok(())
     };
     let follow = |worker: usize| {
-        seats::free();
+        seats::unbind();
         // The leader waits for this message.
         let _ = begun.send(());
         pool.work(worker - 1, |task| shards.execute(task, worker, model));
@@ -281,7 +281,7 @@ impl<M: Model> Leader<'_, '_, M> {
             self.execute_at_once(event, pool)?;
         }
         loop {
-            self.course.go_on();
+            self.course.advance_to_horizon();
             self.execute_before_bound()?;
             if self.opening.is_some() {
                 return Ok(());
@@ -301,7 +301,7 @@ impl<M: Model> Leader<'_, '_, M> {
             let shard = self.held.of(id);
             if self.effects.beyond_sends {
                 let metrics = Some(&mut shard.metrics);
-                self.course.beyond_sends(&self.world, (id, None), &mut self.effects, metrics)?;
+                self.course.apply_other_effects(&self.world, (id, None), &mut self.effects, metrics)?;
             }
             shard.lps.push(lp.expect("an LP that failed to start has ended the run"));
             self.course.check_memory(&self.world, self.pending().allocated_bytes())?;
@@ -342,10 +342,10 @@ impl<M: Model> Leader<'_, '_, M> {
         if self.effects.beyond_sends {
             // One thread's caches need not hold those of all shards.
             let metrics = (!self.are_sums).then_some(&mut shard.metrics);
-            self.course.beyond_sends(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
+            self.course.apply_other_effects(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
         }
         let done = execution == Execution::Done;
-        if done && self.course.done(header, body, &mut self.effects.notes)? {
+        if done && self.course.record_event(header, body, &mut self.effects.notes)? {
             self.poll(header.time())?;
         }
         Ok(())
@@ -436,14 +436,14 @@ impl<M: Model> Leader<'_, '_, M> {
             executed += std::mem::take(&mut left.events);
             let Pending::ByTime(pending) = &mut self.effects.outbox.pending else { unreachable!("it was made so") };
             left.effects.outbox.buffer.drain(..).for_each(|event| pending.push(event));
-            ledgers.push(left.ledger.leave());
+            ledgers.push(left.ledger.take());
         }
-        self.course.take_up(ledgers)?;
+        self.course.collect_ledgers(ledgers)?;
         self.course.bound = self.course.bound.min(self.course.horizon());
         if let Some((place, kind)) = self.course.failure.take() {
             return Err(self.world.error_at(kind, place));
         }
-        let looks = self.course.count_all(executed);
+        let looks = self.course.count_events(executed);
         self.counts.parallel_rounds += 1;
         self.counts.parallel_events += executed;
         self.note_round(executed, true);

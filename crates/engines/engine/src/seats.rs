@@ -1,25 +1,28 @@
-//! Each worker on a core of its own while it begins.
+//! Binds each worker to a core of its own while the run begins.
 //!
-//! A system may begin two threads on one core, or wake one on the core of who wakes it, and take tens of milliseconds to notice that another is free. The two
-//! then take turns, each waits for the other, and learns not to be patient. So workers are bound to cores while they begin, when they often wait for each
-//! other; later they are free, as a stranger may come to want a core.
+//! A system may start two threads on one core, or wake a thread on the core of the thread that wakes it. It
+//! may take tens of milliseconds to notice that another core is idle. The two threads then share the core,
+//! each waits for the other, and both learn that waiting with patience does not pay. So workers are bound
+//! while the run begins, when they often wait for each other. Later they are not bound, because another
+//! program may want a core.
 
 use crate::stopwatch::now;
 use parades_raw::affinity::{self, Bound};
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// How long a worker is bound.
-const BEGINNING: Duration = Duration::from_millis(20);
+/// The time for which a worker is bound: long enough for the system to distribute the threads.
+const BOUND_FOR: Duration = Duration::from_millis(20);
 
 thread_local! {
-    /// What binds this thread, and since when.
+    /// The binding of this thread, and the time since which it is bound.
     static BOUND: RefCell<Option<(Bound, Instant)>> = const { RefCell::new(None) };
-    /// Whether something does: asked for often.
+    /// True if this thread is bound. A cheap copy of the above, because it is read often.
     static IS_BOUND: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A core for each of so many workers, the first being that of this thread; none where there are too few.
+/// Returns a core for each of `workers` workers, or no cores if there are too few. The first core is the
+/// calling thread's.
 pub(crate) fn cores_of(workers: usize) -> Vec<usize> {
     let mut cores = affinity::cores();
     if workers == 1 || cores.len() < workers {
@@ -31,41 +34,43 @@ pub(crate) fn cores_of(workers: usize) -> Vec<usize> {
     cores
 }
 
-/// Binds this thread to a core while it begins; at most until what this returns is dropped. Whoever is bound so calls [`free_if_begun`] now and then.
-#[must_use = "the thread is free again when this is dropped"]
-pub(crate) fn begin_on(core: usize) -> Beginning {
+/// Binds this thread to a core while the run begins. The thread must call [`unbind_if_due`] now and then.
+/// The binding ends at the latest when the returned value is dropped.
+#[must_use = "the binding ends when this is dropped"]
+pub(crate) fn bind_at_start(core: usize) -> BoundAtStart {
     BOUND.set(Some((affinity::bind_to(core), now())));
     IS_BOUND.set(true);
-    Beginning
+    BoundAtStart
 }
 
-/// The time in which a thread may be bound.
-pub(crate) struct Beginning;
+/// A guard: while it lives, the thread may be bound.
+pub(crate) struct BoundAtStart;
 
-impl Drop for Beginning {
+impl Drop for BoundAtStart {
     fn drop(&mut self) {
-        free();
+        unbind();
     }
 }
 
-/// Frees this thread at once: for workers that wait for each other all the time, and not only while they begin.
-pub(crate) fn free() {
+/// Ends the binding of this thread at once. For workers that wait for each other all the time, not only at
+/// the start.
+pub(crate) fn unbind() {
     BOUND.take();
     IS_BOUND.set(false);
 }
 
-/// Frees this thread if it has begun long ago.
+/// Ends the binding of this thread if its time is over.
 #[inline]
-pub(crate) fn free_if_begun() {
+pub(crate) fn unbind_if_due() {
     if IS_BOUND.get() {
-        look_at_the_clock();
+        read_clock_and_unbind();
     }
 }
 
 #[cold]
-fn look_at_the_clock() {
-    let has_begun = |(_, since): &mut (Bound, Instant)| since.elapsed() >= BEGINNING;
-    if BOUND.with_borrow_mut(|bound| bound.take_if(has_begun).is_some()) {
+fn read_clock_and_unbind() {
+    let is_due = |(_, since): &mut (Bound, Instant)| since.elapsed() >= BOUND_FOR;
+    if BOUND.with_borrow_mut(|bound| bound.take_if(is_due).is_some()) {
         IS_BOUND.set(false);
     }
 }
@@ -75,17 +80,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_is_bound_only_while_it_begins() {
+    fn a_worker_is_bound_only_at_the_start() {
         let all = affinity::cores();
         let Some(&core) = all.first() else { return };
-        let beginning = begin_on(core);
-        free_if_begun();
+        let guard = bind_at_start(core);
+        unbind_if_due();
         assert_eq!(affinity::cores(), [core]);
-        drop(beginning);
+        drop(guard);
         assert_eq!(affinity::cores(), all);
-        let _beginning = begin_on(core);
-        std::thread::sleep(BEGINNING);
-        free_if_begun();
-        assert_eq!(affinity::cores(), all, "that was long enough");
+        let _guard = bind_at_start(core);
+        std::thread::sleep(BOUND_FOR);
+        unbind_if_due();
+        assert_eq!(affinity::cores(), all, "the time is over");
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
 ) -> Result<Outcome, Error> {
     let mut run = Sequential::<M, Q, S>::start(model, options, step)?;
     loop {
-        run.course.go_on();
+        run.course.advance_to_horizon();
         run.execute_before_bound()?;
         run.execute_globals()?;
         if run.course.is_over() {
@@ -74,7 +74,7 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
             let execution = self.step.execute(lp, of, (header, body.as_ref()), &mut self.effects)?;
             self.commit(header.receiver(), Some(header.key()))?;
             let done = execution == Execution::Done;
-            if done && self.course.done(header, body, &mut self.effects.notes)? {
+            if done && self.course.record_event(header, body, &mut self.effects.notes)? {
                 self.poll(header.time())?;
             }
         }
@@ -85,7 +85,7 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     #[inline(always)]
     fn commit(&mut self, lp: LpId, event: Option<EventKey>) -> Result<(), Error> {
         if self.effects.beyond_sends {
-            self.course.beyond_sends(&self.world, (lp, event), &mut self.effects, None)?;
+            self.course.apply_other_effects(&self.world, (lp, event), &mut self.effects, None)?;
         }
         self.queue.accept(&mut self.effects.outbox);
         Ok(())

@@ -1,18 +1,18 @@
-//! How much of its time a worker works, and how much it waits for the others. No result depends on it.
+//! Clocks of the engines: working and waiting, time on a core, timesheets. No result depends on them.
 
 use parades_core::timesheet::{Spent, Timesheets};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Tells working from waiting.
+/// Measures the time that a worker works, and the time that it waits for the others.
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
-    /// When the present spell began.
+    /// The time when the worker last began to work or to wait.
     since: Instant,
     worked: Duration,
     waited: Duration,
-    /// How long it had waited, and been at either, when it last began anew.
-    before: (Duration, Duration),
+    /// The time waited, and the time measured in all, before the last reset.
+    before_reset: (Duration, Duration),
 }
 
 impl Stopwatch {
@@ -21,71 +21,73 @@ impl Stopwatch {
             since: now(),
             worked: Duration::ZERO,
             waited: Duration::ZERO,
-            before: (Duration::ZERO, Duration::ZERO),
+            before_reset: (Duration::ZERO, Duration::ZERO),
         }
     }
 
-    /// From now on it works.
-    pub(crate) fn works(&mut self) {
+    /// Begins to measure work: the worker has waited until now.
+    pub(crate) fn start_work(&mut self) {
         let now = now();
         self.waited += now - self.since;
         self.since = now;
     }
 
-    /// From now on it waits.
-    pub(crate) fn waits(&mut self) {
+    /// Begins to measure waiting: the worker has worked until now.
+    pub(crate) fn start_wait(&mut self) {
         let now = now();
         self.worked += now - self.since;
         self.since = now;
     }
 
-    /// It has been at neither, and waits from now on.
-    pub(crate) fn goes_on(&mut self) {
+    /// Discards the time since the last call, and begins to measure waiting.
+    pub(crate) fn resume(&mut self) {
         self.since = now();
     }
 
-    /// How long it has worked and waited.
+    /// Returns the time worked and waited since the last reset.
     pub(crate) fn time(&self) -> Duration {
         self.worked + self.waited
     }
 
-    /// The share of that in which it worked.
+    /// Returns the share of that time in which the worker worked.
     pub(crate) fn share_worked(&self) -> f64 {
         if self.time().is_zero() { 1.0 } else { self.worked.as_secs_f64() / self.time().as_secs_f64() }
     }
 
-    /// The share of all its time, however often it began anew, in which it waited.
+    /// Returns the share of all time, from before resets too, in which the worker waited.
     pub(crate) fn share_waited(&self) -> f64 {
-        let (waited, all) = (self.before.0 + self.waited, self.before.1 + self.time());
+        let (waited, all) = (self.before_reset.0 + self.waited, self.before_reset.1 + self.time());
         if all.is_zero() { 0.0 } else { waited.as_secs_f64() / all.as_secs_f64() }
     }
 
-    /// Begins anew.
+    /// Sets the measured times to zero, and begins to measure waiting.
     pub(crate) fn reset(&mut self) {
-        let before = (self.before.0 + self.waited, self.before.1 + self.time());
-        *self = Stopwatch { before, ..Stopwatch::new() };
+        let before_reset = (self.before_reset.0 + self.waited, self.before_reset.1 + self.time());
+        *self = Stopwatch { before_reset, ..Stopwatch::new() };
     }
 }
 
-/// How long this thread has had a core, from some moment on: for less than has passed where others took it.
+/// Measures the time that this thread has had a core. It is less than the time passed if other threads took
+/// the core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoreClock {
     since: Instant,
-    /// How long it had by then; `None` where the system does not tell.
-    had: Option<Duration>,
+    /// The thread's processor time at `since`; `None` if the system does not report it.
+    at_start: Option<Duration>,
 }
 
 impl CoreClock {
-    /// From now on.
+    /// Starts to measure the calling thread.
     pub(crate) fn start() -> CoreClock {
-        CoreClock { since: now(), had: Self::read() }
+        CoreClock { since: now(), at_start: Self::read() }
     }
 
-    /// For what share of the time since; for all of it where the system does not tell. Asked of the thread that began.
+    /// Returns the share of the time since the start in which the thread had a core; 1 if the system does
+    /// not report it. The thread that started the clock must call this.
     pub(crate) fn share(self) -> f64 {
         let passed = self.since.elapsed().as_secs_f64();
-        match (self.had, Self::read()) {
-            (Some(had), Some(has)) if passed > 0.0 => (has.saturating_sub(had).as_secs_f64() / passed).min(1.0),
+        match (self.at_start, Self::read()) {
+            (Some(start), Some(now)) if passed > 0.0 => (now.saturating_sub(start).as_secs_f64() / passed).min(1.0),
             _ => 1.0,
         }
     }
@@ -98,12 +100,12 @@ impl CoreClock {
     }
 }
 
-/// Writes down what workers spend their time on, where somebody wants to know.
+/// Records in the timesheets how workers spend their time, if the run has timesheets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timekeeper(Option<(Arc<Timesheets>, Instant)>);
 
 impl Timekeeper {
-    /// From now on, or from when another of the run's began.
+    /// Starts to measure now, or at the start of the run's first timekeeper.
     pub(crate) fn of(timesheets: Option<Arc<Timesheets>>) -> Timekeeper {
         Timekeeper(timesheets.map(|sheets| {
             let begin = sheets.begin(now());
@@ -111,7 +113,7 @@ impl Timekeeper {
         }))
     }
 
-    /// Does something, and writes down how long it took.
+    /// Calls `on`, and records the time that it took.
     #[inline]
     pub(crate) fn spend<T>(&self, worker: usize, spent: Spent, on: impl FnOnce() -> T) -> T {
         let Some((sheets, begin)) = &self.0 else { return on() };
@@ -122,7 +124,7 @@ impl Timekeeper {
     }
 }
 
-/// How long something takes, and what it gives.
+/// Calls `what`. Returns its result and the time that it took.
 pub(crate) fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
     let begin = now();
     let result = what();

@@ -167,7 +167,7 @@ pub fn run_over<M: Restorable, T: Transport<Tagged<M::Message>>>(
         transport: transport(workers, placement.partitions()),
         world: RwLock::new(world),
         sites: (0..placement.partitions()).map(site).collect(),
-        left: (0..workers).map(|_| Mutex::default()).collect(),
+        ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         traced: (0..workers).map(|_| Mutex::default()).collect(),
         orders: Mutex::new(Orders { horizon: Time::ZERO, over: false, alone: false }),
         placement,
@@ -228,7 +228,7 @@ struct Crew<'a, M: Restorable, T> {
     /// By worker, who holds the lock except while all rest.
     sites: Vec<Mutex<Site<M>>>,
     /// What each worker left behind when it came to rest.
-    left: Vec<Mutex<Option<Ledger<M>>>>,
+    ledgers: Vec<Mutex<Option<Ledger<M>>>>,
     /// What each worker has committed that is to be traced.
     traced: Vec<Mutex<Trace<M::Message>>>,
     orders: Mutex<Orders>,
@@ -253,11 +253,11 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         loop {
             let mut site = lock(&self.sites[worker]);
             assert!(site.uncommitted() == 0, "I5: at a cut everything is committed or taken back");
-            *lock(&self.left[worker]) = Some(site.leave());
+            *lock(&self.ledgers[worker]) = Some(site.take_ledger());
             drop(site);
             self.transport.exchange(worker, &Summary::NOTHING)?;
             if let Some(leader) = &mut leader {
-                leader.rest(self, &view);
+                leader.execute_cut(self, &view);
             }
             self.transport.exchange(worker, &Summary::NOTHING)?;
             let orders = *lock(&self.orders);

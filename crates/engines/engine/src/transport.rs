@@ -1,7 +1,7 @@
-//! How workers reach each other: send to a partition, exchange, reduce.
+//! The transport between workers: sending to a partition, exchanging summaries, reductions without waiting.
 //!
-//! The conservative engines are written over [`Transport`], so that threads, and whatever else carries events, need no second copy of an
-//! algorithm.
+//! The parallel engines are written over [`Transport`]. So no algorithm needs a second copy for another
+//! carrier of events.
 
 mod clocks;
 
@@ -19,47 +19,47 @@ use parades_sync::reduction::{Reduction, Slots};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What a worker tells the others at an exchange, and what all of them together have told.
+/// What a worker reports to the others at an exchange. Also the reports of all workers, combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// No event that waits or was sent is before it.
+    /// A lower bound on the times of pending events and of events sent.
     pub next: Time,
-    /// Nor, at that time, in a lesser round.
+    /// A lower bound on the rounds of those of these events that are at time `next`.
     pub round: u32,
-    /// No event that the transport still holds back is before it.
+    /// A lower bound on the times of events that the transport still holds back.
     pub in_flight: Time,
-    /// When the first execution that failed was.
+    /// The time of the earliest execution that failed.
     pub failed: Time,
-    /// The least time for which a global event has been asked for by an execution that may yet be taken back.
-    pub asked: Time,
-    /// Events executed so far.
+    /// The earliest time of a global event requested by an execution that may still be rolled back.
+    pub requested: Time,
+    /// The number of events executed so far.
     pub events: u64,
-    /// Events executed and taken back so far.
-    pub undone: u64,
-    /// Events executed so far that can no longer be taken back.
+    /// The number of executions rolled back so far.
+    pub rolled_back: u64,
+    /// The number of events committed so far.
     pub committed: u64,
-    /// Bytes taken by pending events, and by history where there is one.
+    /// Bytes taken by pending events and by the history, if the engine keeps one.
     pub bytes: u64,
-    /// Whether there is something to do that needs every LP at rest.
-    pub rest: bool,
+    /// True if a worker wants a cut: some work needs every LP at rest.
+    pub wants_cut: bool,
 }
 
 impl Summary {
-    /// What a worker with nothing to tell tells.
+    /// The summary of a worker with nothing to report.
     pub const NOTHING: Summary = Summary {
         next: Time::MAX,
         round: u32::MAX,
         in_flight: Time::MAX,
         failed: Time::MAX,
-        asked: Time::MAX,
+        requested: Time::MAX,
         events: 0,
-        undone: 0,
+        rolled_back: 0,
         committed: 0,
         bytes: 0,
-        rest: false,
+        wants_cut: false,
     };
 
-    /// Both together.
+    /// Combines two summaries: the minimum of each bound, the sum of each count.
     #[must_use]
     pub fn and(self, other: Summary) -> Summary {
         let (next, round) = (self.next, self.round).min((other.next, other.round));
@@ -68,91 +68,100 @@ impl Summary {
             round,
             in_flight: self.in_flight.min(other.in_flight),
             failed: self.failed.min(other.failed),
-            asked: self.asked.min(other.asked),
+            requested: self.requested.min(other.requested),
             events: self.events + other.events,
-            undone: self.undone + other.undone,
+            rolled_back: self.rolled_back + other.rolled_back,
             committed: self.committed + other.committed,
             bytes: self.bytes + other.bytes,
-            rest: self.rest || other.rest,
+            wants_cut: self.wants_cut || other.wants_cut,
         }
     }
 }
 
 /// Carries events between the workers of a run.
 pub trait Transport<P>: Sync {
-    /// Hands over what `worker` sent to `partition`, and leaves `events` empty.
+    /// Delivers the events that `worker` sent to `partition`, and leaves `events` empty.
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>);
 
-    /// Hints that `worker` will soon send to the partitions of `others` and receive for its own; each worker's partition has its number.
-    fn approach(&self, worker: usize, others: &mut dyn Iterator<Item = u32>) {
-        let _ = (worker, others);
+    /// Prefetches the memory for sending to the partitions `receivers` and for receiving. A hint, given
+    /// shortly before. Partition *n* is worker *n*'s own.
+    fn prefetch_inboxes(&self, worker: usize, receivers: &mut dyn Iterator<Item = u32>) {
+        let _ = (worker, receivers);
     }
 
-    /// Gives `accept` what has arrived for `partition`, list by list; with `all`, also what would have been held back.
+    /// Passes the events that have arrived for `partition` to `accept`, list by list.
+    /// If `all` is set, this includes events that the transport would hold back for longer.
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>));
 
-    /// Meets all other workers: what each has sent before is on its way to arrive. All get the same.
+    /// Waits for all other workers, and returns the combined summary, the same for all.
+    /// Everything sent before the exchange has then arrived or is in flight.
     ///
     /// # Errors
     ///
     /// [`Broken`] if a worker has failed.
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken>;
 
-    /// Tells the others without waiting for them, and not before the worker has the [`Transport::outcome`] of what it told so the last time. Events that
-    /// are still held back from it count as in flight.
+    /// Reports a summary without waiting for the other workers. A worker must not offer again before it has
+    /// the [`Transport::outcome`] of its last offer. Events that the transport still holds back from
+    /// `worker` count as in flight.
     fn offer(&self, worker: usize, mine: &Summary);
 
-    /// What all together have offered, once the last has, who notifies the others: the same for all. By then all that each had sent before it made its
-    /// offer before this one has arrived, or counts as in flight.
+    /// Returns the combined summary once the last worker has made its offer; it is the same for all workers.
+    /// The last worker to make its offer notifies the others.
+    ///
+    /// Consider the events that a worker sent before its previous offer. By now each has arrived or counts
+    /// as in flight.
     ///
     /// # Errors
     ///
-    /// [`Broken`] if a worker has failed, since who never waits would not hear of it elsewhere.
+    /// [`Broken`] if a worker has failed. A worker that never waits would not learn of the failure elsewhere.
     fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken>;
 
-    /// Sets a clock, once all that `worker` sent before has been received; engines without promises never call it.
+    /// Sets a clock after everything that `worker` sent before has been received. Engines without promises
+    /// never call it.
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time);
 
-    /// How often there has been news for `worker`.
+    /// Returns the number of notifications for `worker` so far.
     fn news(&self, worker: usize) -> u64;
 
-    /// Tells `worker` that there is news for it: it may look at clocks again.
+    /// Notifies `worker`: a clock that it reads may have changed.
     fn notify(&self, worker: usize);
 
-    /// Waits until there has been news for `worker` that it has not `seen`; it may come back too early.
+    /// Waits until `worker` has more than `seen` notifications. May return too early.
     ///
     /// # Errors
     ///
     /// [`Broken`] if a worker has failed.
     fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken>;
 
-    /// Bytes of memory that hold what is on its way to `worker`, or held such, where that is the memory of this process.
+    /// Returns the bytes of this process's memory that are allocated for events on their way to `worker`.
     fn allocated_bytes(&self, worker: usize) -> usize {
         let _ = worker;
         0
     }
 
-    /// Gives back what of it is not needed now.
+    /// Frees the part of that memory that is not in use.
     fn shrink(&self, worker: usize) {
         let _ = worker;
     }
 
-    /// Lets nobody wait any longer: a worker has failed.
+    /// Releases all waiting workers with an error, because a worker has failed.
     fn break_up(&self);
 }
 
-/// Events that have arrived together. They lie in the cache of the core that sent them, from where each is fetched some time before its turn.
+/// Events that have arrived together. They still lie in the cache of the core that sent them.
+/// So each event is prefetched some events before it is taken.
 #[derive(Debug)]
 pub struct Arrived<'a, P>(std::vec::Drain<'a, Event<P>>);
 
 impl<P> Arrived<'_, P> {
-    /// All events of a list, which is empty afterwards.
+    /// Takes all events of a list, which is empty afterwards.
     pub fn of(list: &mut Vec<Event<P>>) -> Arrived<'_, P> {
         list.iter().take(EVENTS_AHEAD).for_each(prefetch);
         Arrived(list.drain(..))
     }
 
-    /// Whether there are none, or all have been taken.
+    /// Returns true if no event is left.
     pub fn is_empty(&self) -> bool {
         self.0.as_slice().is_empty()
     }
@@ -170,49 +179,51 @@ impl<P> Iterator for Arrived<'_, P> {
     }
 }
 
-/// Something on cache lines of its own.
+/// A value on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Apart<T>(T);
+struct Padded<T>(T);
 
-/// Words that say what a worker tells.
+/// The number of words that encode a summary.
 const WORDS: usize = 8;
 
-/// A summary in words. Nothing is in flight between threads.
+/// Encodes a summary in words. Between threads no event is in flight.
 fn to_words(mine: &Summary) -> [u64; WORDS] {
-    let Summary { next, round, in_flight: _, failed, asked, events, undone, committed, bytes, rest } = *mine;
-    let round_and_rest = u64::from(round) << 1 | u64::from(rest);
-    [next.as_ps(), round_and_rest, failed.as_ps(), asked.as_ps(), events, undone, committed, bytes]
+    let Summary { next, round, in_flight: _, failed, requested, events, rolled_back, committed, bytes, wants_cut } =
+        *mine;
+    let round_and_wish = u64::from(round) << 1 | u64::from(wants_cut);
+    [next.as_ps(), round_and_wish, failed.as_ps(), requested.as_ps(), events, rolled_back, committed, bytes]
 }
 
-fn of_words(words: [u64; WORDS]) -> Summary {
-    let [next, round_and_rest, failed, asked, events, undone, committed, bytes] = words;
+/// Decodes a summary.
+fn from_words(words: [u64; WORDS]) -> Summary {
+    let [next, round_and_wish, failed, requested, events, rolled_back, committed, bytes] = words;
     Summary {
         next: Time::from_ps(next),
-        round: u32::try_from(round_and_rest >> 1).expect("it was one"),
+        round: u32::try_from(round_and_wish >> 1).expect("it was encoded from 32 bits"),
         in_flight: Time::MAX,
         failed: Time::from_ps(failed),
-        asked: Time::from_ps(asked),
+        requested: Time::from_ps(requested),
         events,
-        undone,
+        rolled_back,
         committed,
         bytes,
-        rest: round_and_rest & 1 != 0,
+        wants_cut: round_and_wish & 1 != 0,
     }
 }
 
-/// What all have told together.
-fn together(told: impl Iterator<Item = [u64; WORDS]>) -> Summary {
-    told.map(of_words).fold(Summary::NOTHING, Summary::and)
+/// Combines the encoded summaries of all workers.
+fn combine(reports: impl Iterator<Item = [u64; WORDS]>) -> Summary {
+    reports.map(from_words).fold(Summary::NOTHING, Summary::and)
 }
 
 /// Lists of events.
 type Lists<P> = Vec<Vec<Event<P>>>;
 
-/// What has been sent to a partition and not been taken in yet.
+/// The events that were sent to a partition and not received yet.
 #[derive(Debug)]
 struct Inbox<P> {
-    /// The first list, which lies on the line of the lock and mostly is the only one.
+    /// The first list. It lies on the cache line of the lock, and is mostly the only list.
     first: Vec<Event<P>>,
     more: Lists<P>,
 }
@@ -223,40 +234,41 @@ impl<P> Default for Inbox<P> {
     }
 }
 
-/// The workers are threads of one process. Events change hands; they are neither copied nor delayed.
+/// The transport between threads of one process. Events change owner: they are neither copied nor delayed.
 #[derive(Debug)]
 pub struct Threads<P> {
-    /// By partition: lists as they were sent.
-    inboxes: Vec<Apart<Mutex<Inbox<P>>>>,
-    /// By parity of the crossing, then worker: one is read while the other is written.
+    /// By partition: the lists of events as they were sent.
+    inboxes: Vec<Padded<Mutex<Inbox<P>>>>,
+    /// By parity of the exchange, then by worker. The slots of one parity are read while those of the other
+    /// are written.
     slots: [Slots<WORDS>; 2],
-    /// How many crossings each worker has made.
-    crossings: Vec<Apart<AtomicU64>>,
+    /// By worker: the number of exchanges that it has entered.
+    exchanges: Vec<Padded<AtomicU64>>,
     offers: Reduction<WORDS>,
-    /// Empty lists of each worker, to be filled again.
-    spare: Vec<Apart<Mutex<Lists<P>>>>,
-    /// By worker.
+    /// By worker: empty lists, which are filled again.
+    spare: Vec<Padded<Mutex<Lists<P>>>>,
+    /// By worker: its notifications.
     news: Vec<EventCount>,
     barrier: Box<dyn Barrier>,
     timekeeper: Timekeeper,
 }
 
-/// How many events ahead of its turn an event is fetched from the core that sent it.
+/// The distance, in events, at which an event is prefetched from the core that sent it.
 const EVENTS_AHEAD: usize = 40;
 
-/// Empty lists that a worker keeps, at most.
+/// The most empty lists that a worker keeps.
 const SPARE_MAX: usize = 1 << 10;
 
 impl<P> Threads<P> {
-    /// Between `workers` threads, for `partitions` partitions.
+    /// Connects `workers` threads, for `partitions` partitions.
     pub fn new(workers: usize, partitions: u32, barrier: BarrierKind) -> Threads<P> {
-        fn many<T: Default>(n: usize) -> Vec<Apart<T>> {
-            std::iter::repeat_with(Apart::default).take(n).collect()
+        fn many<T: Default>(n: usize) -> Vec<Padded<T>> {
+            std::iter::repeat_with(Padded::default).take(n).collect()
         }
         Threads {
             inboxes: many(partitions as usize),
             slots: [Slots::new(workers), Slots::new(workers)],
-            crossings: many(workers),
+            exchanges: many(workers),
             offers: Reduction::new(workers),
             spare: many(workers),
             news: (0..workers).map(|_| EventCount::new(workers)).collect(),
@@ -265,14 +277,15 @@ impl<P> Threads<P> {
         }
     }
 
-    /// As it is, but where there are timesheets, it writes down from now on how long workers wait and how long they take events in.
+    /// Records the time that workers wait, and the time that they receive events, in `timesheets` if there
+    /// are any.
     #[must_use]
     pub fn timed(self, timesheets: Option<Arc<Timesheets>>) -> Threads<P> {
         Threads { timekeeper: Timekeeper::of(timesheets), ..self }
     }
 
-    /// Takes in what has arrived for a partition.
-    fn take(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+    /// Passes the events that have arrived for a partition to `accept`.
+    fn take_inbox(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Arrived<'_, P>)) {
         let Inbox { mut first, mut more } = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
         if first.is_empty() {
             return;
@@ -296,27 +309,28 @@ impl<P: Send> Transport<P> for Threads<P> {
         if inbox.first.is_empty() { inbox.first = events } else { inbox.more.push(events) }
     }
 
-    fn approach(&self, worker: usize, others: &mut dyn Iterator<Item = u32>) {
+    fn prefetch_inboxes(&self, worker: usize, receivers: &mut dyn Iterator<Item = u32>) {
         prefetch_for_write(&self.inboxes[worker].0);
         prefetch(&self.news[worker]);
-        for to in others.map(|to| to as usize) {
+        for to in receivers.map(|to| to as usize) {
             prefetch_for_write(&self.inboxes[to].0);
             prefetch_for_write(&self.news[to]);
         }
     }
 
     fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
-        self.timekeeper.spend(worker, Spent::Exchange, || self.take(worker, partition, accept));
+        self.timekeeper.spend(worker, Spent::Exchange, || self.take_inbox(worker, partition, accept));
     }
 
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
-        // Ordering: Relaxed throughout; the barrier makes what was stored before it visible after it. A worker that runs ahead writes the
-        // other parity's slots, and cannot come back to these before all have passed the next crossing.
-        let crossing = self.crossings[worker].0.fetch_add(1, Ordering::Relaxed);
-        let slots = &self.slots[usize::from(crossing % 2 == 1)];
+        // Ordering: Relaxed throughout. The barrier makes stores before it visible after it. A worker that
+        // runs ahead writes the slots of the other parity. It returns to these slots only after all have
+        // entered the next exchange.
+        let exchange = self.exchanges[worker].0.fetch_add(1, Ordering::Relaxed);
+        let slots = &self.slots[usize::from(exchange % 2 == 1)];
         slots.tell(worker, to_words(mine));
         self.timekeeper.spend(worker, Spent::Waiting, || self.barrier.wait(worker))?;
-        Ok(together(slots.told()))
+        Ok(combine(slots.told()))
     }
 
     fn offer(&self, worker: usize, mine: &Summary) {
@@ -328,7 +342,7 @@ impl<P: Send> Transport<P> for Threads<P> {
 
     fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
         self.news[worker].check()?;
-        Ok(self.offers.outcome(worker).map(together))
+        Ok(self.offers.outcome(worker).map(combine))
     }
 
     fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {

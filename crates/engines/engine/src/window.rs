@@ -175,7 +175,7 @@ pub(crate) fn assemble<'a, M: Model, T>(
         transport: transport(workers),
         world: RwLock::new(world),
         parts,
-        left: (0..workers).map(|_| Mutex::default()).collect(),
+        ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         orders: Mutex::new(orders),
     };
@@ -231,7 +231,7 @@ pub(crate) struct Crew<'a, M: Model, T> {
     world: RwLock<World>,
     pub(crate) parts: Vec<Mutex<Part<M>>>,
     /// What each worker left behind when it came to rest.
-    pub(crate) left: Vec<Mutex<Option<Ledger<M>>>>,
+    pub(crate) ledgers: Vec<Mutex<Option<Ledger<M>>>>,
     /// How many events each worker had executed when it came to rest.
     pub(crate) executed: Vec<AtomicU64>,
     pub(crate) orders: Mutex<Orders>,
@@ -243,7 +243,7 @@ enum Step {
     /// Executes before the bound.
     Execute(Time),
     /// Waits until the leader has seen to what needs every LP at rest.
-    Rest,
+    Cut,
 }
 
 impl Orders {
@@ -257,8 +257,8 @@ impl Orders {
         let ps = Delay::from_ps(1);
         let horizon = self.horizon.min(all.failed.checked_add(ps).unwrap_or(Time::MAX));
         let lbts = all.next.min(all.in_flight);
-        if all.rest || lbts >= horizon {
-            return Step::Rest;
+        if all.wants_cut || lbts >= horizon {
+            return Step::Cut;
         }
         let after = |delay: Option<Delay>| delay.and_then(|delay| lbts.checked_add(delay)).unwrap_or(Time::MAX);
         let free = after(self.plan.lookahead)
@@ -276,7 +276,7 @@ impl Orders {
 impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     /// Runs all workers.
     fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        let workers = (self.left.len(), self.settings.pinned);
+        let workers = (self.ledgers.len(), self.settings.pinned);
         on_all_workers(workers, &|| self.transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
             self.work(worker, None)
         })?;
@@ -289,43 +289,43 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         let mut orders = lock(&self.orders).clone();
         let mut hand = Hand::new(worker, orders.plan.placement.clone(), self.traces);
         let mut mine = self.start(&mut hand, &orders.plan);
-        mine.rest = true;
+        mine.wants_cut = true;
         let mut pace = Pace::of(&orders.plan, 0);
         let mut window = 0;
         let mut events_of_others = 0;
         loop {
-            seats::free_if_begun();
-            mine.rest |= leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
+            seats::unbind_if_due();
+            mine.wants_cut |= leader.as_deref().is_some_and(Leader::wants_cut);
             let alone = orders.plan.is_of_one();
             let all = match &leader {
                 _ if !alone => self.transport.exchange(worker, &mine)?,
                 Some(_) => Summary { events: mine.events + events_of_others, ..mine },
-                None => Summary { rest: true, ..mine },
+                None => Summary { wants_cut: true, ..mine },
             };
             mine = match orders.step(&all, &mut pace) {
                 Step::Execute(bound) => {
                     if let Some(leader) = &mut leader {
-                        leader.stopwatch.works();
-                        leader.goes_to(bound, &all);
+                        leader.stopwatch.start_work();
+                        leader.advance_to(bound, &all);
                         orders.plan.reset(window + 1);
                     }
                     let mine = self.execute(bound, window, &orders.plan, &mut hand);
                     if let Some(leader) = &mut leader {
-                        leader.stopwatch.waits();
+                        leader.stopwatch.start_wait();
                     }
                     window += 1;
                     mine
                 }
-                Step::Rest => {
-                    self.leave(&mut hand);
+                Step::Cut => {
+                    self.deposit_ledger(&mut hand);
                     if !alone {
                         self.transport.exchange(worker, &Summary::NOTHING)?;
                     }
                     let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
                     let mut stays_alone = false;
                     if let Some(leader) = &mut leader {
-                        leader.stopwatch.works();
-                        mine.next = leader.rest(self, &all);
+                        leader.stopwatch.start_work();
+                        mine.next = leader.execute_cut(self, &all);
                         stays_alone = alone && lock(&self.orders).are_for_one();
                     }
                     if !stays_alone {
@@ -338,7 +338,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                         return Ok(());
                     }
                     if !Arc::ptr_eq(&plan, &orders.plan) {
-                        hand.rehome(&orders.plan.placement);
+                        hand.set_placement(&orders.plan.placement);
                     }
                     if alone != orders.plan.is_of_one() {
                         // Who goes on alone does so once all know.
@@ -348,7 +348,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                         pace = Pace::of(&orders.plan, hand.events + events_of_others);
                     }
                     window = orders.window;
-                    leader.iter_mut().for_each(|leader| leader.stopwatch.goes_on());
+                    leader.iter_mut().for_each(|leader| leader.stopwatch.resume());
                     mine
                 }
             };
@@ -356,8 +356,8 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     }
 
     /// Leaves what the leader sees to while all rest.
-    pub(crate) fn leave(&self, hand: &mut Hand<M>) {
-        *lock(&self.left[hand.worker]) = Some(hand.ledger.leave());
+    pub(crate) fn deposit_ledger(&self, hand: &mut Hand<M>) {
+        *lock(&self.ledgers[hand.worker]) = Some(hand.ledger.take());
         // Ordering: Relaxed; who reads it has met this worker since, or joined it.
         self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
     }
@@ -385,7 +385,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             }
             part.lps.extend(Lp::start(self.model, world, id, &mut effects));
             let place = Place { instant: Instant::START, lp: Some(id), event: None };
-            if effects.beyond_sends && hand.ledger.settle_at(place, id, &mut effects, &mut part.metrics) {
+            if effects.beyond_sends && hand.ledger.collect_at(place, id, &mut effects, &mut part.metrics) {
                 break; // It has ended the run; those after it need not start.
             }
             effects.notes.clear();
@@ -420,7 +420,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             next,
             failed: hand.ledger.failure.time(),
             events: hand.events,
-            rest: !hand.ledger.trace.is_empty() || !hand.ledger.requests.is_empty(),
+            wants_cut: !hand.ledger.trace.is_empty() || !hand.ledger.requests.is_empty(),
             ..Summary::NOTHING
         }
     }

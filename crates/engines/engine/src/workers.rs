@@ -1,4 +1,4 @@
-//! The threads of a run: begun together, let go together, whatever becomes of one.
+//! The threads of a run. All begin together and all are released together, even if one of them fails.
 
 use crate::seats;
 use crate::transport::Transport;
@@ -8,31 +8,36 @@ use parades_sync::barrier::Broken;
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A lock whose content is whole whenever it is free, or is used only by a run that goes on: that who held it has panicked tells nothing.
+/// Locks a mutex, even if a thread has panicked while it held the lock.
+///
+/// This is sound: the content is consistent whenever the mutex is free, or else is used only by a run that
+/// goes on, and no run goes on after a panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How much more the busiest of several workers has done than all have on average: 1 where all have done the same, or nothing.
+/// Returns the work of the busiest worker over the average work: 1 if all have done the same, or nothing.
 pub(crate) fn imbalance(done: impl Iterator<Item = u64> + Clone) -> f64 {
     let (most, all) = (done.clone().max().unwrap_or(0), done.clone().sum::<u64>());
     if all == 0 { 1.0 } else { most as f64 * done.count() as f64 / all as f64 }
 }
 
-/// Runs `lead` on this thread and `follow` on a thread for each other worker, until all have returned. Pinned workers stay on a core of their own.
+/// Runs `lead` on this thread and `follow` on a thread for each other worker, until all have returned.
+/// Pinned workers stay on a core of their own.
 ///
-/// If the system refuses a thread, `release` ends the waits of the workers that have begun. The closures are dynamic: this function is compiled once.
+/// If the system refuses a thread, `release` ends the waits of the workers that have started.
+/// The closures are dynamic: this function is compiled once.
 pub(crate) fn on_all_workers(
     (workers, pinned): (usize, bool),
     release: &dyn Fn(),
     lead: &mut dyn FnMut() -> Result<(), Broken>,
     follow: &(dyn Fn(usize) -> Result<(), Broken> + Sync),
 ) -> Result<(), Error> {
-    on_workers_begun_by((workers, pinned), release, lead, follow, &|_| Ok(()))
+    on_workers_started_by((workers, pinned), release, lead, follow, &|_| Ok(()))
 }
 
-/// As [`on_all_workers`], where `may_begin` can refuse a worker its thread as the system may.
-fn on_workers_begun_by(
+/// Does the same as [`on_all_workers`]; `may_begin` can refuse to start a worker's thread, as the system can.
+fn on_workers_started_by(
     (workers, pinned): (usize, bool),
     release: &dyn Fn(),
     lead: &mut dyn FnMut() -> Result<(), Broken>,
@@ -43,7 +48,7 @@ fn on_workers_begun_by(
     let seated = |worker: usize, work: &mut dyn FnMut() -> Result<(), Broken>| {
         let core = cores.get(worker).copied();
         let _pinned = core.filter(|_| pinned).map(affinity::bind_to);
-        let _beginning = core.filter(|_| !pinned).map(seats::begin_on);
+        let _bound = core.filter(|_| !pinned).map(seats::bind_at_start);
         work()
     };
     let seated = &seated;
@@ -70,7 +75,7 @@ fn on_workers_begun_by(
     })
 }
 
-/// Breaks up the transport if its worker panics, so that the others do not wait for it.
+/// Breaks up the transport if this worker panics, so that the others do not wait for it for ever.
 pub(crate) struct Alarm<'a, T: Transport<P>, P>(&'a T, PhantomData<fn(P)>);
 
 impl<'a, T: Transport<P>, P> Alarm<'a, T, P> {
@@ -92,9 +97,9 @@ mod tests {
     use super::*;
     use parades_sync::barrier::BarrierKind;
 
-    /// Those that have begun wait for the one that cannot be, until they are let go.
+    /// The threads that have started wait for the one that cannot start, until they are released.
     #[test]
-    fn a_thread_that_cannot_be_begun_is_an_error_and_nobody_waits_for_it() {
+    fn a_thread_that_cannot_be_started_is_an_error_and_releases_the_others() {
         let barrier = BarrierKind::default().open(4);
         let begin = |worker: usize| match worker {
             3 => Err(std::io::Error::other("no more threads")),
@@ -102,7 +107,7 @@ mod tests {
         };
         let wait = |worker| barrier.wait(worker);
         let release = || barrier.break_up();
-        let error = on_workers_begun_by((4, false), &release, &mut || wait(0), &wait, &begin).unwrap_err();
+        let error = on_workers_started_by((4, false), &release, &mut || wait(0), &wait, &begin).unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Thread("no more threads".into()));
     }
 }

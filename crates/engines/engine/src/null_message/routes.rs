@@ -1,4 +1,4 @@
-//! Which partition promises to which, and who is to be notified.
+//! The routes of promises: the channels between partitions, and the workers to notify.
 
 use crate::partition::{Between, Partitioning};
 use crate::transport::{ClockId, Clocks};
@@ -12,13 +12,14 @@ use std::sync::Arc;
 /// The channels between the partitions of a plan.
 #[derive(Debug)]
 pub(super) struct Routes {
-    /// Of the channels.
+    /// The clocks of the channels.
     pub(super) clocks: Arc<Clocks>,
-    /// Of the control delay: what controllers may still ask for takes effect no earlier.
+    /// The clocks of control: no global event that a controller may still request is before them.
     pub(super) controls: Arc<Clocks>,
     /// By partition.
     pub(super) of: Vec<Route>,
-    /// The windows between which partitions stop that execute LP by LP, where no promise is for less than they are wide.
+    /// The windows between which partitions stop if they execute LP by LP. There are none if a lookahead is
+    /// shorter than the windows are wide.
     pub(super) grid: Option<Grid>,
 }
 
@@ -26,21 +27,21 @@ pub(super) struct Routes {
 #[derive(Debug, Default)]
 pub(super) struct Route {
     pub(super) out: Vec<Out>,
-    /// The workers that own the senders of its incoming channels, by the numbers of their clocks.
+    /// By incoming channel (the number of its clock): the worker that owns its sender.
     pub(super) sources: Vec<usize>,
-    /// The same for control.
+    /// By incoming control: the worker that owns the controller.
     pub(super) controllers: Vec<usize>,
-    /// How far past its next event it may execute: the control delay, if it has a controller.
+    /// The most that the partition may execute past its next event: the control delay, if the partition has
+    /// a controller.
     pub(super) reach: Option<Delay>,
 }
 
-/// A channel to another partition, or its control.
+/// An outgoing channel to another partition, or the control of that partition.
 #[derive(Debug)]
 pub(super) struct Out {
     pub(super) to: u32,
-    /// The worker that owns that partition.
+    /// The worker that owns partition `to`.
     pub(super) owner: usize,
-    /// Where its clock is.
     pub(super) clocks: Arc<Clocks>,
     pub(super) clock: ClockId,
     /// The lookahead, or the control delay.
@@ -61,25 +62,25 @@ impl Routes {
         let control = controlling.iter().flat_map(|&from| control(from));
         let control: Vec<Between> = control.map(|(from, to)| Between { from, to, lookahead: *delay }).collect();
         let mut of: Vec<Route> = (0..partitions).map(|_| Route::default()).collect();
-        let clocks = lay(&between, &owners, &mut of, |route| &mut route.sources);
-        let controls = lay(&control, &owners, &mut of, |route| &mut route.controllers);
+        let clocks = add_channels(&between, &owners, &mut of, |route| &mut route.sources);
+        let controls = add_channels(&control, &owners, &mut of, |route| &mut route.controllers);
         controlling.iter().for_each(|&partition| of[partition as usize].reach = Some(*delay));
         let widest = between.iter().map(|channel| channel.lookahead).min().unwrap_or(Delay::MAX);
         let grid = plan.grid.filter(|_| controlling.is_empty() && plan.width.is_some_and(|width| width <= widest));
         Routes { clocks, controls, of, grid }
     }
 
-    /// Sets all clocks to what is known at a cut: nothing is sent before it.
+    /// Sets all clocks at a cut: nothing is sent before `cut`.
     pub(super) fn reset(&self, cut: Time) {
         for out in self.of.iter().flat_map(|route| &route.out) {
-            out.clocks.set(out.clock, out.first(cut));
-            out.clocks.answers(out.clock);
+            out.clocks.set(out.clock, out.earliest_arrival(cut));
+            out.clocks.clear_request(out.clock);
         }
     }
 }
 
-/// Makes clocks for channels, and adds these to the routes of their partitions.
-fn lay(
+/// Makes clocks for `channels`, and adds the channels to the routes of their partitions.
+fn add_channels(
     channels: &[Between],
     owners: &[usize],
     routes: &mut [Route],
@@ -97,8 +98,8 @@ fn lay(
 }
 
 impl Out {
-    /// What a sender can promise that does nothing before some time.
-    pub(super) fn first(&self, time: Time) -> Time {
+    /// Returns the earliest arrival of an event whose sender executes nothing before `time`.
+    pub(super) fn earliest_arrival(&self, time: Time) -> Time {
         time.checked_add(self.lookahead).unwrap_or(Time::MAX)
     }
 }

@@ -1,4 +1,4 @@
-//! What a worker does from one cut to the next: it goes round its partitions.
+//! The work of a worker from one cut to the next: it visits its partitions in turn.
 
 use super::routes::{Route, Routes};
 use super::{Leg, Nulls, Run};
@@ -17,89 +17,91 @@ use parades_sync::barrier::Broken;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-/// A worker on its rounds.
-pub(super) struct Round<'r, 'a, M: Model, T> {
+/// A worker that visits its partitions.
+pub(super) struct Visitor<'r, 'a, M: Model, T> {
     run: &'r Run<'a, M, T>,
     routes: &'r Routes,
     world: &'r World,
     hand: &'r mut Hand<M>,
-    stations: Vec<Station<'r, M>>,
-    /// The workers that are to be notified.
+    own: Vec<OwnPart<'r, M>>,
+    /// By worker: true if it must be notified.
     news_for: Vec<bool>,
-    /// Requests that the horizon has been lowered to.
-    requests_seen: usize,
+    /// The number of requests for which the horizon has been lowered already.
+    requests_handled: usize,
     null_messages: u64,
     messages: u64,
     blocked: u64,
 }
 
-/// A partition that the worker comes by.
-struct Station<'r, M: Model> {
+/// A partition of the worker's own.
+struct OwnPart<'r, M: Model> {
     part: MutexGuard<'r, Part<M>>,
     route: &'r Route,
     /// The last promise on each outgoing channel.
     promised: Vec<Time>,
-    /// Everything before it has been executed.
+    /// Everything before this time has been executed.
     reached: Time,
-    /// How far it executes before it promises: the least lookahead of the channels to other workers. Else two workers could take turns, each
-    /// waiting while the other executes twice as far.
+    /// The most that the partition executes before it promises: the least lookahead of the channels to
+    /// other workers. Without this limit two workers could alternate, each waiting while the other executes
+    /// twice as far.
     stride: Delay,
 }
 
-/// What a visit found.
+/// The progress of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum Progress {
     /// The partition is at the horizon.
     Done,
-    /// It may have changed something for itself or for another.
-    Change,
-    /// It cannot go on.
-    Nothing,
+    /// The visit may have changed something for this partition or for another.
+    Some,
+    /// The partition cannot go on.
+    None,
 }
 
-impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
+impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
     pub(super) fn new(run: &'r Run<'a, M, T>, leg: &'r Leg, world: &'r World, hand: &'r mut Hand<M>) -> Self {
-        let station = |&number: &u32| {
+        let own_part = |&number: &u32| {
             let route = &leg.routes.of[number as usize];
-            let promised = route.out.iter().map(|out| out.first(leg.from)).collect();
-            let elsewhere = route.out.iter().filter(|out| out.owner != hand.worker);
-            let stride = elsewhere.map(|out| out.lookahead).min().unwrap_or(Delay::MAX);
-            Station { part: lock(&run.crew.parts[number as usize]), route, promised, reached: leg.from, stride }
+            let promised = route.out.iter().map(|out| out.earliest_arrival(leg.from)).collect();
+            let to_others = route.out.iter().filter(|out| out.owner != hand.worker);
+            let stride = to_others.map(|out| out.lookahead).min().unwrap_or(Delay::MAX);
+            OwnPart { part: lock(&run.crew.parts[number as usize]), route, promised, reached: leg.from, stride }
         };
-        Round {
+        Visitor {
             run,
             routes: &leg.routes,
             world,
-            stations: leg.plan.own(hand.worker).iter().map(station).collect(),
+            own: leg.plan.own(hand.worker).iter().map(own_part).collect(),
             hand,
             news_for: vec![false; leg.plan.workers()],
-            requests_seen: 0,
+            requests_handled: 0,
             null_messages: 0,
             messages: 0,
             blocked: 0,
         }
     }
 
-    /// Executes all that is before the horizon; the leader notes how long it works, and how long it waits.
-    pub(super) fn go_on_to_horizon(mut self, mut stopwatch: Option<&mut Stopwatch>) -> Result<(), Broken> {
+    /// Executes everything before the horizon. The leader measures with `stopwatch` how long it works and
+    /// how long it waits.
+    pub(super) fn run_to_horizon(mut self, mut stopwatch: Option<&mut Stopwatch>) -> Result<(), Broken> {
         let (transport, worker) = (&self.run.crew.transport, self.hand.worker);
-        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.works());
+        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_work());
         loop {
-            seats::free_if_begun();
+            seats::unbind_if_due();
             let seen = transport.news(worker);
-            match self.once() {
-                Found::Done => break,
-                Found::Change => {}
-                Found::Nothing => {
+            match self.visit_all() {
+                Progress::Done => break,
+                Progress::Some => {}
+                Progress::None => {
                     self.blocked += 1;
-                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.waits());
+                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_wait());
                     transport.wait(worker, seen)?;
-                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.works());
+                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_work());
                 }
             }
         }
-        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.waits());
-        // Ordering: Relaxed; the exchange that follows publishes them.
+        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_wait());
+        // Ordering: Relaxed; the exchange that follows publishes the counts.
         let counts = &self.run.counts;
         counts.null_messages.fetch_add(self.null_messages, Ordering::Relaxed);
         counts.messages.fetch_add(self.messages, Ordering::Relaxed);
@@ -108,17 +110,17 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
     }
 
     /// Visits each partition once.
-    fn once(&mut self) -> Found {
-        let mut stations = std::mem::take(&mut self.stations);
-        let mut all = Found::Done;
-        for station in &mut stations {
-            all = match (all, self.visit(station)) {
-                (Found::Change, _) | (_, Found::Change) => Found::Change,
-                (Found::Nothing, _) | (_, Found::Nothing) => Found::Nothing,
-                (Found::Done, Found::Done) => Found::Done,
+    fn visit_all(&mut self) -> Progress {
+        let mut own = std::mem::take(&mut self.own);
+        let mut all = Progress::Done;
+        for part in &mut own {
+            all = match (all, self.visit(part)) {
+                (Progress::Some, _) | (_, Progress::Some) => Progress::Some,
+                (Progress::None, _) | (_, Progress::None) => Progress::None,
+                (Progress::Done, Progress::Done) => Progress::Done,
             };
         }
-        self.stations = stations;
+        self.own = own;
         all
     }
 
@@ -127,18 +129,20 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
         Time::from_ps(self.run.horizon.load(Ordering::Relaxed))
     }
 
-    fn visit(&mut self, station: &mut Station<'_, M>) -> Found {
-        let number = station.part.number;
-        let (clock, control) = (self.routes.clocks.least(number), self.routes.controls.least(number));
+    /// Visits a partition: steps 1 to 4 of the protocol.
+    fn visit(&mut self, own: &mut OwnPart<'_, M>) -> Progress {
+        let number = own.part.number;
+        let (clock, control) = (self.routes.clocks.earliest(number), self.routes.controls.earliest(number));
         let horizon = self.horizon();
-        if station.reached >= horizon {
-            // A request or a failure may have lowered the horizon to here, and others may wait for the last promise.
-            let changed = self.send_and_promise(station, station.reached, horizon);
+        if own.reached >= horizon {
+            // A request or a failure may have lowered the horizon to here, and others may wait for the last
+            // promise.
+            let changed = self.send_and_promise(own, own.reached, horizon);
             self.notify();
-            return if changed { Found::Change } else { Found::Done };
+            return if changed { Progress::Some } else { Progress::Done };
         }
         let Run { crew, nulls, .. } = self.run;
-        let Station { part, route, reached, stride, .. } = station;
+        let OwnPart { part, route, reached, stride, .. } = own;
         let executes = part.visit(|part| {
             crew.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
             let bound = bound(part, (route, *reached, *stride), (clock.min(control), horizon), self.routes.grid);
@@ -152,48 +156,49 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
         if executes {
             self.lower_horizon();
         }
-        let mut changed = self.send_and_promise(station, station.part.next.min(clock), horizon);
+        let mut changed = self.send_and_promise(own, own.part.next.min(clock), horizon);
         if !executes && *nulls == Nulls::Demand {
-            changed |= self.ask(station, (clock, control), horizon);
+            changed |= self.request_promises(own, (clock, control), horizon);
         }
         self.notify();
-        if executes || changed { Found::Change } else { Found::Nothing }
+        if executes || changed { Progress::Some } else { Progress::None }
     }
 
-    /// Sees to it that nobody passes a failure or a request of the execution that was just made; before anything is promised.
+    /// Lowers the horizon to the failure and the requests of the last execution, so that no partition
+    /// passes them. It must be called before anything is promised.
     fn lower_horizon(&mut self) {
         let ledger = &self.hand.ledger;
-        let requests = ledger.requests[self.requests_seen..].iter().map(|request| request.key.instant.time);
+        let requests = ledger.requests[self.requests_handled..].iter().map(|request| request.key.instant.time);
         let failed = just_after(ledger.failure.time());
-        let least = requests.fold(failed, Time::min);
-        self.requests_seen = ledger.requests.len();
-        if least < self.horizon() {
+        let earliest = requests.fold(failed, Time::min);
+        self.requests_handled = ledger.requests.len();
+        if earliest < self.horizon() {
             // Ordering: Relaxed; the promises that follow release it.
-            self.run.horizon.fetch_min(least.as_ps(), Ordering::Relaxed);
-            // Those who wait may have come to the horizon by this alone.
+            self.run.horizon.fetch_min(earliest.as_ps(), Ordering::Relaxed);
+            // Waiting workers may have come to the horizon by this alone.
             self.news_for.fill(true);
         }
     }
 
-    /// Sends what was sent to each other partition, and promises what follows from nothing being executed here before some time; whether it
-    /// promised anything.
-    fn send_and_promise(&mut self, station: &mut Station<'_, M>, idle_until: Time, horizon: Time) -> bool {
+    /// Sends the new events to each other partition. Then promises on each channel that this partition
+    /// executes nothing before `idle_until`. Returns true if it made a promise.
+    fn send_and_promise(&mut self, own: &mut OwnPart<'_, M>, idle_until: Time, horizon: Time) -> bool {
         let (transport, worker) = (&self.run.crew.transport, self.hand.worker);
         let mut changed = false;
-        for (out, promised) in station.route.out.iter().zip(&mut station.promised) {
+        for (out, promised) in own.route.out.iter().zip(&mut own.promised) {
             let parcel = &mut self.hand.effects.outbox.parcels[out.to as usize];
             let with_events = !parcel.is_empty();
             if with_events {
                 transport.send(worker, out.to, parcel);
                 self.messages += 1;
             }
-            let promise = out.first(idle_until);
+            let promise = out.earliest_arrival(idle_until);
             if promise <= *promised || *promised >= horizon {
                 continue;
             }
             let last = promise >= horizon;
-            if self.run.nulls == Nulls::Lazy || with_events || last || out.clocks.is_asked(out.clock) {
-                out.clocks.answers(out.clock);
+            if self.run.nulls == Nulls::Lazy || with_events || last || out.clocks.is_requested(out.clock) {
+                out.clocks.clear_request(out.clock);
                 transport.promise(worker, &out.clocks, out.clock, promise);
                 *promised = promise;
                 self.null_messages += u64::from(!with_events);
@@ -205,18 +210,18 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
         changed
     }
 
-    /// Asks for the promises that a partition waits for.
-    fn ask(&mut self, station: &Station<'_, M>, (clock, control): (Time, Time), horizon: Time) -> bool {
-        let Station { part, route, .. } = station;
-        // Without an event to get to, only the clocks that are lowest hold it up.
+    /// Requests the promises that a partition waits for. Returns true if there is a new request.
+    fn request_promises(&mut self, own: &OwnPart<'_, M>, (clock, control): (Time, Time), horizon: Time) -> bool {
+        let OwnPart { part, route, .. } = own;
+        // Without an event before the horizon, only the lowest clocks hold the partition up.
         let next = if part.next < horizon { part.next } else { clock.min(control) };
         let mut changed = false;
-        let Round { routes, news_for, .. } = self;
-        for (clocks, sources, least) in
+        let Visitor { routes, news_for, .. } = self;
+        for (clocks, sources, earliest) in
             [(&routes.clocks, &route.sources, clock), (&routes.controls, &route.controllers, control)]
         {
-            if least <= next.max(clock.min(control)) {
-                clocks.ask(part.number, next.max(least), &mut |number| {
+            if earliest <= next.max(clock.min(control)) {
+                clocks.request(part.number, next.max(earliest), &mut |number| {
                     news_for[sources[number as usize]] = true;
                     changed = true;
                 });
@@ -225,7 +230,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
         changed
     }
 
-    /// Tells the other workers that they may find something changed.
+    /// Notifies the other workers for which something may have changed.
     fn notify(&mut self) {
         for (worker, news) in self.news_for.iter_mut().enumerate() {
             if std::mem::take(news) && worker != self.hand.worker {
@@ -235,7 +240,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Round<'r, 'a, M, T> {
     }
 }
 
-/// How far a partition may execute now: before that time, all that will ever be here is here.
+/// Returns the bound before which a partition may execute now. No further event will arrive before the bound.
 fn bound<M: Model>(
     part: &Part<M>,
     (route, reached, stride): (&Route, Time, Delay),

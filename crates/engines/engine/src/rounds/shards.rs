@@ -163,7 +163,7 @@ impl<'w, M: Model> Shards<'w, M> {
         while let Some(event) = inbox.pop() {
             let sent = effects.outbox.buffer.len();
             let execution = lps[self.placement.index(event.receiver)].execute(model, &world, event.parts(), effects);
-            if effects.beyond_sends && ledger.settle((event.key(), event.receiver), effects, metrics) {
+            if effects.beyond_sends && ledger.collect((event.key(), event.receiver), effects, metrics) {
                 // What is left of the task comes after the failure.
                 inbox.clear();
                 return;

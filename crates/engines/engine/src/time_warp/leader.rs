@@ -1,11 +1,11 @@
-//! What one worker, the leader, does for all: global events while they rest, the trace, the end.
+//! The leader of the workers. It writes the trace; at a cut it executes global events and ends the run.
 
 use super::reviewer::Reviewer;
 use super::site::Site;
 use super::{Crew, Memory, Orders, View};
 use crate::course::Course;
 use crate::ledger::Trace;
-use crate::resting::{Home, Resting};
+use crate::quiescence::{Home, Homes};
 use crate::transport::{Summary, Transport};
 use crate::workers::imbalance;
 use parades_core::effects::Effects;
@@ -21,45 +21,49 @@ use parades_core::time::Time;
 use parades_core::world::World;
 use std::sync::{MutexGuard, PoisonError};
 
-/// What the leader alone knows.
+/// The state that belongs to the leader alone.
 pub(super) struct Leader<'a, M: Restorable> {
     /// Everything before its bound has been committed.
     course: Course<'a, M>,
-    /// What global events do.
+    /// The effects of global events.
     effects: Effects<M>,
-    /// How the run ended.
+    /// The end of the run, once it has ended.
     end: Option<Result<Time, Error>>,
-    /// The user wants the run to end, and whether all know.
-    stop: Stop,
-    /// So many workers do not pay, or do again.
-    turn: Stop,
+    /// A wish for a cut because the user has stopped the run.
+    stop: Wish,
+    /// A wish for a cut at which one worker takes over from several, or several from one.
+    mode_switch: Wish,
     reviewer: Reviewer,
-    /// Where each LP lives now.
+    /// The place where each LP lives now.
     placement: Placement,
-    /// Committed, and not yet written to the trace.
+    /// Events that are committed and not yet written to the trace.
     trace: Trace<M::Message>,
-    /// Everything before it has been committed by all, as of the last outcome.
+    /// All workers have committed everything before this time, as of the last outcome.
     committed: Time,
-    /// What each worker has committed before the last turn, and all together had by then.
+    /// By worker: the number of events committed before the last mode switch.
     committed_by: Vec<u64>,
-    before: u64,
-    /// How often GVT was computed, and how often all rested.
+    /// The number of events committed by all workers before the last mode switch.
+    committed_before: u64,
+    /// The number of times that GVT was computed.
     gvts: u64,
-    rests: u64,
+    cuts: u64,
 }
 
+/// A wish of the leader for a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    No,
-    Wanted,
-    Told,
+enum Wish {
+    None,
+    /// The other workers do not know of it.
+    New,
+    /// The other workers know, or will with the next offers.
+    Announced,
 }
 
 impl<M: Restorable> Home<M> for Site<M> {
-    fn next_due(&mut self) -> Time {
+    fn earliest_time(&mut self) -> Time {
         self.next_time()
     }
-    fn put(&mut self, event: Event<M::Message>) {
+    fn add(&mut self, event: Event<M::Message>) {
         self.push_unmarked(event);
     }
     fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics) {
@@ -68,7 +72,7 @@ impl<M: Restorable> Home<M> for Site<M> {
 }
 
 impl<'a, M: Restorable> Leader<'a, M> {
-    /// What an LP takes.
+    /// Bytes of an LP's record.
     pub(super) const LP_BYTES: usize = size_of::<Lp<M::State>>();
 
     pub(super) fn new(
@@ -80,85 +84,85 @@ impl<'a, M: Restorable> Leader<'a, M> {
             course: Course::new(model, options),
             effects: Effects::new(),
             end: None,
-            stop: Stop::No,
-            turn: Stop::No,
+            stop: Wish::None,
+            mode_switch: Wish::None,
             reviewer,
             placement,
             trace: Vec::new(),
             committed: Time::ZERO,
             committed_by: Vec::new(),
-            before: 0,
+            committed_before: 0,
             gvts: 0,
-            rests: 0,
+            cuts: 0,
         }
     }
 
-    /// Whether executions are to be traced.
+    /// Returns true if executions must be traced.
     pub(super) fn traces(&self) -> bool {
         self.course.traces()
     }
 
-    /// Whether the others must be told that all are to rest.
-    pub(super) fn wants_rest(&mut self) -> bool {
-        let mut wanted = false;
-        for wish in [&mut self.stop, &mut self.turn] {
-            if *wish == Stop::Wanted {
-                *wish = Stop::Told;
-                wanted = true;
+    /// Returns true if the leader has a new wish for a cut, and marks the wish as announced.
+    pub(super) fn announce_cut(&mut self) -> bool {
+        let mut is_new = false;
+        for wish in [&mut self.stop, &mut self.mode_switch] {
+            if *wish == Wish::New {
+                *wish = Wish::Announced;
+                is_new = true;
             }
         }
-        wanted
+        is_new
     }
 
-    /// Looks at what all workers together know; about so many events wait.
-    pub(super) fn watch<T>(
+    /// Handles an outcome, the combined summary `all` of the workers. About `pending` events are pending.
+    pub(super) fn observe<T>(
         &mut self,
         (crew, world): (&Crew<'_, M, T>, &World),
         all: &Summary,
         view: &View,
-        waiting: usize,
+        pending: usize,
     ) {
         self.gvts += 1;
-        if all.rest && self.stop == Stop::Told {
+        if all.wants_cut && self.stop == Wish::Announced {
             self.course.until = self.course.until.min(view.horizon);
         }
-        let events = all.events - all.undone;
+        let events = all.events - all.rolled_back;
         if self.course.options.control.is_some_and(|control| control.poll(view.gvt.min(view.horizon), events))
-            && self.stop == Stop::No
+            && self.stop == Wish::None
         {
-            self.stop = Stop::Wanted;
+            self.stop = Wish::New;
         }
-        if self.turn == Stop::No && self.reviewer.turns_after(events, view.cost.ns(), waiting) {
-            self.turn = Stop::Wanted;
+        if self.mode_switch == Wish::None && self.reviewer.should_switch(events, view.cost.ns(), pending) {
+            self.mode_switch = Wish::New;
         }
-        if self.gvts.is_multiple_of(GVTS_PER_LOOK) {
+        if self.gvts.is_multiple_of(GVTS_PER_CLEANUP) {
             world.forget_rounds_before(self.committed.min(all.failed));
         }
         if self.traces() {
-            // All have committed up to the GVT before this, and told what failed on the way.
+            // All have committed up to the previous GVT, and have reported any failure before it.
             let bound = self.committed.min(all.failed);
-            self.gather(crew);
-            self.write_before(bound);
+            self.collect_trace(crew);
+            self.write_trace_before(bound);
         }
         self.committed = view.gvt.min(view.horizon);
     }
 
-    /// Takes up what the workers have committed.
-    fn gather<T>(&mut self, crew: &Crew<'_, M, T>) {
+    /// Collects the events that the workers have committed for the trace.
+    fn collect_trace<T>(&mut self, crew: &Crew<'_, M, T>) {
         crew.traced.iter().for_each(|traced| self.trace.append(&mut super::lock(traced)));
     }
 
-    /// Adds what each worker has committed since the last turn.
-    fn tally(&mut self, sites: &[MutexGuard<'_, Site<M>>]) {
+    /// Adds the events that each worker has committed since the last mode switch.
+    fn count_committed(&mut self, sites: &[MutexGuard<'_, Site<M>>]) {
         self.committed_by.resize(sites.len(), 0);
         for (worker, (by, site)) in self.committed_by.iter_mut().zip(sites).enumerate() {
-            // At a turn, all counts move to the first.
-            *by += site.counts.committed - if worker == 0 { self.before } else { 0 };
+            // At a mode switch, the counts of all sites move to the first site.
+            *by += site.counts.committed - if worker == 0 { self.committed_before } else { 0 };
         }
     }
 
-    /// Writes the trace of what was executed before `bound`.
-    fn write_before(&mut self, bound: Time) {
+    /// Writes the trace of the events before `bound`.
+    fn write_trace_before(&mut self, bound: Time) {
         if matches!(self.end, Some(Err(_))) {
             return self.trace.clear();
         }
@@ -169,46 +173,50 @@ impl<'a, M: Restorable> Leader<'a, M> {
         let written = before.iter().try_for_each(|(event, notes)| self.course.trace(event, notes));
         if let (Err(error), None) = (written, &self.end) {
             self.end = Some(Err(error));
-            self.stop = Stop::Wanted;
+            self.stop = Wish::New;
         }
     }
 
-    /// Does what needs every LP at rest, and gives new orders.
-    pub(super) fn rest<T: Transport<Tagged<M::Message>>>(&mut self, crew: &Crew<'_, M, T>, view: &View) {
-        self.rests += 1;
+    /// Executes a cut: the work that needs every LP at rest. Gives new orders.
+    pub(super) fn execute_cut<T: Transport<Tagged<M::Message>>>(&mut self, crew: &Crew<'_, M, T>, view: &View) {
+        self.cuts += 1;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         for (number, site) in (0..).zip(&mut sites) {
             crew.transport.receive(0, number, true, &mut |arrived| arrived.for_each(|event| site.push(event)));
         }
-        self.gather(crew);
-        let mut left: Vec<_> = crew.left.iter().filter_map(|left| super::lock(left).take()).collect();
-        if let Some(first) = left.first_mut() {
+        self.collect_trace(crew);
+        let mut ledgers: Vec<_> = crew.ledgers.iter().filter_map(|ledger| super::lock(ledger).take()).collect();
+        if let Some(first) = ledgers.first_mut() {
             first.trace.append(&mut self.trace);
         }
         if matches!(self.end, Some(Err(_))) {
-            // It could not be written before, and would have a hole.
-            left.iter_mut().for_each(|ledger| ledger.trace.clear());
+            // Writing has failed before. The trace would have a gap.
+            ledgers.iter_mut().for_each(|ledger| ledger.trace.clear());
         }
-        let taken = self.course.take_up(left);
+        let collected = self.course.collect_ledgers(ledgers);
         if self.end.is_none() {
-            let gone = taken.and_then(|()| self.go_on((crew, view), &mut world, &mut sites));
-            self.end = gone.map_or_else(|error| Some(Err(error)), |end| end.map(Ok));
+            let end = collected.and_then(|()| self.execute_globals((crew, view), &mut world, &mut sites));
+            self.end = end.transpose();
         }
-        if self.turn == Stop::Told {
-            self.turn = Stop::No;
-            self.tally(&sites);
+        if self.mode_switch == Wish::Announced {
+            self.mode_switch = Wish::None;
+            self.count_committed(&sites);
             let places = (&self.placement, &crew.placement);
-            self.placement = self.reviewer.turn(places, world.lps(), &mut sites);
-            self.before = sites[0].counts.committed;
+            self.placement = self.reviewer.switch_mode(places, world.lps(), &mut sites);
+            self.committed_before = sites[0].counts.committed;
             (0..sites.len()).for_each(|worker| crew.transport.shrink(worker));
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
         *super::lock(&crew.orders) = Orders { horizon: self.course.horizon(), over, alone };
     }
 
-    /// Ends the run if it is at its end, or has failed; else executes the global events that are due. When the run ended.
-    fn go_on<T>(
+    /// Executes the global events that are due. Returns the end of the run if it is reached.
+    ///
+    /// # Errors
+    ///
+    /// The earliest failure; a stop before the run has begun; too little memory.
+    fn execute_globals<T>(
         &mut self,
         (crew, view): (&Crew<'_, M, T>, &View),
         world: &mut World,
@@ -216,8 +224,8 @@ impl<'a, M: Restorable> Leader<'a, M> {
     ) -> Result<Option<Time>, Error> {
         let makes_room = view.too_much.is_some() && !self.reviewer.is_alone();
         if makes_room {
-            self.reviewer.retreats_for_memory();
-            self.turn = Stop::Told;
+            self.reviewer.retreat_for_memory();
+            self.mode_switch = Wish::Announced;
         } else if let Some(needed) = view.too_much {
             crew.memory.check(needed - crew.memory.lps as u64)?;
         }
@@ -225,7 +233,8 @@ impl<'a, M: Restorable> Leader<'a, M> {
             return Err(world.error_at(kind, place));
         }
         let bytes = |sites: &[MutexGuard<'_, Site<M>>]| sites.iter().map(|site| site.allocated_bytes() as u64).sum();
-        // Anti-messages and their twins annihilate each other when all move to one worker, who sees whether the rest fits.
+        // When all LPs move to one worker, anti-messages and their twins annihilate each other.
+        // That worker then checks whether the remainder fits.
         if !makes_room && crew.memory.check(bytes(sites)).is_err() {
             sites.iter_mut().for_each(|site| site.compact());
             crew.memory.check(bytes(sites))?;
@@ -234,21 +243,21 @@ impl<'a, M: Restorable> Leader<'a, M> {
         course.events = sites.iter().map(|site| site.counts.committed).sum();
         let reached = view.gvt.min(view.horizon);
         if course.options.control.is_some_and(|control| control.poll(reached, course.events)) {
-            if self.rests == 1 {
+            if self.cuts == 1 {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound.max(reached));
         }
-        let mut rest = Resting { homes: sites, placement, lps: world.lps() };
-        course.execute_globals_first(world, &mut rest, effects)
+        let mut homes = Homes { homes: sites, placement, lps: world.lps() };
+        course.execute_globals_first(world, &mut homes, effects)
     }
 
-    /// The end of the run.
+    /// Ends the run, once all workers have returned.
     pub(super) fn conclude<T>(mut self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
         let end = self.end.take().expect("the workers have come to the end")?;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
-        self.tally(&sites);
-        let Leader { mut course, gvts, rests, placement, reviewer, committed_by, .. } = self;
+        self.count_committed(&sites);
+        let Leader { mut course, gvts, cuts, placement, reviewer, committed_by, .. } = self;
         let bytes: usize = sites.iter().map(|site| site.allocated_bytes()).sum();
         let mut pending = Vec::new();
         for site in &mut sites {
@@ -262,14 +271,14 @@ impl<'a, M: Restorable> Leader<'a, M> {
         let events = course.events;
         let engine_stats = vec![
             ("rollbacks", sum(&|counts| counts.rollbacks) as f64),
-            ("undone", sum(&|counts| counts.undone) as f64),
+            ("undone", sum(&|counts| counts.rolled_back) as f64),
             ("anti_messages", sum(&|counts| counts.anti_messages) as f64),
             ("coasted", sum(&|counts| counts.coasted) as f64),
             ("efficiency", if executed == 0 { 1.0 } else { events as f64 / executed as f64 }),
             ("gvts", gvts as f64),
-            ("rests", rests as f64),
-            ("turns", f64::from(reviewer.turns())),
-            ("alone_for_memory", f64::from(u8::from(reviewer.is_for_memory()))),
+            ("rests", cuts as f64),
+            ("turns", f64::from(reviewer.switches())),
+            ("alone_for_memory", f64::from(u8::from(reviewer.has_retreated_for_memory()))),
             ("history_max", f64::from(history)),
             ("workers", sites.len() as f64),
             ("imbalance", imbalance(committed_by.into_iter())),
@@ -282,13 +291,13 @@ impl<'a, M: Restorable> Leader<'a, M> {
     }
 }
 
-/// GVTs between two looks at the notes on rounds.
-const GVTS_PER_LOOK: u64 = 256;
+/// GVTs between two clean-ups of the notes on rounds.
+const GVTS_PER_CLEANUP: u64 = 256;
 
 impl Memory {
-    /// Whether the LPs and so much beside them fit.
-    pub(super) fn check(&self, beside: u64) -> Result<(), Error> {
-        let needed = self.lps as u64 + beside;
+    /// Checks that the LPs' records and `other` bytes fit into the memory limit.
+    pub(super) fn check(&self, other: u64) -> Result<(), Error> {
+        let needed = self.lps as u64 + other;
         match self.limit {
             Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
             _ => Ok(()),

@@ -64,27 +64,27 @@ impl Optimism {
     }
 
     /// The worker waits for the others.
-    pub(super) fn waits(&mut self) {
-        self.stopwatch.waits();
+    pub(super) fn start_wait(&mut self) {
+        self.stopwatch.start_wait();
     }
 
     /// And goes on.
-    pub(super) fn works(&mut self) {
-        self.stopwatch.works();
+    pub(super) fn start_work(&mut self) {
+        self.stopwatch.start_work();
     }
 
     /// Takes in what all workers together know.
     pub(super) fn take_in(&mut self, all: &Summary, gvt: Time) {
-        let (events, undone, since) = self.since;
+        let (events, rolled_back, since) = self.since;
         let executed = all.events - events;
         if executed < PERIOD / 8 * self.workers || gvt <= since {
             return;
         }
-        let taken_back = all.undone - undone;
+        let taken_back = all.rolled_back - rolled_back;
         let kept = executed.saturating_sub(taken_back).max(1);
         let spacing = gvt.since(since).as_ps() as f64 * self.workers as f64 / kept as f64;
         self.spacing = Some(self.spacing.map_or(spacing, |before| (before + spacing) / 2.0));
-        self.since = (all.events, all.undone, gvt);
+        self.since = (all.events, all.rolled_back, gvt);
         if self.adapts {
             let waited = 1.0 - self.stopwatch.share_worked();
             self.stopwatch.reset();
@@ -93,10 +93,10 @@ impl Optimism {
     }
 
     /// Such shares of the time were lost to what was taken back, and to waiting.
-    fn adapt(&mut self, undone: f64, waited: f64) {
-        if undone > LOSS.max(MORE * waited) {
+    fn adapt(&mut self, rolled_back: f64, waited: f64) {
+        if rolled_back > LOSS.max(MORE * waited) {
             self.events = (self.events / STEP).max(EVENTS_MIN);
-        } else if waited > LOSS.max(MORE * undone) {
+        } else if waited > LOSS.max(MORE * rolled_back) {
             self.events = (self.events * STEP).min(EVENTS_MAX);
         }
     }
@@ -145,8 +145,8 @@ mod tests {
     use super::super::Ahead;
     use super::*;
 
-    fn after(events: u64, undone: u64) -> Summary {
-        Summary { events, undone, ..Summary::NOTHING }
+    fn after(events: u64, rolled_back: u64) -> Summary {
+        Summary { events, rolled_back, ..Summary::NOTHING }
     }
 
     fn at(ps: u64) -> Time {
@@ -169,8 +169,8 @@ mod tests {
     fn it_follows_what_costs_more() {
         let mut optimism = Optimism::new(1, Ahead::Adaptive);
         let first = optimism.most_uncommitted();
-        for (undone, waited) in [(0.01, 0.04), (0.3, 0.2), (0.2, 0.3)] {
-            optimism.adapt(undone, waited);
+        for (rolled_back, waited) in [(0.01, 0.04), (0.3, 0.2), (0.2, 0.3)] {
+            optimism.adapt(rolled_back, waited);
             assert_eq!(optimism.most_uncommitted(), first, "neither costs much more than the other");
         }
         optimism.adapt(0.5, 0.1);

@@ -71,24 +71,24 @@ impl Reviewer {
     }
 
     /// From the next turn on, one worker executes all for good, as it needs the least memory.
-    pub(super) fn retreats_for_memory(&mut self) {
+    pub(super) fn retreat_for_memory(&mut self) {
         (self.retreats, self.for_memory) = (Retreats::Never, true);
     }
 
     /// Whether it has.
-    pub(super) fn is_for_memory(&self) -> bool {
+    pub(super) fn has_retreated_for_memory(&self) -> bool {
         self.for_memory
     }
 
     /// How often the run went from several workers to one, or back.
-    pub(super) fn turns(&self) -> u32 {
+    pub(super) fn switches(&self) -> u32 {
         self.retreat.turns
     }
 
     /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds where nothing disturbs it, and about so many
     /// waiting.
-    pub(super) fn turns_after(&mut self, executed: u64, cost_ns: f64, waiting: usize) -> bool {
-        if self.gvts == 0 && self.turns() == 0 {
+    pub(super) fn should_switch(&mut self, executed: u64, cost_ns: f64, waiting: usize) -> bool {
+        if self.gvts == 0 && self.switches() == 0 {
             // Until now LPs were set up, which says nothing of what is executed ahead.
             self.begin_spell();
             self.executed = executed;
@@ -98,12 +98,12 @@ impl Reviewer {
         match self.retreats {
             Retreats::Never => false,
             Retreats::Every(gvts) => self.gvts >= gvts,
-            Retreats::WhereFaster => self.turns_after_spell(executed, cost_ns, self.since.elapsed()),
+            Retreats::WhereFaster => self.should_switch_after_spell(executed, cost_ns, self.since.elapsed()),
         }
     }
 
-    /// As [`Reviewer::turns_after`], where the present spell has lasted so long.
-    fn turns_after_spell(&mut self, executed: u64, cost_ns: f64, time: Duration) -> bool {
+    /// As [`Reviewer::should_switch`], where the present spell has lasted so long.
+    fn should_switch_after_spell(&mut self, executed: u64, cost_ns: f64, time: Duration) -> bool {
         if !self.retreat.is_due(time) {
             return false;
         }
@@ -125,7 +125,7 @@ impl Reviewer {
     }
 
     /// Goes from several workers to one, or back to where each LP lived at first. All rest; how it is from here on.
-    pub(super) fn turn<M: Restorable>(
+    pub(super) fn switch_mode<M: Restorable>(
         &mut self,
         (old, first): (&Placement, &Placement),
         lps: u32,
@@ -198,10 +198,10 @@ mod tests {
         for (kept_ns, turns) in [(200, true), (60, false)] {
             let mut reviewer = Reviewer::new(Retreats::WhereFaster, 2, 16);
             let kept = 20_000_000 / kept_ns;
-            let turned = (1..4).any(|spell| reviewer.turns_after_spell(spell * kept, 100.0, long));
+            let turned = (1..4).any(|spell| reviewer.should_switch_after_spell(spell * kept, 100.0, long));
             assert_eq!(turned, turns, "{kept_ns} ns for each that is kept");
         }
         let mut alone = Reviewer::new(Retreats::WhereFaster, 1, 16);
-        assert!((0..100).all(|executed| !alone.turns_after(executed, 1.0, 16)), "one stays alone");
+        assert!((0..100).all(|executed| !alone.should_switch(executed, 1.0, 16)), "one stays alone");
     }
 }

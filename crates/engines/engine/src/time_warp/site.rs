@@ -62,9 +62,9 @@ pub(super) struct Site<M: Restorable> {
     pub(super) metrics: Metrics,
     pub(super) ledger: Ledger<M>,
     /// The times for which executions in the history ask for global events, and the positions of those executions.
-    asked: Vec<(u32, Time)>,
-    /// The least time for which committed executions have asked for one.
-    asked_for_good: Time,
+    requested: Vec<(u32, Time)>,
+    /// The least time for which committed executions have requested for one.
+    requested_committed: Time,
     pub(super) counts: Counts,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Counts {
     /// Events executed in stretches that are closed, those taken back later included.
     pub(super) executed: u64,
     /// Events executed and taken back.
-    pub(super) undone: u64,
+    pub(super) rolled_back: u64,
     /// Events executed for good.
     pub(super) committed: u64,
     pub(super) rollbacks: u64,
@@ -90,7 +90,7 @@ impl Counts {
     pub(super) fn and(self, other: Counts) -> Counts {
         Counts {
             executed: self.executed + other.executed,
-            undone: self.undone + other.undone,
+            rolled_back: self.rolled_back + other.rolled_back,
             committed: self.committed + other.committed,
             rollbacks: self.rollbacks + other.rollbacks,
             anti_messages: self.anti_messages + other.anti_messages,
@@ -130,8 +130,8 @@ impl<M: Restorable> Site<M> {
             coast,
             metrics,
             ledger: Ledger::new(traces),
-            asked: Vec::new(),
-            asked_for_good: Time::MAX,
+            requested: Vec::new(),
+            requested_committed: Time::MAX,
             counts: Counts::default(),
         }
     }
@@ -165,7 +165,7 @@ impl<M: Restorable> Site<M> {
         self.heads.push(NONE);
         effects.timer_changes.as_mut().expect("they are undoable").clear(); // Nobody takes a start back.
         let place = Place { instant: Instant::START, lp: Some(id), event: None };
-        let failed = effects.beyond_sends && self.ledger.settle_at(place, id, effects, &mut self.metrics);
+        let failed = effects.beyond_sends && self.ledger.collect_at(place, id, effects, &mut self.metrics);
         effects.notes.clear();
         let sent = &mut effects.outbox.optimistic_mut().sent;
         sent.release_before(sent.end());
@@ -246,9 +246,9 @@ impl<M: Restorable> Site<M> {
     // While all rest.
 
     /// Takes out what the others will see to: everything before the horizon has been committed.
-    pub(super) fn leave(&mut self) -> Ledger<M> {
-        self.asked_for_good = Time::MAX;
-        self.ledger.leave()
+    pub(super) fn take_ledger(&mut self) -> Ledger<M> {
+        self.requested_committed = Time::MAX;
+        self.ledger.take()
     }
 
     /// Takes all messages and wakes that wait here, in no order. No anti-message is on its way any more.

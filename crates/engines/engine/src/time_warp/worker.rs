@@ -33,7 +33,7 @@ pub(super) struct View {
     pub(super) round: u32,
     /// What all had committed, and taken back when that last grew.
     pub(super) committed: u64,
-    pub(super) undone: u64,
+    pub(super) rolled_back: u64,
     /// Whether so much has been taken back since that it may be the same again and again.
     pub(super) circles: bool,
     /// The least instant of what it sent since its last offer.
@@ -60,7 +60,7 @@ impl View {
             is_due: true,
             round: 0,
             committed: 0,
-            undone: 0,
+            rolled_back: 0,
             circles: false,
             sent: NEVER,
             optimism,
@@ -107,7 +107,7 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         let mut turns = 0_u32;
         loop {
-            seats::free_if_begun();
+            seats::unbind_if_due();
             let seen = self.transport.news(worker);
             let mut idle = true;
             // Who never waits hears here that another has failed. Sooner or later it has an offer out: after so many steps; and who takes none is idle, except
@@ -131,8 +131,8 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             // Each reduction costs every worker something, so there is none before some worker waits for it.
             if !view.offered && (view.is_due || view.since >= view.optimism.events_per_offer()) {
                 view.sent = view.sent.min(site.flush(&self.transport));
-                let rest = leader.as_deref_mut().is_some_and(|leader| leader.wants_rest());
-                let mine = self.summary(site, view, rest);
+                let wants_cut = leader.as_deref_mut().is_some_and(|leader| leader.announce_cut());
+                let mine = self.summary(site, view, wants_cut);
                 (view.offered, view.is_due) = (true, false);
                 (view.since, view.sent) = (0, NEVER);
                 // It may have been the last.
@@ -158,9 +158,9 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             site.end_turn(executed, view.optimism.most_uncommitted());
             view.sent = view.sent.min(site.flush(&self.transport));
             if idle && view.offered {
-                view.optimism.waits();
+                view.optimism.start_wait();
                 self.transport.wait(worker, seen)?;
-                view.optimism.works();
+                view.optimism.start_work();
             } else {
                 view.is_due |= idle;
             }
@@ -173,8 +173,8 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         let site = &mut *site;
         let world = self.read_world();
         loop {
-            seats::free_if_begun();
-            let mine = self.summary(site, view, leader.wants_rest());
+            seats::unbind_if_due();
+            let mine = self.summary(site, view, leader.announce_cut());
             if self.take_up(0, &mine, view, (site, &world), Some(leader)) {
                 return;
             }
@@ -195,7 +195,7 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             self.take_in(all, view, site, world);
             if let Some(leader) = leader {
                 let waiting = if view.alone { 0 } else { site.waiting() * self.sites.len() };
-                leader.watch((self, world), all, view, waiting);
+                leader.observe((self, world), all, view, waiting);
             }
             if view.gvt >= view.horizon {
                 site.close_stretch();
@@ -213,15 +213,15 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         let gvt = all.next.min(all.in_flight);
         assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
         if all.committed > view.committed {
-            (view.committed, view.undone) = (all.committed, all.undone);
+            (view.committed, view.rolled_back) = (all.committed, all.rolled_back);
         }
-        view.circles = all.undone - view.undone > CIRCLING * self.sites.len() as u64;
+        view.circles = all.rolled_back - view.rolled_back > CIRCLING * self.sites.len() as u64;
         view.round = if all.in_flight > gvt { all.round } else { 0 };
         view.gvt = gvt;
         // Nobody has passed what was asked for; but where the run is to end now, what lies beyond has never been.
-        view.horizon = view.horizon.min(all.asked);
+        view.horizon = view.horizon.min(all.requested);
         let of = (self.model, world);
-        let end = just_after(all.failed).min(if all.rest { just_after(view.gvt) } else { Time::MAX });
+        let end = just_after(all.failed).min(if all.wants_cut { just_after(view.gvt) } else { Time::MAX });
         if end < view.horizon {
             view.horizon = end;
             site.take_back_from(of, end);
@@ -270,28 +270,28 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         let last = most.min(BATCH_LAST);
         let mut executed = site.execute_before(of, view.limit, most - last);
         if executed == most - last {
-            self.transport.approach(worker, &mut site.full_parcels());
+            self.transport.prefetch_inboxes(worker, &mut site.full_parcels());
             executed += site.execute_before(of, view.limit, last);
         }
         // What GVT waits for is executed whatever the bounds.
         if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, batch) } else { executed }
     }
 
-    fn summary(&self, site: &mut Site<M>, view: &View, rest: bool) -> Summary {
+    fn summary(&self, site: &mut Site<M>, view: &View, wants_cut: bool) -> Summary {
         let least = site.next_instant().min(view.sent);
         Summary {
             next: least.time,
             round: least.round,
             failed: site.failed_before(view.gvt),
-            asked: site.asked(),
+            requested: site.requested(),
             events: site.executed(),
-            undone: site.counts.undone,
+            rolled_back: site.counts.rolled_back,
             committed: site.counts.committed,
             bytes: match self.memory.limit {
                 Some(_) => (site.allocated_bytes() + self.transport.allocated_bytes(site.number as usize)) as u64,
                 None => 0,
             },
-            rest,
+            wants_cut,
             ..Summary::NOTHING
         }
     }

@@ -1,21 +1,22 @@
-//! The clocks of channels between partitions: what their senders have promised.
+//! The clocks of channels between partitions: the promises of their senders.
 
-use super::Apart;
+use super::Padded;
 use crate::partition::Between;
 use parades_core::time::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Where the clock of a channel is.
+/// The place of a channel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockId {
     /// The partition that receives on the channel.
     pub to: u32,
-    /// Its number among the channels of that partition.
+    /// The number of the channel among the incoming channels of that partition.
     pub number: u32,
 }
 
-/// A clock for each channel between two partitions. Nothing arrives on a channel before the time on its clock, but what was sent before the clock was set to
-/// it, and whoever sees that time also sees what was sent.
+/// A clock for each channel between two partitions. Once a clock shows time *t*, nothing more is sent on
+/// its channel that arrives before *t*. A thread that reads *t* from the clock also sees all events that
+/// were sent before the clock was set.
 ///
 /// ```
 /// use parades_core::time::{Delay, Time};
@@ -24,8 +25,8 @@ pub struct ClockId {
 /// let (from, lookahead) = (0, Delay::from_ms(1));
 /// let (clocks, ids) = Clocks::new(3, &[Between { from, to: 1, lookahead }, Between { from, to: 2, lookahead }]);
 /// clocks.set(ids[1], Time::from_ps(7));
-/// assert_eq!((clocks.least(1), clocks.least(2)), (Time::ZERO, Time::from_ps(7)));
-/// assert_eq!(clocks.least(0), Time::MAX); // where nothing can arrive
+/// assert_eq!((clocks.earliest(1), clocks.earliest(2)), (Time::ZERO, Time::from_ps(7)));
+/// assert_eq!(clocks.earliest(0), Time::MAX); // no channel leads to partition 0
 /// ```
 #[derive(Debug)]
 pub struct Clocks {
@@ -33,19 +34,21 @@ pub struct Clocks {
     incoming: Vec<Incoming>,
 }
 
-/// The clocks of one receiving partition, on cache lines that no other's are on.
+/// The clocks of one receiving partition, on cache lines of their own.
 #[derive(Debug, Default)]
 struct Incoming {
-    lines: Vec<Apart<[Clock; PER_LINE]>>,
+    lines: Vec<Padded<[Clock; PER_LINE]>>,
     len: u32,
 }
 
+/// Clocks in one padded block of cache lines.
 const PER_LINE: usize = 8;
 
 #[derive(Debug, Default)]
 struct Clock {
     time: AtomicU64,
-    asked: AtomicBool,
+    /// True while a promise is requested and not yet made.
+    requested: AtomicBool,
 }
 
 impl Incoming {
@@ -55,13 +58,13 @@ impl Incoming {
 }
 
 impl Clocks {
-    /// Clocks at the beginning of time for the channels between `partitions`, and where each channel's is.
+    /// Makes a clock, which shows time zero, for each of `channels`. Returns the place of each clock too.
     pub fn new(partitions: u32, channels: &[Between]) -> (Clocks, Vec<ClockId>) {
         let mut incoming: Vec<Incoming> = (0..partitions).map(|_| Incoming::default()).collect();
         let ids = channels.iter().map(|&Between { to, .. }| {
             let Incoming { lines, len } = &mut incoming[to as usize];
             if *len as usize == PER_LINE * lines.len() {
-                lines.push(Apart::default());
+                lines.push(Padded::default());
             }
             *len += 1;
             ClockId { to, number: *len - 1 }
@@ -70,42 +73,46 @@ impl Clocks {
         (Clocks { incoming }, ids)
     }
 
-    /// Sets a clock. Only the sender of the channel does, and all while they rest.
+    /// Sets a clock. Only the sender of the channel may do so, or the leader at a cut.
     pub fn set(&self, id: ClockId, time: Time) {
-        // Ordering: Release; pairs with the Acquire in `least`: who sees the time sees what was sent before.
+        // Ordering: Release; pairs with the Acquire in `earliest`, which makes the events sent before
+        // visible.
         self.incoming[id.to as usize].at(id.number).time.store(time.as_ps(), Ordering::Release);
     }
 
-    /// The least clock of those whose channels lead to a partition.
-    pub fn least(&self, to: u32) -> Time {
+    /// Returns the earliest time shown by the clocks of the channels that lead to partition `to`.
+    pub fn earliest(&self, to: u32) -> Time {
         let incoming = &self.incoming[to as usize];
         let clocks = incoming.lines.iter().flat_map(|line| &line.0).take(incoming.len as usize);
         // Ordering: Acquire; pairs with the Release in `set`.
         clocks.map(|clock| Time::from_ps(clock.time.load(Ordering::Acquire))).min().unwrap_or(Time::MAX)
     }
 
-    /// Asks for a promise wherever the clock is at most `time`, and gives the numbers of the channels to `asked` that were not asked before.
-    pub fn ask(&self, to: u32, time: Time, asked: &mut dyn FnMut(u32)) {
+    /// Requests a promise on each channel to partition `to` whose clock is at most `time`.
+    /// Calls `requested` with the number of each channel on which no promise was requested before.
+    pub fn request(&self, to: u32, time: Time, requested: &mut dyn FnMut(u32)) {
         let incoming = &self.incoming[to as usize];
         for number in 0..incoming.len {
             let clock = incoming.at(number);
-            // Ordering: Acquire for the time, as in `least`, so that the sender's withdrawal of an older wish comes before this one. Relaxed for the
-            // wish itself, which publishes nothing; the notification that follows makes it visible.
-            if clock.time.load(Ordering::Acquire) <= time.as_ps() && !clock.asked.swap(true, Ordering::Relaxed) {
-                asked(number);
+            // Ordering: Acquire for the time, as in `earliest`, so that the sender clears an older request
+            // before this one. Relaxed for the request, which publishes nothing. The notification that
+            // follows makes it visible.
+            if clock.time.load(Ordering::Acquire) <= time.as_ps() && !clock.requested.swap(true, Ordering::Relaxed) {
+                requested(number);
             }
         }
     }
 
-    /// Whether a promise was asked for and not yet made.
-    pub fn is_asked(&self, id: ClockId) -> bool {
-        // Ordering: Relaxed; as in `ask`.
-        self.incoming[id.to as usize].at(id.number).asked.load(Ordering::Relaxed)
+    /// Returns true if a promise is requested and not yet made.
+    pub fn is_requested(&self, id: ClockId) -> bool {
+        // Ordering: Relaxed; as in `request`.
+        self.incoming[id.to as usize].at(id.number).requested.load(Ordering::Relaxed)
     }
 
-    /// The promise asked for is about to be made.
-    pub fn answers(&self, id: ClockId) {
-        // Ordering: Relaxed; the Release of the promise that follows comes after it, so who asks for more than that is not overlooked.
-        self.incoming[id.to as usize].at(id.number).asked.store(false, Ordering::Relaxed);
+    /// Clears a request, just before the promise is made.
+    pub fn clear_request(&self, id: ClockId) {
+        // Ordering: Relaxed. The Release store of the promise comes after this store. So a later request,
+        // by a receiver that has read the promise, is not cleared.
+        self.incoming[id.to as usize].at(id.number).requested.store(false, Ordering::Relaxed);
     }
 }

@@ -25,7 +25,7 @@ impl<M: Model> Hand<M> {
     }
 
     /// Goes on with LPs that live elsewhere now.
-    pub(crate) fn rehome(&mut self, placement: &Placement) {
+    pub(crate) fn set_placement(&mut self, placement: &Placement) {
         self.placement = placement.clone();
         self.effects.outbox = Outbox::partitioned(placement.clone());
     }

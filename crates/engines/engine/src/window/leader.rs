@@ -1,11 +1,11 @@
-//! What happens while all rest: global events, the trace, the end. One worker, the leader, does it.
+//! The leader of the workers. At a cut it executes global events, writes the trace, and ends the run.
 
 use super::part::Part;
 use super::plan::Plan;
 use super::review::Reviewer;
 use super::{Crew, Orders};
 use crate::course::{Course, just_after};
-use crate::resting::{Home, Resting};
+use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::transport::{Summary, Transport};
@@ -22,31 +22,31 @@ use parades_core::world::World;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// Windows between two looks at memory, which also clear the notes on rounds.
-const WINDOWS_PER_LOOK: u64 = 256;
+/// Windows between two checks of the memory. Each check also frees the notes on rounds.
+const WINDOWS_PER_CHECK: u64 = 256;
 
-/// What the leader alone knows.
+/// The state that belongs to the leader alone.
 pub(crate) struct Leader<'a, M: Model> {
     pub(crate) course: Course<'a, M>,
-    /// What global events do.
+    /// The effects of global events.
     effects: Effects<M>,
-    /// How the run ended.
+    /// The end of the run, once it has ended.
     end: Option<Result<Time, Error>>,
-    /// The user wants the run to end.
+    /// True once the user has stopped the run.
     stopped: bool,
     windows: u64,
-    rests: u64,
+    cuts: u64,
     reviewer: Reviewer,
     pub(crate) stopwatch: Stopwatch,
-    /// The next window before which memory is to be looked at.
-    look: u64,
+    /// The number of the window before which the memory is checked next.
+    next_check: u64,
 }
 
 impl<M: Model> Home<M> for Part<M> {
-    fn next_due(&mut self) -> Time {
+    fn earliest_time(&mut self) -> Time {
         self.next
     }
-    fn put(&mut self, event: Event<M::Message>) {
+    fn add(&mut self, event: Event<M::Message>) {
         self.push(event);
     }
     fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics) {
@@ -66,38 +66,40 @@ impl<'a, M: Model> Leader<'a, M> {
             end: None,
             stopped: false,
             windows: 0,
-            rests: 0,
+            cuts: 0,
             reviewer: Reviewer::new(retreats, workers),
             stopwatch: Stopwatch::new(),
-            look: WINDOWS_PER_LOOK,
+            next_check: WINDOWS_PER_CHECK,
         }
     }
 
-    /// As it is, but that workers are busy tells nothing, since they may be so without executing anything.
-    pub(crate) fn with_idle_work(mut self) -> Leader<'a, M> {
-        self.reviewer.always_tries();
+    /// Makes the leader ignore how busy the workers are, for engines whose workers may be busy without
+    /// executing events.
+    pub(crate) fn ignoring_busyness(mut self) -> Leader<'a, M> {
+        self.reviewer.always_try();
         self
     }
 
-    /// All are about to execute before `bound`.
-    pub(crate) fn goes_to(&mut self, bound: Time, all: &Summary) {
+    /// Raises the bound: all workers are about to execute before `bound`.
+    pub(crate) fn advance_to(&mut self, bound: Time, all: &Summary) {
         let before = std::mem::replace(&mut self.course.bound, bound);
         assert!(bound >= before, "I2: the bound went back from {before} to {bound}");
         self.windows += 1;
         self.stopped |= self.course.options.control.is_some_and(|control| control.poll(all.next, all.events));
     }
 
-    /// Whether there is something to do while all rest.
-    pub(crate) fn wants_rest(&self) -> bool {
+    /// Returns true if the leader wants a cut.
+    pub(crate) fn wants_cut(&self) -> bool {
         self.stopped && self.course.until > self.course.bound
             || self.reviewer.is_due(self.windows, &self.stopwatch)
-            || self.windows >= self.look
+            || self.windows >= self.next_check
     }
 
-    /// Does what needs every LP at rest, and gives new orders; when the next event is due.
-    pub(crate) fn rest<T: Transport<M::Message>>(&mut self, crew: &Crew<'_, M, T>, all: &Summary) -> Time {
-        self.rests += 1;
-        self.look = self.windows + WINDOWS_PER_LOOK;
+    /// Executes a cut: the work that needs every LP at rest. Gives new orders, and returns the time of the
+    /// next event.
+    pub(crate) fn execute_cut<T: Transport<M::Message>>(&mut self, crew: &Crew<'_, M, T>, all: &Summary) -> Time {
+        self.cuts += 1;
+        self.next_check = self.windows + WINDOWS_PER_CHECK;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
@@ -105,12 +107,13 @@ impl<'a, M: Model> Leader<'a, M> {
             let number = part.number;
             crew.transport.receive(0, number, true, &mut |arrived| part.push_all(arrived));
         }
-        let left = crew.left.iter().filter_map(|left| lock(left).take());
-        let gone = self.course.take_up(left).and_then(|()| self.go_on(&mut world, &plan, &mut parts, all.events));
-        self.end = gone.map_or_else(|error| Some(Err(error)), |end| end.map(Ok));
+        let ledgers = crew.ledgers.iter().filter_map(|ledger| lock(ledger).take());
+        let collected = self.course.collect_ledgers(ledgers);
+        let end = collected.and_then(|()| self.execute_globals(&mut world, &plan, &mut parts, all.events));
+        self.end = end.transpose();
         let next = next_time(&parts);
-        let goes_on = self.end.is_none() && self.course.failure.place().is_none();
-        let plan = if goes_on {
+        let continues = self.end.is_none() && self.course.failure.place().is_none();
+        let plan = if continues {
             let now = (self.windows, self.course.bound, &mut self.stopwatch);
             self.reviewer.review(crew, plan, &world, &mut parts, now)
         } else {
@@ -121,8 +124,13 @@ impl<'a, M: Model> Leader<'a, M> {
         next
     }
 
-    /// Ends the run if it is at its end, or has failed; else executes the global events that are due. When the run ended.
-    fn go_on(
+    /// Executes the global events that are due. Returns the end of the run if it is reached.
+    ///
+    /// # Errors
+    ///
+    /// The earliest failure, once no event before it is pending; a stop before the run has begun; too
+    /// little memory.
+    fn execute_globals(
         &mut self,
         world: &mut World,
         plan: &Plan,
@@ -136,8 +144,8 @@ impl<'a, M: Model> Leader<'a, M> {
             if next_time(parts) <= place.instant.time && place.event.is_some() {
                 return Ok(None);
             }
-            // Where an LP could not start, no event is ever executed.
-            let (place, kind) = course.failure.take().expect("it is there");
+            // If an LP could not start, no event is ever executed.
+            let (place, kind) = course.failure.take().expect("`place` is its place");
             return Err(world.error_at(kind, place));
         }
         if course.options.control.is_some_and(|control| control.poll(course.bound, events)) {
@@ -147,15 +155,15 @@ impl<'a, M: Model> Leader<'a, M> {
             course.until = course.until.min(course.bound);
         }
         world.forget_rounds_before(course.bound);
-        let mut rest = Resting { homes: parts, placement: &plan.placement, lps: world.lps() };
-        course.execute_globals_first(world, &mut rest, effects)
+        let mut homes = Homes { homes: parts, placement: &plan.placement, lps: world.lps() };
+        course.execute_globals_first(world, &mut homes, effects)
     }
 
-    /// The end of the run.
+    /// Ends the run, once all workers have returned.
     pub(crate) fn conclude<T: Transport<M::Message>>(self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
         let end = self.end.expect("the workers have come to the end")?;
-        let Leader { mut course, windows, rests, reviewer, stopwatch, .. } = self;
-        let turns = reviewer.turns();
+        let Leader { mut course, windows, cuts, reviewer, stopwatch, .. } = self;
+        let switches = reviewer.switches();
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let placement = &plan.placement;
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
@@ -171,12 +179,12 @@ impl<'a, M: Model> Leader<'a, M> {
         }
         let engine_stats = vec![
             ("windows", windows as f64),
-            ("rests", rests as f64),
-            ("turns", f64::from(turns)),
+            ("rests", cuts as f64),
+            ("turns", f64::from(switches)),
             ("partitions", f64::from(placement.partitions())),
             ("partitions_by_lp", f64::from(by_lp)),
-            ("workers", crew.left.len() as f64),
-            // Ordering: Relaxed; the workers have been joined.
+            ("workers", crew.ledgers.len() as f64),
+            // Ordering: Relaxed; the worker threads have been joined.
             ("imbalance", imbalance(crew.executed.iter().map(|events| events.load(Ordering::Relaxed)))),
             ("waiting_share", stopwatch.share_waited()),
             ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),

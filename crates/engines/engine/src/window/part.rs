@@ -174,7 +174,7 @@ impl<M: Model> Part<M> {
             }
             let lp = &mut lps[index(id)];
             let execution = lp.execute(model, world, (header, body.as_ref()), effects);
-            if effects.beyond_sends && ledger.settle((header.key(), id), effects, metrics) {
+            if effects.beyond_sends && ledger.collect((header.key(), id), effects, metrics) {
                 failed.push(id);
                 if Q::IN_TIME {
                     break;

@@ -65,7 +65,7 @@ impl Reviewer {
     }
 
     /// Tries one worker now and then, however busy several are.
-    pub(super) fn always_tries(&mut self) {
+    pub(super) fn always_try(&mut self) {
         self.retreat = Retreat::new(f64::INFINITY);
     }
 
@@ -80,7 +80,7 @@ impl Reviewer {
     }
 
     /// How often the run went from several workers to one, or back.
-    pub(super) fn turns(&self) -> u32 {
+    pub(super) fn switches(&self) -> u32 {
         self.retreat.turns
     }
 

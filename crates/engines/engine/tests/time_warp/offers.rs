@@ -23,12 +23,12 @@ fn told(worker: usize, round: u64) -> Summary {
         next: Time::from_ps(1000 * round + 7 * ((worker + round) % 3)),
         round: u32::try_from((worker + 2 * round) % 4).expect("small"),
         failed: Time::from_ps(2000 * round + (worker + 1) * (round % 5)),
-        asked: if (worker + round).is_multiple_of(2) { Time::MAX } else { Time::from_ps(round + worker) },
+        requested: if (worker + round).is_multiple_of(2) { Time::MAX } else { Time::from_ps(round + worker) },
         events: 10 * round + worker,
-        undone: round + worker,
+        rolled_back: round + worker,
         committed: 7 * round + 3 * worker,
         bytes: worker << (round % 20),
-        rest: (worker + round).is_multiple_of(7),
+        wants_cut: (worker + round).is_multiple_of(7),
         ..Summary::NOTHING
     }
 }

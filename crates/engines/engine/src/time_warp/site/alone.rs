@@ -17,7 +17,7 @@ impl<M: Restorable> Site<M> {
     /// Executes what waits before `bound` for good, at most so many events; none after one that has failed, or asks for a global event.
     #[inline(never)]
     pub(in crate::time_warp) fn execute_alone(&mut self, (model, world): Of<'_, M>, bound: Time, most: u32) {
-        let Site { placement, lps, effects, ledger, metrics, asked_for_good, failed_alone, .. } = self;
+        let Site { placement, lps, effects, ledger, metrics, requested_committed, failed_alone, .. } = self;
         let mut executed = 0;
         let mut fetcher = Fetcher::of(model, lps.len());
         while executed < most && !*failed_alone {
@@ -32,9 +32,9 @@ impl<M: Restorable> Site<M> {
             let mut asks = false;
             if effects.beyond_sends {
                 let times = effects.requests.iter().map(|request| request.key.instant.time);
-                *asked_for_good = times.fold(*asked_for_good, Time::min);
+                *requested_committed = times.fold(*requested_committed, Time::min);
                 asks = !effects.requests.is_empty();
-                *failed_alone = ledger.settle((header.key(), id), effects, metrics);
+                *failed_alone = ledger.collect((header.key(), id), effects, metrics);
             }
             if execution == Execution::Done && !*failed_alone {
                 executed += 1;

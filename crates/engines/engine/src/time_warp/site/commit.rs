@@ -30,14 +30,14 @@ pub(super) struct Stretch {
     /// Executions that count, those taken back included; those that do not; and those that count and were taken back.
     pub(super) events: u64,
     pub(super) skipped: u64,
-    pub(super) undone: u64,
+    pub(super) rolled_back: u64,
     /// Whether none of them has left anything but sends to be seen to when it is committed.
     pub(super) is_plain: bool,
 }
 
 impl Default for Stretch {
     fn default() -> Stretch {
-        Stretch { begin: 0, end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, undone: 0, is_plain: true }
+        Stretch { begin: 0, end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, rolled_back: 0, is_plain: true }
     }
 }
 
@@ -97,7 +97,7 @@ impl<M: Restorable> Site<M> {
         let mut first = self.history.records.first();
         while let Some(stretch) = self.stretches.pop_front_if(|stretch| stretch.last < gvt) {
             if stretch.is_plain {
-                self.counts.committed += stretch.events - stretch.undone;
+                self.counts.committed += stretch.events - stretch.rolled_back;
             } else {
                 positions(first, stretch.end).for_each(|position| self.commit(world, position));
             }
@@ -164,11 +164,11 @@ impl<M: Restorable> Site<M> {
             notes = made;
             if let Some(kind) = failure {
                 let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
-                return self.ledger.failure.note(place, kind);
+                return self.ledger.failure.add(place, kind);
             }
-            self.asked.retain(|(of, _)| *of != position);
+            self.requested.retain(|(of, _)| *of != position);
             for request in requests {
-                self.asked_for_good = self.asked_for_good.min(request.key.instant.time);
+                self.requested_committed = self.requested_committed.min(request.key.instant.time);
                 self.ledger.requests.push(request);
             }
         }
@@ -184,9 +184,9 @@ impl<M: Restorable> Site<M> {
         times.fold(self.ledger.failure.time(), Time::min)
     }
 
-    /// The least time for which a global event is asked for.
-    pub(in crate::time_warp) fn asked(&self) -> Time {
-        self.asked.iter().map(|(_, time)| *time).fold(self.asked_for_good, Time::min)
+    /// The least time for which a global event is requested for.
+    pub(in crate::time_warp) fn requested(&self) -> Time {
+        self.requested.iter().map(|(_, time)| *time).fold(self.requested_committed, Time::min)
     }
 
     /// How many executions are not committed.

@@ -145,7 +145,7 @@ impl<M: Restorable> Site<M> {
     /// Keeps what the last execution did besides sending.
     #[inline(never)]
     fn keep_more(&mut self, execution: Execution) {
-        let Site { effects, history, asked, stretch, .. } = self;
+        let Site { effects, history, requested, stretch, .. } = self;
         effects.beyond_sends = false;
         let position = history.records.end().wrapping_sub(1);
         let record = history.records.get_mut(position).expect("it is the last");
@@ -175,7 +175,7 @@ impl<M: Restorable> Site<M> {
             ahead.send_anti_messages(Sender::lp(id), position, record.begins.sends, ahead.sent.end());
             self.behind_failures.entry(id).or_default();
         } else {
-            asked.extend(requests.iter().map(|request| (position, request.key.instant.time)));
+            requested.extend(requests.iter().map(|request| (position, request.key.instant.time)));
         }
         record.is_rare = true;
         history.rares.insert(position, Rare { notes, requests, failure });
@@ -197,8 +197,8 @@ impl<M: Restorable> Site<M> {
             waiting.swap_remove(twin.expect("I4: an anti-message met no event of its execution behind a failure"));
             return;
         }
-        let undone = self.roll_back(of, id, &key);
-        assert!(undone > 0, "I4: an anti-message met no event of its execution: {key} for {id}");
+        let count = self.roll_back(of, id, &key);
+        assert!(count > 0, "I4: an anti-message met no event of its execution: {key} for {id}");
         self.ahead().insert_anti_message(anti);
     }
 }

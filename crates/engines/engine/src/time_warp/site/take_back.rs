@@ -16,20 +16,20 @@ impl<M: Restorable> Site<M> {
     #[inline(never)]
     pub(super) fn roll_back(&mut self, of: Of<'_, M>, id: LpId, key: &EventKey) -> u32 {
         let index = self.placement.index(id);
-        let (mut undone, mut is_restored) = (0, true);
+        let (mut rolled_back, mut is_restored) = (0, true);
         while self.history.last_key(self.heads[index], id).is_some_and(|last| last >= *key) {
             is_restored = self.take_back_last(of, index, is_restored);
-            undone += 1;
+            rolled_back += 1;
         }
         if !is_restored {
             self.coast_forward(of, index, id);
         }
         let last = self.lps[index].last();
         assert!(last <= key.instant.time, "I2: {key} came for {id}, which has committed what it executed at {last}");
-        if undone > 0 {
+        if rolled_back > 0 {
             self.counts.rollbacks += 1;
         }
-        undone
+        rolled_back
     }
 
     /// Restores the state of an LP all else of which has been.
@@ -41,7 +41,7 @@ impl<M: Restorable> Site<M> {
         counts.coasted += executed;
         if let Some(key) = differs.and_then(|at| history.last_key(at, id)) {
             let place = Place { instant: key.instant, lp: Some(id), event: Some(key) };
-            ledger.failure.note(place, ErrorKind::NotRepeated);
+            ledger.failure.add(place, ErrorKind::NotRepeated);
         }
     }
 
@@ -70,15 +70,15 @@ impl<M: Restorable> Site<M> {
         let log = is_copied.then_some(&mut self.undo_log);
         self.lps[index].undo_logged(model, body, left, &mut self.timers, log);
         if let Some(rare) = rare {
-            self.asked.retain(|(of, _)| *of != position);
+            self.requested.retain(|(of, _)| *of != position);
             if rare.failure.is_some() {
                 let waiting = self.behind_failures.remove(&id).unwrap_or_default();
                 waiting.into_iter().for_each(|event| self.push(event));
             }
         }
         if execution == Execution::Done {
-            self.counts.undone += 1;
-            self.stretch_of(position).undone += 1;
+            self.counts.rolled_back += 1;
+            self.stretch_of(position).rolled_back += 1;
         }
         self.push(event);
         self.counts.anti_messages +=
