@@ -28,8 +28,8 @@ use std::process::ExitCode;
 /// Full memory is the run's failure, in one sentence.
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator {
-    exhausted: "error: memory is full; make the run smaller, or give it a `--memory-limit` below what the system lets it have",
-    status: failure::FAILED as i32,
+    message: "error: memory is full; make the run smaller, or give it a `--memory-limit` below what the system lets it have",
+    exit_status: failure::FAILED as i32,
 };
 
 fn main() -> ExitCode {
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> Result<ExitCode, Failure> {
     if command.memory_limit().is_some() {
         // What was freed and kept would count as taken.
-        parades_raw::allocator::give_back_large();
+        parades_raw::allocator::return_large_blocks();
     }
     if command.executes() {
         machine::refuse_ranks()?;

@@ -7,7 +7,7 @@
 //! program may want a core.
 
 use crate::stopwatch::now;
-use parades_raw::affinity::{self, Bound};
+use parades_raw::affinity::{self, Binding};
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const BOUND_FOR: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// The binding of this thread, and the time since which it is bound.
-    static BOUND: RefCell<Option<(Bound, Instant)>> = const { RefCell::new(None) };
+    static BOUND: RefCell<Option<(Binding, Instant)>> = const { RefCell::new(None) };
     /// True if this thread is bound. A cheap copy of the above, because it is read often.
     static IS_BOUND: Cell<bool> = const { Cell::new(false) };
 }
@@ -24,11 +24,11 @@ thread_local! {
 /// Returns a core for each of `workers` workers, or no cores if there are too few. The first core is the
 /// calling thread's.
 pub(crate) fn cores_of(workers: usize) -> Vec<usize> {
-    let mut cores = affinity::cores();
+    let mut cores = affinity::allowed_cores();
     if workers == 1 || cores.len() < workers {
         return Vec::new();
     }
-    let here = affinity::here().and_then(|here| cores.iter().position(|&core| core == here));
+    let here = affinity::current_core().and_then(|here| cores.iter().position(|&core| core == here));
     cores.rotate_left(here.unwrap_or(0));
     cores.truncate(workers);
     cores
@@ -69,7 +69,7 @@ pub(crate) fn unbind_if_due() {
 
 #[cold]
 fn read_clock_and_unbind() {
-    let is_due = |(_, since): &mut (Bound, Instant)| since.elapsed() >= BOUND_FOR;
+    let is_due = |(_, since): &mut (Binding, Instant)| since.elapsed() >= BOUND_FOR;
     if BOUND.with_borrow_mut(|bound| bound.take_if(is_due).is_some()) {
         IS_BOUND.set(false);
     }
@@ -81,16 +81,16 @@ mod tests {
 
     #[test]
     fn a_worker_is_bound_only_at_the_start() {
-        let all = affinity::cores();
+        let all = affinity::allowed_cores();
         let Some(&core) = all.first() else { return };
         let guard = bind_at_start(core);
         unbind_if_due();
-        assert_eq!(affinity::cores(), [core]);
+        assert_eq!(affinity::allowed_cores(), [core]);
         drop(guard);
-        assert_eq!(affinity::cores(), all);
+        assert_eq!(affinity::allowed_cores(), all);
         let _guard = bind_at_start(core);
         std::thread::sleep(BOUND_FOR);
         unbind_if_due();
-        assert_eq!(affinity::cores(), all, "the time is over");
+        assert_eq!(affinity::allowed_cores(), all, "the time is over");
     }
 }

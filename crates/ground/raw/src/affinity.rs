@@ -1,139 +1,145 @@
-//! Which cores a thread may run on.
+//! Binding threads to cores.
+//!
+//! A binding changes time only: the results of a program do not depend on where its threads run.
 
-/// The cores that this thread may run on, in their order; none where the system does not tell.
+/// Returns the cores that this thread may run on, in ascending order. Returns none where the system does not
+/// report them.
 ///
 /// ```
-/// let cores = parades_raw::affinity::cores();
+/// let cores = parades_raw::affinity::allowed_cores();
 /// assert!(cores.is_sorted());
 /// ```
-pub fn cores() -> Vec<usize> {
+pub fn allowed_cores() -> Vec<usize> {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
-        let set = current();
-        // SAFETY: every number is below the size of the set.
+        let set = allowed_set();
+        // SAFETY: every `core` is below `CPU_SETSIZE`, the number of cores that the set can hold.
         (0..libc::CPU_SETSIZE as usize).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect()
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     Vec::new()
 }
 
-/// The core that this thread is on; `None` where the system does not tell. It may be on another by the time this returns.
+/// Returns the core that this thread runs on, or `None` where the system does not report it. The thread may
+/// already have moved when this function returns.
 ///
 /// ```
-/// use parades_raw::affinity::{cores, here};
-/// assert!(here().is_none_or(|core| cores().contains(&core)));
+/// use parades_raw::affinity::{allowed_cores, current_core};
+/// assert!(current_core().is_none_or(|core| allowed_cores().contains(&core)));
 /// ```
-pub fn here() -> Option<usize> {
+pub fn current_core() -> Option<usize> {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
-        // SAFETY: it takes nothing, and returns a number, or -1.
+        // SAFETY: the function has no arguments, and returns a number, or -1 on failure.
         usize::try_from(unsafe { libc::sched_getcpu() }).ok()
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     None
 }
 
-/// Binds this thread to one core, until what this returns is dropped. Changes nothing that a program can observe but time: where the system
-/// cannot or will not, the thread stays free.
+/// Binds this thread to `core` until the returned value is dropped. The thread stays unbound where the system
+/// does not allow the binding.
 ///
 /// ```
-/// use parades_raw::affinity::{bind_to, cores};
-/// let before = cores();
+/// use parades_raw::affinity::{allowed_cores, bind_to};
+/// let before = allowed_cores();
 /// if let Some(&core) = before.first() {
-///     let bound = bind_to(core);
-///     assert_eq!(cores(), [core]);
-///     drop(bound);
+///     let binding = bind_to(core);
+///     assert_eq!(allowed_cores(), [core]);
+///     drop(binding);
 /// }
-/// assert_eq!(cores(), before);
+/// assert_eq!(allowed_cores(), before);
 /// ```
-#[must_use = "the thread is free again when this is dropped"]
-pub fn bind_to(core: usize) -> Bound {
+#[must_use = "the binding ends when this is dropped"]
+pub fn bind_to(core: usize) -> Binding {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
-        let before = current();
-        let outer = FREE.get();
-        FREE.set(outer.or(Some(before)));
-        let mut set = none();
+        let before = allowed_set();
+        let outer = UNBOUND.get();
+        UNBOUND.set(outer.or(Some(before)));
+        let mut set = empty_set();
         if core < libc::CPU_SETSIZE as usize {
-            // SAFETY: the number is below the size of the set.
+            // SAFETY: `core` is below `CPU_SETSIZE`, the number of cores that the set can hold.
             unsafe { libc::CPU_SET(core, &mut set) };
-            apply(&set);
+            bind_to_set(&set);
         }
-        Bound { before, outer }
+        Binding { before, outer }
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     {
         let _ = core;
-        Bound {}
+        Binding {}
     }
 }
 
-/// A thread that is bound to a core.
+/// A thread's binding to a core, which ends when this value is dropped.
 #[derive(Debug)]
-pub struct Bound {
-    /// Where it could run before.
+pub struct Binding {
+    /// The cores that the thread could run on before.
     #[cfg(all(target_os = "linux", not(miri)))]
     before: libc::cpu_set_t,
-    /// What [`FREE`] was before.
+    /// The value of [`UNBOUND`] before.
     #[cfg(all(target_os = "linux", not(miri)))]
     outer: Option<libc::cpu_set_t>,
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
 thread_local! {
-    /// Where this thread could run before it was bound, if it is.
-    static FREE: std::cell::Cell<Option<libc::cpu_set_t>> = const { std::cell::Cell::new(None) };
+    /// The cores that this thread could run on before its outermost binding, or `None` while it is unbound.
+    static UNBOUND: std::cell::Cell<Option<libc::cpu_set_t>> = const { std::cell::Cell::new(None) };
 }
 
-/// Does something while this thread is not bound: threads that it starts then are not bound either, where otherwise they would be for good.
+/// Calls `act` while this thread is unbound. A new thread inherits the binding of the thread that starts it,
+/// so threads must be started here to be unbound.
 ///
 /// ```
-/// use parades_raw::affinity::{bind_to, cores, while_free};
-/// let before = cores();
+/// use parades_raw::affinity::{allowed_cores, bind_to, while_unbound};
+/// let before = allowed_cores();
 /// if let Some(&core) = before.first() {
-///     let _bound = bind_to(core);
-///     assert_eq!(while_free(|| std::thread::spawn(cores)).join().unwrap(), before);
-///     assert_eq!(cores(), [core]);
+///     let _binding = bind_to(core);
+///     assert_eq!(while_unbound(|| std::thread::spawn(allowed_cores)).join().unwrap(), before);
+///     assert_eq!(allowed_cores(), [core]);
 /// }
 /// ```
-pub fn while_free<T>(act: impl FnOnce() -> T) -> T {
+pub fn while_unbound<T>(act: impl FnOnce() -> T) -> T {
     #[cfg(all(target_os = "linux", not(miri)))]
-    if let Some(free) = FREE.get() {
-        let bound = current();
-        apply(&free);
-        let done = act();
-        apply(&bound);
-        return done;
+    if let Some(unbound) = UNBOUND.get() {
+        let bound = allowed_set();
+        bind_to_set(&unbound);
+        let result = act();
+        bind_to_set(&bound);
+        return result;
     }
     act()
 }
 
-impl Drop for Bound {
+impl Drop for Binding {
     fn drop(&mut self) {
         #[cfg(all(target_os = "linux", not(miri)))]
         {
-            FREE.set(self.outer);
-            apply(&self.before);
+            UNBOUND.set(self.outer);
+            bind_to_set(&self.before);
         }
     }
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
-fn none() -> libc::cpu_set_t {
-    // SAFETY: a set is an array of integers, for which zeros are a value: the empty set.
+fn empty_set() -> libc::cpu_set_t {
+    // SAFETY: a set is an array of integers, for which all bits zero is a valid value: the empty set.
     unsafe { std::mem::zeroed() }
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
-fn current() -> libc::cpu_set_t {
-    let mut set = none();
-    // SAFETY: the size is that of the set, which the system fills; 0 is the calling thread.
+fn allowed_set() -> libc::cpu_set_t {
+    let mut set = empty_set();
+    // SAFETY: the size is that of `set`, which the system fills. The argument 0 means the calling thread.
     let failed = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0;
-    if failed { none() } else { set }
+    if failed { empty_set() } else { set }
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
-fn apply(set: &libc::cpu_set_t) {
-    // SAFETY: the size is that of the set, which the system reads; 0 is the calling thread. An empty set is refused, which changes nothing.
+fn bind_to_set(set: &libc::cpu_set_t) {
+    // SAFETY: the size is that of `set`, which the system only reads. The argument 0 means the calling
+    // thread. The system refuses an empty set and then changes nothing.
     unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
 }

@@ -1,38 +1,49 @@
-//! What the allocator does with memory that a program has freed, and where there is none left.
+//! The allocator's behaviour when large memory is freed, and when no memory is left.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 
-/// From how many bytes on a piece of memory is given back to the system when it is freed.
+/// The size in bytes from which freed memory returns to the system at once. This is the initial threshold of
+/// the GNU C library.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-const LARGE: i32 = 128 << 10;
+const LARGE_BYTES: i32 = 128 << 10;
 
-/// Has the allocator give large pieces of memory back to the system as soon as they are freed, where it is the GNU C library's. That begins so, but once a
-/// program has freed a piece it keeps those of that size, up to 32 MiB each, and a program that grows and shrinks holds several times what it uses.
+/// Makes the GNU C library return large blocks of memory to the system as soon as they are freed. With
+/// another C library, this does nothing.
 ///
-/// To be called before the program begins other threads. It changes nothing that a program can observe but memory and time.
+/// The library does so at first. But when a program frees a block of up to 32 MiB, the library keeps blocks
+/// of that size from then on. A program that grows and shrinks then holds several times the memory that it
+/// uses.
+///
+/// Call this before the program starts other threads. It changes memory use and time, and nothing else that a
+/// program can observe.
 ///
 /// # Examples
 ///
 /// ```
-/// parades_raw::allocator::give_back_large();
-/// drop(vec![1_u8; 1 << 20]); // is the system's again
+/// parades_raw::allocator::return_large_blocks();
+/// drop(vec![1_u8; 1 << 20]); // goes back to the system
 /// ```
 ///
 /// # References
 ///
-/// `mallopt(3)`: that it is set turns off the dynamic adjustment of `M_MMAP_THRESHOLD`.
-pub fn give_back_large() {
+/// `mallopt(3)`: setting `M_MMAP_THRESHOLD` turns off its dynamic adjustment.
+pub fn return_large_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-    // SAFETY: it takes two integers and writes two words of the allocator, under a lock of its own. Its manual advises against calling it beside other threads
-    // since they read these words without that lock; either value is valid for them, and memory stays allocated until it is freed.
+    // SAFETY: the call takes two integers and writes two words of the allocator, under the allocator's own
+    // lock. The manual advises against calling it while other threads run, because they read these words
+    // without the lock. Both the old and the new value are valid for them, and memory stays allocated until
+    // it is freed.
     unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
     }
 }
 
-/// The system's allocator. Where it has no memory left, the program says so in one sentence and ends with an exit status of its own, instead of the
-/// library's abort. So also where who asked would have gone on without (`Vec::try_reserve`): an allocator cannot tell.
+/// The system's allocator, which ends the program when no memory is left.
+///
+/// The program then writes one sentence and exits with a status of its own, where the standard library would
+/// abort. This also happens in `Vec::try_reserve`, which could go on without the memory: an allocator cannot
+/// tell these calls apart.
 ///
 /// # Examples
 ///
@@ -40,75 +51,78 @@ pub fn give_back_large() {
 /// use parades_raw::allocator::Allocator;
 ///
 /// #[global_allocator]
-/// static ALLOCATOR: Allocator = Allocator { exhausted: "error: memory is full", status: 1 };
+/// static ALLOCATOR: Allocator = Allocator { message: "error: memory is full", exit_status: 1 };
 ///
 /// let numbers: Vec<u64> = (0..1000).collect();
 /// assert_eq!(numbers.iter().sum::<u64>(), 499_500);
 /// ```
 #[derive(Debug)]
 pub struct Allocator {
-    /// What is said where there is none left, before how much was asked for.
-    pub exhausted: &'static str,
-    /// The exit status then.
-    pub status: i32,
+    /// The message when memory is exhausted. The number of bytes requested follows it.
+    pub message: &'static str,
+    /// The exit status when memory is exhausted.
+    pub exit_status: i32,
 }
 
 impl Allocator {
-    /// `memory`, or the end of the program where it is null: `asked` bytes could not be had.
+    /// Returns `memory`, or ends the program if it is null because `requested` bytes were not available.
     #[inline]
-    fn check(&self, memory: *mut u8, asked: usize) -> *mut u8 {
+    fn check(&self, memory: *mut u8, requested: usize) -> *mut u8 {
         if memory.is_null() {
-            self.end(asked);
+            self.report_exhausted(requested);
         }
         memory
     }
 
     #[cold]
     #[inline(never)]
-    fn end(&self, asked: usize) -> ! {
-        // Written into place: nothing can be allocated any more.
+    fn report_exhausted(&self, requested: usize) -> ! {
+        // Formatted on the stack, because nothing can be allocated any more.
         let mut sentence = [0_u8; 512];
-        let mut rest = &mut sentence[..];
-        let _ = writeln!(rest, "{}: {asked} bytes more could not be had", self.exhausted);
-        let left = rest.len();
+        let mut unwritten = &mut sentence[..];
+        let _ = writeln!(unwritten, "{}: {requested} bytes more could not be had", self.message);
+        let left = unwritten.len();
         let length = sentence.len() - left;
         write_to_stderr(&sentence[..length]);
-        exit_at_once(self.status)
+        exit_at_once(self.exit_status)
     }
 }
 
-// SAFETY: every call goes to the system's allocator with the caller's arguments, and what it gives is handed on as it is; a null pointer is not handed on.
-// Saying so allocates nothing and does not unwind.
+// SAFETY: every call goes to the system's allocator with the caller's arguments, and its result is returned
+// unchanged unless it is null. For a null pointer the program ends, which allocates nothing and does not
+// unwind.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's obligations are those of the system's.
+        // SAFETY: the caller promises what `System.alloc` requires.
         self.check(unsafe { System.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the memory is from the system's allocator.
+        // SAFETY: the memory came from `System`, with this layout.
         unsafe { System.dealloc(memory, layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's obligations are those of the system's.
+        // SAFETY: the caller promises what `System.alloc_zeroed` requires.
         self.check(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the memory is from the system's allocator, the rest as the caller's obligations are.
+        // SAFETY: the memory came from `System`, with this layout. The caller promises the other requirements
+        // of `System.realloc`.
         self.check(unsafe { System.realloc(memory, layout, size) }, size)
     }
 }
 
-/// Writes without a lock, which this thread may hold, and without a buffer.
+/// Writes without a buffer and without the lock of standard error, which this thread may hold already.
 #[cfg(target_os = "linux")]
 fn write_to_stderr(text: &[u8]) {
-    // SAFETY: it reads as many bytes as there are. That they could not be written cannot be told to anybody.
+    // SAFETY: the system reads `text.len()` bytes, all of which are initialised. A failure has nobody to be
+    // reported to.
     let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
@@ -117,10 +131,10 @@ fn write_to_stderr(text: &[u8]) {
     let _ = std::io::stderr().write_all(text);
 }
 
-/// Ends the program without what it does at its end, which may allocate.
+/// Ends the program without exit handlers and destructors of statics, since these may allocate.
 #[cfg(target_os = "linux")]
 fn exit_at_once(status: i32) -> ! {
-    // SAFETY: it takes an integer and does not come back.
+    // SAFETY: the call takes an integer and does not return.
     unsafe { libc::_exit(status) }
 }
 

@@ -1,16 +1,20 @@
-//! Asking the operating system for large pages, where memory is large and is not read in order.
+//! Requests for large pages, for memory that is large and accessed in random order.
 //!
-//! The processor remembers where some thousand pages lie. With pages of 4 KiB those are a few megabytes, and beyond them each access to a random
-//! place pays for the look-up of its page as well. With pages of 2 MiB they are gigabytes.
+//! The processor caches the addresses of about a thousand pages. With pages of 4 KiB these cover a few
+//! megabytes, and each random access beyond them also looks up its page. With pages of 2 MiB they cover
+//! gigabytes.
 
-/// The size of a large page: that of x86-64, and of ARM with small pages of 4 KiB. Where it is another, the requests fail or are in vain.
+/// The size of a large page in bytes: that of x86-64, and of ARM with small pages of 4 KiB. On a system with
+/// another size, requests fail or have no effect.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// Asks for large pages for the room that `items` has, now that it has been allocated. Changes nothing that a program can observe but time: where
-/// the system cannot or will not, the pages stay as they are.
+/// Requests large pages for the memory that `items` has allocated.
 ///
-/// Room that is not used yet gets its pages when it is first written. What is in use already, and small because it was moved here, is copied
-/// once.
+/// This changes time and nothing else that a program can observe. Where the system has no large pages, the
+/// small ones stay.
+///
+/// Memory that is not used yet gets a large page when it is first written. Memory that is in use on small
+/// pages, for instance after the vector grew, is copied into large pages once.
 ///
 /// # Examples
 ///
@@ -32,8 +36,8 @@ pub fn ask_for<T>(items: &Vec<T>) {
             let end = (start.addr() + bytes) / HUGE_PAGE * HUGE_PAGE;
             if first < end {
                 let address = start.with_addr(first).cast_mut().cast::<libc::c_void>();
-                // SAFETY: the range lies within one live allocation, and both pieces of advice leave its contents as they are. A system that
-                // does not know them returns an error, which changes nothing.
+                // SAFETY: the range lies within one live allocation, and neither advice changes the contents.
+                // A system that does not know an advice returns an error and changes nothing.
                 unsafe { libc::madvise(address, end - first, advice) };
             }
         }

@@ -1,17 +1,19 @@
-//! The only crate of parades that may contain `unsafe`. Each type states its invariant; each block its SAFETY sentence.
+//! The only crate of parades that may contain `unsafe`.
 //!
-//! Everything public here is safe to use: a caller cannot break memory safety, only get a wrong answer.
+//! Each type with unsafe code states its invariant, and each unsafe block has a SAFETY sentence. Everything
+//! public is safe to use: a caller can get a wrong answer, but cannot break memory safety. The crate depends
+//! on no other crate of parades.
 //!
-//! | where | what |
+//! | module | contents |
 //! |---|---|
-//! | [`prefetch`], [`huge_pages`] | hints to the processor and to the system |
+//! | [`prefetch`], [`huge_pages`] | hints to the processor and to the operating system |
 //! | [`affinity`] | binding a thread to a core |
-//! | [`allocator`] | what becomes of freed memory, and of a program for which there is none left |
-//! | [`typed`] | a box whose type is known to those who ask for it |
-//! | [`stackful`] | code on a stack of its own: beginning it, going over to it and back, unwinding it |
-//! | `slab` | the stacks: of one size side by side, each above a guard |
-//! | `ucontext` | the switch between stacks by the C library |
-//! | `overflow` | what is said when a stack is too small, instead of a segmentation fault |
+//! | [`allocator`] | returning freed memory to the system; a clear end of the program when memory is exhausted |
+//! | [`typed`] | a box that holds a value of any type, with a fast check of that type |
+//! | [`stackful`] | code on a stack of its own: starting, switching and unwinding |
+//! | `stack_pool` | the stacks themselves, each above a guard |
+//! | `ucontext` | switching stacks by the C library |
+//! | `overflow` | an error message for a stack overflow, instead of a segmentation fault |
 
 pub mod affinity;
 pub mod allocator;
@@ -20,7 +22,7 @@ pub mod huge_pages;
 mod overflow;
 pub mod prefetch;
 #[cfg(all(target_os = "linux", not(miri)))]
-mod slab;
+mod stack_pool;
 pub mod stackful;
 pub mod typed;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]

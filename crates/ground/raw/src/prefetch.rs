@@ -1,11 +1,13 @@
-//! Asking the processor for memory before it is needed. Changes nothing that a program can observe but time.
+//! Hints to the processor to load memory before it is needed. They change time and nothing else that a
+//! program can observe.
 
-/// Bytes of a cache line: what one hint brings.
-const LINE: usize = 64;
-/// Lines that are asked for at once, at most: a core waits for about as many.
+/// Size of a cache line in bytes, the unit that one hint loads.
+const LINE_BYTES: usize = 64;
+/// Largest number of lines requested at once. A core can wait for about this number of lines at a time.
 const LINES_MAX: usize = 8;
 
-/// Hints that `place` will soon be read and written, or its first cache line if it is longer.
+/// Hints that `place` will soon be read and written. If it is longer than a cache line, only its first line
+/// is loaded.
 ///
 /// # Examples
 ///
@@ -19,7 +21,8 @@ pub fn prefetch<T>(place: &T) {
     hint(std::ptr::from_ref(place).cast());
 }
 
-/// Hints that all of `place` will soon be read and written, or its first 512 bytes if it is longer.
+/// Hints that all of `place` will soon be read and written. If it is longer than 512 bytes, only these are
+/// loaded.
 ///
 /// # Examples
 ///
@@ -31,11 +34,12 @@ pub fn prefetch<T>(place: &T) {
 #[inline]
 pub fn prefetch_all<T: ?Sized>(place: &T) {
     let first = std::ptr::from_ref(place).cast::<i8>();
-    let lines = (first.addr() % LINE + size_of_val(place)).div_ceil(LINE).min(LINES_MAX);
-    (0..lines).for_each(|line| hint(first.wrapping_add(line * LINE)));
+    let lines = (first.addr() % LINE_BYTES + size_of_val(place)).div_ceil(LINE_BYTES).min(LINES_MAX);
+    (0..lines).for_each(|line| hint(first.wrapping_add(line * LINE_BYTES)));
 }
 
-/// Hints that `place`, or its first cache line, will soon be written, and that no other core is to have it: for what cores write in turn.
+/// Hints that the first cache line of `place` will soon be written, so that no other core keeps a copy. This
+/// is for memory that several cores write alternately.
 ///
 /// # Examples
 ///
@@ -48,7 +52,8 @@ pub fn prefetch_all<T: ?Sized>(place: &T) {
 pub fn prefetch_for_write<T>(place: &T) {
     let address = std::ptr::from_ref(place);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch neither faults nor changes memory, whatever the address; processors that do not know it take it for a no-op.
+    // SAFETY: a prefetch neither faults nor changes memory, whatever the address. Processors without this
+    // instruction execute it as a no-op.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }

@@ -1,12 +1,14 @@
-//! A box whose type is known only to those who ask for it, found by comparing two words that lie in the box's own record.
+//! A box that holds a value of any type, with a fast check of that type.
 
 use std::any::{Any, TypeId};
 use std::fmt;
 
-/// As `Box<dyn Any + Send>`, where what is asked for again and again is found without a call through its table of methods.
+/// A box like `Box<dyn Any + Send>`, whose type check compares two words in the box itself. `Box<dyn Any>`
+/// calls a function through the value's table of methods for it.
 ///
-/// Invariant: `kind` is the type of what `value` points to. It holds from [`Typed::new`] on, as neither field is ever set again, and a value of another type
-/// cannot be moved into the box: whoever gets at the value has it as its own type.
+/// Invariant: `type_id` is the type of the value that `value` points to. [`Typed::new`] establishes this.
+/// Neither field is set later, and a reference from [`get_mut`](Typed::get_mut) has the value's own type, so
+/// no value of another type can be moved into the box.
 ///
 /// # Examples
 ///
@@ -18,22 +20,23 @@ use std::fmt;
 /// assert_eq!(found.get_mut::<String>(), None);
 /// ```
 pub struct Typed {
-    kind: TypeId,
+    type_id: TypeId,
     value: Box<dyn Any + Send>,
 }
 
 impl Typed {
-    /// Boxes a value.
+    /// Puts a value into a box.
     pub fn new<T: Any + Send>(value: T) -> Typed {
-        Typed { kind: TypeId::of::<T>(), value: Box::new(value) }
+        Typed { type_id: TypeId::of::<T>(), value: Box::new(value) }
     }
 
-    /// The value, if it is of this type.
+    /// Returns the value if its type is `T`.
     #[inline(always)]
     pub fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
         let value = std::ptr::from_mut(&mut *self.value).cast::<T>();
-        // SAFETY: by the invariant `value` points to a `T` where `kind` says so; the reference to it lasts as long as the one to the box, which is exclusive.
-        (self.kind == TypeId::of::<T>()).then(|| unsafe { &mut *value })
+        // SAFETY: the comparison ensures that `type_id` is `T`, so by the invariant `value` points to a `T`.
+        // The returned reference borrows `self` exclusively.
+        (self.type_id == TypeId::of::<T>()).then(|| unsafe { &mut *value })
     }
 }
 
@@ -49,7 +52,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_value_is_found_by_its_type_alone_and_dropped_once() {
+    fn a_value_is_found_by_its_own_type_only_and_dropped_once() {
         let shared = Arc::new(7_u64);
         let mut typed = Typed::new(Arc::clone(&shared));
         assert_eq!(typed.get_mut::<u64>(), None);

@@ -1,4 +1,4 @@
-//! Code on stacks of its own: where it goes on, how it ends, what a stack that is too small says.
+//! Stackful coroutines: where they continue, how they end, and the message about a stack overflow.
 
 #![cfg(target_os = "linux")]
 
@@ -15,8 +15,8 @@ const SWITCHES: &[Switch] =
 const NAME: Name = Name { process: "test", node: 7 };
 const BYTES: usize = 64 << 10;
 
-/// Ready when it is polled for the second time.
-fn turn() -> impl Future<Output = ()> {
+/// Returns a future that is ready when it is polled for the second time.
+fn ready_at_second_poll() -> impl Future<Output = ()> {
     let mut polled = false;
     poll_fn(move |_| if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending })
 }
@@ -25,7 +25,7 @@ fn resume<T: Send + 'static>(code: &mut Stackful<T>) -> Result<Poll<T>, Refused>
     code.resume(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Counts its drops.
+/// A value that counts its drops.
 struct Counts(Arc<AtomicU32>);
 
 impl Drop for Counts {
@@ -40,10 +40,11 @@ fn counter() -> (Arc<AtomicU32>, Counts) {
 }
 
 #[test]
-fn code_goes_on_where_it_waited() {
+fn code_continues_where_it_waited() {
     for &switch in SWITCHES {
-        let mut code =
-            Stackful::new(switch, BYTES, NAME, || (0..1000).map(|number| (wait(turn()).unwrap(), number).1).sum());
+        let mut code = Stackful::new(switch, BYTES, NAME, || {
+            (0..1000).map(|number| (wait(ready_at_second_poll()).unwrap(), number).1).sum()
+        });
         for _ in 0..1000 {
             assert_eq!(resume(&mut code), Ok(Poll::Pending));
         }
@@ -52,13 +53,13 @@ fn code_goes_on_where_it_waited() {
 }
 
 #[test]
-fn what_is_dropped_before_its_end_is_unwound_from_within() {
+fn a_coroutine_dropped_before_its_end_is_unwound_from_within() {
     for &switch in SWITCHES {
         let (drops, counts) = counter();
         let mut code = Stackful::new(switch, BYTES, NAME, move || {
             let _inner = Counts(Arc::clone(&counts.0));
             loop {
-                wait(turn()).unwrap();
+                wait(ready_at_second_poll()).unwrap();
             }
         });
         assert!(matches!(resume(&mut code), Ok(Poll::Pending)));
@@ -72,12 +73,12 @@ fn what_is_dropped_before_its_end_is_unwound_from_within() {
 }
 
 #[test]
-fn a_panic_reaches_who_resumes() {
+fn a_panic_reaches_the_code_that_resumes() {
     for &switch in SWITCHES {
         let (drops, counts) = counter();
         let mut code = Stackful::new(switch, BYTES, NAME, move || -> u32 {
             let _counts = counts;
-            wait(turn()).unwrap();
+            wait(ready_at_second_poll()).unwrap();
             std::panic::resume_unwind(Box::new("on purpose"))
         });
         assert_eq!(resume(&mut code), Ok(Poll::Pending));
@@ -88,12 +89,12 @@ fn a_panic_reaches_who_resumes() {
 }
 
 #[test]
-fn another_thread_neither_resumes_nor_drops_what_is_on_a_stack() {
+fn another_thread_neither_resumes_a_coroutine_nor_drops_its_values() {
     for &switch in SWITCHES {
         let (drops, counts) = counter();
         let mut code = Stackful::new(switch, BYTES, NAME, move || {
             let bound = Rc::new(counts);
-            wait(turn()).unwrap();
+            wait(ready_at_second_poll()).unwrap();
             drop(bound);
         });
         assert_eq!(resume(&mut code), Ok(Poll::Pending));
@@ -108,7 +109,7 @@ fn another_thread_neither_resumes_nor_drops_what_is_on_a_stack() {
         let (drops, counts) = counter();
         let mut code = Stackful::new(switch, BYTES, NAME, move || {
             let _bound = Rc::new(counts);
-            wait(turn()).unwrap();
+            wait(ready_at_second_poll()).unwrap();
         });
         assert_eq!(resume(&mut code), Ok(Poll::Pending));
         std::thread::spawn(move || drop(code)).join().expect("it is only forgotten");
@@ -127,8 +128,8 @@ fn a_wait_inside_of_a_poll_has_the_latest_waker() {
     for &switch in SWITCHES {
         let mut code = Stackful::new(switch, BYTES, NAME, || {
             let wakes = poll_fn(|context| {
-                wait(turn()).unwrap();
-                context.waker().wake_by_ref(); // Of the first poll, whose waker is long gone.
+                wait(ready_at_second_poll()).unwrap();
+                context.waker().wake_by_ref(); // The first poll's waker, which is gone by now.
                 wait(poll_fn(|context| {
                     context.waker().wake_by_ref();
                     Poll::Ready(())
@@ -148,33 +149,33 @@ fn a_wait_inside_of_a_poll_has_the_latest_waker() {
 }
 
 #[test]
-fn stacks_within_stacks_wait_apart() {
+fn nested_coroutines_wait_independently() {
     for &switch in SWITCHES {
         let mut code = Stackful::new(switch, BYTES, NAME, move || {
             let mut inner = Stackful::new(switch, BYTES, NAME, || {
-                wait(turn()).unwrap();
+                wait(ready_at_second_poll()).unwrap();
                 5
             });
             assert_eq!(resume(&mut inner), Ok(Poll::Pending));
-            wait(turn()).unwrap();
+            wait(ready_at_second_poll()).unwrap();
             wait(poll_fn(move |context| inner.resume(context).expect("it is on its thread"))).unwrap()
         });
         assert_eq!(resume(&mut code), Ok(Poll::Pending));
         assert_eq!(resume(&mut code), Ok(Poll::Ready(5)));
     }
-    assert!(wait(turn()).is_err(), "here is no stack of its own");
+    assert!(wait(ready_at_second_poll()).is_err(), "here is no stack of its own");
 }
 
 #[test]
-fn what_catches_its_own_end_is_ended_again() {
+fn code_that_catches_its_unwinding_is_unwound_again() {
     for &switch in SWITCHES {
         let (drops, counts) = counter();
         let mut code = Stackful::new(switch, BYTES, NAME, move || {
             let _counts = counts;
             for _ in 0..3 {
-                let _ = std::panic::catch_unwind(|| wait(turn()));
+                let _ = std::panic::catch_unwind(|| wait(ready_at_second_poll()));
             }
-            wait(turn()).unwrap();
+            wait(ready_at_second_poll()).unwrap();
         });
         assert_eq!(resume(&mut code), Ok(Poll::Pending));
         drop(code);
@@ -183,11 +184,11 @@ fn what_catches_its_own_end_is_ended_again() {
 }
 
 #[test]
-fn a_hundred_thousand_wait_at_once() {
+fn a_hundred_thousand_coroutines_wait_at_once() {
     let mut codes: Vec<_> = (0..100_000_u32)
         .map(|number| {
             Stackful::new(Switch::Registers, 16 << 10, NAME, move || {
-                wait(turn()).unwrap();
+                wait(ready_at_second_poll()).unwrap();
                 number
             })
         })
@@ -195,7 +196,7 @@ fn a_hundred_thousand_wait_at_once() {
     for code in &mut codes {
         match resume(code) {
             Ok(polled) => assert_eq!(polled, Poll::Pending),
-            // An older system has maps for about 32,000.
+            // An older system has maps for about 32,000 stacks.
             Err(why) => {
                 assert!(why.to_string().contains("vm.max_map_count"), "{why}");
                 return;
@@ -208,13 +209,13 @@ fn a_hundred_thousand_wait_at_once() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn a_stack_too_large_for_the_system_is_refused() {
     let mut code = Stackful::new(Switch::Registers, 1 << 60, NAME, || ());
     let why = resume(&mut code).unwrap_err();
     assert!(why.to_string().contains("make stacks smaller"), "{why}");
 }
 
-/// Which test shall overflow its stack, where it runs in a process of its own.
+/// The environment variable that tells a test in a process of its own which overflow to cause.
 const OVERFLOWS: &str = "PARADES_TEST_OVERFLOWS";
 
 fn recur(depth: usize) -> usize {
@@ -222,19 +223,20 @@ fn recur(depth: usize) -> usize {
     if depth == usize::MAX { 0 } else { recur(depth + 1) + room[depth % 64] }
 }
 
-/// Runs one test of this file again, in a process of its own.
-fn again(test: &str, which: &str) -> std::process::Output {
+/// Runs the test `test` of this file in a process of its own, with `which` in the variable [`OVERFLOWS`].
+fn run_alone(test: &str, which: &str) -> std::process::Output {
     let program = std::env::current_exe().expect("tests are programs");
     let words = ["--exact", test, "--nocapture", "--test-threads=1"];
     Command::new(program).args(words).env(OVERFLOWS, which).output().expect("it starts")
 }
 
 #[test]
-fn a_stack_that_is_too_small_is_told_of() {
+fn a_stack_overflow_is_reported() {
     match std::env::var(OVERFLOWS).as_deref() {
         Ok("a fault elsewhere") => {
             let _ = resume(&mut Stackful::new(Switch::Registers, BYTES, NAME, || ())).expect("there is a stack");
-            // As by a wild pointer, but without any. Rust's own handler only restores the default, for the access that will be tried again.
+            // The signal of a wild access, sent by another process. Rust's own handler only restores the
+            // default at the first signal, so that a repeated access faults again; hence two.
             for _ in 0..2 {
                 Command::new("kill")
                     .args(["-SEGV", &std::process::id().to_string()])
@@ -245,22 +247,22 @@ fn a_stack_that_is_too_small_is_told_of() {
         }
         Ok(which) => {
             let switch = SWITCHES[usize::from(which == "1")];
-            // Others wait below and above.
+            // Other coroutines wait on the neighbouring stacks.
             let mut others: Vec<_> =
-                (0..3).map(|_| Stackful::new(switch, BYTES, NAME, || wait(turn()).unwrap())).collect();
+                (0..3).map(|_| Stackful::new(switch, BYTES, NAME, || wait(ready_at_second_poll()).unwrap())).collect();
             others.iter_mut().for_each(|other| assert_eq!(resume(other), Ok(Poll::Pending)));
             let name = Name { process: "deep", node: 41 };
             let _never = resume(&mut Stackful::new(switch, BYTES, name, || recur(0)));
         }
         Err(_) => {
             for which in 0..SWITCHES.len() {
-                let output = again("a_stack_that_is_too_small_is_told_of", &which.to_string());
+                let output = run_alone("a_stack_overflow_is_reported", &which.to_string());
                 let said = String::from_utf8_lossy(&output.stderr);
                 let wanted = "error: the process `deep` of node 41 needs more than its stack of 65536 bytes";
                 assert!(said.contains(wanted), "{said}");
                 assert_eq!(output.status.code(), Some(1), "{said}");
             }
-            let output = again("a_stack_that_is_too_small_is_told_of", "a fault elsewhere");
+            let output = run_alone("a_stack_overflow_is_reported", "a fault elsewhere");
             assert_eq!(output.status.code(), None, "any other fault is a signal as before");
             assert!(!String::from_utf8_lossy(&output.stderr).contains("needs more"));
         }

@@ -173,7 +173,7 @@ impl<T: Send + 'static> Alive<T> {
         let baton = Arc::new(Baton { turn: Mutex::new(Turn::Taken), passed: Condvar::new() });
         let own = Arc::clone(&baton);
         let builder = std::thread::Builder::new().name(name.replace('\0', "?")).stack_size(bytes);
-        match affinity::while_free(|| builder.spawn(move || run(&own, code))) {
+        match affinity::while_unbound(|| builder.spawn(move || run(&own, code))) {
             Ok(thread) => Alive { baton, thread: Some(thread) },
             Err(error) => resume_unwind(Box::new(format!(
                 "the system gives its process no thread ({error}): raise its limits (`ulimit -u`, `sysctl kernel.threads-max vm.max_map_count`), or \

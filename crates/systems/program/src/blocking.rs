@@ -189,7 +189,7 @@ fn refuse(why: Refused) -> ! {
         Refused::OtherThread => {
             ": run it with an engine on one thread (`sequential`, `--threads 1`), or spawn it with `Stack::THREAD` or as `async`"
         }
-        Refused::NotHere => ": spawn it with `Stack::THREAD` or as `async`",
+        Refused::Unsupported => ": spawn it with `Stack::THREAD` or as `async`",
         _ => "; processes that are `async` need no stack",
     };
     // Not `panic!`, which would report it once more.

@@ -40,13 +40,13 @@ fn one_worker_and_a_run_that_is_not_to_turn_do_not() {
 fn workers_bound_to_cores_give_the_same_answer_and_leave_the_caller_free() {
     let model = all_to_all(30);
     let expected = in_order(&model, at(5_000)).expect("no failure");
-    let before = affinity::cores();
+    let before = affinity::allowed_cores();
     for threads in [1, 2, 64] {
         for pinned in [false, true] {
             let settings = Settings { pinned, ..Settings::of_threads(threads) };
             let found = time_warp::run(&model, RunOptions::until(at(5_000)), &settings).expect("no failure");
             assert_same(&expected, &found, &settings);
-            assert_eq!(affinity::cores(), before, "{settings:?}");
+            assert_eq!(affinity::allowed_cores(), before, "{settings:?}");
         }
     }
 }

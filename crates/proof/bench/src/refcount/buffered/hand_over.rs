@@ -1,7 +1,7 @@
 //! The ways in which a full buffer gets to where it is applied.
 
 use super::{Batch, Buffers, HandOver, Ledger};
-use parades_raw::affinity::while_free;
+use parades_raw::affinity::while_unbound;
 use std::cell::RefCell;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -77,7 +77,7 @@ impl HandOver for ByThread {
 
     fn hand_over(batch: Batch) {
         static STARTED: Once = Once::new();
-        STARTED.call_once(|| drop(while_free(|| std::thread::spawn(apply_what_is_stored))));
+        STARTED.call_once(|| drop(while_unbound(|| std::thread::spawn(apply_what_is_stored))));
         open(&FOR_THREAD).push(batch);
         HANDED_OVER.notify_one();
     }
@@ -97,7 +97,7 @@ impl HandOver for LockFree {
         let sender = SENDER.get_or_init(|| {
             let (sender, batches) = channel();
             let apply = move || batches.into_iter().for_each(|batch| LockFree::ledger().apply(batch));
-            drop(while_free(|| std::thread::spawn(apply)));
+            drop(while_unbound(|| std::thread::spawn(apply)));
             sender
         });
         sender.send(batch).expect("the thread that applies batches waits for them until the process ends");
