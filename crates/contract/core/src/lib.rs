@@ -20,6 +20,9 @@
 
 #![forbid(unsafe_code)]
 
+// Generated code names this crate by its name, here too.
+extern crate self as parades_core;
+
 pub mod channel;
 pub mod effects;
 pub mod error;
@@ -47,7 +50,7 @@ pub mod prelude {
     pub use crate::metrics::{Cell, Column, MetricId, Metrics, Unit};
     pub use crate::model::{Context, Model};
     pub use crate::random::Rng;
-    pub use crate::restore::{ByCopy, Restorable, UndoLog};
+    pub use crate::restore::{ByCopy, ByRecord, Recorder, Restorable, Tracked, UndoLog, Undoable};
     pub use crate::run::{End, Outcome, RunOptions, Unfinished};
     pub use crate::shared::Shared;
     pub use crate::time::{Delay, Instant, Time};

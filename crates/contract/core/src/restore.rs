@@ -1,16 +1,236 @@
-//! How a model's state is restored when an execution is taken back.
+//! How a model's state is restored when an execution is rolled back.
 //!
-//! There is one mechanism, a log of records that an execution leaves and that [`Restorable::undo`] takes back in reverse, and three
-//! ways to use it: by *copy* ([`ByCopy`]: the record is the state before the event), by *undo log* (a record for each change), and by
-//! *reverse handler* (a record of the few bits that reverse computation cannot recover, or none).
+//! There is one mechanism: an execution leaves records in an [`UndoLog`], and [`Restorable::undo`] undoes them in reverse
+//! order. There are four ways to use it:
+//!
+//! - by *copy* ([`ByCopy`]): the record is the state before the event. One line; right for small states.
+//! - by *record* ([`ByRecord`]): the state records each change by itself, and the undo function is generated. Two derives;
+//!   right for states that are large or own collections.
+//! - by a *hand-written undo log*: the model implements [`Restorable`], and chooses its records.
+//! - by a *reverse handler*: the record is the few bits that reverse computation cannot recover, or nothing.
 //!
 //! The kernel's part of an LP (random stream, sequence, digest, timers) is restored by the kernel.
+//!
+//! # Generated undo
+//!
+//! The state is plain data. `#[derive(Undoable)]` generates a *view* of it and a type of *records*. The handler gets the
+//! view instead of `&mut State`. It reads through the view as it would read the state (`desk.served`), and writes through
+//! methods of the fields' names (`*desk.served() += 1`), which record the old value first. So a change that is not
+//! recorded does not compile. A part of a part is reached step by step, and its record is composed on the way: a change of
+//! `node.ports().at(2).packets()` is one record that says "port 2, packets, old value". It is a plain enum without
+//! allocation.
+//!
+//! A server with a queue, restored in this way:
+//!
+//! ```
+//! use parades_core::prelude::*;
+//! use parades_engine::{rollback_check, sequential, time_warp};
+//! use std::collections::VecDeque;
+//!
+//! /// A customer, who is plain data: recorded whole.
+//! #[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+//! #[undoable(whole)]
+//! struct Customer {
+//!     arrived: Time,
+//! }
+//!
+//! #[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+//! struct Desk {
+//!     #[undoable(constant)]
+//!     places: usize,
+//!     waiting: VecDeque<Customer>,
+//!     served: u64,
+//!     turned_away: u64,
+//!     waited: Delay,
+//! }
+//!
+//! // What a desk does is written on its view.
+//! impl<R: Recorder<DeskUndo>> DeskMut<'_, R> {
+//!     /// Returns whether the customer is the only one.
+//!     fn arrive(&mut self, arrived: Time) -> bool {
+//!         if self.waiting.len() == self.places {
+//!             *self.turned_away() += 1;
+//!             return false;
+//!         }
+//!         self.waiting().push_back(Customer { arrived });
+//!         self.waiting.len() == 1
+//!     }
+//!
+//!     /// Returns whether there is another customer.
+//!     fn leave(&mut self, now: Time) -> bool {
+//!         let customer = self.waiting().pop_front().expect("a customer is served");
+//!         *self.served() += 1;
+//!         let waited = self.waited.saturating_add(now.since(customer.arrived));
+//!         *self.waited() = waited;
+//!         !self.waiting.is_empty()
+//!     }
+//! }
+//!
+//! /// Desks in a row: who leaves one goes to the next.
+//! #[derive(Restorable)]
+//! struct Desks(u32);
+//!
+//! /// The end of a service.
+//! const SERVED: TimerId = TimerId(0);
+//!
+//! impl Model for Desks {
+//!     type State = Desk;
+//!     type Message = ();
+//!     type Global = NoGlobal;
+//!
+//!     fn lps(&self) -> u32 {
+//!         self.0
+//!     }
+//!     fn channels(&self) -> Channels {
+//!         Channels::whole(Delay::ZERO)
+//!     }
+//!     fn start(&self, ctx: &mut Context<'_, Self>) -> Desk {
+//!         if ctx.id() == LpId(0) {
+//!             ctx.send_self(Delay::ZERO, ());
+//!         }
+//!         Desk { places: 3, waiting: VecDeque::new(), served: 0, turned_away: 0, waited: Delay::ZERO }
+//!     }
+//!     fn handle(&self, desk: &mut Desk, event: Body<&()>, ctx: &mut Context<'_, Self>) {
+//!         self.execute(desk.unrecorded(), event, ctx);
+//!     }
+//!     fn fold(&self, desk: &Desk, digest: &mut Digest) {
+//!         digest.word(desk.served);
+//!         digest.word(desk.waited.as_ps());
+//!     }
+//! }
+//!
+//! impl ByRecord for Desks {
+//!     fn execute<R: Recorder<DeskUndo>>(&self, mut desk: DeskMut<'_, R>, event: Body<&()>, ctx: &mut Context<'_, Self>) {
+//!         let (me, mean) = (ctx.id().0, Delay::from_ms(1));
+//!         let serves_next = match event {
+//!             Body::Message(()) => {
+//!                 if ctx.sender() == Some(Sender::lp(ctx.id())) {
+//!                     let pause = ctx.rng().exponential_delay(mean);
+//!                     ctx.send_self(pause, ());
+//!                 }
+//!                 desk.arrive(ctx.now())
+//!             }
+//!             Body::Timer(_) => {
+//!                 if me + 1 < self.0 {
+//!                     ctx.send_to(LpId(me + 1), Delay::ZERO, ());
+//!                 }
+//!                 desk.leave(ctx.now())
+//!             }
+//!         };
+//!         if serves_next {
+//!             let service = ctx.rng().exponential_delay(mean);
+//!             ctx.set_timer(SERVED, service);
+//!         }
+//!     }
+//! }
+//!
+//! let until = || RunOptions::until(Time::from_secs_f64(1.0).unwrap());
+//! let expected = sequential::run(&Desks(4), until())?;
+//! assert!(expected.events > 4_000);
+//! assert_eq!(rollback_check::run(&Desks(4), until())?.digest, expected.digest);
+//! let two_workers = time_warp::Settings::of_threads(2);
+//! assert_eq!(time_warp::run(&Desks(4), until(), &two_workers)?.digest, expected.digest);
+//! # Ok::<(), parades_core::error::Error>(())
+//! ```
+//!
+//! *What can be in such a state*: numbers, times, ids; `Option`, `Box`, arrays, `Box<[T]>`, `Vec`, `VecDeque`, `BTreeMap`,
+//! `BTreeSet`; structs and enums that derive [`Undoable`], nested as deep as one likes. A field of another type does not
+//! compile, unless it is declared constant:
+//!
+//! ```compile_fail,E0277
+//! # use parades_core::prelude::*;
+//! #[derive(Undoable)]
+//! struct Node {
+//!     packets: u64,
+//!     route: std::cell::Cell<u32>, // Nothing could undo this.
+//! }
+//! ```
+//!
+//! ```
+//! # use parades_core::prelude::*;
+//! #[derive(Undoable)]
+//! struct Node {
+//!     packets: u64,
+//!     #[undoable(constant)]
+//!     rate: std::num::Wrapping<u32>,
+//! }
+//! ```
+//!
+//! Neither does a change that is not recorded, nor one of a constant:
+//!
+//! ```compile_fail,E0594
+//! # use parades_core::prelude::*;
+//! #[derive(Undoable)]
+//! struct Node { packets: u64 }
+//! fn receive<R: Recorder<NodeUndo>>(mut node: NodeMut<'_, R>) {
+//!     node.packets += 1; // *node.packets() += 1 records the old value.
+//! }
+//! ```
+//!
+//! ```compile_fail,E0599
+//! # use parades_core::prelude::*;
+//! #[derive(Undoable)]
+//! struct Node { packets: u64, #[undoable(constant)] rate: u64 }
+//! fn receive<R: Recorder<NodeUndo>>(mut node: NodeMut<'_, R>) {
+//!     *node.rate() += 1;
+//! }
+//! ```
+//!
+//! *Parts side by side*: a view is borrowed from the state like any reference. Where two fields are changed in turn,
+//! `split` gives the views of all fields at once:
+//!
+//! ```
+//! # use parades_core::prelude::*;
+//! # use std::collections::VecDeque;
+//! #[derive(Undoable)]
+//! struct Lanes { left: VecDeque<u32>, right: VecDeque<u32> }
+//! let mut lanes = Lanes { left: [1, 2, 3].into(), right: [].into() };
+//! let mut view = lanes.unrecorded();
+//! let LanesParts { mut left, mut right } = view.split();
+//! while let Some(car) = left.pop_front() {
+//!     right.push_back(car);
+//! }
+//! assert_eq!(lanes.right, [1, 2, 3]);
+//! ```
+//!
+//! *Many changes of one value*: each `*view` that is written to records the old value once. Where a handler changes
+//! several fields of one plain value, [`Tracked::into_mut`] records it once for all.
+//!
+//! *Cost*: without rollback, views are compiled to the plain accesses. With it, each change costs its record. All records
+//! of a model have the size of the largest, so check it (`size_of::<NodeUndo>()`). A large value that is seldom replaced
+//! belongs in a `Box`, which the record then holds, or its field is marked `#[undoable(boxed)]`.
+//!
+//! *Panics*: a record is made before its change, or no code of the model runs between the two. So a handler that panics
+//! midway is undone like any other.
+//!
+//! *Why views, and not cells*: fields of cell types, which record themselves, were the alternative. Cells make every read,
+//! equality, digest and report go through them, and a cell can still be overwritten by a plain assignment. A view needs no
+//! types of its own in the state, and takes the possibility of a plain assignment away.
+
+mod by_record;
+mod deque;
+mod list;
+mod map;
+mod option;
+mod recorder;
+mod tracked;
+mod undoable;
+
+pub use by_record::ByRecord;
+pub use deque::DequeUndo;
+pub use list::{At, Element, ElementMut, VecUndo};
+pub use map::{EntryMut, Key, MapUndo, SetUndo};
+pub use option::{Inside, InsideMut, OptionUndo};
+pub use parades_derive::{Restorable, Undoable};
+pub use recorder::{Nth, Recorder, Recording, Step, Unrecorded, Within};
+pub use tracked::Tracked;
+pub use undoable::{PartMut, Undoable, Whole};
 
 use crate::event::Body;
 use crate::model::{Context, Model};
 use crate::ring::Ring;
 
-/// What executions leave behind so that they can be undone.
+/// The records that executions leave so that they can be undone.
 #[derive(Debug)]
 pub struct UndoLog<U>(Ring<U>);
 
@@ -21,39 +241,39 @@ impl<U> Default for UndoLog<U> {
 }
 
 impl<U> UndoLog<U> {
-    /// Leaves a record.
+    /// Adds a record.
     #[inline]
     pub fn push(&mut self, record: U) {
         self.0.push(record);
     }
 
-    /// Takes the latest record back.
+    /// Removes and returns the latest record.
     #[inline]
     pub fn pop(&mut self) -> Option<U> {
         self.0.pop()
     }
 
-    /// Whether all has been taken back.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The records by position: an engine keeps those of many executions in one log.
+    /// Returns the records by position. An engine keeps the records of many executions in one log.
     #[inline]
     pub fn records(&self) -> &Ring<U> {
         &self.0
     }
 
-    /// As [`UndoLog::records`].
+    /// Returns the records by position, to be changed.
     #[inline]
     pub fn records_mut(&mut self) -> &mut Ring<U> {
         &mut self.0
     }
 }
 
-/// A model whose executions can be undone: what rollback asks for.
+/// A model whose executions can be undone. Engines that roll back require it.
 ///
-/// A model that is not is refused when it is compiled:
+/// A model without it does not compile with such an engine:
 ///
 /// ```compile_fail,E0277
 /// # use parades_core::prelude::*;
@@ -75,7 +295,7 @@ pub trait Restorable: Model {
     /// One record of the log.
     type Undo: Send;
 
-    /// Does what [`Model::handle`] does, and leaves in the log what [`Restorable::undo`] will need.
+    /// Does what [`Model::handle`] does, and adds to the log the records that [`Restorable::undo`] will need.
     fn handle_undoable(
         &self,
         state: &mut Self::State,
@@ -84,18 +304,19 @@ pub trait Restorable: Model {
         log: &mut UndoLog<Self::Undo>,
     );
 
-    /// Whether [`Restorable::handle_undoable`] does no more than leave one record, a copy of the state, and then what [`Model::handle`] does. Then an
-    /// engine may have only some executions leave one, and *coast forward*: restore an older copy, and execute anew what came between.
+    /// True if [`Restorable::handle_undoable`] adds one record, a copy of the state, and then does what [`Model::handle`]
+    /// does, and no more. Then an engine may let only some executions make a copy, and *coast forward*: restore an older
+    /// copy, and execute again the events after it.
     fn copies(&self) -> bool {
         false
     }
 
-    /// Puts the state back as it was before the event, and empties the log. The handler may have panicked midway: one that can leaves its
-    /// records before it does.
+    /// Restores the state from before the event, and empties the log. The handler may have panicked midway. So a handler
+    /// that can panic adds each record before its change.
     fn undo(&self, state: &mut Self::State, event: Body<&Self::Message>, log: &mut UndoLog<Self::Undo>);
 }
 
-/// A model restored by copying its state before each event. Fine for small states, and one line:
+/// A model restored by copying its state before each event. Right for small states, and one line:
 ///
 /// ```
 /// # use parades_core::prelude::*;
