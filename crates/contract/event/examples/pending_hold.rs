@@ -1,8 +1,11 @@
-//! The hold model on the pending event sets: pop the least event, push one at its time plus a random delay.
+//! The hold model on the pending event sets: pop the earliest event, push one at its time plus a random
+//! delay.
 //!
-//! Prints nanoseconds a hold for `WindowedPending`, for `HeapPending` of the same events and for a bare binary heap of (time, LP), the
-//! median ratios over several alternations, and the bytes that a pending event takes. Arguments: the populations to measure.
-#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+//! Prints nanoseconds per hold for `WindowedPending`, for `HeapPending` of the same events, and for a bare
+//! binary heap of (time, LP). Also prints the median ratios over several alternations, and the bytes per
+//! pending event. Arguments: the populations to measure, names of delays, and `windows` to measure only the
+//! first set.
+#![expect(clippy::print_stdout, reason = "printing is its purpose")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the wall clock")]
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
@@ -12,10 +15,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-/// Picoseconds in the mean delay of the models.
+/// The mean delay, in picoseconds.
 const MEAN_PS: f64 = 1e9;
 
-/// Random delays, by a table of quantiles and a straight line between two of them, so that drawing costs next to nothing.
+/// Random delays, from a table of quantiles with linear interpolation. Drawing one costs next to nothing.
 struct Delays {
     state: u64,
     quantiles: Vec<u64>,
@@ -53,7 +56,7 @@ impl Delays {
     }
 }
 
-/// What all three sets under measure can do.
+/// A set under measurement.
 trait Hold {
     fn add(&mut self, time: u64, lp: u32, sequence: u64);
     fn take(&mut self) -> (u64, u32);
@@ -97,10 +100,10 @@ impl Hold for Bare {
     }
 }
 
-/// Nanoseconds a hold, and the most bytes an event seen at sixteen points of the run.
+/// Returns nanoseconds per hold, and the largest number of bytes per event seen at sixteen points of the run.
 fn measure(mut set: impl Hold, delays_name: &str, population: u32, holds: u64) -> (f64, f64) {
     let mut delays = Delays::new(delays_name);
-    // The first times spread by an exponential, whatever the delays are.
+    // The first times are exponential, except for bimodal delays.
     let mut first = Delays::new(if delays_name == "bimodal" { "bimodal" } else { "exponential" });
     for lp in 0..population {
         set.add(first.draw(), lp, 0);

@@ -1,17 +1,19 @@
-//! The digest: what an LP executed for good, in its order, as one number.
+//! The digest: one number for everything that an LP has committed, in order.
 //!
-//! Each LP folds the key and the payload of every event that it commits into a running hash, and at the end whatever of its state the
-//! model folds. The run's digest combines the LPs' in id order, so it is blind to how LPs were interleaved and to nothing else. It
-//! is no cryptographic hash: it guards against mistakes, not against malice.
+//! Each LP folds the key and the payload of every committed event into a running hash. At the end it folds
+//! the part of its final state that the model chooses. The run's digest combines the digests of the LPs in id
+//! order. So it depends on the history of each LP, but not on how the engine interleaved the LPs.
 //!
-//! Cost: two multiplications an event, off the critical path, and one a payload word.
+//! It is no cryptographic hash: it protects against mistakes, not against malice.
+//!
+//! Cost: two multiplications per event, off the critical path, and one per word of payload.
 
 use crate::event::{Body, EventKey};
 
-/// Odd constants with about as many ones as zeros (the first digits of pi, as in Blowfish).
+/// Odd constants with about as many ones as zeros: the first digits of pi, as in Blowfish.
 const K: [u64; 4] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345, 0xa409_3822_299f_31d1, 0x082e_fa98_ec4e_6c89];
 
-/// The two halves of the 128-bit product, folded onto each other.
+/// Multiplies to 128 bits and combines the two halves by exclusive or.
 #[inline]
 fn multiply_fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -19,7 +21,7 @@ fn multiply_fold(a: u64, b: u64) -> u64 {
     (product as u64 ^ (product >> 64) as u64)
 }
 
-/// A running hash of a sequence of words; different orders give different digests.
+/// A running hash of a sequence of words. A sequence in another order has another digest.
 ///
 /// ```
 /// use parades_core::digest::Digest;
@@ -42,12 +44,13 @@ impl Digest {
         self.0 = self.0.rotate_left(23).wrapping_add(multiply_fold(word ^ K[2], self.0 ^ K[3]));
     }
 
-    /// Folds a floating-point number by its bits; write `-0.0` and `0.0` alike if the model cannot tell them apart.
+    /// Folds the bits of a floating-point number. Normalise `-0.0` to `0.0` first if the model cannot tell
+    /// them apart.
     pub fn float(&mut self, value: f64) {
         self.word(value.to_bits());
     }
 
-    /// Folds a string of bytes and its length.
+    /// Folds a byte string and its length.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let mut chunks = bytes.chunks_exact(16);
         for chunk in &mut chunks {
@@ -63,10 +66,12 @@ impl Digest {
         self.word(bytes.len() as u64);
     }
 
-    /// Folds the key of an event that its LP has executed, and its payload. The tie shuffle is not folded: it is a function of the rest.
+    /// Folds the key and the payload of an executed event. The tie is left out, because it follows from the
+    /// other fields.
     #[inline]
     pub fn event<P: Payload>(&mut self, key: &EventKey, body: Body<&P>) {
-        // The two 32-bit fields are spread over the word, so that those of no two events differ by as little as sequence numbers do.
+        // Multiplying spreads the two 32-bit fields over the word. Otherwise a small change of them could
+        // look like a change of the sequence number.
         let pair = u64::from(key.sender.rank()) << 32 | u64::from(key.instant.round);
         let who = pair.wrapping_mul(K[3]).wrapping_add(key.sequence);
         self.0 = self.0.rotate_left(23).wrapping_add(multiply_fold(key.instant.time.as_ps() ^ K[0], who ^ K[1]));
@@ -76,17 +81,17 @@ impl Digest {
         }
     }
 
-    /// The digest so far.
+    /// Returns the digest of the words folded so far.
     pub fn value(self) -> u64 {
         // Mixed once more, so that short histories differ in every bit.
         multiply_fold(self.0 ^ K[0], K[1]) ^ self.0
     }
 }
 
-/// What a message must be: something that can be sent to a worker, shown in a trace, and folded into the digest.
+/// A message: it can be sent to another worker, shown in a trace, and folded into the digest.
 ///
-/// Implemented for integers of up to 64 bits, booleans, floating-point numbers (by their bits), byte strings, strings, pairs, triples, options, `()` and
-/// [`crate::shared::Shared`].
+/// Implemented for integers of up to 64 bits, booleans, floating-point numbers (by their bits), byte strings,
+/// strings, pairs, triples, options, `()` and [`crate::shared::Shared`].
 ///
 /// ```
 /// use parades_core::digest::{Digest, Payload};
@@ -102,7 +107,7 @@ impl Digest {
 /// # assert_ne!(digest, Digest::default());
 /// ```
 pub trait Payload: Send + std::fmt::Debug + 'static {
-    /// Folds all that a receiver could tell apart.
+    /// Folds everything that a receiver could tell apart.
     fn fold(&self, digest: &mut Digest);
 }
 

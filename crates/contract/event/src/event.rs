@@ -1,31 +1,34 @@
-//! Events and the one total order on them.
+//! Events and their total order.
 //!
-//! The order is a type: [`EventKey`] derives it, and no field of it depends on an engine, a worker, an address or an insertion
-//! count. [`Event`] is ordered by instant, then receiver, then the rest of its key: inside one receiver that is the key's order, and across
-//! receivers it is the order in which traces come out and in which the first error of a run is the least one.
+//! The order of an LP's events is a type, [`EventKey`]. None of its fields depends on the engine, the worker,
+//! an address or an insertion count.
 //!
-//! *Read next*: [`crate::model`], what a handler may do.
+//! [`Event`] is ordered by instant, then receiver, then the remaining fields of its key. For one receiver
+//! this is the order of the key. Across receivers it is the order of traces, and it defines the first error
+//! of a run.
+//!
+//! *Read next*: [`crate::pending`], the sets in which events wait.
 
 use crate::time::{Instant, Time};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The name of a logical process: `0..n`, fixed at start-up.
+/// The id of a logical process: `0..n`, fixed at start-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LpId(pub u32);
 
 impl LpId {
-    /// This id as an index.
+    /// Returns the id as an index.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The id of the LP at `index`.
+    /// Returns the id of the LP at `index`.
     ///
     /// # Panics
     ///
-    /// Where there can be no such LP: from `2^32 - 1` on.
+    /// If `index` is `2^32 - 1` or more.
     #[inline]
     pub fn from_index(index: usize) -> LpId {
         LpId(u32::try_from(index).ok().filter(|&id| id < u32::MAX).expect("an LP's id is below 2^32 - 1"))
@@ -38,21 +41,21 @@ impl fmt::Display for LpId {
     }
 }
 
-/// Who sent an event: an LP, or the reserved [`Sender::GLOBAL`], which sorts first.
+/// The sender of an event: an LP, or the reserved [`Sender::GLOBAL`], which sorts first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sender(u32);
 
 impl Sender {
-    /// The sender of what a global event sends.
+    /// The sender of the events that a global event sends.
     pub const GLOBAL: Sender = Sender(0);
 
-    /// The LP `id` as a sender.
+    /// Returns the LP `id` as a sender.
     #[inline]
     pub const fn lp(id: LpId) -> Sender {
         Sender(id.0 + 1)
     }
 
-    /// The LP that sent it, unless a global event did.
+    /// Returns the LP, or `None` for [`Sender::GLOBAL`].
     pub const fn as_lp(self) -> Option<LpId> {
         match self.0.checked_sub(1) {
             Some(id) => Some(LpId(id)),
@@ -60,13 +63,14 @@ impl Sender {
         }
     }
 
-    /// One number for each sender, 0 for [`Sender::GLOBAL`], in the order of senders.
+    /// Returns the position of the sender in the order of senders: 0 for [`Sender::GLOBAL`], the id plus one
+    /// for an LP.
     #[inline]
     pub const fn rank(self) -> u32 {
         self.0
     }
 
-    /// The sender of this [`Sender::rank`].
+    /// Returns the sender of this [`Sender::rank`].
     pub const fn from_rank(rank: u32) -> Sender {
         Sender(rank)
     }
@@ -86,10 +90,11 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// The order in which an LP executes its events; the derived order is the contract.
+/// The position of an event in the order of its receiver. The derived order is the contract.
 ///
-/// `tie` is 0 in ordinary runs. Under a tie seed it is a hash of (tie seed, time, round, receiver, sender), so that simultaneous events of
-/// different senders are shuffled, alike on every engine, while one sender's keep their order.
+/// `tie` is 0 in ordinary runs. Under a tie seed it is a hash of (tie seed, time, round, receiver, sender).
+/// Then simultaneous events of different senders are shuffled, in the same way on every engine, and the
+/// events of one sender keep their order.
 ///
 /// ```
 /// use parades_core::{event::{EventKey, LpId, Sender}, time::{Instant, Time}};
@@ -103,11 +108,11 @@ impl fmt::Debug for Sender {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventKey {
-    /// When it is executed.
+    /// The instant at which the event is executed.
     pub instant: Instant,
-    /// 0, or the shuffle of a tie seed.
+    /// 0, or a hash under a tie seed.
     pub tie: u32,
-    /// Who sent it.
+    /// The sender.
     pub sender: Sender,
     /// The sender's own count of sends, timer settings and requests for global events.
     pub sequence: u64,
@@ -119,26 +124,27 @@ impl fmt::Display for EventKey {
     }
 }
 
-/// One of an LP's timers, by the number that the model gave it. Small numbers: an LP keeps a slot for each up to its largest.
+/// A timer of an LP, by the number that the model gave it. Use small numbers: an LP has a slot for each
+/// number up to its largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimerId(pub u32);
 
 impl TimerId {
-    /// The greatest number that a timer may have: a million timers take 64 MB in each LP that has them.
+    /// The largest number of a timer. A million timers take 64 MB in each LP that has them.
     pub const MAX: TimerId = TimerId((1 << 20) - 1);
 }
 
-/// What an event is about.
+/// The content of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<P> {
-    /// A message that an LP, or a global event, sent.
+    /// A message from an LP or a global event.
     Message(P),
-    /// A timer of the receiver's own is due.
+    /// A timer of the receiver is due.
     Timer(TimerId),
 }
 
 impl<P> Body<P> {
-    /// The body, with its message by reference: what a handler is given.
+    /// Returns the body with the message by reference, as a handler gets it.
     #[inline(always)]
     pub fn as_ref(&self) -> Body<&P> {
         match self {
@@ -149,7 +155,7 @@ impl<P> Body<P> {
 }
 
 impl<P: Copy> Body<&P> {
-    /// The body, with its message by value.
+    /// Returns the body with the message by value.
     #[inline]
     pub fn copied(self) -> Body<P> {
         match self {
@@ -159,75 +165,78 @@ impl<P: Copy> Body<&P> {
     }
 }
 
-/// An event on its way to its receiver. 32 bytes beside the body.
+/// An event: 32 bytes and the body.
 #[derive(Clone, Debug)]
 pub struct Event<P> {
-    // The fields of `EventKey`, laid out so that no padding comes between them and the receiver.
+    // The fields of `EventKey`, in an order that leaves no padding between them and the receiver.
     time: Time,
     sequence: u64,
     round: u32,
     tie: u32,
     sender: Sender,
-    /// Whose handler executes it.
+    /// The LP whose handler executes the event.
     pub receiver: LpId,
-    /// What it says.
+    /// The content.
     pub body: Body<P>,
 }
 
 impl<P> Event<P> {
-    /// The event of this key, for `receiver`.
+    /// Makes an event.
     #[inline]
     pub fn new(key: EventKey, receiver: LpId, body: Body<P>) -> Event<P> {
         let EventKey { instant: Instant { time, round }, tie, sender, sequence } = key;
         Event { time, sequence, round, tie, sender, receiver, body }
     }
 
-    /// It in two parts, the body by reference: what an LP executes.
+    /// Returns the header, and the body by reference: the form in which an LP executes an event.
     #[inline(always)]
     pub fn parts(&self) -> (Header, Body<&P>) {
         (self.header(), self.body.as_ref())
     }
 
-    /// It in two parts.
+    /// Returns the header and the body.
     #[inline(always)]
     pub fn into_parts(self) -> (Header, Body<P>) {
         (self.header(), self.body)
     }
 
-    /// All of it but the body.
+    /// Returns everything except the body.
     #[inline(always)]
     pub fn header(&self) -> Header {
         let Event { time, sequence, round, tie, sender, receiver, .. } = *self;
         Header { time, sequence, round, tie, sender, receiver }
     }
 
-    /// Its place in the order of its receiver.
+    /// Returns the event's position in the order of its receiver.
     #[inline]
     pub fn key(&self) -> EventKey {
         EventKey { instant: self.instant(), tie: self.tie, sender: self.sender, sequence: self.sequence }
     }
 
-    /// When it is executed.
+    /// Returns the instant at which the event is executed.
     #[inline]
     pub fn instant(&self) -> Instant {
         Instant { time: self.time, round: self.round }
     }
 
-    /// The time when it is executed.
+    /// Returns the time at which the event is executed.
     #[inline]
     pub fn time(&self) -> Time {
         self.time
     }
 
-    /// Who sent it.
+    /// Returns the sender.
     #[inline]
     pub fn sender(&self) -> Sender {
         self.sender
     }
 }
 
-/// All of an event but its body. Where events wait it lies beside the body, so that its fields are read and written one by one: an event that is
-/// copied whole is copied in pieces which its fields lie across, and who then reads such a field waits until both have left the core's store buffer.
+/// Everything of an event except the body.
+///
+/// Pending sets store header and body side by side, and read and write the header field by field. A copy of a
+/// whole event would be made in pieces that overlap its fields. Reading a field would then wait until those
+/// pieces have left the core's store buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
     time: Time,
@@ -239,45 +248,45 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of the event of this key, for `receiver`.
+    /// Makes the header of an event.
     #[inline(always)]
     pub fn new(key: EventKey, receiver: LpId) -> Header {
         let EventKey { instant: Instant { time, round }, tie, sender, sequence } = key;
         Header { time, sequence, round, tie, sender, receiver }
     }
 
-    /// The event with this body.
+    /// Makes the event with this body.
     #[inline(always)]
     pub fn with<P>(self, body: Body<P>) -> Event<P> {
         let Header { time, sequence, round, tie, sender, receiver } = self;
         Event { time, sequence, round, tie, sender, receiver, body }
     }
 
-    /// As [`Event::key`].
+    /// See [`Event::key`].
     #[inline(always)]
     pub fn key(&self) -> EventKey {
         EventKey { instant: self.instant(), tie: self.tie, sender: self.sender, sequence: self.sequence }
     }
 
-    /// As [`Event::instant`].
+    /// See [`Event::instant`].
     #[inline(always)]
     pub fn instant(&self) -> Instant {
         Instant { time: self.time, round: self.round }
     }
 
-    /// As [`Event::time`].
+    /// See [`Event::time`].
     #[inline]
     pub fn time(&self) -> Time {
         self.time
     }
 
-    /// Whose handler executes it.
+    /// Returns the LP whose handler executes the event.
     #[inline]
     pub fn receiver(&self) -> LpId {
         self.receiver
     }
 
-    /// As [`Event::sender`].
+    /// See [`Event::sender`].
     #[inline]
     pub fn sender(&self) -> Sender {
         self.sender
@@ -285,7 +294,8 @@ impl Header {
 }
 
 impl Ord for Header {
-    /// By instant, then receiver, then the rest of the key. Two different events of one run never compare equal.
+    /// Compares by instant, then receiver, then the remaining fields of the key. Two different events of one
+    /// run are never equal.
     #[inline]
     fn cmp(&self, other: &Header) -> Ordering {
         self.time.cmp(&other.time).then_with(|| {
@@ -310,14 +320,14 @@ impl PartialEq for Header {
 }
 impl Eq for Header {}
 
-/// Two 32-bit fields as one number that orders like the pair.
+/// Combines two 32-bit fields into one number that orders like the pair.
 #[inline]
 pub fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
 impl<P> Ord for Event<P> {
-    /// As [`Header`]s are ordered.
+    /// Compares the headers. The body does not count.
     #[inline]
     fn cmp(&self, other: &Event<P>) -> Ordering {
         self.header().cmp(&other.header())

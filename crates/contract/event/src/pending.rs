@@ -1,8 +1,10 @@
-//! The pending event set: what waits to be executed, least first.
+//! Pending event sets: they hold the events that are still to be executed, and give out the earliest.
 //!
-//! Two implementations pop the same events in the same order. [`HeapPending`] is one binary heap, short enough to be obviously right; [`WindowedPending`] is
-//! several times as fast, as its file says, and is what engines use. A third, [`LpOrderedPending`], leaves the order between LPs free within windows of
-//! lookahead, where `window` and `null-message` find that faster.
+//! - [`WindowedPending`] is the set of most engines. Its file, `by_time.rs`, explains how it works.
+//! - [`LpOrderedPending`] gives out the events of a window LP by LP. It serves `window` and `null-message`,
+//!   where lookahead makes the order between LPs free.
+//! - [`HeapPending`] is one binary heap, short enough to be obviously right. It pops the same events in the
+//!   same order as [`WindowedPending`], and is the reference in tests.
 //!
 //! ```
 //! use parades_core::{event::{Body, Event, EventKey, LpId, Sender}, time::{Instant, Time}};
@@ -19,80 +21,83 @@
 //! assert_eq!(pending.next_time(), Some(Time::from_ps(30)));
 //! ```
 //!
-//! *Read next*: [`WindowedPending`]'s file, `windowed.rs`, whose head gives its structure, invariants and cost.
+//! *Read next*: [`WindowedPending`], in the file `by_time.rs`.
 
 mod by_lp;
+mod by_time;
 mod far;
 mod grid;
 mod heap;
 mod lanes;
 mod layout;
 mod order;
+mod receivers;
 mod ring;
 mod run;
-mod seen;
 mod side;
 mod slab;
 mod split;
 mod unordered;
-mod windowed;
 
 pub use by_lp::LpOrderedPending;
+pub use by_time::WindowedPending;
 pub use grid::Grid;
 pub use heap::HeapPending;
 pub use slab::Slot;
 pub use unordered::Unordered;
-pub use windowed::WindowedPending;
 
 use crate::event::{Event, LpId};
 use crate::time::{Instant, Time};
 
-/// Events that were left, in no order. They are not copied out of where they waited.
+/// Events that a run leaves, in no order. The iterator owns the memory in which the events were pending.
 pub type Leftover<P> = Box<dyn Iterator<Item = Event<P>>>;
 
-/// Events that wait to be executed, and the least of them first.
+/// Pending events, earliest first.
 ///
-/// A push must never be earlier than the instant of the event popped last: cause comes before effect.
+/// A push must not be earlier than the event popped last: a cause comes before its effect.
 pub trait PendingSet<P>: Default {
     /// Adds an event.
     fn push(&mut self, event: Event<P>);
 
-    /// Takes the least event if its time is before `bound`.
+    /// Removes and returns the earliest event if its time is before `bound`.
     fn pop_before(&mut self, bound: Time) -> Option<Event<P>>;
 
-    /// Takes the least event.
+    /// Removes and returns the earliest event.
     fn pop(&mut self) -> Option<Event<P>>;
 
-    /// When the least event is due. It may first have to be found, which changes nothing that can be seen.
+    /// Returns the instant of the earliest event. Finding that event may rearrange the set, with no visible
+    /// effect.
     fn next_instant(&mut self) -> Option<Instant>;
 
-    /// The time of the least event.
+    /// Returns the time of the earliest event.
     fn next_time(&mut self) -> Option<Time> {
         self.next_instant().map(|instant| instant.time)
     }
 
-    /// How many events wait.
+    /// Returns the number of pending events.
     fn len(&self) -> usize;
 
-    /// Whether no event waits.
+    /// True if no event is pending.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The receiver of the event that will probably be popped `ahead` pops after the next: a hint of which LP to fetch into the cache.
-    /// `None` where that is not known yet.
+    /// Returns the receiver of the event that will probably be popped after the next `ahead` events. Engines
+    /// use this hint to fetch LPs into the cache.
+    ///
+    /// Returns `None` if the event is not known yet.
     fn upcoming(&self, ahead: usize) -> Option<LpId>;
 
-    /// Takes all that is left, in order.
+    /// Removes all events, in order.
     fn drain(&mut self) -> impl Iterator<Item = Event<P>> {
         std::iter::from_fn(|| self.pop())
     }
 
-    /// Takes all that is left, in no order; what it held them in is given back when they have been gone through.
+    /// Removes all events, in no order. Their memory is freed when the iterator is dropped.
     fn take_all(&mut self) -> Leftover<P>
     where
         P: 'static;
 
-    /// Bytes of memory that it holds, beside what the payloads own.
+    /// Returns the bytes of memory that the set holds, not counting memory that payloads own.
     fn allocated_bytes(&self) -> usize;
 }

@@ -1,9 +1,9 @@
-//! Where each LP lives: its partition, and its place there.
+//! The placement of LPs: the partition of each LP, and its index there.
 
 use crate::event::LpId;
 use std::sync::Arc;
 
-/// The partition of each LP, and its index among the LPs of that partition, which are in the order of ids.
+/// The partition of each LP, and its index among the LPs of that partition. Indices follow the order of ids.
 ///
 /// ```
 /// use parades_core::{event::LpId, placement::Placement};
@@ -16,17 +16,17 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// Partition and index of each LP in one number, where they do not follow from the id.
+    /// Partition and index of each LP, packed into one number. `None` if they follow from the id.
     table: Option<Arc<[u32]>>,
-    /// How many of the low bits of that number, or of the id, are the index.
+    /// The number of low bits, of that number or of the id, that hold the index.
     bits: u32,
-    /// Those bits.
+    /// Those low bits.
     mask: u32,
-    /// What is known of each partition.
+    /// The LPs of each partition.
     all: Arc<[Members]>,
 }
 
-/// The LPs of a partition: how many, the least and the greatest.
+/// The LPs of a partition: their number, the smallest id and the largest.
 #[derive(Clone, Copy, Debug)]
 struct Members {
     count: u32,
@@ -35,19 +35,19 @@ struct Members {
 }
 
 impl Members {
-    /// The LPs from `first` on, so many.
+    /// Makes the range of `count` LPs that starts at `first`.
     fn range(first: u32, count: u32) -> Members {
         Members { count, first: LpId(first), last: LpId((first + count).saturating_sub(1)) }
     }
 }
 
 impl Placement {
-    /// All `lps` LPs in one partition.
+    /// Places all `lps` LPs in one partition.
     pub fn one(lps: u32) -> Placement {
         Placement::new(None, u32::BITS, Arc::new([Members::range(0, lps)]))
     }
 
-    /// Ranges of `size` ids each, rounded up to a power of two.
+    /// Places ranges of `size` consecutive ids, with `size` rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -62,8 +62,10 @@ impl Placement {
         Placement::new(None, bits, (0..all.div_ceil(step)).map(range).collect())
     }
 
-    /// Each LP, by id, in the partition named, the partitions being numbered from 0. If the partitions are so uneven that place and partition do not fit
-    /// one number, which takes more than a thousand million LPs, all LPs are in one.
+    /// Places each LP in the partition that `partitions` gives for its id. Partitions are numbered from 0.
+    ///
+    /// Partition and index must fit 32 bits together. If the partitions are too uneven for that, all LPs are
+    /// placed in one. It takes more than 10^9 LPs.
     pub fn table(partitions: &[u32]) -> Placement {
         let count = partitions.iter().max().map_or(0, |most| *most as usize + 1);
         let mut all = vec![Members::range(0, 0); count];
@@ -81,7 +83,7 @@ impl Placement {
         let table = partitions.iter().map(|&partition| {
             let index = next[partition as usize];
             next[partition as usize] += 1;
-            // A shift by 32 is of the only partition, 0.
+            // A shift by 32 bits occurs only if there is one partition, number 0.
             partition.checked_shl(bits).unwrap_or(0) | index
         });
         Placement::new(Some(table.collect()), bits, all.into())
@@ -92,25 +94,25 @@ impl Placement {
         Placement { table, bits, mask, all }
     }
 
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub fn partitions(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "there are at most as many as LPs")]
         let partitions = self.all.len() as u32;
         partitions
     }
 
-    /// How many LPs `partition` has.
+    /// Returns the number of LPs in `partition`.
     pub fn len(&self, partition: u32) -> u32 {
         self.all[partition as usize].count
     }
 
-    /// The least and the greatest id in `partition`, which must have LPs.
+    /// Returns the smallest and the largest id in `partition`, which must not be empty.
     pub fn bounds(&self, partition: u32) -> (LpId, LpId) {
         let Members { first, last, .. } = self.all[partition as usize];
         (first, last)
     }
 
-    /// Whether `partition` has no LPs.
+    /// True if `partition` has no LPs.
     pub fn is_empty(&self, partition: u32) -> bool {
         self.len(partition) == 0
     }
@@ -123,26 +125,27 @@ impl Placement {
         }
     }
 
-    /// The partition of `lp`.
+    /// Returns the partition of `lp`.
     #[inline]
     pub fn partition(&self, lp: LpId) -> u32 {
-        // A shift by 32 is of the only partition.
+        // A shift by 32 bits occurs only if there is one partition.
         self.place(lp).checked_shr(self.bits).unwrap_or(0)
     }
 
-    /// The index of `lp` in its partition.
+    /// Returns the index of `lp` in its partition.
     #[inline]
     pub fn index(&self, lp: LpId) -> usize {
         (self.place(lp) & self.mask) as usize
     }
 
-    /// The bits of an id that are the LP's index in its partition, where it follows from the id. For loops that look up an index at each event.
+    /// Returns the bits of an id that are the LP's index, or `None` if the index does not follow from the id.
+    /// Meant for loops that look up an index for every event.
     #[inline]
     pub fn index_mask(&self) -> Option<u32> {
         self.table.is_none().then_some(self.mask)
     }
 
-    /// The LPs of each partition, in the order of ids.
+    /// Returns the LPs of each partition, in id order.
     pub fn members(&self, lps: u32) -> Vec<Vec<LpId>> {
         let mut members: Vec<Vec<LpId>> = self.all.iter().map(|of| Vec::with_capacity(of.count as usize)).collect();
         (0..lps).map(LpId).for_each(|lp| members[self.partition(lp) as usize].push(lp));

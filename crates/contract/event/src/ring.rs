@@ -1,9 +1,11 @@
-//! A log that grows at one end and is released at the other: what speculative executions leave, in the order of execution.
+//! A circular log: it grows at one end and is released at the other.
+//!
+//! Optimistic engines log what speculative executions leave, in the order of execution.
 
-/// Entries at least, where there are any.
-const LEAST: usize = 4;
+/// The smallest allocation, in slots.
+const SLOTS_MIN: usize = 4;
 
-/// A circular log. An entry keeps its position, which is counted modulo 2^32, until it is released.
+/// A circular log. An entry keeps its position until it is released. Positions are counted modulo 2^32.
 ///
 /// ```
 /// use parades_core::ring::Ring;
@@ -16,7 +18,7 @@ const LEAST: usize = 4;
 /// ```
 #[derive(Debug)]
 pub struct Ring<T> {
-    /// As many as a power of two, or none.
+    /// None, or a power of two.
     slots: Vec<Option<T>>,
     first: u32,
     end: u32,
@@ -29,25 +31,25 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// Whether there are none.
+    /// True if the log has no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == self.end
     }
 
-    /// The position of the first entry.
+    /// Returns the position of the first entry.
     #[inline]
     pub fn first(&self) -> u32 {
         self.first
     }
 
-    /// The position of the next entry to come.
+    /// Returns the position after the last entry: the position of the next entry to be pushed.
     #[inline]
     pub fn end(&self) -> u32 {
         self.end
     }
 
-    /// How many entries there are, those that were taken included.
+    /// Returns the number of positions, including those whose entries were taken.
     #[inline]
     pub fn len(&self) -> u32 {
         self.end.wrapping_sub(self.first)
@@ -58,43 +60,43 @@ impl<T> Ring<T> {
         position as usize & (self.slots.len() - 1)
     }
 
-    /// Adds an entry.
+    /// Appends an entry, and returns it by reference.
     #[inline]
     pub fn push(&mut self, entry: T) -> &mut T {
         if self.len() as usize == self.slots.len() {
-            self.resize((self.slots.len() * 2).max(LEAST));
+            self.resize((self.slots.len() * 2).max(SLOTS_MIN));
         }
         let slot = self.slot(self.end);
         self.end = self.end.wrapping_add(1);
         self.slots[slot].insert(entry)
     }
 
-    /// Whether the position is between the ends.
+    /// True if the position is between the ends.
     #[inline]
     fn holds(&self, position: u32) -> bool {
         position.wrapping_sub(self.first) < self.len()
     }
 
-    /// The entry at a position, unless it has been taken or released.
+    /// Returns the entry at a position, or `None` if it was taken or released.
     #[inline]
     pub fn get(&self, position: u32) -> Option<&T> {
         if self.holds(position) { self.slots[self.slot(position)].as_ref() } else { None }
     }
 
-    /// The last entry.
+    /// Returns the last entry, or `None` if it was taken or the log is empty.
     #[inline(always)]
     pub fn last(&self) -> Option<&T> {
         if self.is_empty() { None } else { self.slots[self.slot(self.end.wrapping_sub(1))].as_ref() }
     }
 
-    /// The entry at a position, unless it has been taken or released.
+    /// Returns the entry at a position by mutable reference, or `None` if it was taken or released.
     #[inline]
     pub fn get_mut(&mut self, position: u32) -> Option<&mut T> {
         let slot = self.holds(position).then(|| self.slot(position))?;
         self.slots[slot].as_mut()
     }
 
-    /// Takes the entry at a position out; the position stays.
+    /// Removes the entry at a position and returns it. The position remains.
     #[inline]
     pub fn take(&mut self, position: u32) -> Option<T> {
         if !self.holds(position) {
@@ -104,7 +106,7 @@ impl<T> Ring<T> {
         self.slots[slot].take()
     }
 
-    /// Puts an entry at a position between the ends.
+    /// Stores an entry at a position between the ends.
     #[inline]
     pub fn put(&mut self, position: u32, entry: T) {
         debug_assert!(self.holds(position), "an entry is put where it would never be found");
@@ -112,14 +114,15 @@ impl<T> Ring<T> {
         self.slots[slot] = Some(entry);
     }
 
-    /// Forgets what lies before `position`. Entries are dropped only when they are written over.
+    /// Releases all entries before `position`. Their memory is reused, and they are dropped, when later
+    /// entries overwrite them.
     #[inline]
     pub fn release_before(&mut self, position: u32) {
         debug_assert!(position.wrapping_sub(self.first) <= self.len());
         self.first = position;
     }
 
-    /// Takes the last entry out, and its position with it.
+    /// Removes the last entry together with its position.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.is_empty() {
@@ -130,9 +133,9 @@ impl<T> Ring<T> {
         self.slots[slot].take()
     }
 
-    /// Gives back memory that it does not need now.
+    /// Frees memory that the present entries do not need.
     pub fn shrink(&mut self) {
-        let needed = (self.len() as usize).next_power_of_two().max(LEAST);
+        let needed = (self.len() as usize).next_power_of_two().max(SLOTS_MIN);
         if needed < self.slots.len() {
             self.resize(needed);
         }
@@ -150,13 +153,13 @@ impl<T> Ring<T> {
         self.slots = slots;
     }
 
-    /// Bytes of memory that it holds, beside what the entries own.
+    /// Returns the bytes of memory that the log holds, not counting memory that entries own.
     pub fn allocated_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Option<T>>()
     }
 }
 
-/// The positions from one to another.
+/// Returns the positions from `from` up to `to`, exclusive.
 pub fn positions(from: u32, to: u32) -> impl DoubleEndedIterator<Item = u32> {
     (0..to.wrapping_sub(from)).map(move |offset| from.wrapping_add(offset))
 }

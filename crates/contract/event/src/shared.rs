@@ -1,12 +1,16 @@
-//! Data that many events carry: written once, read by all, never copied (the ROSS paper's shared event data).
+//! Payloads that many events share: written once, read by all, never copied.
+//!
+//! This is the shared event data of the ROSS paper.
 
 use crate::digest::{Digest, Payload};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A payload that is written once and then only read, at any number of hops. Cloning shares it. It is folded into a digest once, when
-/// it is written; each event that carries it folds that one word.
+/// A payload that is written once and then only read, on any number of hops. A clone shares the data.
+///
+/// The data is folded into a digest once, when it is written. Each event that carries it folds only the
+/// resulting word.
 ///
 /// ```
 /// use parades_core::shared::Shared;
@@ -16,7 +20,7 @@ use std::sync::Arc;
 /// ```
 pub struct Shared<T>(Arc<(u64, T)>);
 
-/// Not derived, which would ask the data itself to be copied.
+/// Written by hand, because a derived `Clone` would require `T: Clone`.
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Shared<T> {
         Shared(Arc::clone(&self.0))

@@ -1,8 +1,8 @@
-//! Virtual time: integers, and instants that are superdense.
+//! Virtual time: integers, and superdense instants.
 //!
-//! A [`Time`] is a count of picoseconds since the start of the run, 213 days at most. An [`Instant`] adds the *round*: an event
-//! sent with a delay above zero arrives at `(time + delay, 0)`, one sent with delay zero at `(time, round + 1)`. A cause is
-//! therefore strictly before its effect, zero delay included.
+//! A [`Time`] is a count of picoseconds since the start of the run, 213 days at most. An [`Instant`] adds the
+//! *round*. An event sent with a delay above zero arrives at `(time + delay, 0)`. An event sent with delay
+//! zero arrives at `(time, round + 1)`. So a cause is strictly before its effect, even at zero delay.
 //!
 //! *Read next*: [`crate::event`], the order of events.
 
@@ -19,10 +19,11 @@ pub struct Time(u64);
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Delay(u64);
 
-/// Rounds a count of seconds to the nearest picosecond; `None` where it is negative, not a number, or past the end of time.
+/// Converts seconds to picoseconds, rounded to nearest. Returns `None` if the number is negative, not a
+/// number, or too large.
 #[inline]
 fn ps_from_secs(seconds: f64) -> Option<u64> {
-    // Up to there, what lies behind the point is exact, and nobody needs to ask a library.
+    // Below this bound the fraction is exact, and rounding by hand is faster than `f64::round`.
     const I52: f64 = 4_503_599_627_370_496.0;
     let exact = seconds * 1e12;
     if (0.0..I52).contains(&exact) {
@@ -31,10 +32,11 @@ fn ps_from_secs(seconds: f64) -> Option<u64> {
         #[expect(clippy::cast_sign_loss, reason = "not below zero")]
         return Some(whole as u64 + u64::from(exact - whole as f64 >= 0.5));
     }
-    // Above 2^53 ps (2.5 hours) a double counts in steps of more than a picosecond; the nearest such step is taken.
+    // Above 2^53 ps (2.5 hours) neighbouring doubles are more than a picosecond apart; the nearest one is
+    // taken.
     let ps = exact.round();
     if seconds < 0.0 {
-        return None; // What is less than half a picosecond below zero would round to it.
+        return None; // A negative number close to zero would round to it.
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -44,23 +46,26 @@ fn ps_from_secs(seconds: f64) -> Option<u64> {
     (0.0..18_446_744_073_709_551_616.0).contains(&ps).then_some(ps as u64)
 }
 
-/// The greatest double below one half. One half itself would be lost in rounding the sum: it takes 0.49999999999999994 up to 1, and odd numbers from
-/// 2^52 on, which have no fraction, to the next.
+/// The largest double below one half, for rounding by adding.
+///
+/// Adding one half would round twice. The sum 0.49999999999999994 + 0.5 is 1 in doubles, so this number would
+/// become 1. Odd numbers above 2^52 have no fraction, and would become the next even number.
 const HALF: f64 = 0.499_999_999_999_999_94;
 
 impl Time {
     /// The start of every run.
     pub const ZERO: Time = Time(0);
-    /// The last representable time: 213 days, 12 hours and 34 minutes after the start.
+    /// The last time: 213 days, 12 hours and 34 minutes after the start.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The time `ps` picoseconds after the start.
+    /// Returns the time `ps` picoseconds after the start.
     #[inline]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// The time `seconds` after the start, to the nearest picosecond; `None` where there is no such time.
+    /// Returns the time `seconds` after the start, rounded to the nearest picosecond. Returns `None` if there
+    /// is no such time.
     ///
     /// ```
     /// # use parades_core::time::Time;
@@ -73,20 +78,22 @@ impl Time {
         ps_from_secs(seconds).map(Time)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, for people.
+    /// Returns the seconds since the start, for display.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// The time `delay` later; `None` past [`Time::MAX`]. [`Delay::MAX`] leads past it from everywhere: it stands for all spans that are
-    /// too long to be counted.
+    /// Returns the time `delay` later, or `None` if it is after [`Time::MAX`].
+    ///
+    /// [`Delay::MAX`] stands for every span that is too long to be counted. So it leads past the end from any
+    /// time.
     ///
     /// ```
     /// # use parades_core::time::{Delay, Time};
@@ -101,14 +108,14 @@ impl Time {
         }
     }
 
-    /// As [`Time::checked_add`], but `None` also where there is no delay: that is one comparison.
+    /// As [`Time::checked_add`], but also returns `None` for a delay of zero. Both cases take one comparison.
     #[inline]
     pub const fn later_by(self, delay: Delay) -> Option<Time> {
         let ps = self.0.wrapping_add(delay.0);
         if ps > self.0 && delay.0 < u64::MAX { Some(Time(ps)) } else { None }
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Returns the span from `earlier` to this time, or zero if `earlier` is not earlier.
     #[inline]
     pub const fn since(self, earlier: Time) -> Delay {
         Delay(self.0.saturating_sub(earlier.0))
@@ -118,50 +125,52 @@ impl Time {
 impl Delay {
     /// No delay: the event arrives in the next round of the same time.
     pub const ZERO: Delay = Delay(0);
-    /// Longer than any span: what saturates comes to this, and is an overflow of virtual time where it is used.
+    /// Longer than any span. A computation that saturates returns it, and using it is an overflow of virtual
+    /// time.
     pub const MAX: Delay = Delay(u64::MAX);
 
-    /// A span of `ps` picoseconds.
+    /// Returns a span of `ps` picoseconds.
     #[inline]
     pub const fn from_ps(ps: u64) -> Delay {
         Delay(ps)
     }
 
-    /// A span of `us` microseconds.
+    /// Returns a span of `us` microseconds.
     ///
     /// # Panics
     ///
-    /// Past 213 days.
+    /// If the span is longer than 213 days.
     pub const fn from_us(us: u64) -> Delay {
         Delay(us.checked_mul(1_000_000).expect("213 days at most"))
     }
 
-    /// A span of `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     ///
     /// # Panics
     ///
-    /// Past 213 days.
+    /// If the span is longer than 213 days.
     pub const fn from_ms(ms: u64) -> Delay {
         Delay(ms.checked_mul(1_000_000_000).expect("213 days at most"))
     }
 
-    /// A span of whole seconds.
+    /// Returns a span of whole seconds.
     ///
     /// # Panics
     ///
-    /// Past 213 days.
+    /// If the span is longer than 213 days.
     pub const fn from_secs(seconds: u64) -> Delay {
         Delay(seconds.checked_mul(PS_PER_S).expect("213 days at most"))
     }
 
-    /// A span of `seconds`, to the nearest picosecond; `None` where it is negative, not a number or too long.
+    /// Returns a span of `seconds`, rounded to the nearest picosecond. Returns `None` if the number is
+    /// negative, not a number, or too large.
     #[inline]
     pub fn from_secs_f64(seconds: f64) -> Option<Delay> {
         ps_from_secs(seconds).map(Delay)
     }
 
-    /// This span stretched by `factor` (at least zero), to the nearest picosecond. What is too long becomes [`Delay::MAX`], and so
-    /// an overflow of virtual time where it is used.
+    /// Returns this span times `factor`, rounded to the nearest picosecond. A span that is too long becomes
+    /// [`Delay::MAX`], and using it is an overflow of virtual time.
     ///
     /// ```
     /// # use parades_core::time::Delay;
@@ -170,7 +179,7 @@ impl Delay {
     ///
     /// # Panics
     ///
-    /// If the factor is not a number, or so far below zero that the span would be.
+    /// If the factor is not a number, or is negative and the result would not round to zero.
     ///
     /// ```should_panic
     /// # use parades_core::time::Delay;
@@ -179,7 +188,7 @@ impl Delay {
     #[inline]
     pub fn scaled(self, factor: f64) -> Delay {
         const I63: f64 = 9_223_372_036_854_775_808.0;
-        // Of numbers below 2^63, 106 days, each conversion is an instruction or two instead of half a dozen.
+        // Below 2^63 ps (106 days) each conversion takes one or two instructions instead of six.
         let scaled = self.0.cast_signed() as f64 * factor + HALF;
         if !(0.0..I63).contains(&scaled) {
             return self.scaled_far(factor);
@@ -188,7 +197,7 @@ impl Delay {
         Delay((scaled as i64).cast_unsigned())
     }
 
-    /// As [`Delay::scaled`], of any span.
+    /// As [`Delay::scaled`], for spans of any length.
     #[cold]
     #[inline(never)]
     fn scaled_far(self, factor: f64) -> Delay {
@@ -197,44 +206,46 @@ impl Delay {
         Delay((self.0 as f64 * factor + HALF) as u64)
     }
 
-    /// How long `bytes` take on a link of `bits_per_second`, rounded up to a whole picosecond. The one function from sizes to
-    /// times: links and their lookahead both use it. Too long a span becomes [`Delay::MAX`].
+    /// Returns the time that `bytes` take on a link of `bits_per_second`, rounded up to a whole picosecond. A
+    /// span that is too long becomes [`Delay::MAX`].
+    ///
+    /// Links and their lookahead must agree, so this is the only function from sizes to times.
     ///
     /// ```
     /// # use parades_core::time::Delay;
     /// assert_eq!(Delay::serialisation(1500, 1_000_000_000), Delay::from_us(12));
     /// assert_eq!(Delay::serialisation(1, 3_000_000_000_000), Delay::from_ps(3));
-    /// // Two million bytes, and three million, for which 64 bits do not suffice on the way.
+    /// // The intermediate product of two million bytes fits 64 bits; that of three million does not.
     /// assert_eq!(Delay::serialisation(2_000_000, 7), Delay::from_ps(2_285_714_285_714_285_715));
     /// assert_eq!(Delay::serialisation(3_000_000, 7), Delay::from_ps(3_428_571_428_571_428_572));
     /// ```
     ///
     /// # Panics
     ///
-    /// On a rate of zero.
+    /// If the rate is zero.
     #[inline]
     pub fn serialisation(bytes: u64, bits_per_second: u64) -> Delay {
         assert!(bits_per_second > 0, "a link's rate must be positive");
         if let Some(bit_ps) = bytes.checked_mul(8 * PS_PER_S) {
-            return Delay(bit_ps.div_ceil(bits_per_second)); // Up to 2.3 MB: all packets.
+            return Delay(bit_ps.div_ceil(bits_per_second)); // Up to 2.3 MB, so for every packet.
         }
         let bit_ps = u128::from(bytes) * 8 * u128::from(PS_PER_S);
         Delay(u64::try_from(bit_ps.div_ceil(u128::from(bits_per_second))).unwrap_or(u64::MAX))
     }
 
-    /// Picoseconds.
+    /// Returns the picoseconds.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for people and for floating-point statistics.
+    /// Returns the seconds, for display and for floating-point statistics.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// The sum, or [`Delay::MAX`] where it would be longer.
+    /// Returns the sum, or [`Delay::MAX`] if it is too long.
     #[inline]
     pub const fn saturating_add(self, other: Delay) -> Delay {
         Delay(self.0.saturating_add(other.0))
@@ -272,20 +283,20 @@ impl fmt::Debug for Delay {
     }
 }
 
-/// An instant of superdense time: when an event is executed. Ordered by time, then by round.
+/// An instant of superdense time: the moment at which an event is executed. Ordered by time, then by round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
     /// The time.
     pub time: Time,
-    /// How many zero-delay sends in a row led here.
+    /// The number of consecutive zero-delay sends that led to this instant.
     pub round: u32,
 }
 
 impl Instant {
-    /// Before every event.
+    /// The start of every run. No event is earlier.
     pub const START: Instant = Instant { time: Time::ZERO, round: 0 };
 
-    /// Round 0 of `time`.
+    /// Returns round 0 of `time`.
     #[inline]
     pub const fn at(time: Time) -> Instant {
         Instant { time, round: 0 }

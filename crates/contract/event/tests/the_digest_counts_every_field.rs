@@ -1,4 +1,5 @@
-//! The digest of an event depends on every field of its key and on all of its body, and a shared payload is folded once.
+//! The digest of an event depends on every field of its key and on all of its body. A shared payload is
+//! folded once.
 
 use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, EventKey, Sender, TimerId};
@@ -78,7 +79,7 @@ fn bytes_count_with_their_length_wherever_they_differ() {
     assert_eq!(digests.len(), 50);
 }
 
-/// How often a [`Counted`] was folded.
+/// The number of times that a [`Counted`] was folded.
 static FOLDED: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Debug)]

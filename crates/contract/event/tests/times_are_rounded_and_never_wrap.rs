@@ -1,9 +1,10 @@
-//! Seconds are rounded to nearest, serialisation times up, and what is too long is an error or the longest span, never a short one.
+//! Seconds are rounded to nearest, serialisation times up. A span that is too long is an error or the longest
+//! span, never a short one.
 
 use parades_core::time::{Delay, Instant, Time};
 use proptest::prelude::*;
 
-const TOO_LONG: f64 = 18_446_744.073_709_55; // The double next to 2^64 ps, in seconds.
+const TOO_LONG: f64 = 18_446_744.073_709_55; // The double nearest to 2^64 ps, in seconds.
 
 #[test]
 fn seconds_are_rounded_to_the_nearest_picosecond() {
@@ -21,9 +22,9 @@ fn seconds_are_rounded_to_the_nearest_picosecond() {
 }
 
 #[test]
-fn a_span_stretched_is_rounded_to_nearest_and_is_the_longest_where_it_is_too_long() {
+fn a_scaled_span_is_rounded_to_nearest_and_saturates() {
     let scaled = |ps, factor| Delay::from_ps(ps).scaled(factor).as_ps();
-    // From 2^52 on there are no halves, and one half added would make odd numbers even.
+    // From 2^52 on doubles have no halves, and adding one half would make odd numbers even.
     for ps in [0, 1, 7, (1 << 52) - 1, (1 << 52) + 1, (1 << 53) - 1, 1 << 53] {
         assert_eq!(scaled(ps, 1.0), ps);
     }
@@ -37,7 +38,7 @@ fn a_span_stretched_is_rounded_to_nearest_and_is_the_longest_where_it_is_too_lon
 }
 
 #[test]
-fn what_is_too_long_to_be_counted_leads_past_the_end_from_everywhere() {
+fn the_longest_span_leads_past_the_end_from_any_time() {
     let longest = Delay::from_ps(u64::MAX - 1);
     assert_eq!(Time::ZERO.checked_add(longest), Some(Time::from_ps(u64::MAX - 1)));
     assert_eq!(Time::from_ps(1).checked_add(longest), Some(Time::MAX));
@@ -55,7 +56,7 @@ fn an_instant_is_ordered_by_time_and_then_by_round() {
 }
 
 proptest! {
-    /// Up, exactly: no shorter span would do, on either side of where 64 bits suffice.
+    /// Exactly up: no shorter span would do. This holds with and without a 64-bit overflow of the product.
     #[test]
     fn serialisation_is_rounded_up(bytes in prop_oneof![0..5_000_u64, 2_000_000..3_000_000_u64, any::<u64>()], rate in 1_u64..) {
         let span = Delay::serialisation(bytes, rate).as_ps();
@@ -78,7 +79,8 @@ proptest! {
 }
 
 proptest! {
-    /// Short times are rounded by hand: to the same as the library rounds to, above all at the halves and where the one way ends.
+    /// Short times are rounded by hand, and must be rounded as the library does, above all at halves and at
+    /// the end of the short range.
     #[test]
     fn seconds_are_rounded_as_the_library_rounds(
         anywhere in 0.0..1e4_f64,

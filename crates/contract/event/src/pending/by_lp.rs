@@ -1,114 +1,117 @@
-//! Windows that are executed LP by LP: the pending event set where lookahead allows it.
+//! A pending event set whose windows are executed LP by LP.
 //!
-//! # Idea
+//! Inside a window that is at most as wide as the lookahead, the order between LPs is free: only the order of
+//! each LP's own events counts. This set uses that freedom. It fetches the record of an LP once per window,
+//! and sorts hardly any events.
 //!
-//! Where no LP sends to another within a window, the order between LPs inside the window is free: each LP's own order is all that counts. So where few LPs have
-//! several events in a window, it is taken *as it lies*: nothing is put in order but the events of those, which are exchanged. A large window is executed so a
-//! range of LPs at a time. A window of LPs that have many events is put in order LP by LP, by counting: an LP's record is fetched once a window, and records
-//! are gone through in the order in which they lie.
+//! # How it works
 //!
-//! # Structure
-//!
-//! The ring holds the next windows of a [`Grid`], each an unsorted chain, or where windows are large one for each range of LPs, a *lane* ([`Lanes`]): few
-//! enough events to stay in the cache, as do the records of their LPs. What lies beyond is in one far chain, which is looked through whenever half of the ring
-//! has been executed, or the ring is empty; a ring that most events lie beyond, or that is often empty, is made longer. Lanes are laid anew for windows that
-//! have become much larger. The lanes of the *open* window are its *parts*; when it is its turn, a part becomes a *run* as it lies, [`Seen`] telling whose
-//! events to exchange, or is sorted by LP and time. One that is too large even so is split by ranges of LPs. What the LP at work sends itself within the window
-//! goes to a small *side* list. Should that LP have more to come in a run that is as it lies, what is left of the run is put in order LP by LP, this one first.
+//! 1. Time is cut into the windows of a [`Grid`]. A [`WindowRing`] holds the next windows, each as an
+//!    unsorted chain. Later events are in one *far* chain.
+//! 2. A large window has one chain for each range of LPs, a *lane* ([`Lanes`]). The events of a lane, and the
+//!    records of its LPs, fit the cache. `rebuild_lanes_for` adds lanes when windows have become much larger.
+//! 3. `open` turns the lanes of the next window into *parts*, and `open_part` makes each part a [`Run`] in
+//!    turn. If few LPs have several events in the part, it stays unsorted: [`ReceiverIndex`] finds those LPs,
+//!    and only their events are put in order. Otherwise the part is sorted by LP and time. A part that is too
+//!    large to sort is split by ranges of LPs.
+//! 4. Events that the executing LP sends to itself inside the window go to a small *side list*. If that LP
+//!    has further events in an unsorted run, `sort_remaining` sorts the rest of the run LP by LP, this LP
+//!    first.
+//! 5. When half of the ring has been executed, `advance_ring` moves the horizon. When the ring is empty,
+//!    `jump` continues at the far chain. Both make the ring longer if it is too short for the events.
 //!
 //! # Invariants
 //!
-//! - L1: an event of another LP is never pushed before `until`, the bound that was last asked for: the window's width is at most the lookahead.
-//! - L2: the side list holds events of one LP at a time, the one that executed last; what the run has of it comes next, or is already taken.
-//! - L3: no event of the ring or the far chain is before `until`, and none of the far chain before the horizon of the ring.
+//! - L1: no event for another LP is pushed before `until`, the last bound asked for. The width of a window is
+//!   at most the lookahead.
+//! - L2: the side list holds events of one LP at a time, the one that executed last. The events of that LP in
+//!   the run come next, or have been taken.
+//! - L3: no event of the ring or the far chain is before `until`. No event of the far chain is before the
+//!   horizon of the ring.
 //!
 //! # Cost
 //!
-//! Taken as it lies, a window costs one look at each event and a comparison for each that is not its LP's first; with more comparisons than one for two events
-//! it is sorted after all, and so are the next windows. PHOLD of 16,384 LPs (`valgrind --tool=callgrind parades run phold --engine window --threads 1 --set
-//! lps=16384 --tune order=lp`, the difference of two lengths) takes 400 instructions an event so, and 560 sorted LP by LP.
-//!
-//! Lanes, each of them as it lies, instead of one chain a window that is split into parts of 512 events which are sorted: PHOLD of 262,144 LPs 0.77 of the
-//! time, of 1,048,576 LPs 0.79 (`parades run phold --engine window --threads 1 --tune order=lp --set lps=262144 --until 40s`, two versions in turn); of 1,024
-//! LPs, which have one lane, 1.04. Lanes of 4,096 events: 1.06 of the time at both sizes; of 2,048: 1.2; of 16,384: 1.03 and 0.93. A lane of 8,192 events of
-//! LPs that have many, split instead of sorted at once: 1.14 (`start_events=8`, 16,384 to a million LPs); sorted instead of taken as it lies, with more
-//! comparisons than one for four events: 1.06 to 1.17. Nothing fetched ahead in a lane: 1.05.
+//! An unsorted window costs one look at each event, and one comparison for each event that is not the first
+//! of its LP. If it needs more than one comparison for two events, it is sorted, and so are the next windows.
 
 use super::Leftover;
 use super::grid::Grid;
 use super::lanes::Lanes;
-use super::ring::Ring;
+use super::receivers::ReceiverIndex;
+use super::ring::WindowRing;
 use super::run::Run;
-use super::seen::Seen;
-use super::side::Side;
+use super::side::SideList;
 use super::slab::{Chain, Slab, Slot};
 use super::split::{split, split_by};
 use super::unordered::Unordered;
 use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::Time;
 
-/// Windows in the ring at first.
+/// Windows in a new ring.
 const RING_MIN: usize = 64;
-/// Windows in the ring at most: eight bytes each.
+/// Windows in the longest ring, at eight bytes each.
 const RING_MAX: usize = 1 << 15;
-/// A ring is long enough if so many times as many events are executed between two jumps as the second looks through.
+/// The ring is long enough if the events executed between two jumps are this multiple of the events that a
+/// jump scans.
 const BURSTS: usize = 4;
-/// Events meant for a part that is put in order LP by LP.
+/// Events that a part should have when it is sorted LP by LP.
 const PART: usize = 512;
-/// Windows that are put in order after one that had too many events of one LP, or more to come of one that sent itself another.
-const IN_ORDER: u32 = 64;
+/// After a window that cannot stay unsorted, the windows up to this number are sorted.
+const SORTED_WINDOWS: u32 = 64;
 
-/// A pending event set of windows that are executed LP by LP: the module's doc says how.
+/// A pending event set whose windows are executed LP by LP. The module documentation says how it works.
 #[derive(Debug)]
 pub struct LpOrderedPending<P> {
     slab: Slab<P>,
     grid: Grid,
     lanes: Lanes,
     run: Run,
-    seen: Seen,
-    /// The run is in no order but that of each LP's own events.
-    as_it_lies: bool,
-    /// So many of the next windows are put in order LP by LP.
-    in_order: u32,
-    side: Side<P>,
-    /// Where the event lies that was taken out of the side list.
-    aside: Slot<P>,
-    /// Parts of the open window that are not in order yet, the next one last.
+    receivers: ReceiverIndex,
+    /// True if the run is unsorted, except that the events of each LP are in order.
+    is_unsorted: bool,
+    /// The next windows up to this number are sorted.
+    sorted_windows: u32,
+    side: SideList<P>,
+    /// The slot of the event that was popped from the side list.
+    popped_side: Slot<P>,
+    /// The parts of the open window that are not in the run yet, the next one last.
     parts: Vec<Chain>,
-    /// Everything before it has been taken, or is in the run, the parts or the side list.
+    /// Every event before this time has been taken, or is in the run, the parts or the side list.
     until: Time,
-    /// The window that is open.
+    /// The number of the open window.
     open: u64,
-    ring: Ring,
+    ring: WindowRing,
     far: Chain,
-    /// No event of `far` is earlier.
+    /// A lower bound on the times in `far`.
     far_min: Time,
-    /// Events taken out of the ring since `far` was looked through,
+    /// Events opened since `far` was scanned.
     opened_since_scan: usize,
-    /// and since the lanes were laid;
-    opened_since_laid: usize,
-    /// those of the open window.
+    /// Events opened since the ring was rebuilt.
+    opened_since_rebuild: usize,
+    /// Events of the open window.
     opened: usize,
-    /// As [`Unordered`] had it.
+    /// The width of time-ordered windows that suited these events, as in [`Unordered`].
     shift: Option<u8>,
 }
 
 impl<P> LpOrderedPending<P> {
-    /// An empty set whose windows are those of `grid`, whose width must be at most any delay with which an LP here sends to another. `lps` are the least and
-    /// the greatest LP here.
+    /// Makes an empty set for the LPs from `lps.0` to `lps.1`.
+    ///
+    /// The windows of `grid` must be at most as wide as the shortest delay with which an LP here sends to
+    /// another.
     pub fn new(grid: Grid, lps: (LpId, LpId)) -> LpOrderedPending<P> {
-        let mut ring = Ring::default();
-        ring.lay(RING_MIN, 0);
+        let mut ring = WindowRing::default();
+        ring.reset(RING_MIN, 0);
         LpOrderedPending {
             slab: Slab::new(),
             grid,
             lanes: Lanes::one(lps),
             run: Run::default(),
-            seen: Seen::default(),
-            as_it_lies: false,
-            in_order: 0,
-            side: Side::new(),
-            aside: Slot::empty(),
+            receivers: ReceiverIndex::default(),
+            is_unsorted: false,
+            sorted_windows: 0,
+            side: SideList::new(),
+            popped_side: Slot::empty(),
             parts: Vec::new(),
             until: Time::ZERO,
             open: 0,
@@ -116,29 +119,29 @@ impl<P> LpOrderedPending<P> {
             far: Chain::default(),
             far_min: Time::MAX,
             opened_since_scan: 0,
-            opened_since_laid: 0,
+            opened_since_rebuild: 0,
             opened: 0,
             shift: None,
         }
     }
 
-    /// As [`LpOrderedPending::new`], with events.
+    /// Makes a set with events.
     pub fn from_unordered(
         grid: Grid,
         lps: (LpId, LpId),
         Unordered { slab, chain, shift }: Unordered<P>,
     ) -> LpOrderedPending<P> {
-        let far_min = slab.least_time(chain);
+        let far_min = slab.min_time(chain);
         let mut set = LpOrderedPending { slab, far: chain, far_min, shift, ..LpOrderedPending::new(grid, lps) };
-        // All is far until something is due: what is pushed meanwhile may come before it.
+        // All events are far until one is due, because an earlier event may still be pushed.
         set.ring.horizon = set.ring.next;
         set
     }
 
-    /// All that is left, for a set of another kind; asked for when nothing is left before the last bound.
+    /// Removes all events, for a set of another kind. No event may be left before the last bound.
     pub fn into_unordered(mut self) -> Unordered<P> {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
-        self.run.retire(&mut self.slab);
+        self.run.free_chunks(&mut self.slab);
         let LpOrderedPending { mut slab, far: mut all, mut ring, shift, .. } = self;
         for chain in ring.take_all() {
             slab.consume(chain, |slab, event| slab.append(&mut all, event));
@@ -153,16 +156,17 @@ impl<P> LpOrderedPending<P> {
         self.push_parts(key, receiver, event.body);
     }
 
-    /// Adds the event of these parts.
+    /// Adds an event given in parts. It is built at its final place in memory.
     #[inline(always)]
     pub fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         let time = key.instant.time;
         let window = self.grid.window(time);
         if time < self.until {
-            self.push_now(Event::new(key, receiver, body));
+            self.push_open(Event::new(key, receiver, body));
         } else if window < self.ring.horizon {
             if self.lanes.is_one() {
-                // What is computed last has nothing more to wait for.
+                // Without a lane to compute, the place of the event is known earlier. No later step can hide
+                // that time.
                 self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
             } else {
                 self.ring.append_to((window, self.lanes.of(receiver)), &mut self.slab, Event::new(key, receiver, body));
@@ -173,23 +177,23 @@ impl<P> LpOrderedPending<P> {
     }
 
     #[inline(never)]
-    fn push_now(&mut self, event: Event<P>) {
+    fn push_open(&mut self, event: Event<P>) {
         debug_assert!(
             self.side.peek().is_none_or(|other| other.receiver == event.receiver),
             "L2: events of two LPs were pushed into the open window"
         );
-        if self.as_it_lies && self.seen.last(event.receiver).is_some_and(|last| self.run.is_to_come(last)) {
-            self.put_in_order(event.receiver);
+        if self.is_unsorted && self.receivers.last(event.receiver).is_some_and(|last| self.run.is_pending(last)) {
+            self.sort_remaining(event.receiver);
         }
         self.side.push(event);
     }
 
-    /// Puts what is left of the open window in order LP by LP, beginning with the one at work.
+    /// Sorts the rest of the open window LP by LP, the executing LP first.
     #[cold]
-    fn put_in_order(&mut self, first: LpId) {
-        self.as_it_lies = false;
-        self.in_order = IN_ORDER;
-        self.run.sort_rest_by_lp(first, &self.slab, time_in(self.grid, self.open));
+    fn sort_remaining(&mut self, first: LpId) {
+        self.is_unsorted = false;
+        self.sorted_windows = SORTED_WINDOWS;
+        self.run.sort_remaining_by_lp(first, &self.slab, time_in(self.grid, self.open));
     }
 
     #[inline(never)]
@@ -198,8 +202,10 @@ impl<P> LpOrderedPending<P> {
         self.slab.append(&mut self.far, event);
     }
 
-    /// Takes an event before `bound`: of each LP the least first, the LPs in any order. What is asked for with one bound must be taken to
-    /// the end before another is asked for.
+    /// Removes and returns an event before `bound`. The events of each LP come in order, the LPs in any
+    /// order.
+    ///
+    /// All events before one bound must be taken before another bound is asked for.
     #[inline(always)]
     pub fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
         let slot = match self.run.place(0) {
@@ -212,10 +218,10 @@ impl<P> LpOrderedPending<P> {
         slot.take()
     }
 
-    /// Where the next event before `bound` lies. It counts as taken.
+    /// Takes the next event before `bound`, and returns its slot.
     #[inline(never)]
     fn next_slot(&mut self, bound: Time) -> Option<&mut Slot<P>> {
-        // The next part may be of the same LP, and hold what comes before the side list.
+        // The next part may have events of the same LP, which come before those of the side list.
         if self.run.is_done() && (self.side.is_empty() || !self.parts.is_empty()) && !self.open_next(bound) {
             return None;
         }
@@ -226,11 +232,12 @@ impl<P> LpOrderedPending<P> {
         if !is_aside {
             return Some(self.run.next_slot(&mut self.slab));
         }
-        self.aside = Slot::of(self.side.pop()?);
-        Some(&mut self.aside)
+        self.popped_side = Slot::of(self.side.pop()?);
+        Some(&mut self.popped_side)
     }
 
-    /// A time that no event is before, [`Time::MAX`] where there is none; asked for when nothing is left before the last bound.
+    /// Returns a time that no event is before, or [`Time::MAX`] if the set is empty. No event may be left
+    /// before the last bound.
     pub fn next_time(&self) -> Time {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
         let Some(window) = self.ring.next_occupied() else { return self.far_min };
@@ -238,38 +245,39 @@ impl<P> LpOrderedPending<P> {
         if start >= self.until {
             return start;
         }
-        // Who asks for one bound after another in one window must get ahead by more than the bounds do, which may be a picosecond.
-        self.ring.window(window).map(|chain| self.slab.least_time(chain)).min().unwrap_or(self.until)
+        // Several bounds may fall into this window, a picosecond apart. Its start would not let the caller
+        // make progress.
+        self.ring.window(window).map(|chain| self.slab.min_time(chain)).min().unwrap_or(self.until)
     }
 
-    /// How many events wait: counted, by windows.
+    /// Returns the number of pending events. It adds up all windows.
     pub fn len(&self) -> usize {
         let parts: usize = self.parts.iter().map(|part| part.len()).sum();
         self.run.len() + self.side.len() + parts + self.ring.count() + self.far.len()
     }
 
-    /// Whether no event waits.
+    /// True if no event is pending.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The receiver of the event that will probably be taken `ahead` after the next.
+    /// Returns the receiver of the event that will probably be taken after the next `ahead` events.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<LpId> {
         self.run.peek(&self.slab, ahead).map(Header::receiver)
     }
 
-    /// Bytes of memory that it holds, beside what the payloads own.
+    /// Returns the bytes of memory that the set holds, not counting memory that payloads own.
     pub fn allocated_bytes(&self) -> usize {
         self.slab.allocated_bytes()
             + self.run.allocated_bytes()
-            + self.seen.allocated_bytes()
+            + self.receivers.allocated_bytes()
             + self.side.allocated_bytes()
             + self.ring.allocated_bytes()
             + self.parts.capacity() * size_of::<Chain>()
     }
 
-    /// Takes all that is left, in no order; asked for when nothing is left before the last bound.
+    /// Removes all events, in no order. No event may be left before the last bound.
     pub fn take_all(&mut self) -> Leftover<P>
     where
         P: 'static,
@@ -279,18 +287,19 @@ impl<P> LpOrderedPending<P> {
         drop(self.ring.take_all());
         self.far = Chain::default();
         let slab = std::mem::replace(&mut self.slab, Slab::new());
-        self.ring.lay_lanes(self.lanes.count(), RING_MIN, next);
+        self.ring.reset_lanes(self.lanes.count(), RING_MIN, next);
         self.far_min = Time::MAX;
         Box::new(slab.into_events())
     }
 
-    /// Puts the next part of the open window in order, or opens the next window; false where nothing is due before `bound`.
+    /// Makes the next part of the open window the run, or opens the next window. Returns false if no event is
+    /// due before `bound`.
     #[inline(never)]
     fn open_next(&mut self, bound: Time) -> bool {
-        self.run.retire(&mut self.slab);
+        self.run.free_chunks(&mut self.slab);
         while self.run.is_done() && !self.open_part() {
             if self.ring.is_half_done() {
-                self.roll();
+                self.advance_ring();
             }
             let Some(window) = self.ring.next_occupied() else {
                 if self.far_min >= bound {
@@ -304,13 +313,13 @@ impl<P> LpOrderedPending<P> {
                 self.until = self.until.max(bound);
                 return false;
             }
-            // Laying moves every event, which must have been earned by as many taken.
-            if self.lanes.are_few_for(self.opened) && self.opened_since_laid >= self.len() {
-                self.lay_for(self.opened, window);
+            // A rebuild moves every event, so it must be paid for by as many executed events.
+            if self.lanes.are_few_for(self.opened) && self.opened_since_rebuild >= self.len() {
+                self.rebuild_lanes_for(self.opened, window);
                 continue;
             }
             self.open = window;
-            self.in_order = self.in_order.saturating_sub(1);
+            self.sorted_windows = self.sorted_windows.saturating_sub(1);
             if window == self.grid.window(bound) {
                 self.open_before(bound);
                 return self.open_part();
@@ -321,33 +330,33 @@ impl<P> LpOrderedPending<P> {
         true
     }
 
-    /// Opens a window.
+    /// Opens a window: its lanes become parts.
     fn open(&mut self) {
         let lanes = self.ring.take_lanes(self.open).filter(|chain| !chain.is_empty());
         self.parts.extend(lanes.rev());
         self.opened = self.parts.iter().map(|part| part.len()).sum();
         self.opened_since_scan += self.opened;
-        self.opened_since_laid += self.opened;
+        self.opened_since_rebuild += self.opened;
         if let Some(next) = self.ring.next_occupied() {
             self.ring.window(next).take(1).for_each(|chain| self.slab.prefetch(chain));
         }
     }
 
-    /// Makes the next part, if there is one, a run.
+    /// Makes the next part the run. Returns false if there is none.
     fn open_part(&mut self) -> bool {
         while let Some(part) = self.parts.pop() {
             if let Some(&next) = self.parts.last() {
                 self.slab.prefetch(next);
             }
-            self.as_it_lies = self.in_order == 0 && part.len() <= Seen::RUN_MAX;
-            if self.as_it_lies {
-                if self.run.line_up(part, &self.slab, &mut self.seen, self.lanes.lps()) {
+            self.is_unsorted = self.sorted_windows == 0 && part.len() <= ReceiverIndex::RUN_MAX;
+            if self.is_unsorted {
+                if self.run.order_within_lps(part, &self.slab, &mut self.receivers, self.lanes.lps()) {
                     return true;
                 }
-                self.as_it_lies = false;
-                self.in_order = IN_ORDER;
+                self.is_unsorted = false;
+                self.sorted_windows = SORTED_WINDOWS;
             }
-            if part.len() <= Seen::RUN_MAX {
+            if part.len() <= ReceiverIndex::RUN_MAX {
                 self.run.sort_by_lp(part, &self.slab, time_in(self.grid, self.open));
                 return true;
             }
@@ -358,7 +367,7 @@ impl<P> LpOrderedPending<P> {
         false
     }
 
-    /// Opens what of the open window lies before `bound`, and leaves the rest where it was.
+    /// Opens only the events before `bound`, and leaves the others in the window.
     #[cold]
     fn open_before(&mut self, bound: Time) {
         self.until = bound;
@@ -380,15 +389,17 @@ impl<P> LpOrderedPending<P> {
         }
     }
 
-    /// Lets the ring, half of which has been executed, reach further. Looking through the far chain must have been earned by as many events
-    /// executed as a quarter of it; a ring that leaves most events beyond it is made longer.
-    fn roll(&mut self) {
+    /// Extends a ring of which half has been executed.
+    ///
+    /// A scan of the far chain must be paid for by a quarter as many executed events. If a quarter of all
+    /// events are still far, the ring is made longer.
+    fn advance_ring(&mut self) {
         let horizon = self.ring.next + self.ring.len() as u64;
         if self.far.is_empty() || self.grid.window(self.far_min) >= horizon {
             self.ring.horizon = horizon;
         } else if self.opened_since_scan * 4 >= self.far.len() {
             if self.far.len() > self.len() / 4 && self.ring.len() < RING_MAX {
-                self.lay(2 * self.ring.len(), self.ring.next);
+                self.rebuild(2 * self.ring.len(), self.ring.next);
             } else {
                 self.ring.horizon = horizon;
                 self.scan_far();
@@ -396,37 +407,37 @@ impl<P> LpOrderedPending<P> {
         }
     }
 
-    /// Goes on with the far chain, all before which has been executed.
+    /// Restarts the ring at the earliest far event. All earlier events have been executed.
     #[cold]
     fn jump(&mut self) {
         let first = self.grid.window(self.far_min);
         let events = self.slab.events(self.far).filter(|event| self.grid.window(event.time()) == first).count();
         self.lanes = self.lanes.for_window_of(events);
-        // Where it jumps again and again, bursts are further apart than the ring reaches.
+        // Frequent jumps mean that bursts of events are further apart than the ring reaches.
         let longer = 2 * self.ring.len();
         let is_short = self.opened_since_scan < BURSTS * self.far.len() && longer * self.lanes.count() <= RING_MAX;
-        self.lay(if is_short { longer } else { self.ring.len() }, first);
+        self.rebuild(if is_short { longer } else { self.ring.len() }, first);
     }
 
-    /// Lays lanes that suit windows of so many events, from the window `next` on.
+    /// Rebuilds the ring from the window `next` on, with lanes that suit windows of `events` events.
     #[cold]
-    fn lay_for(&mut self, events: usize, next: u64) {
+    fn rebuild_lanes_for(&mut self, events: usize, next: u64) {
         self.lanes = self.lanes.for_window_of(events);
-        self.lay(self.ring.len(), next);
+        self.rebuild(self.ring.len(), next);
     }
 
-    /// Lays a ring of so many windows, from `next` on, and takes into it what is no longer far.
-    fn lay(&mut self, windows: usize, next: u64) {
+    /// Rebuilds the ring with `windows` windows from `next` on, and moves the events that it reaches into it.
+    fn rebuild(&mut self, windows: usize, next: u64) {
         for chain in self.ring.take_all() {
             self.slab.consume(chain, |slab, event| slab.append(&mut self.far, event));
         }
-        self.slab.suit(&mut self.far, self.lanes.count() * windows);
-        self.ring.lay_lanes(self.lanes.count(), windows, next);
-        self.opened_since_laid = 0;
+        self.slab.resize_chunks_for(&mut self.far, self.lanes.count() * windows);
+        self.ring.reset_lanes(self.lanes.count(), windows, next);
+        self.opened_since_rebuild = 0;
         self.scan_far();
     }
 
-    /// Takes into the ring what is no longer far.
+    /// Moves the far events that the ring now reaches into the ring.
     fn scan_far(&mut self) {
         self.opened_since_scan = 0;
         self.far_min = Time::MAX;
@@ -444,7 +455,7 @@ impl<P> LpOrderedPending<P> {
     }
 }
 
-/// How far in a window a time of it is, as a number that fits 32 bits.
+/// Returns a function that gives the position of a time in `window`, scaled to fit 32 bits.
 fn time_in(grid: Grid, window: u64) -> impl Fn(Time) -> u32 {
     let (start, shift) = (grid.start(window), grid.shift());
     #[expect(clippy::cast_possible_truncation, reason = "shifted so that it fits")]

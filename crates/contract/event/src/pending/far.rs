@@ -1,10 +1,14 @@
-//! What is pending beyond the ring of windows.
+//! Pending events beyond the ring of windows.
 //!
-//! Where windows are so many that the ends of all would not stay in the cache, the ring has only the next few, and events beyond it wait in *coarse*
-//! windows, each as wide as half of the ring, until it is their turn to be distributed: two writes into the cache cost less than one beside it. What lies
-//! beyond the coarse windows too, or beyond the ring where there are none, is in one chain, *beyond*.
+//! With very many windows, the ends of their chains would not stay in the cache. Then the ring has only the
+//! next windows, and later events wait in *coarse* windows, each as wide as half of the ring. A coarse window
+//! is distributed over the ring when its turn comes. So an event is written twice, but each time into the
+//! cache, which costs less than one write beside it.
+//!
+//! Events after the last coarse window are in one chain, *beyond*. Without coarse windows, all events after
+//! the ring are there.
 
-use super::ring::Ring;
+use super::ring::WindowRing;
 use super::slab::{Chain, Slab};
 use crate::event::Event;
 use crate::time::Time;
@@ -12,31 +16,31 @@ use crate::time::Time;
 /// Events beyond the ring.
 #[derive(Debug)]
 pub(super) struct Far {
-    /// The coarse windows, of which the first begins at the horizon of the ring; of length 0 where there are none.
-    pub(super) coarse: Ring,
-    /// A coarse window is `2^bits` windows wide; 0 where there are none.
+    /// The coarse windows. The first begins at the horizon of the ring. Of length 0 if there are none.
+    pub(super) coarse: WindowRing,
+    /// A coarse window is `2^bits` windows wide. 0 if there are none.
     pub(super) bits: u32,
-    /// What is in no coarse window, in no order.
+    /// Events after the last coarse window, in no order.
     pub(super) beyond: Chain,
-    /// No event of `beyond` is earlier.
+    /// A lower bound on the times in `beyond`.
     pub(super) beyond_min: Time,
     len: usize,
 }
 
 impl Default for Far {
     fn default() -> Far {
-        Far { coarse: Ring::default(), bits: 0, beyond: Chain::default(), beyond_min: Time::MAX, len: 0 }
+        Far { coarse: WindowRing::default(), bits: 0, beyond: Chain::default(), beyond_min: Time::MAX, len: 0 }
     }
 }
 
 impl Far {
-    /// All of a chain.
+    /// Holds all events of a chain in `beyond`.
     pub(super) fn of<P>(slab: &Slab<P>, beyond: Chain) -> Far {
-        let beyond_min = slab.least_time(beyond);
+        let beyond_min = slab.min_time(beyond);
         Far { beyond, beyond_min, len: beyond.len(), ..Far::default() }
     }
 
-    /// How many events it holds.
+    /// Returns the number of events.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -54,7 +58,7 @@ impl Far {
         }
     }
 
-    /// Adds an event to what is in no coarse window.
+    /// Adds an event to `beyond`.
     #[inline]
     pub(super) fn push_beyond<P>(&mut self, slab: &mut Slab<P>, event: Event<P>) {
         self.len += 1;
@@ -62,15 +66,15 @@ impl Far {
         slab.append(&mut self.beyond, event);
     }
 
-    /// Takes out what is in no coarse window.
+    /// Removes and returns `beyond`.
     pub(super) fn take_beyond(&mut self) -> Chain {
         self.len -= self.beyond.len();
         self.beyond_min = Time::MAX;
         std::mem::take(&mut self.beyond)
     }
 
-    /// Gives the coarse windows up: what they hold is beyond.
-    pub(super) fn flatten<P>(&mut self, slab: &mut Slab<P>) {
+    /// Removes the coarse windows. Their events move to `beyond`.
+    pub(super) fn remove_coarse<P>(&mut self, slab: &mut Slab<P>) {
         for chain in std::mem::take(&mut self.coarse).take_all() {
             self.len -= chain.len();
             slab.consume(chain, |slab, event| self.push_beyond(slab, event));
@@ -78,29 +82,30 @@ impl Far {
         self.bits = 0;
     }
 
-    /// Lays so many coarse windows, each `2^bits` windows wide, from where one can begin at `window` or soon after; that is where the ring ends. Nothing
-    /// is in a coarse window yet.
-    pub(super) fn lay(&mut self, (coarse, bits): (usize, u32), window: u64) -> u64 {
+    /// Adds `coarse` windows, each `2^bits` windows wide, from the first possible start at or after `window`.
+    /// Returns that start, which is the end of the ring. All events must be in `beyond`.
+    pub(super) fn add_coarse(&mut self, (coarse, bits): (usize, u32), window: u64) -> u64 {
         debug_assert!(bits > 0 && self.beyond.len() == self.len);
         let first = window.div_ceil(1 << bits);
         self.bits = bits;
-        self.coarse.lay(coarse, first);
+        self.coarse.reset(coarse, first);
         first << bits
     }
 
-    /// Whether there are coarse windows.
+    /// True if there are coarse windows.
     #[inline]
     pub(super) fn has_coarse(&self) -> bool {
         self.bits > 0
     }
 
-    /// Where the first coarse window with events begins.
+    /// Returns the start of the first coarse window that has events.
     pub(super) fn next_occupied(&self) -> Option<u64> {
         let coarse = self.has_coarse().then(|| self.coarse.next_occupied())??;
         Some(coarse << self.bits)
     }
 
-    /// Takes out the coarse window that begins at `window`, and with it all before, which must be empty; and says where the next begins.
+    /// Removes the coarse window that begins at `window`. Returns its events, and the start of the next one.
+    /// All earlier coarse windows must be empty, and are removed too.
     pub(super) fn take(&mut self, window: u64) -> (Chain, u64) {
         let chain = self.coarse.take(window >> self.bits);
         self.len -= chain.len();

@@ -1,11 +1,12 @@
-//! Windows of equal width, as wide as a lookahead.
+//! Windows of equal width: the width is a lookahead.
 
 use crate::time::{Delay, Time};
 
-/// Virtual time cut into windows, none wider than a given width, nearly all as wide as it.
+/// Virtual time cut into windows. No window is wider than a given width, and nearly all are as wide.
 ///
-/// The window of a time is one multiplication by the width's reciprocal, rounded up, so that two times of one window are always less
-/// than the width apart: what is sent with at least that delay arrives in a later window.
+/// The window of a time is found by multiplying with the reciprocal of the width, rounded up. So two times of
+/// one window are always less than the width apart, and an event sent with at least that delay arrives in a
+/// later window.
 ///
 /// ```
 /// use parades_core::{pending::Grid, time::{Delay, Time}};
@@ -21,7 +22,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The widest grid with windows of at most `width`; of 2 ps where that is shorter.
+    /// Makes the grid of the widest windows that are at most `width` wide. A width below 2 ps becomes 2 ps.
     pub fn new(width: Delay) -> Grid {
         let width = u128::from(width.as_ps().max(2));
         #[expect(clippy::cast_possible_truncation, reason = "the width is at least 2, so the quotient is at most 2^63")]
@@ -29,25 +30,27 @@ impl Grid {
         Grid { reciprocal }
     }
 
-    /// The window of a time; windows are numbered from 0.
+    /// Returns the number of the window of a time. The first window is 0.
     #[inline]
     pub fn window(self, time: Time) -> u64 {
-        ((u128::from(time.as_ps()) * u128::from(self.reciprocal)) >> 64) as u64 // The upper half of the product.
+        ((u128::from(time.as_ps()) * u128::from(self.reciprocal)) >> 64) as u64 // The upper half of the 128-bit product.
     }
 
-    /// The first time of a window; [`Time::MAX`] past the end of time.
+    /// Returns the first time of a window, or [`Time::MAX`] if the window is after the end of time.
     pub fn start(self, window: u64) -> Time {
         let start = (u128::from(window) << 64).div_ceil(u128::from(self.reciprocal));
         u64::try_from(start).map_or(Time::MAX, Time::from_ps)
     }
 
-    /// By how many bits the time since a window's start must be shifted to fit 32 bits.
+    /// Returns the number of bits by which the time since the start of a window is shifted right to fit 32
+    /// bits.
     pub(super) fn shift(self) -> u32 {
-        // The width is at most 2^64 / reciprocal, which has one bit more than the reciprocal has leading zeros.
+        // The width is at most 2^64 / reciprocal. That number has one bit more than the reciprocal has
+        // leading zeros.
         (self.reciprocal.leading_zeros() + 1).saturating_sub(32)
     }
 
-    /// The start of the window that `time` is in.
+    /// Returns the start of the window of `time`.
     pub fn floor(self, time: Time) -> Time {
         self.start(self.window(time))
     }

@@ -6,7 +6,7 @@ use crate::time::{Instant, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A pending event set that is one binary heap: what [`super::WindowedPending`] is tested and measured against.
+/// A pending event set that is one binary heap. [`super::WindowedPending`] is tested and measured against it.
 #[derive(Debug)]
 pub struct HeapPending<P> {
     heap: BinaryHeap<Reverse<Event<P>>>,

@@ -1,30 +1,33 @@
-//! The next windows, each an unsorted chain, or several.
+//! The next windows of a pending set.
 
 use super::slab::{Chain, Slab};
 use crate::event::Event;
 
-/// A ring of windows. Window `w` lies at `w % len` among those of each lane, one lane after another.
+/// A ring of windows, each with one unsorted chain, or with one for each lane.
+///
+/// Window `w` is entry `w % len` of its lane. The lanes follow each other in memory.
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct WindowRing {
     windows: Vec<Chain>,
-    /// How many windows there are.
+    /// The number of windows.
     len: usize,
-    /// Which of them are not empty.
+    /// One bit for each window: set if the window may have events.
     occupied: Vec<u64>,
     /// The first window that has not been taken.
     pub(super) next: u64,
-    /// The first window beyond the ring; at most its length after `next`.
+    /// The first window beyond the ring, at most `len` after `next`.
     pub(super) horizon: u64,
 }
 
-impl Ring {
-    /// Lays `len` empty windows from `next` on, each of one lane. All windows must be empty; `len` is a power of two.
-    pub(super) fn lay(&mut self, len: usize, next: u64) {
-        self.lay_lanes(1, len, next);
+impl WindowRing {
+    /// Starts again with `len` empty windows of one lane, from `next` on. All windows must be empty, and
+    /// `len` a power of two.
+    pub(super) fn reset(&mut self, len: usize, next: u64) {
+        self.reset_lanes(1, len, next);
     }
 
-    /// As [`Ring::lay`], for so many lanes.
-    pub(super) fn lay_lanes(&mut self, lanes: usize, len: usize, next: u64) {
+    /// As [`WindowRing::reset`], with several lanes.
+    pub(super) fn reset_lanes(&mut self, lanes: usize, len: usize, next: u64) {
         debug_assert!(len.is_power_of_two() && self.windows.iter().all(|window| window.is_empty()));
         self.len = len;
         self.windows.clear();
@@ -35,23 +38,23 @@ impl Ring {
         self.horizon = next + len as u64;
     }
 
-    /// How many windows it has.
+    /// Returns the number of windows.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many events it holds.
+    /// Returns the number of events.
     pub(super) fn count(&self) -> usize {
         self.windows.iter().map(|window| window.len()).sum()
     }
 
-    /// Whether half of it has been taken.
+    /// True if at least half of the windows have been taken.
     #[inline]
     pub(super) fn is_half_done(&self) -> bool {
         self.horizon - self.next <= self.len as u64 / 2
     }
 
-    /// The place of `window`.
+    /// Returns the entry of `window` in each lane.
     #[inline(always)]
     fn slot(&self, window: u64) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "masked to less than the length")]
@@ -59,13 +62,13 @@ impl Ring {
         slot
     }
 
-    /// Adds an event to a window, which must lie before the horizon, of one lane.
+    /// Adds an event to a window before the horizon, in the only lane.
     #[inline(always)]
     pub(super) fn append<P>(&mut self, slab: &mut Slab<P>, window: u64, event: Event<P>) {
         self.append_to((window, 0), slab, event);
     }
 
-    /// As [`Ring::append`], to a lane of the window.
+    /// Adds an event to a window before the horizon, in one of its lanes.
     #[inline(always)]
     pub(super) fn append_to<P>(&mut self, (window, lane): (u64, usize), slab: &mut Slab<P>, event: Event<P>) {
         debug_assert!(self.next <= window && window < self.horizon, "an event was appended to no window");
@@ -77,7 +80,7 @@ impl Ring {
         slab.append(chain, event);
     }
 
-    /// The first window that holds an event.
+    /// Returns the first window that has events.
     pub(super) fn next_occupied(&self) -> Option<u64> {
         let first = self.slot(self.next);
         let words = self.occupied.len();
@@ -94,19 +97,21 @@ impl Ring {
         None
     }
 
-    /// The events of a window, lane by lane.
+    /// Returns the chains of a window, lane by lane.
     pub(super) fn window(&self, window: u64) -> impl Iterator<Item = Chain> {
         let slot = self.slot(window);
         (0..self.windows.len()).step_by(self.len).map(move |lane| self.windows[lane + slot])
     }
 
-    /// Takes a window of one lane out, and with it all before, which must be empty.
+    /// Removes and returns the chain of a window with one lane. All earlier windows must be empty, and are
+    /// removed too.
     pub(super) fn take(&mut self, window: u64) -> Chain {
         debug_assert_eq!(self.windows.len(), self.len, "there is one lane");
         self.take_lanes(window).next().unwrap_or_default()
     }
 
-    /// As [`Ring::take`], lane by lane.
+    /// Removes and returns the chains of a window, lane by lane. All earlier windows must be empty, and are
+    /// removed too.
     pub(super) fn take_lanes(&mut self, window: u64) -> impl DoubleEndedIterator<Item = Chain> {
         let slot = self.slot(window);
         self.next = window + 1;
@@ -114,7 +119,7 @@ impl Ring {
         (0..self.windows.len()).step_by(self.len).map(move |lane| std::mem::take(&mut self.windows[lane + slot]))
     }
 
-    /// Takes all windows out, and leaves a ring of none.
+    /// Removes and returns all chains. The ring then has no windows.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Chain> + use<> {
         self.occupied.clear();
         self.len = 0;

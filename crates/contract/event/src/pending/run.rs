@@ -1,65 +1,67 @@
-//! What is executed next: a few hundred events put in order without moving them, or some thousand that need hardly any order.
+//! The next events to execute, sorted without moving them.
 
-use super::order::{Cut, Keys, PLACE, PLACE_BITS, by_level, by_lp, place};
-use super::seen::Seen;
+use super::order::{Bucketing, PLACE, PLACE_BITS, SortKeys, keys_by_level, keys_by_lp, place};
+use super::receivers::ReceiverIndex;
 use super::slab::{Chain, Slab, Slot};
 use crate::event::{Header, LpId};
 use crate::time::{Instant, Time};
 use std::ops::Range;
 
-/// The most events of a run in the order of time.
+/// Events in the largest run that is sorted by time.
 pub(super) const RUN_MAX: usize = 1024;
-/// Events of one bucket from which the insertion pass would be slower than distributing them in turn.
-const CROWD: u32 = 12;
-/// Comparisons of events of one LP up to which a window is taken as it lies: one for so many of its events,
+/// Events in a bucket from which distributing it again is faster than an insertion sort.
+const LARGE_BUCKET: u32 = 12;
+/// A run may stay unsorted while ordering the events of each LP takes at most one comparison for this number
+/// of events,
 const EVENTS_PER_COMPARISON: usize = 2;
-/// and as many more, for small windows' sake.
+/// plus this number of comparisons, which matters for small windows.
 const COMPARISONS_MIN: usize = 4;
 
-/// The events of one window, or of a part of it, in order: their entries ([`super::order`]).
+/// The events of one window, or of a part of it, with their entries ([`super::order`]) in the order of
+/// execution.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// The chunks where they lie, and how many lie in each.
+    /// The chunks of the events, each with the number of its events.
     chunks: Vec<(u32, usize)>,
-    /// The entries in the order of execution.
+    /// The entries, in the order of execution.
     order: Vec<u64>,
     cursor: usize,
-    /// Scratch: the entries in the order of chunks.
+    /// Scratch: the entries, in the order of chunks.
     entries: Vec<u64>,
-    /// Scratch: how many events fall into each bucket, and then where they go.
+    /// Scratch: the number of events of each bucket, and then the end of each bucket.
     counts: Vec<u32>,
 }
 
 impl Run {
-    /// Whether every event of it has been taken.
+    /// True if every event has been taken.
     #[inline]
     pub(super) fn is_done(&self) -> bool {
         self.cursor == self.order.len()
     }
 
-    /// How many events are left.
+    /// Returns the number of remaining events.
     pub(super) fn len(&self) -> usize {
         self.order.len() - self.cursor
     }
 
-    /// The place of the `ahead`-th event from now.
+    /// Returns the place of the event after the next `ahead` events.
     #[inline]
     pub(super) fn place(&self, ahead: usize) -> Option<u32> {
         self.order.get(self.cursor + ahead).map(|&entry| place(entry))
     }
 
-    /// The `ahead`-th event from now.
+    /// Returns the header of the event after the next `ahead` events.
     #[inline]
     pub(super) fn peek<'a, P>(&self, slab: &'a Slab<P>, ahead: usize) -> Option<&'a Header> {
         self.place(ahead).map(|place| slab.get(place))
     }
 
-    /// The instant of the last event.
+    /// Returns the instant of the last event.
     pub(super) fn last_instant<P>(&self, slab: &Slab<P>) -> Option<Instant> {
         self.order.last().map(|&entry| slab.get(place(entry)).instant())
     }
 
-    /// Where the first event lies, which there must be. It counts as taken.
+    /// Takes the next event, and returns its slot. There must be one.
     #[inline]
     pub(super) fn next_slot<'a, P>(&mut self, slab: &'a mut Slab<P>) -> &'a mut Slot<P> {
         let place = place(self.order[self.cursor]);
@@ -67,42 +69,52 @@ impl Run {
         slab.slot(place)
     }
 
-    /// Goes on to the next event, the first having been taken.
+    /// Counts the next event as taken.
     #[inline]
     pub(super) fn advance(&mut self) {
         self.cursor += 1;
     }
 
-    /// Frees the chunks of a run that is done. Its order, all of which has been taken, is left for the next to be written over it.
-    pub(super) fn retire<P>(&mut self, slab: &mut Slab<P>) {
+    /// Frees the chunks of a finished run. The entries stay until the next run overwrites them.
+    pub(super) fn free_chunks<P>(&mut self, slab: &mut Slab<P>) {
         debug_assert!(self.is_done());
         for (chunk, _) in self.chunks.drain(..) {
             slab.free_chunk(chunk);
         }
     }
 
-    /// Puts the events of `chain`, at most [`RUN_MAX`], in order. The run must have been retired.
+    /// Sorts the events of `chain`, at most [`RUN_MAX`]. The chunks of the last run must be free.
     pub(super) fn sort<P>(&mut self, chain: Chain, slab: &Slab<P>) {
-        self.take_up(chain, slab);
-        self.sort_by(slab, None, &by_level);
+        self.load(chain, slab);
+        self.sort_by(slab, None, &keys_by_level);
     }
 
     /// As [`Run::sort`], for events whose times in picoseconds are known to lie from `min` to `max`.
     pub(super) fn sort_within<P>(&mut self, chain: Chain, slab: &Slab<P>, within: (u64, u64)) {
-        self.take_up(chain, slab);
-        self.sort_by(slab, Some(within), &by_level);
+        self.load(chain, slab);
+        self.sort_by(slab, Some(within), &keys_by_level);
     }
 
-    /// Puts the events of `chain`, at most [`Seen::RUN_MAX`] and all of one window, in order LP by LP. `time_of` says how far in the window a time is.
+    /// Sorts the events of `chain` LP by LP. They are at most [`ReceiverIndex::RUN_MAX`], and all of one
+    /// window. `time_of` returns the position of a time in the window.
     pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
-        self.take_up(chain, slab);
-        self.sort_by(slab, None, &by_lp(LpId(0), time_of));
+        self.load(chain, slab);
+        self.sort_by(slab, None, &keys_by_lp(LpId(0), time_of));
     }
 
-    /// Takes the events of `chain`, all of one window and of LPs among `lps` that follow each other, as they lie, but that those of one LP are exchanged so
-    /// that they come in order. False, and nothing taken, where there are too many of those.
-    pub(super) fn line_up<P>(&mut self, chain: Chain, slab: &Slab<P>, seen: &mut Seen, lps: usize) -> bool {
-        self.take_up(chain, slab);
+    /// Takes the events of `chain` in their present order, except that the events of each LP are put into the
+    /// order of that LP.
+    ///
+    /// All events are of one window, and of LPs among `lps` consecutive ids. Returns false, with nothing
+    /// taken, if ordering the events needs too many comparisons.
+    pub(super) fn order_within_lps<P>(
+        &mut self,
+        chain: Chain,
+        slab: &Slab<P>,
+        receivers: &mut ReceiverIndex,
+        lps: usize,
+    ) -> bool {
+        self.load(chain, slab);
         let mut order = self.order.as_mut_slice();
         for &(chunk, fill) in &self.chunks {
             let (here, others) = order.split_at_mut(fill);
@@ -116,9 +128,9 @@ impl Run {
             }
             &slab.slots(chunk)[..fill]
         });
-        seen.note(chunks, chain.len(), lps);
+        receivers.build(chunks, chain.len(), lps);
         let mut left = COMPARISONS_MIN + chain.len() / EVENTS_PER_COMPARISON;
-        if seen.repeats().all(|index| move_down(slab, &mut self.order, seen, index, &mut left)) {
+        if receivers.repeats().all(|index| insert_within_lp(slab, &mut self.order, receivers, index, &mut left)) {
             return true;
         }
         self.chunks.clear();
@@ -126,43 +138,44 @@ impl Run {
         false
     }
 
-    /// Puts what is left in order LP by LP, `first` being the first LP.
+    /// Sorts the remaining events LP by LP. The LP `first` comes first.
     #[cold]
-    pub(super) fn sort_rest_by_lp<P>(&mut self, first: LpId, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
+    pub(super) fn sort_remaining_by_lp<P>(&mut self, first: LpId, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
         self.entries.resize(self.order.len(), 0);
         self.counts.clear();
-        self.sort_crowd(slab, self.cursor..self.order.len(), &by_lp(first, time_of));
+        self.sort_range(slab, self.cursor..self.order.len(), &keys_by_lp(first, time_of));
     }
 
-    /// Whether the `index`-th event of the run is still to come.
-    pub(super) fn is_to_come(&self, index: usize) -> bool {
+    /// True if the event `index` of the run is still to come.
+    pub(super) fn is_pending(&self, index: usize) -> bool {
         index >= self.cursor
     }
 
-    fn take_up<P>(&mut self, chain: Chain, slab: &Slab<P>) {
+    fn load<P>(&mut self, chain: Chain, slab: &Slab<P>) {
         debug_assert!(self.chunks.is_empty());
         self.chunks.extend(slab.chunks(chain));
-        // In the order in which the events were pushed: LPs are executed in theirs at each instant, so what they send to one LP is in order then.
+        // In the order in which the events were pushed. LPs are executed in id order at each instant, so the
+        // events that they send to one LP are then in order.
         self.chunks.reverse();
         self.cursor = 0;
         self.order.resize(chain.len(), 0);
     }
 
-    /// Puts the events in the order of the first of some keys, ties in that of the next, and so on. `within` are bounds of the first, where
+    /// Sorts by the first key, ties by the second key, and so on. `within` are bounds on the first key, if
     /// they are known.
     #[inline]
-    fn sort_by<P>(&mut self, slab: &Slab<P>, within: Option<(u64, u64)>, keys: &impl Keys) {
+    fn sort_by<P>(&mut self, slab: &Slab<P>, within: Option<(u64, u64)>, keys: &impl SortKeys) {
         let first = |event: &Header| keys(event, 0).unwrap_or_default();
         let bounds = within.unwrap_or_else(|| self.bounds(slab, first));
-        let most = self.distribute(slab, bounds, first);
-        if most < CROWD {
+        let largest = self.distribute(slab, bounds, first);
+        if largest < LARGE_BUCKET {
             insertion_pass(slab, &mut self.order);
         } else {
             self.sort_buckets(slab, 0, 0, keys);
         }
     }
 
-    /// The least and the greatest key of the events.
+    /// Returns the smallest and the largest key of the events.
     #[inline]
     fn bounds<P>(&self, slab: &Slab<P>, key_of: impl Fn(&Header) -> u64) -> (u64, u64) {
         let slots = self.chunks.iter().flat_map(|&(chunk, fill)| &slab.slots(chunk)[..fill]);
@@ -172,73 +185,78 @@ impl Run {
         })
     }
 
-    /// Counts the keys, from `min` to `max`, into about as many buckets as there are events, and writes the events' entries bucket by bucket;
-    /// then the buckets' ends are in `counts`. The most events of a bucket.
+    /// Counts the keys into about as many buckets as there are events, and writes the entries bucket by
+    /// bucket. Afterwards `counts` holds the ends of the buckets. Returns the size of the largest bucket.
     #[inline]
     fn distribute<P>(&mut self, slab: &Slab<P>, bounds: (u64, u64), key_of: impl Fn(&Header) -> u64) -> u32 {
-        debug_assert!(self.order.len() <= Seen::RUN_MAX);
-        let cut = Cut::of(bounds, self.order.len());
+        debug_assert!(self.order.len() <= ReceiverIndex::RUN_MAX);
+        let bucketing = Bucketing::of(bounds, self.order.len());
         self.entries.resize(self.order.len(), 0);
         self.counts.clear();
-        self.counts.resize(cut.buckets(), 0);
+        self.counts.resize(bucketing.buckets(), 0);
         let (mut entries, counts) = (self.entries.as_mut_slice(), self.counts.as_mut_slice());
         for &(chunk, fill) in &self.chunks {
             let (of_chunk, others) = entries.split_at_mut(fill);
             for ((entry, slot), place) in
                 of_chunk.iter_mut().zip(slab.slots(chunk)).zip(Slab::<P>::first_place(chunk)..)
             {
-                *entry = cut.entry(key_of(slot.header()), place);
-                counts[cut.bucket(*entry)] += 1;
+                *entry = bucketing.entry(key_of(slot.header()), place);
+                counts[bucketing.bucket(*entry)] += 1;
             }
             entries = others;
         }
-        self.write_order(cut, 0..self.order.len(), 0)
+        self.write_order(bucketing, 0..self.order.len(), 0)
     }
 
-    /// Writes the entries of a range bucket by bucket, as they have been counted from place `first` of `counts` on. The most of a bucket.
+    /// Writes the entries of a range bucket by bucket. Their counts are in `counts` from index `first` on.
+    /// Returns the size of the largest bucket.
     #[inline]
-    fn write_order(&mut self, cut: Cut, range: Range<usize>, first: usize) -> u32 {
-        #[expect(clippy::cast_possible_truncation, reason = "at most Seen::RUN_MAX")]
+    fn write_order(&mut self, bucketing: Bucketing, range: Range<usize>, first: usize) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "at largest ReceiverIndex::RUN_MAX")]
         let mut begin = range.start as u32;
-        let mut most = 0;
+        let mut largest = 0;
         let counts = &mut self.counts[first..];
         for count in counts.iter_mut() {
             let here = *count;
-            most = most.max(here);
+            largest = largest.max(here);
             *count = begin;
             begin += here;
         }
         for &entry in &self.entries[range] {
-            let to = &mut counts[cut.bucket(entry)];
+            let to = &mut counts[bucketing.bucket(entry)];
             self.order[*to as usize] = entry;
             *to += 1;
         }
-        most
+        largest
     }
 
-    /// Puts the events in order that lie in the right bucket already, from place `begin` on; the buckets' ends are in `counts` from place `first` on.
-    /// Crowded buckets are distributed in turn, what lies between them is put in order in one pass.
-    fn sort_buckets<P>(&mut self, slab: &Slab<P>, begin: usize, first: usize, keys: &impl Keys) {
-        let (mut calm, mut from) = (begin, begin);
+    /// Sorts events that are already in the right buckets, from position `begin` on. The ends of the buckets
+    /// are in `counts` from index `first` on.
+    ///
+    /// Large buckets are distributed again. The events between large buckets are sorted by one insertion
+    /// pass.
+    fn sort_buckets<P>(&mut self, slab: &Slab<P>, begin: usize, first: usize, keys: &impl SortKeys) {
+        let (mut unsorted_from, mut from) = (begin, begin);
         for bucket in first..self.counts.len() {
             let to = self.counts[bucket] as usize;
-            if to - from >= CROWD as usize {
-                insertion_pass(slab, &mut self.order[calm..from]);
-                self.sort_crowd(slab, from..to, keys);
-                calm = to;
+            if to - from >= LARGE_BUCKET as usize {
+                insertion_pass(slab, &mut self.order[unsorted_from..from]);
+                self.sort_range(slab, from..to, keys);
+                unsorted_from = to;
             }
             from = to;
         }
-        insertion_pass(slab, &mut self.order[calm..from]);
+        insertion_pass(slab, &mut self.order[unsorted_from..from]);
     }
 
-    /// Puts the events of a range in order, by the first key in which they differ.
-    fn sort_crowd<P>(&mut self, slab: &Slab<P>, range: Range<usize>, keys: &impl Keys) {
+    /// Sorts the events of a range by the first key in which they differ.
+    fn sort_range<P>(&mut self, slab: &Slab<P>, range: Range<usize>, keys: &impl SortKeys) {
         for step in 0.. {
             let (mut min, mut max) = (u64::MAX, 0);
             let (entries, order) = (&mut self.entries[range.clone()], &self.order[range.clone()]);
             for (entry, &at) in entries.iter_mut().zip(order) {
-                // All keys are equal, which those of two events of one run never are; any order of equals is in order.
+                // All keys are equal, which two events of one run never have. Equal events may have any
+                // order.
                 let Some(key) = keys(slab.get(place(at)), step) else { return };
                 *entry = key;
                 (min, max) = (min.min(key), max.max(key));
@@ -246,13 +264,13 @@ impl Run {
             if min == max {
                 continue;
             }
-            let (cut, first) = (Cut::of((min, max), range.len()), self.counts.len());
-            self.counts.resize(first + cut.buckets(), 0);
+            let (bucketing, first) = (Bucketing::of((min, max), range.len()), self.counts.len());
+            self.counts.resize(first + bucketing.buckets(), 0);
             for (entry, &at) in entries.iter_mut().zip(order) {
-                *entry = cut.entry(*entry, place(at));
-                self.counts[first + cut.bucket(*entry)] += 1;
+                *entry = bucketing.entry(*entry, place(at));
+                self.counts[first + bucketing.bucket(*entry)] += 1;
             }
-            self.write_order(cut, range.clone(), first);
+            self.write_order(bucketing, range.clone(), first);
             self.sort_buckets(slab, range.start, first, keys);
             self.counts.truncate(first);
             return;
@@ -266,11 +284,18 @@ impl Run {
     }
 }
 
-/// Moves event `index`, which was noted last, to where it belongs among those of its LP; false if that takes more comparisons than are left.
+/// Moves event `index`, the last of its LP so far, to its position among the events of that LP. Returns false
+/// if that takes more comparisons than are left.
 #[inline]
-fn move_down<P>(slab: &Slab<P>, order: &mut [u64], seen: &Seen, index: usize, left: &mut usize) -> bool {
+fn insert_within_lp<P>(
+    slab: &Slab<P>,
+    order: &mut [u64],
+    receivers: &ReceiverIndex,
+    index: usize,
+    left: &mut usize,
+) -> bool {
     let mut at = index;
-    while let Some(before) = seen.before(at) {
+    while let Some(before) = receivers.previous(at) {
         let Some(less) = left.checked_sub(1) else { return false };
         *left = less;
         if slab.get(place(order[before])) < slab.get(place(order[at])) {
@@ -282,14 +307,15 @@ fn move_down<P>(slab: &Slab<P>, order: &mut [u64], seen: &Seen, index: usize, le
     true
 }
 
-/// Puts entries in order that are nearly so.
+/// Sorts entries that are nearly sorted.
 ///
-/// Two neighbours in the wrong order, which one event in six is a part of, are exchanged without a branch, as it would be guessed wrongly as often. Only
-/// what belongs further down, or whose leading bits do not tell, is looked at closer.
+/// One event in six has a neighbour with which it must change places. Such a pair is exchanged without a
+/// branch, because the branch could not be predicted. Only an entry that moves further, or whose leading bits
+/// tie, takes the slow path.
 #[inline]
 fn insertion_pass<P>(slab: &Slab<P>, order: &mut [u64]) {
     let Some(&first) = order.first() else { return };
-    // The last entry but one so far, and the last.
+    // The last two entries of the sorted part.
     let (mut below, mut last) = (0, first);
     for i in 1..order.len() {
         let entry = order[i];
@@ -304,7 +330,7 @@ fn insertion_pass<P>(slab: &Slab<P>, order: &mut [u64]) {
     }
 }
 
-/// Moves entry `i` to where it belongs among those before it.
+/// Moves entry `i` to its position among the entries before it.
 #[inline]
 fn insert<P>(slab: &Slab<P>, order: &mut [u64], i: usize) {
     let entry = order[i];

@@ -1,4 +1,4 @@
-//! A few events in order, and what is more than a few by instants.
+//! The side list: events pushed into the open window.
 
 use super::slab::Slot;
 use crate::event::{Event, Header, LpId};
@@ -6,41 +6,41 @@ use crate::time::Instant;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Events up to which inserting into a sorted list is faster than anything else is.
+/// Events up to which inserting into a sorted list is the fastest way.
 const SORTED_MAX: usize = 24;
-/// Groups up to which more are begun, whether or not several events have one instant.
+/// Up to this number of groups a new group may be opened even if the groups have few events.
 const GROUPS_MIN: usize = 8;
 
-/// What was pushed into the open window: usually next to nothing, else mostly what was sent with a few different delays, so that many events have one
-/// instant.
+/// Events pushed into the open window: few, or many that were sent with a few different delays and so share
+/// their instants.
 ///
-/// Invariant: every event of the groups and of the heap comes after all of the sorted list.
+/// Invariant: every event of the groups and of the heap is after all events of the sorted list.
 #[derive(Debug)]
-pub(super) struct Side<P> {
-    /// The least event last. Empty only if the others are.
+pub(super) struct SideList<P> {
+    /// The earliest events, the earliest one last. Empty only if the side list is empty.
     sorted: Vec<Event<P>>,
-    /// What comes later, by instants in order, those of one instant unsorted.
+    /// Later events, grouped by instant. The groups are sorted, their events are not.
     groups: VecDeque<Group<P>>,
-    /// How many events are in groups.
+    /// The number of events in groups.
     grouped: usize,
-    /// What comes later, where instants hardly repeat.
+    /// Later events whose instants hardly repeat.
     heap: BinaryHeap<Reverse<Event<P>>>,
-    /// Room of groups that have been taken.
+    /// Memory of groups that have been taken.
     spare: Vec<Vec<Slot<P>>>,
-    /// Scratch: receivers and places in their group.
+    /// Scratch: receivers and positions in their group.
     order: Vec<u64>,
 }
 
-/// Events of one instant.
+/// The events of one instant.
 #[derive(Debug)]
 struct Group<P> {
     instant: Instant,
     slots: Vec<Slot<P>>,
 }
 
-impl<P> Side<P> {
-    pub(super) fn new() -> Side<P> {
-        Side {
+impl<P> SideList<P> {
+    pub(super) fn new() -> SideList<P> {
+        SideList {
             sorted: Vec::new(),
             groups: VecDeque::new(),
             grouped: 0,
@@ -63,14 +63,14 @@ impl<P> Side<P> {
     #[inline]
     pub(super) fn push(&mut self, event: Event<P>) {
         match self.sorted.first() {
-            Some(last) if *last <= event => self.push_last(event),
-            _ => self.push_among(event),
+            Some(last) if *last <= event => self.push_after_sorted(event),
+            _ => self.push_into_sorted(event),
         }
     }
 
-    /// Adds what comes after all of the sorted list.
+    /// Adds an event that is after the whole sorted list.
     #[inline]
-    fn push_last(&mut self, event: Event<P>) {
+    fn push_after_sorted(&mut self, event: Event<P>) {
         if self.sorted.len() < SORTED_MAX && self.grouped == 0 && self.heap.is_empty() {
             self.sorted.insert(0, event);
         } else {
@@ -78,20 +78,20 @@ impl<P> Side<P> {
         }
     }
 
-    /// Adds what comes before the last of the sorted list, if there is one.
-    fn push_among(&mut self, event: Event<P>) {
+    /// Adds an event that is before the last event of the sorted list, or the first event of all.
+    fn push_into_sorted(&mut self, event: Event<P>) {
         let first = self.sorted.iter().rev().take(2 * SORTED_MAX);
         let before = first.take_while(|waiting| **waiting <= event).count();
         if before < 2 * SORTED_MAX || self.sorted.len() == before {
             return self.sorted.insert(self.sorted.len() - before, event);
         }
-        // Far from where what comes next is: the list is too long.
+        // The position is far from the next event, so the list is too long.
         let first = self.sorted.split_off(self.sorted.len() - SORTED_MAX);
         std::mem::replace(&mut self.sorted, first).into_iter().for_each(|event| self.push_later(event));
         self.push_later(event);
     }
 
-    /// Adds what comes after all of the sorted list to a group or the heap.
+    /// Adds an event that is after the whole sorted list to a group or to the heap.
     fn push_later(&mut self, event: Event<P>) {
         let instant = event.instant();
         let place = match self.groups.back() {
@@ -111,13 +111,13 @@ impl<P> Side<P> {
         self.grouped += 1;
     }
 
-    /// The least event.
+    /// Returns the earliest event.
     #[inline]
     pub(super) fn peek(&self) -> Option<&Event<P>> {
         self.sorted.last()
     }
 
-    /// Takes the least event.
+    /// Removes and returns the earliest event.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Event<P>> {
         let event = self.sorted.pop();
@@ -127,7 +127,7 @@ impl<P> Side<P> {
         event
     }
 
-    /// Moves the least events of the groups and the heap to the sorted list, which is empty.
+    /// Moves the earliest events of the groups and the heap into the sorted list, which must be empty.
     #[inline(never)]
     fn fill_sorted(&mut self) {
         while self.sorted.len() < SORTED_MAX / 2 {
@@ -146,13 +146,13 @@ impl<P> Side<P> {
                     group.slots.push(Slot::of(event));
                 }
             }
-            self.put_in_order(group.slots);
+            self.sort_group(group.slots);
         }
         self.sorted.reverse();
     }
 
-    /// Adds the events of a group to the sorted list, the greatest last.
-    fn put_in_order(&mut self, mut slots: Vec<Slot<P>>) {
+    /// Appends the events of a group to the sorted list, the latest event last.
+    fn sort_group(&mut self, mut slots: Vec<Slot<P>>) {
         let receiver = |entry: u64| entry >> 32;
         #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
         let place = |entry: u64| entry as u32 as usize;
@@ -168,7 +168,7 @@ impl<P> Side<P> {
         self.spare.push(slots);
     }
 
-    /// Takes the events later than `boundary`, in no order.
+    /// Removes the events after `boundary`, in no order.
     pub(super) fn take_after(&mut self, boundary: Instant, mut accept: impl FnMut(Event<P>)) {
         let later = self.sorted.partition_point(|event| event.instant() > boundary);
         self.sorted.drain(..later).for_each(&mut accept);
@@ -186,14 +186,14 @@ impl<P> Side<P> {
         }
     }
 
-    /// Takes all events, in no order, and gives back what memory a crowd of them took.
+    /// Removes all events, in no order, and frees the memory.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Event<P>> + use<P> {
-        let Side { sorted, groups, heap, .. } = std::mem::replace(self, Side::new());
+        let SideList { sorted, groups, heap, .. } = std::mem::replace(self, SideList::new());
         let groups = groups.into_iter().flat_map(|group| group.slots).filter_map(|mut slot| slot.take());
         sorted.into_iter().chain(groups).chain(heap.into_iter().map(|Reverse(event)| event))
     }
 
-    /// How many events have the instant, but for those in the heap, the least event having it or a later one.
+    /// Returns the number of events of an instant, except those in the heap. No event may be earlier.
     pub(super) fn count_now(&self, instant: Instant) -> usize {
         if self.peek().is_none_or(|least| least.instant() > instant) {
             return 0;
@@ -203,7 +203,7 @@ impl<P> Side<P> {
         sorted + group.map_or(0, |group| group.slots.len())
     }
 
-    /// The receiver of the event that is about `ahead` after the least.
+    /// Returns the receiver of the event that comes after about `ahead` other events.
     #[inline]
     pub(super) fn upcoming(&self, ahead: usize) -> Option<LpId> {
         let event = match self.sorted.len().checked_sub(ahead + 1) {
@@ -227,12 +227,13 @@ mod tests {
     use crate::time::Time;
     use parades_core::random::Rng;
 
-    /// What is popped is what a heap would pop, whatever is pushed: few instants with many events each, or many with few.
+    /// The list pops what a heap pops, whatever is pushed: few instants with many events each, or many
+    /// instants with few events.
     #[test]
     fn the_least_event_comes_first() {
         for (seed, instants) in (0..40).zip([3, 20, 100, 1 << 30].into_iter().cycle()) {
             let mut rng = Rng::stream(seed, 0);
-            let (mut side, mut heap) = (Side::new(), BinaryHeap::new());
+            let (mut side, mut heap) = (SideList::new(), BinaryHeap::new());
             for sequence in 0..4000 {
                 // Waves: pushes prevail, then pops.
                 if rng.chance(if sequence / 500 % 2 == 0 { 0.8 } else { 0.3 }) {

@@ -1,9 +1,12 @@
-//! Where waiting events lie: chunks of eight to thirty-two, linked into chains.
+//! Storage of pending events: chunks of slots, linked into chains.
 //!
-//! A chain costs eight bytes beside its chunks and at most one chunk of it is not full, so that thousands of chains hold a million events in little more than
-//! the events' own size, and none ever has to be copied because it grew. Chunks are as long as chains allow: the events of a chain then lie on few pages. A
-//! processor remembers where some thousand pages lie, and they are of 4 KiB even where the operating system has large ones, if it is a guest whose host has
-//! small ones.
+//! A chain takes eight bytes beside its chunks, and at most one of its chunks is partly filled. So thousands
+//! of chains hold a million events in little more than the events' own size, and no chain is copied when it
+//! grows.
+//!
+//! Chunks are as long as the chains allow, 8 to 32 slots, so that the events of a chain lie on few pages. A
+//! processor caches the addresses of only about a thousand pages. In a virtual machine whose host uses pages
+//! of 4 KiB, large pages of the guest do not help.
 
 use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
 use crate::time::{Instant, Time};
@@ -11,23 +14,26 @@ use parades_raw::huge_pages::{self, HUGE_PAGE};
 use parades_raw::prefetch::prefetch;
 use std::hint::select_unpredictable;
 
-/// Slots in a block. A chunk is one or several blocks that follow each other, and has the number of the first.
+/// Slots in a block. A chunk is one block or several consecutive blocks, and has the number of its first
+/// block.
 const BLOCK: usize = 8;
-/// Of slabs that have not been cut: a chunk is a block.
+/// The first value of the mask of a slab: a chunk is one block.
 const FIRST_MASK: u32 = 7;
 const _: () = assert!(FIRST_MASK as usize + 1 == BLOCK, "a chunk is a block at first");
-/// Slots in a chunk at most.
+/// Slots in the largest chunk.
 const CHUNK_MAX: usize = 32;
-/// Events of a chain for each slot of a chunk: half a chunk of each chain is empty, an eighth of what the chains hold.
+/// Average number of events in a chain for each slot of its chunks. On average half a chunk of each chain is
+/// empty, so an eighth of the space of its events.
 const EVENTS_PER_SLOT: usize = 4;
 
 /// The end of the list of free chunks.
 const NONE: u32 = u32::MAX;
 
-/// Fewer blocks than this, so that the length of a chain, and the place of an event, fit 32 bits.
+/// The number of blocks stays below this limit, so that the length of a chain and the place of an event fit
+/// 32 bits.
 const BLOCKS_MAX: usize = (u32::MAX as usize) / BLOCK;
 
-/// Events in no particular order. Only the chunk at the head may be partly filled; the rest are full.
+/// Events in no particular order. Only the chunk at the head may be partly filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chain {
     head: u32,
@@ -35,48 +41,48 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// How many events it holds.
+    /// Returns the number of events.
     #[inline]
     pub(super) fn len(self) -> usize {
         self.len as usize
     }
 
-    /// Whether it holds none.
+    /// True if the chain has no events.
     #[inline]
     pub(super) fn is_empty(self) -> bool {
         self.len == 0
     }
 }
 
-/// Where an event waits, or none.
+/// A place for one event, occupied or empty.
 #[derive(Debug)]
 pub struct Slot<P> {
-    /// Of the event; where there is none any more, of the one that was here last.
+    /// The header of the event. In an empty slot it belongs to the last event that was here.
     header: Header,
     body: Option<Body<P>>,
 }
 
 impl<P> Slot<P> {
-    /// One with no event.
+    /// Makes an empty slot.
     pub(super) fn empty() -> Slot<P> {
         let key = EventKey { instant: Instant::START, tie: 0, sender: Sender::GLOBAL, sequence: 0 };
         Slot { header: Header::new(key, LpId(0)), body: None }
     }
 
-    /// One with an event.
+    /// Makes a slot with an event.
     #[inline(always)]
     pub(super) fn of(event: Event<P>) -> Slot<P> {
         Slot { header: event.header(), body: Some(event.body) }
     }
 
-    /// Takes the event, if there is one.
+    /// Removes and returns the event, if there is one.
     #[inline(always)]
     pub fn take(&mut self) -> Option<Event<P>> {
         let header = self.header;
         self.body.take().map(|body| header.with(body))
     }
 
-    /// All but the body of the event, which must be there.
+    /// Returns the header of the event. The slot must not be empty.
     #[inline(always)]
     pub fn header(&self) -> &Header {
         debug_assert!(self.body.is_some(), "an event that waits is in its slot");
@@ -84,24 +90,25 @@ impl<P> Slot<P> {
     }
 }
 
-/// Events of a chain that is worth a prefetch.
+/// Events in the longest chain that is prefetched as a whole. A longer chain would not stay in the cache.
 const PREFETCH_MAX: usize = 1024;
 
-/// How many slots ahead of its turn a chunk is fetched into the cache, where a chain is gone through: the next is known only from the last.
+/// The distance in slots at which the chunks of a longer chain are prefetched while it is traversed. Only a
+/// chunk tells the number of the next one, so a prefetcher walks ahead.
 const SLOTS_AHEAD: usize = 96;
 
-/// The chunks of a chain that are still to be fetched.
-struct Coming {
+/// The chunks of a chain that are still to be prefetched.
+struct Prefetcher {
     chunk: u32,
     left: usize,
 }
 
-impl Coming {
-    fn of<P>(slab: &Slab<P>, chain: Chain) -> Coming {
-        Coming { chunk: chain.head, left: chain.len().div_ceil(slab.chunk_len()) }
+impl Prefetcher {
+    fn of<P>(slab: &Slab<P>, chain: Chain) -> Prefetcher {
+        Prefetcher { chunk: chain.head, left: chain.len().div_ceil(slab.chunk_len()) }
     }
 
-    /// Asks the processor for the next chunk.
+    /// Prefetches the next chunk.
     #[inline]
     fn prefetch<P>(&mut self, slab: &Slab<P>) {
         if self.left > 0 {
@@ -112,32 +119,40 @@ impl Coming {
     }
 }
 
-/// The chunks of every chain of one pending set.
+/// The chunks of all chains of one pending set.
 #[derive(Debug)]
 pub(super) struct Slab<P> {
-    /// [`BLOCK`] slots for each block. An event's place is its slot here, which fits 32 bits.
+    /// [`BLOCK`] slots for each block. The *place* of an event is its index here, and fits 32 bits.
     slots: Vec<Slot<P>>,
-    /// For the first block of each chunk, the chunk after it in its chain or in the list of free chunks.
+    /// For the first block of each chunk: the next chunk of its chain, or of the list of free chunks.
     next: Vec<u32>,
     free: u32,
-    /// Slots in a chunk, a power of two, less one.
+    /// The number of slots in a chunk, a power of two, minus one.
     mask: u32,
-    /// Events written into a chain so far: what the complexity of a run is judged by in tests.
+    /// The number of events written into chains. Tests bound the work of a run by it.
+    #[cfg(feature = "test-hooks")]
     written: u64,
 }
 
 impl<P> Slab<P> {
     pub(super) fn new() -> Slab<P> {
-        Slab { slots: Vec::new(), next: Vec::new(), free: NONE, mask: FIRST_MASK, written: 0 }
+        Slab {
+            slots: Vec::new(),
+            next: Vec::new(),
+            free: NONE,
+            mask: FIRST_MASK,
+            #[cfg(feature = "test-hooks")]
+            written: 0,
+        }
     }
 
-    /// Slots in a chunk.
+    /// Returns the number of slots in a chunk.
     #[inline(always)]
     fn chunk_len(&self) -> usize {
         self.mask as usize + 1
     }
 
-    /// Adds `event` to `chain`. Always inlined, so that an event is written where it waits and nowhere before.
+    /// Adds `event` to `chain`. Always inlined, so that the event is built in its slot.
     #[inline(always)]
     pub(super) fn append(&mut self, chain: &mut Chain, event: Event<P>) {
         let slot = chain.len & self.mask;
@@ -146,14 +161,17 @@ impl<P> Slab<P> {
         debug_assert!(self.slots[place].body.is_none(), "an event would be overwritten");
         self.slots[place] = Slot::of(event);
         chain.len += 1;
-        if cfg!(debug_assertions) {
+        #[cfg(feature = "test-hooks")]
+        {
             self.written += 1;
         }
     }
 
-    /// The chunk for the next event of a chain with this head: where that is full, an empty one that is followed by it.
+    /// Returns the chunk for the next event of a chain: the head, or a free chunk that it links to the head
+    /// if that is full.
     ///
-    /// Without a branch: which event finds its chunk full cannot be guessed, and comes to light last of all that an execution computes.
+    /// It has no branch. The processor could not predict which event finds its chunk full, and would discover
+    /// a wrong prediction late: this address is the last result of an execution.
     #[inline(always)]
     fn head_for(&mut self, is_full: bool, head: u32) -> u32 {
         if self.free == NONE {
@@ -167,7 +185,7 @@ impl<P> Slab<P> {
         select_unpredictable(is_full, fresh, head)
     }
 
-    /// Takes a sixteenth more into use: doubling would leave up to half of it unused.
+    /// Adds a sixteenth of the blocks. Doubling could leave half of the memory unused.
     #[cold]
     fn grow(&mut self) {
         let old = self.next.len();
@@ -177,7 +195,7 @@ impl<P> Slab<P> {
         self.free_from(old);
     }
 
-    /// Has so many blocks from now on; none that there are no more has an event.
+    /// Sets the number of blocks. Blocks that are removed must be empty.
     fn resize(&mut self, blocks: usize) {
         if self.slots.capacity() < blocks * BLOCK {
             self.reserve(blocks - self.next.len());
@@ -186,7 +204,7 @@ impl<P> Slab<P> {
         self.slots.resize_with(blocks * BLOCK, Slot::empty);
     }
 
-    /// Makes all chunks from block `first` on free, which then come in their order.
+    /// Adds all chunks from block `first` on to the list of free chunks, in ascending order.
     fn free_from(&mut self, first: usize) {
         for chunk in (first..self.next.len()).step_by(self.chunk_len() / BLOCK).rev() {
             #[expect(clippy::cast_possible_truncation, reason = "below BLOCKS_MAX")]
@@ -195,8 +213,10 @@ impl<P> Slab<P> {
         }
     }
 
-    /// Sees to it that there is room for so many more blocks. From some large pages on the room doubles, as it takes memory only where it is in
-    /// use; so it is moved rarely, and stays in large pages.
+    /// Reserves memory for `more` blocks.
+    ///
+    /// From two large pages on, the reservation doubles. Reserved memory costs nothing until it is used, so
+    /// the slab is seldom moved and stays in large pages.
     #[cold]
     fn reserve(&mut self, more: usize) {
         let is_large = size_of_val(self.slots.as_slice()) >= 2 * HUGE_PAGE;
@@ -207,17 +227,19 @@ impl<P> Slab<P> {
         huge_pages::ask_for(&self.next);
     }
 
-    /// Cuts it into chunks that suit `chains` chains of these events, which are all there are. They are moved where they lie, and may come in another order.
-    pub(super) fn suit(&mut self, chain: &mut Chain, chains: usize) {
+    /// Resizes the chunks so that they suit `chains` chains. `chain` must hold all events of the slab. The
+    /// events stay in the same memory, but their order may change.
+    pub(super) fn resize_chunks_for(&mut self, chain: &mut Chain, chains: usize) {
         let events = chain.len() / chains.max(1);
         let len = 1 << (events / EVENTS_PER_SLOT).clamp(BLOCK, CHUNK_MAX).ilog2();
         if len != self.chunk_len() {
-            self.cut(chain, len);
+            self.resize_chunks(chain, len);
         }
     }
 
-    /// Cuts it into chunks of `len` slots, the first of which have the events of `chain`, which are all there are.
-    fn cut(&mut self, chain: &mut Chain, len: usize) {
+    /// Resizes the chunks to `len` slots. `chain` must hold all events of the slab, and gets the first
+    /// chunks.
+    fn resize_chunks(&mut self, chain: &mut Chain, len: usize) {
         let (front, back) = self.slots.split_at_mut(chain.len());
         let mut vacant = front.iter_mut().filter(|slot| slot.body.is_none());
         for slot in back.iter_mut().filter(|slot| slot.body.is_some()) {
@@ -232,7 +254,7 @@ impl<P> Slab<P> {
         let taken = chain.len().div_ceil(len) * step;
         self.resize((self.next.len() / step * step).max(taken));
         self.free_from(taken);
-        // The last chunk, which may be partly filled, is the head.
+        // The last chunk may be partly filled, so it is the head.
         chain.head = 0;
         for chunk in (step..taken).step_by(step) {
             #[expect(clippy::cast_possible_truncation, reason = "below BLOCKS_MAX")]
@@ -241,14 +263,14 @@ impl<P> Slab<P> {
         }
     }
 
-    /// Hands back a chunk whose events have all been taken.
+    /// Returns a chunk to the list of free chunks. All its events must have been taken.
     #[inline]
     pub(super) fn free_chunk(&mut self, chunk: u32) {
         debug_assert!(self.slots(chunk).iter().all(|slot| slot.body.is_none()), "a chunk was freed with events in it");
         self.next[chunk as usize] = std::mem::replace(&mut self.free, chunk);
     }
 
-    /// The chunks of `chain`, each with how many events it holds.
+    /// Returns the chunks of `chain`, each with the number of its events.
     #[inline]
     pub(super) fn chunks(&self, chain: Chain) -> impl Iterator<Item = (u32, usize)> {
         let mut chunk = chain.head;
@@ -263,7 +285,7 @@ impl<P> Slab<P> {
         })
     }
 
-    /// Asks the processor for the events of `chain`, if it is not too long to stay in the cache.
+    /// Prefetches the events of `chain`, unless it is too long to stay in the cache.
     pub(super) fn prefetch(&self, chain: Chain) {
         if chain.len() <= PREFETCH_MAX {
             for (chunk, fill) in self.chunks(chain) {
@@ -272,76 +294,80 @@ impl<P> Slab<P> {
         }
     }
 
-    /// Asks the processor for a chunk.
+    /// Prefetches a chunk.
     #[inline]
     pub(super) fn fetch(&self, chunk: u32) {
         self.slots(chunk).iter().for_each(prefetch);
     }
 
-    /// How many chunks ahead of its turn to ask for one of a chain that is gone through; none is where [`Slab::prefetch`] has asked for all.
+    /// Returns the prefetch distance, in chunks, for a traversal of `chain`. If [`Slab::prefetch`] has
+    /// fetched the whole chain, the distance is infinite.
     pub(super) fn chunks_ahead(&self, chain: Chain) -> usize {
         if chain.len() <= PREFETCH_MAX { usize::MAX } else { SLOTS_AHEAD / self.chunk_len() + 1 }
     }
 
-    /// The events of `chain`, which must all be there.
+    /// Returns the headers of the events of `chain`. No event may be missing.
     pub(super) fn events(&self, chain: Chain) -> impl Iterator<Item = &Header> {
         self.chunks(chain).flat_map(|(chunk, fill)| self.slots(chunk)[..fill].iter().map(Slot::header))
     }
 
-    /// The time of the first of the events of `chain`, which must all be there; [`Time::MAX`] of none.
-    pub(super) fn least_time(&self, chain: Chain) -> Time {
+    /// Returns the earliest time of the events of `chain`, or [`Time::MAX`] if there are none. No event may
+    /// be missing.
+    pub(super) fn min_time(&self, chain: Chain) -> Time {
         self.events(chain).map(Header::time).min().unwrap_or(Time::MAX)
     }
 
-    /// The slots of `chunk`.
+    /// Returns the slots of `chunk`.
     #[inline]
     pub(super) fn slots(&self, chunk: u32) -> &[Slot<P>] {
         let first = chunk as usize * BLOCK;
         &self.slots[first..first + self.chunk_len()]
     }
 
-    /// The place of the first slot of `chunk`; those of the others follow.
+    /// Returns the place of the first slot of `chunk`. The other slots follow.
     #[inline]
     pub(super) fn first_place(chunk: u32) -> u32 {
         chunk << BLOCK.ilog2()
     }
 
-    /// All but the body of the event at `place`, which must be there.
+    /// Returns the header of the event at `place`, which must be there.
     #[inline]
     pub(super) fn get(&self, place: u32) -> &Header {
         self.slots[place as usize].header()
     }
 
-    /// Takes the event at `place`, which must be there.
+    /// Removes and returns the event at `place`, which must be there.
     #[inline]
     pub(super) fn take(&mut self, place: u32) -> Event<P> {
         self.slots[place as usize].take().expect("an event that waits is in its slot")
     }
 
-    /// The slot of the event at `place`.
+    /// Returns the slot at `place`.
     #[inline(always)]
     pub(super) fn slot(&mut self, place: u32) -> &mut Slot<P> {
         &mut self.slots[place as usize]
     }
 
-    /// The slot of the event at `place`, which must be there, if its time is not after `last`.
+    /// Returns the slot of the event at `place`, which must be there, if its time is at most `last`.
     #[inline(always)]
     pub(super) fn slot_through(&mut self, place: u32, last: Time) -> Option<&mut Slot<P>> {
         let slot = &mut self.slots[place as usize];
         (slot.header().time() <= last).then_some(slot)
     }
 
-    /// Takes every event of `chain` and hands it to `accept`, which may append it to another; chunks are free as soon as they are
-    /// empty, so that moving a million events needs no room for a million more.
+    /// Removes every event of `chain` and passes it to `accept`, which may append it to another chain.
+    ///
+    /// Each chunk is freed as soon as it is empty. So moving a million events needs no space for a second
+    /// million.
     #[inline]
     pub(super) fn consume(&mut self, chain: Chain, mut accept: impl FnMut(&mut Slab<P>, Event<P>)) {
         let mut chunk = chain.head;
         let mut left = chain.len();
         let mask = self.mask as usize;
-        let mut coming = Coming::of(self, chain);
-        (0..=SLOTS_AHEAD / self.chunk_len()).for_each(|_| coming.prefetch(self));
+        let mut prefetcher = Prefetcher::of(self, chain);
+        (0..=SLOTS_AHEAD / self.chunk_len()).for_each(|_| prefetcher.prefetch(self));
         while let Some(last) = left.checked_sub(1) {
-            coming.prefetch(self);
+            prefetcher.prefetch(self);
             let fill = (last & mask) + 1;
             for place in (Slab::<P>::first_place(chunk)..).take(fill) {
                 let event = self.take(place);
@@ -354,9 +380,10 @@ impl<P> Slab<P> {
         }
     }
 
-    /// Moves the events of `chain`, which are all there are, into the first chunks, and gives back the memory of the others: no room is needed for a copy.
+    /// Moves the events into the first chunks, and frees the memory of the other chunks. `chain` must hold
+    /// all events of the slab. The move needs no memory of its own.
     pub(super) fn pack(&mut self, chain: &mut Chain) {
-        self.cut(chain, BLOCK);
+        self.resize_chunks(chain, BLOCK);
         let blocks = chain.len().div_ceil(BLOCK);
         self.slots.truncate(blocks * BLOCK);
         self.slots.shrink_to_fit();
@@ -365,18 +392,19 @@ impl<P> Slab<P> {
         self.free = NONE;
     }
 
-    /// All events that it holds, in whatever chains, in no order.
+    /// Returns all events, in no order.
     pub(super) fn into_events(self) -> impl Iterator<Item = Event<P>> + use<P> {
         self.slots.into_iter().filter_map(|mut slot| slot.take())
     }
 
-    /// How many events have been written into chains; counted where assertions are on.
+    /// Returns the number of events written into chains.
+    #[cfg(feature = "test-hooks")]
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
-        // Room beyond what is in use has never been touched.
+        // Reserved memory beyond the used part has never been touched.
         size_of_val(self.slots.as_slice()) + size_of_val(self.next.as_slice())
     }
 }

@@ -1,17 +1,17 @@
-//! Events between one kind of pending set and another.
+//! Events in transit between two kinds of pending set.
 
 use super::grid::Grid;
 use super::slab::{Chain, Slab};
 
-/// Events that tell how full windows are.
-const LOOKED_AT: usize = 1 << 15;
+/// Events that [`Unordered::events_per_window`] samples.
+const SAMPLED: usize = 1 << 15;
 
-/// All that waited in a pending set, in no order, where it lay: another set takes it over without copying it to new memory.
+/// All events of a pending set, in no order. Another set adopts their memory without copying them.
 #[derive(Debug)]
 pub struct Unordered<P> {
     pub(super) slab: Slab<P>,
     pub(super) chain: Chain,
-    /// The width of windows that had proved good, as [`super::WindowedPending`] has it.
+    /// The width of windows that suited these events, as in [`super::WindowedPending`].
     pub(super) shift: Option<u8>,
 }
 
@@ -22,22 +22,23 @@ impl<P> Default for Unordered<P> {
 }
 
 impl<P> Unordered<P> {
-    /// How many events there are.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.chain.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no events.
     pub fn is_empty(&self) -> bool {
         self.chain.is_empty()
     }
 
-    /// How many events a window of `grid` holds on average, of those that hold any; of the first some ten thousand events.
+    /// Returns the average number of events in the windows of `grid` that are not empty. It looks at about
+    /// the first 30,000 events in time order.
     pub fn events_per_window(&self, grid: Grid) -> f64 {
         let mut windows: Vec<u64> = self.slab.events(self.chain).map(|event| grid.window(event.time())).collect();
-        if windows.len() > LOOKED_AT {
-            windows.select_nth_unstable(LOOKED_AT);
-            windows.truncate(LOOKED_AT);
+        if windows.len() > SAMPLED {
+            windows.select_nth_unstable(SAMPLED);
+            windows.truncate(SAMPLED);
         }
         let events = windows.len();
         windows.sort_unstable();

@@ -1,36 +1,38 @@
-//! Which events of a run have the same receiver.
+//! An index of the receivers of a run: which events have the same receiver.
 
 use super::slab::Slot;
 use crate::event::LpId;
 
-/// Receivers that are told apart, at most,
+/// The largest number of places for receivers.
 const PLACES_MAX: usize = 1 << 16;
-/// and for each event of a run. Where there are more, some share a place and are taken for one, which costs a few comparisons.
+/// Places for each event of a run. With more receivers than places, some receivers share a place and are
+/// treated as one. That costs a few comparisons.
 const PLACES_PER_EVENT: usize = 8;
 
-/// For each receiver the last of its events in the run so far, and for each of these the one before.
+/// For each receiver, its last event in the run; for each event, the one before it of the same receiver.
 ///
-/// Events are numbered on from run to run: what is left of earlier runs is known by its number, and has to be cleared only when the numbers run out.
+/// Event numbers continue from run to run, so that a number of an earlier run is recognised as such. The
+/// table is cleared only when the numbers run out.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// By receiver, the number of its last event; a power of two of them.
+pub(super) struct ReceiverIndex {
+    /// By receiver: the number of its last event. The length is a power of two.
     last: Vec<u16>,
-    /// By event of the run, the number of the one before it, of this run or an earlier one.
+    /// By event of the run: the number of the event before it, of this run or an earlier one.
     before: Vec<u16>,
-    /// The events of the run whose receivers had one before.
+    /// The events of the run that are not the first of their receivers.
     repeats: Vec<u16>,
-    /// The number of the last event of earlier runs.
+    /// The last number of earlier runs.
     base: u16,
 }
 
-impl Seen {
-    /// The most events of a run.
+impl ReceiverIndex {
+    /// The largest number of events in a run.
     pub(super) const RUN_MAX: usize = 1 << 14;
 
-    /// Takes note of a run, chunk by chunk, of so many events, whose receivers lie among `lps` that follow each other.
+    /// Indexes a run of `events` events, chunk by chunk. The receivers are among `lps` consecutive ids.
     #[inline]
-    pub(super) fn note<'a, P: 'a>(&mut self, chunks: impl Iterator<Item = &'a [Slot<P>]>, events: usize, lps: usize) {
-        self.begin(events, lps);
+    pub(super) fn build<'a, P: 'a>(&mut self, chunks: impl Iterator<Item = &'a [Slot<P>]>, events: usize, lps: usize) {
+        self.reset(events, lps);
         let base = self.base;
         let (last, mut before, repeats) = (&mut self.last[..], &mut self.before[..], &mut self.repeats[..]);
         let mask = last.len() - 1;
@@ -38,7 +40,8 @@ impl Seen {
         for chunk in chunks {
             let (here, others) = before.split_at_mut(chunk.len());
             for (before, slot) in here.iter_mut().zip(chunk) {
-                // Which it is cannot be guessed, and is not branched upon.
+                // Always written, because a branch could not be predicted. It stays only if the receiver had
+                // an event before.
                 repeats[repeated] = number - base;
                 number += 1;
                 let earlier = std::mem::replace(&mut last[slot.header().receiver().index() & mask], number);
@@ -51,8 +54,8 @@ impl Seen {
     }
 
     #[inline(never)]
-    fn begin(&mut self, events: usize, lps: usize) {
-        debug_assert!(events <= Seen::RUN_MAX);
+    fn reset(&mut self, events: usize, lps: usize) {
+        debug_assert!(events <= ReceiverIndex::RUN_MAX);
         let places = lps.min(PLACES_PER_EVENT * events).next_power_of_two().min(PLACES_MAX);
         if self.last.len() < places {
             self.last.resize(places, 0);
@@ -67,18 +70,18 @@ impl Seen {
         self.repeats.resize(events, 0);
     }
 
-    /// The events of the run whose receivers had one before.
+    /// Returns the events of the run that are not the first of their receivers.
     pub(super) fn repeats(&self) -> impl Iterator<Item = usize> {
         self.repeats.iter().map(|&index| index.into())
     }
 
-    /// The event of the same receiver that was noted last before event `index`, if there is one.
+    /// Returns the event of the same receiver that comes before event `index`, if there is one.
     #[inline]
-    pub(super) fn before(&self, index: usize) -> Option<usize> {
+    pub(super) fn previous(&self, index: usize) -> Option<usize> {
         self.index(self.before[index])
     }
 
-    /// The event of this receiver that was noted last, if there is one.
+    /// Returns the last event of this receiver, if there is one.
     pub(super) fn last(&self, receiver: LpId) -> Option<usize> {
         self.index(self.last[receiver.index() & (self.last.len() - 1)])
     }

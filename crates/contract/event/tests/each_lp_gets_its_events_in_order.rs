@@ -1,4 +1,5 @@
-//! Windows executed LP by LP hold every event exactly once, give each LP its own in order, and nothing at or after the bound asked for.
+//! An LP-ordered set gives out every event exactly once, each LP's events in order, and no event at or after
+//! the bound asked for.
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
 use parades_core::pending::{Grid, LpOrderedPending, PendingSet, WindowedPending};
@@ -17,12 +18,13 @@ impl Random {
     }
 }
 
-/// Runs a hold model: what is taken sends one event on, to another LP with at least `width`, or, one of `stays`, to its own LP with any delay.
+/// Runs a hold model: each event taken sends one event. It goes to any LP with a delay of at least `width`,
+/// or in one of `stays` cases to its own LP with any delay.
 fn hold(seed: u64, model: (u32, u64, u64), width: u64, reach: u64, steps: u64) {
     hold_from(seed, model, width, reach, (0, steps));
 }
 
-/// As [`hold`], with one event at time zero, and all others after `late`.
+/// As [`hold`], with one event at time zero and all others after `late`.
 fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, reach: u64, (late, steps): (u64, u64)) {
     let mut random = Random(seed | 1);
     let (grid, all) = (Grid::new(Delay::from_ps(width)), (LpId(0), LpId(lps - 1)));
@@ -56,7 +58,7 @@ fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, r
                 1 => event(now.receiver.0, time + 1 + random.below(width), 0),
                 _ => event(below(&mut random), time.max(bound - 1) + width + random.below(reach), 0),
             };
-            // What stays at the LP may be due in this very window; what does not is not.
+            // An event to the same LP may be due in this very window; an event to another LP may not.
             expected.insert(next.clone());
             pending.push(next);
         }
@@ -71,7 +73,7 @@ fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, r
             assert_eq!(pending.len(), expected.len());
         }
         if random.below(4) == 0 {
-            // From elsewhere, before all that waits perhaps.
+            // From another partition, possibly before all pending events.
             let event = event(below(&mut random), bound + random.below(reach), 0);
             expected.insert(event.clone());
             pending.push(event);
@@ -110,9 +112,9 @@ proptest! {
 }
 
 #[test]
-fn crowded_windows_are_taken_apart() {
+fn crowded_windows_are_split() {
     hold(7, (5_000, 60_000, 2), 50_000, 200_000, 200_000);
-    hold(9, (1, 20_000, 2), 50_000, 200_000, 60_000); // All at one LP.
+    hold(9, (1, 20_000, 2), 50_000, 200_000, 60_000); // All events at one LP.
     hold(11, (3, 20_000, 2), 1 << 40, 1 << 44, 60_000);
 }
 
@@ -120,22 +122,23 @@ fn crowded_windows_are_taken_apart() {
 fn large_windows_have_a_lane_for_each_range_of_lps() {
     hold(19, (60_000, 150_000, 1 << 40), 50_000, 200_000, 400_000);
     hold(21, (60_000, 150_000, 3), 50_000, 200_000, 300_000);
-    // The first window has few events, so that lanes are laid anew later, and an LP more than a power of two.
+    // The first window has few events, so lanes are rebuilt later. The number of LPs is a power of two plus
+    // one.
     hold_from(23, (65_537, 150_000, 1 << 40), 50_000, 200_000, (1_000_000, 800_000));
 }
 
 #[test]
-fn sparse_windows_are_taken_as_they_lie() {
-    // Windows of some thousand events, most of them of LPs that have no other there: hardly any stays, then one a window or so, then more LPs than are told
-    // apart.
+fn sparse_windows_stay_unsorted() {
+    // Windows of about a thousand events, most of them of LPs without another event there. First hardly any
+    // event stays at its LP, then about one per window. Last there are more LPs than the index tells apart.
     hold(13, (20_000, 20_000, 1 << 40), 20_000, 100_000, 300_000);
     hold(15, (20_000, 20_000, 2_000), 20_000, 100_000, 300_000);
     hold(17, (300_000, 20_000, 50_000), 20_000, 100_000, 200_000);
 }
 
 #[test]
-fn bounds_a_picosecond_after_what_comes_next_get_ahead() {
-    // One window holds all: of one LP alone, or of LPs far from each other.
+fn bounds_a_picosecond_after_the_next_event_make_progress() {
+    // One window has all events, and all are of one LP.
     let mut pending = LpOrderedPending::new(Grid::new(Delay::from_secs(1000)), (LpId(0), LpId(0)));
     for sequence in 0..50 {
         let instant = Instant { time: Time::from_ps(sequence * 1_000_000_000), round: 0 };
@@ -151,9 +154,10 @@ fn bounds_a_picosecond_after_what_comes_next_get_ahead() {
     assert_eq!((bounds, taken), (50, 50), "each bound lets one event through");
 }
 
-/// Of one LP a late event, of the next an early one: neighbours in the order of LPs, whose keys the range of ids makes coarse.
+/// One LP has a late event, the next LP an early one. They are neighbours in the order of LPs, and the wide
+/// range of ids makes their keys coarse.
 #[test]
-fn lps_whose_events_are_neighbours_are_told_apart() {
+fn neighbouring_lps_are_told_apart() {
     const WIDTH: u64 = 1 << 40;
     let mut pending = LpOrderedPending::new(Grid::new(Delay::from_ps(WIDTH)), (LpId(0), LpId(1 << 31)));
     let mut sequence = 0;
@@ -162,7 +166,7 @@ fn lps_whose_events_are_neighbours_are_told_apart() {
         let instant = Instant { time: Time::from_ps(ps), round: 0 };
         Event::new(EventKey { instant, tie: 0, sender: Sender::lp(LpId(lp)), sequence }, LpId(lp), Body::Message(()))
     };
-    // So many of one LP, the latest first, that the window is sorted.
+    // One LP has many events, the latest first, so the window must be sorted.
     (0..40).for_each(|before| pending.push(event(1 << 31, WIDTH / 2 - before)));
     [(0, WIDTH / 5 * 3), (1, WIDTH / 4 * 3), (1, 0)].into_iter().for_each(|(lp, ps)| pending.push(event(lp, ps)));
     let mut of_lp_1 = Vec::new();
@@ -170,16 +174,16 @@ fn lps_whose_events_are_neighbours_are_told_apart() {
         if now.receiver == LpId(1) {
             of_lp_1.push(now.time().as_ps());
             if now.time() == Time::ZERO {
-                pending.push(event(1, WIDTH / 8 * 7)); // To itself, after what it has in the window.
+                pending.push(event(1, WIDTH / 8 * 7)); // To itself, after its other events in the window.
             }
         }
     }
     assert_eq!(of_lp_1, [0, WIDTH / 4 * 3, WIDTH / 8 * 7]);
 }
 
-/// What tells whether windows are worth having: crowds count as they are, whatever lies between them.
+/// Windows without events do not count, however many there are. Each event of a full window does.
 #[test]
-fn loose_events_are_counted_by_the_windows_that_hold_any() {
+fn the_mean_counts_only_windows_that_have_events() {
     let width = 1_u64 << 20;
     let counted = |times: &dyn Fn(u64) -> u64| {
         let mut pending = WindowedPending::default();

@@ -1,5 +1,5 @@
-//! Both pending event sets pop every event exactly once and in order, whatever the times, and the windowed one moves events a bounded
-//! number of times.
+//! Both pending event sets pop every event exactly once and in order, whatever the times. The windowed set
+//! moves each event a bounded number of times.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -14,10 +14,10 @@ use proptest::prelude::*;
 
 type Payload = Box<u64>;
 
-/// The least and the greatest LP that there can be.
+/// The smallest and the largest id.
 const LPS: (LpId, LpId) = (LpId(0), LpId(u32::MAX));
 
-/// Two sets that are pushed and popped alike; every pop is compared, payload included.
+/// Two sets with the same pushes and pops. Every pop is compared, payload included.
 #[derive(Default)]
 struct Pair {
     windowed: WindowedPending<Payload>,
@@ -40,7 +40,7 @@ impl Pair {
         assert_eq!(self.windowed.len(), self.heap.len());
     }
 
-    /// Pops the least event of both if it is before `bound`; its instant.
+    /// Pops the earliest event of both sets if it is before `bound`, and returns its instant.
     fn pop_before(&mut self, bound: Time) -> Option<Instant> {
         let expected = self.heap.pop_before(bound);
         let popped = self.windowed.pop_before(bound);
@@ -63,7 +63,7 @@ impl Pair {
         Some(instant)
     }
 
-    /// Moves what waits in windows to others, which are executed LP by LP, and back.
+    /// Moves the pending events to an LP-ordered set, and back.
     fn change(&mut self, grid: Grid) {
         let by_lp = LpOrderedPending::from_unordered(grid, LPS, std::mem::take(&mut self.windowed).into_unordered());
         assert_eq!(by_lp.len(), self.heap.len());
@@ -72,7 +72,7 @@ impl Pair {
         assert_eq!(self.windowed.len(), self.heap.len());
     }
 
-    /// Gives back the memory that the windows do not need now.
+    /// Frees the memory that the windowed set does not need now.
     fn compact(&mut self) {
         let upcoming = self.windowed.next_instant();
         self.windowed.compact();
@@ -103,20 +103,20 @@ impl Random {
     }
 }
 
-/// What a property test does to the pair.
+/// A step of a property test.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Push so many events, each so much later than the last popped, at one of so many receivers.
+    /// Push `count` events, each `delay` after the event popped last, at one of `receivers` LPs.
     Push { count: usize, delay: Delays, receivers: u32 },
-    /// Pop up to so many events before a bound so much later than the last popped.
+    /// Pop up to `count` events before a bound, which is `ahead` after the event popped last.
     Pop { count: usize, ahead: u64 },
-    /// Pop so many, and push one for each.
+    /// Pop `count` events, and push one for each.
     Hold { count: usize, delay: Delays },
     /// Ask for the next instant, which may open a window.
     Look,
-    /// Move all to a set of another kind, of windows so wide in picoseconds, and back.
+    /// Move all events to an LP-ordered set with windows of `width` picoseconds, and back.
     Change { width: u64 },
-    /// Give back memory.
+    /// Free unused memory.
     Compact,
 }
 
@@ -125,9 +125,9 @@ enum Delays {
     Zero,
     Exactly(u64),
     Below(u64),
-    /// Any power of two, so that delays differ by many orders of magnitude.
+    /// A random number of a random size, so that delays differ by many orders of magnitude.
     Wild,
-    /// The last representable time.
+    /// Up to the last time.
     Never,
 }
 
@@ -209,7 +209,8 @@ proptest! {
     }
 }
 
-/// Runs a hold model of `population` and checks every pop, and that no event was moved more than about `moves_max` times.
+/// Runs a hold model of `population` events. It checks every pop, and that no event is moved more than about
+/// `moves_max` times.
 fn hold(
     population: u64,
     holds: u64,
@@ -244,7 +245,7 @@ fn exponential_delays_move_an_event_about_twice() {
     hold(20_000, 200_000, 3, exponential, |random, _| exponential(random));
 }
 
-/// Events of which there are so many that windows wait in coarse ones.
+/// A population so large that there are coarse windows.
 const MANY: u64 = 150_000;
 
 #[test]
@@ -255,10 +256,10 @@ fn many_exponential_delays_move_an_event_about_thrice() {
 }
 
 #[test]
-fn many_events_with_long_times_of_nothing_between() {
-    let crowd = |random: &mut Random| random.below(1 << 20) + (random.below(50) << 44);
+fn many_events_in_bursts_far_apart() {
+    let burst = |random: &mut Random| random.below(1 << 20) + (random.below(50) << 44);
     let delay = |random: &mut Random, _| if random.below(4) == 0 { 1 << 44 } else { random.below(1 << 16) };
-    hold(MANY, 3 * MANY, 8, crowd, delay);
+    hold(MANY, 3 * MANY, 8, burst, delay);
 }
 
 #[test]
@@ -268,29 +269,30 @@ fn many_delays_of_very_different_sizes() {
 }
 
 #[test]
-fn many_events_inside_one_wide_window_lay_narrower_ones() {
+fn many_events_inside_one_wide_window_get_narrower_windows() {
     let first = |random: &mut Random| random.below(1_000_000_000_000_000);
     hold(MANY, 5 * MANY, 8, first, |random, _| 1 + random.below(1_000_000));
 }
 
 #[test]
-fn what_is_sent_before_a_coarse_window_that_was_looked_at_comes_first() {
+fn an_event_sent_before_a_coarse_window_that_was_asked_for_comes_first() {
     const GAP: u64 = 1 << 44;
     let mut pair = Pair::default();
     let mut random = Random(5);
     for i in 0..MANY {
         pair.push(at((1 + i % 20) * GAP + random.below(1 << 20), 0), i as u32 % 1000, 1);
     }
-    for crowd in 1..=20 {
-        // Nothing is due in the gap until something is sent there, by one who looked at what comes next or did not.
-        assert_eq!(pair.pop_before(Time::from_ps(crowd * GAP - GAP / 2)), None);
-        if crowd % 2 == 0 {
+    for burst in 1..=20 {
+        // No event is due in the gap, until one is sent into it. The sender may or may not have asked for the
+        // next time before.
+        assert_eq!(pair.pop_before(Time::from_ps(burst * GAP - GAP / 2)), None);
+        if burst % 2 == 0 {
             assert_eq!(pair.windowed.next_instant(), pair.heap.next_instant());
         }
         for i in 0..100 {
-            pair.push(at(crowd * GAP - GAP / 2 + random.below(GAP / 4), 0), i, 2);
+            pair.push(at(burst * GAP - GAP / 2 + random.below(GAP / 4), 0), i, 2);
         }
-        while let Some(now) = pair.pop_before(Time::from_ps(crowd * GAP + (1 << 20))) {
+        while let Some(now) = pair.pop_before(Time::from_ps(burst * GAP + (1 << 20))) {
             if random.below(8) == 0 {
                 pair.push(at(now.time.as_ps() + (21 << 44), 0), 7, 3);
             }
@@ -305,12 +307,12 @@ fn constant_delays_from_one_instant_keep_everything_tied() {
 }
 
 #[test]
-fn a_storm_of_zero_delays_at_one_instant() {
+fn zero_delays_keep_all_events_at_one_time() {
     hold(20_000, 200_000, 6, |_| 5, |_, _| 0);
 }
 
 #[test]
-fn one_lp_ticks_while_all_others_wait() {
+fn one_lp_ticks_while_all_others_are_idle() {
     // The first event is the only one that is due before 1,000 s.
     let pair = std::cell::Cell::new(false);
     let first = |random: &mut Random| {
@@ -342,8 +344,9 @@ fn the_pace_of_the_run_changes_all_the_time() {
 }
 
 #[test]
-fn dense_traffic_inside_one_wide_window_lays_narrower_ones() {
-    // All start within 1,000 s, and then hurry: the windows that the start suggests would hold everything.
+fn dense_traffic_inside_one_wide_window_gets_narrower_windows() {
+    // All events start within 1,000 s and then have short delays. A window of the width that the start
+    // suggests would hold all of them.
     let first = |random: &mut Random| random.below(1_000_000_000_000_000);
     hold(40_000, 400_000, 6, first, |random, _| 1 + random.below(1_000_000));
 }
@@ -378,7 +381,7 @@ fn a_population_that_grows_from_one_and_shrinks_to_none() {
 }
 
 #[test]
-fn the_last_representable_times_are_in_order_too() {
+fn the_last_times_are_in_order_too() {
     for (events, span) in [(3000, 1500), (MANY, 1 << 40)] {
         let mut pair = Pair::default();
         for i in 0..events {
@@ -394,7 +397,7 @@ fn the_last_representable_times_are_in_order_too() {
 }
 
 #[test]
-fn events_sent_before_a_window_that_was_looked_at_come_first() {
+fn events_sent_before_a_window_that_was_asked_for_come_first() {
     let mut pair = Pair::default();
     for i in 0..2000 {
         pair.push(at(1_000_000_000 + i, 0), 1, 1);
@@ -408,7 +411,7 @@ fn events_sent_before_a_window_that_was_looked_at_come_first() {
 }
 
 #[test]
-fn what_is_left_is_dropped_once() {
+fn remaining_events_are_dropped_once() {
     use std::rc::Rc;
     for (events, times) in [(5000, 4001), (MANY, 1 << 40)] {
         let token = Rc::new(());

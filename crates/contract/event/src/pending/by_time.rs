@@ -1,0 +1,435 @@
+//! The pending event set of most engines: lazy windows.
+//!
+//! Events of later windows are kept unsorted. A window is sorted when its turn comes, and it then fits the
+//! cache. The width of the windows follows from the events: a window should hold a few hundred. So no
+//! lookahead is needed.
+//!
+//! # How it works
+//!
+//! 1. Time is cut into windows of `2^shift` picoseconds. The *ring* holds the windows `next..horizon`, each
+//!    as an unsorted chain. Later events are *far* ([`Far`]): in coarse windows if there are very many
+//!    windows, and after those in one chain.
+//! 2. `open` sorts the next window into a *run* ([`Run`]). It counts the events into about as many buckets as
+//!    there are events, and one insertion pass finishes. A window of more than [`RUN_MAX`] events is first
+//!    split into *parts*, by the first level of the order in which the events differ. So a million events of
+//!    one instant are split by receiver.
+//! 3. A push into the open window goes to the *side list* ([`SideList`]). `pop_slot_through` merges the side
+//!    list with the run.
+//! 4. When the side list is full, events after all others of the window go to an unsorted chain, *late*. They
+//!    are then opened like a window. So the rounds of one instant are sorted together.
+//! 5. A small population stays in the side list altogether. Then `ring.next` is above every window.
+//! 6. The file `layout.rs` adapts the width of the windows.
+//!
+//! # Invariants
+//!
+//! - W1: no event of the ring is in a window before `ring.next`, and no far event is in a window before
+//!   `ring.horizon`. The window of a time is a shift, so it is exact and monotone.
+//! - W2: while `late` has events, they are all after `boundary`, and no event of the run, the parts or the
+//!   side list is.
+//! - W3: the parts are in order. A new run is sorted only when the last one is finished.
+//! - W4: no event is pushed before the instant of the event popped last.
+//!
+//! # Cost
+//!
+//! O(1) amortised for a pop and a push, whatever the times. Only the side list, and windows with many ties,
+//! add a logarithm. The example `pending_hold` measures it.
+//!
+//! # References
+//!
+//! R. Brown, *Calendar queues*, CACM 1988; W. T. Tang, R. S. M. Goh, I. L.-J. Thng, *Ladder queue*, ACM
+//! TOMACS 2005.
+
+use super::far::Far;
+use super::layout::Stats;
+use super::ring::WindowRing;
+use super::run::{RUN_MAX, Run};
+use super::side::SideList;
+use super::slab::{Chain, Slab, Slot};
+use super::split::split;
+use super::unordered::Unordered;
+use super::{Leftover, PendingSet};
+use crate::event::{Body, Event, EventKey, Header, LpId};
+use crate::time::{Instant, Time};
+
+/// Events in the side list from which later events of the open window go to `late`.
+pub(super) const SIDE_MAX: usize = 256;
+/// Events up to which the side list alone is as fast as windows.
+pub(super) const SMALL_MAX: usize = 32;
+
+/// A pending event set of lazy windows. The module documentation says how it works.
+#[derive(Debug)]
+pub struct WindowedPending<P> {
+    pub(super) slab: Slab<P>,
+    /// The sorted part of the open window.
+    pub(super) run: Run,
+    /// Events pushed into the open window, or before it.
+    pub(super) side: SideList<P>,
+    /// The slot of the event that was just popped from `side`.
+    popped_side: Slot<P>,
+    /// The length of `side` from which a push takes the slow path.
+    pub(super) side_limit: usize,
+    /// The parts of the open window that are not sorted yet, the next one last.
+    pub(super) parts: Vec<Chain>,
+    /// Events pushed into the open window after `boundary`.
+    pub(super) late: Chain,
+    /// No event of `run`, `parts` or `side` is after this instant.
+    pub(super) boundary: Instant,
+    /// No event that the open window had at its opening is after this instant.
+    pub(super) opened_to: Instant,
+    /// A window is `2^shift` picoseconds wide.
+    pub(super) shift: u8,
+    /// The value of `shift` for the next rebuild, if an earlier set found a good one.
+    pub(super) known_shift: Option<u8>,
+    /// The number of times that the width was halved since it was last estimated from the density of the
+    /// events.
+    pub(super) halvings: u8,
+    /// The windows up to the horizon that have not been opened.
+    pub(super) ring: WindowRing,
+    /// Pending events from the horizon on.
+    pub(super) far: Far,
+    /// The number of pending events.
+    pub(super) len: usize,
+    /// The instant of the event popped last.
+    pub(super) last: Instant,
+    pub(super) stats: Stats,
+}
+
+impl<P> Default for WindowedPending<P> {
+    fn default() -> WindowedPending<P> {
+        WindowedPending {
+            slab: Slab::new(),
+            run: Run::default(),
+            side: SideList::new(),
+            popped_side: Slot::empty(),
+            side_limit: SIDE_MAX,
+            parts: Vec::new(),
+            late: Chain::default(),
+            boundary: Instant::START,
+            opened_to: Instant::START,
+            shift: 1,
+            known_shift: None,
+            halvings: 0,
+            // Nothing is known of the times to come, so all events are far.
+            ring: WindowRing::default(),
+            far: Far::default(),
+            len: 0,
+            last: Instant::START,
+            stats: Stats::default(),
+        }
+    }
+}
+
+impl<P> PendingSet<P> for WindowedPending<P> {
+    #[inline]
+    fn push(&mut self, event: Event<P>) {
+        let (key, receiver) = (event.key(), event.receiver);
+        self.push_parts(key, receiver, event.body);
+    }
+
+    #[inline(always)]
+    fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
+        let last = bound.as_ps().checked_sub(1)?;
+        self.pop_through(Time::from_ps(last))
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Event<P>> {
+        self.pop_through(Time::MAX)
+    }
+
+    fn next_instant(&mut self) -> Option<Instant> {
+        if !self.refill(Time::MAX) {
+            return None;
+        }
+        let run = self.run.peek(&self.slab, 0).map(Header::instant);
+        let side = self.side.peek().map(Event::instant);
+        match (run, side) {
+            (Some(run), Some(side)) => Some(run.min(side)),
+            (run, side) => run.or(side),
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    fn upcoming(&self, ahead: usize) -> Option<LpId> {
+        if self.run.is_done() {
+            return self.side.upcoming(ahead);
+        }
+        self.run.peek(&self.slab, ahead).map(Header::receiver)
+    }
+
+    fn take_all(&mut self) -> Leftover<P>
+    where
+        P: 'static,
+    {
+        let last = self.last;
+        let mut old = std::mem::replace(self, WindowedPending { last, ..WindowedPending::default() });
+        Box::new(old.side.take_all().chain(old.slab.into_events()))
+    }
+
+    fn allocated_bytes(&self) -> usize {
+        self.slab.allocated_bytes()
+            + self.run.allocated_bytes()
+            + self.side.allocated_bytes()
+            + self.ring.allocated_bytes()
+            + self.far.allocated_bytes()
+            + self.parts.capacity() * size_of::<Chain>()
+    }
+}
+
+impl<P> From<Unordered<P>> for WindowedPending<P> {
+    fn from(Unordered { slab, chain, shift }: Unordered<P>) -> WindowedPending<P> {
+        let far = Far::of(&slab, chain);
+        WindowedPending { slab, far, len: chain.len(), known_shift: shift, ..WindowedPending::default() }
+    }
+}
+
+impl<P> WindowedPending<P> {
+    /// Removes all events, for a set of another kind.
+    pub fn into_unordered(mut self) -> Unordered<P> {
+        self.move_all_beyond();
+        self.far.remove_coarse(&mut self.slab);
+        let shift = self.known_shift.or(Some(self.shift).filter(|_| self.stats.has_windows()));
+        Unordered { chain: self.far.take_beyond(), slab: self.slab, shift }
+    }
+
+    /// Moves all events into as little memory as possible, and frees the rest. The move needs no memory of
+    /// its own.
+    pub fn compact(&mut self) {
+        let last = self.last;
+        let Unordered { mut slab, mut chain, shift } = std::mem::take(self).into_unordered();
+        slab.pack(&mut chain);
+        *self = WindowedPending { last, ..Unordered { slab, chain, shift }.into() };
+    }
+
+    /// Returns the number of times that an event has been written into a chain: at most a small multiple of
+    /// the pushes.
+    #[cfg(feature = "test-hooks")]
+    pub fn written(&self) -> u64 {
+        self.slab.written()
+    }
+
+    /// Adds an event given in parts. It is built at its final place in memory.
+    #[inline(always)]
+    pub fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
+        debug_assert!(key.instant >= self.last, "W4: an event was pushed before the one popped last");
+        self.len += 1;
+        let window = key.instant.time.as_ps() >> self.shift;
+        if window < self.ring.next {
+            self.push_open(Event::new(key, receiver, body));
+        } else if window < self.ring.horizon {
+            self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
+        } else {
+            self.far.push(&mut self.slab, window, Event::new(key, receiver, body));
+        }
+    }
+
+    /// Removes and returns the earliest event if its time is at most `last`.
+    #[inline(always)]
+    fn pop_through(&mut self, last: Time) -> Option<Event<P>> {
+        self.pop_slot_through(last)?.take()
+    }
+
+    /// Pops the earliest event if its time is at most `last`, but leaves it in its slot. The caller takes it
+    /// from there, so that the event is moved once.
+    #[inline(always)]
+    pub fn pop_slot_through(&mut self, last: Time) -> Option<&mut Slot<P>> {
+        if !self.refill(last) {
+            return None;
+        }
+        let slot = match (self.run.place(0), self.side.peek()) {
+            (Some(place), side) if side.is_none_or(|side| *self.slab.get(place) < side.header()) => {
+                let slot = self.slab.slot_through(place, last)?;
+                self.run.advance();
+                slot
+            }
+            (_, side) => {
+                if side?.time() > last {
+                    return None;
+                }
+                self.popped_side = Slot::of(self.side.pop()?);
+                &mut self.popped_side
+            }
+        };
+        let instant = slot.header().instant();
+        self.len -= 1;
+        debug_assert!(instant >= self.last, "W4: an event was popped after a later one");
+        self.last = instant;
+        Some(slot)
+    }
+
+    /// True if another event at the instant of the event popped last is probably pending.
+    #[inline(always)]
+    pub fn has_more_now(&self) -> bool {
+        let is_now = |instant: Option<Instant>| instant == Some(self.last);
+        is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Event::instant))
+    }
+
+    /// Returns the number of pending events at the instant of the event popped last, if it is at least
+    /// `wanted`. Events that take long to find are not counted.
+    #[inline(never)]
+    pub fn count_now(&self, wanted: usize) -> Option<usize> {
+        let aside = self.side.count_now(self.last);
+        let is_now = |ahead| self.run.peek(&self.slab, ahead).is_some_and(|event| event.instant() == self.last);
+        // There are usually too few, which a look at one event shows.
+        let last_wanted = wanted.saturating_sub(aside + 1);
+        if aside < wanted && last_wanted < self.run.len() && !is_now(last_wanted) {
+            return None;
+        }
+        let all = aside + self.count_now_in_run(is_now);
+        (all >= wanted).then_some(all)
+    }
+
+    /// Returns the number of events at the present instant, in the run and the parts after it.
+    fn count_now_in_run(&self, is_now: impl Fn(usize) -> bool) -> usize {
+        if !is_now(0) {
+            return 0;
+        }
+        // The first `low` events are at the present instant. The event after the first `high` events is not.
+        let mut low = 1;
+        while is_now(2 * low - 1) {
+            low *= 2;
+        }
+        let mut high = 2 * low - 1;
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if is_now(middle - 1) { low = middle } else { high = middle - 1 }
+        }
+        if self.run.last_instant(&self.slab) != Some(self.last) {
+            return low;
+        }
+        let is_all_now =
+            |part: &&Chain| self.slab.events(**part).next().is_some_and(|event| event.instant() == self.last);
+        low + self.parts.iter().rev().take_while(is_all_now).map(|part| part.len()).sum::<usize>()
+    }
+
+    /// Returns the instant of the event popped last.
+    #[inline(always)]
+    pub fn last_popped(&self) -> Instant {
+        self.last
+    }
+
+    /// Brings the earliest event into `run` or `side`. Returns false if no event is due by `last`.
+    #[inline]
+    fn refill(&mut self, last: Time) -> bool {
+        !self.run.is_done() || self.parts.is_empty() && !self.side.is_empty() || self.open_next(last)
+    }
+
+    /// Sorts the next events, when the run is finished: the next part of the open window, else the late
+    /// events, else the next window. Returns false if no event is due by `last`.
+    fn open_next(&mut self, last: Time) -> bool {
+        self.run.free_chunks(&mut self.slab);
+        while self.run.is_done() {
+            if let Some(part) = self.parts.pop() {
+                if part.len() > RUN_MAX {
+                    split(&mut self.slab, part, &mut self.parts);
+                    continue;
+                }
+                self.run.sort(part, &self.slab);
+                continue;
+            }
+            if !self.side.is_empty() {
+                return true;
+            }
+            if !self.late.is_empty() {
+                self.side_limit = SIDE_MAX;
+                let late = std::mem::take(&mut self.late);
+                self.open(late, None);
+            } else if self.len == 0 {
+                return false;
+            } else if self.far.len() == self.len {
+                match self.far.next_occupied() {
+                    Some(window) if window << self.shift > last.as_ps() => return false,
+                    Some(window) => self.jump(window),
+                    None => self.rebuild(None),
+                }
+            } else if !self.advance_ring() {
+                let window = self.ring.next_occupied().expect("what is not far is in a window here");
+                if window << self.shift > last.as_ps() {
+                    return false;
+                }
+                let chain = self.take_window(window);
+                let start = window << self.shift;
+                self.open(chain, Some((start, start + ((1 << self.shift) - 1))));
+                self.prefetch_next();
+            }
+        }
+        true
+    }
+
+    /// Makes `chain` the open window. All earlier events must have been executed. `within` has the smallest
+    /// and the largest time possible in it, if they are known.
+    fn open(&mut self, chain: Chain, within: Option<(u64, u64)>) {
+        if chain.len() > RUN_MAX {
+            self.boundary = self.slab.events(chain).map(Header::instant).max().unwrap_or_default();
+            self.parts.push(chain);
+        } else {
+            match within {
+                Some(within) => self.run.sort_within(chain, &self.slab, within),
+                None => self.run.sort(chain, &self.slab),
+            }
+            self.boundary = self.run.last_instant(&self.slab).unwrap_or_default();
+        }
+        self.opened_to = self.boundary;
+    }
+
+    #[inline(never)]
+    fn push_open(&mut self, event: Event<P>) {
+        self.stats.count_open_push(self.last.time, event.time(), self.shift);
+        if self.side.len() < self.side_limit {
+            self.push_side(event);
+        } else {
+            self.push_side_full(event);
+        }
+    }
+
+    /// Adds an event to the side list.
+    #[inline]
+    fn push_side(&mut self, event: Event<P>) {
+        self.boundary = self.boundary.max(event.instant());
+        self.side.push(event);
+    }
+
+    /// Moves the events of the side list that are after the window's own events and after the present into
+    /// `late`.
+    ///
+    /// LPs that wake together and send with one delay push many events of one instant. Sorting those together
+    /// costs less than inserting them one by one.
+    #[inline(never)]
+    fn split_off_late(&mut self) {
+        let boundary = self.opened_to.max(self.last);
+        if self.boundary > boundary {
+            let WindowedPending { side, slab, late, .. } = self;
+            side.take_after(boundary, |event| slab.append(late, event));
+            self.boundary = boundary;
+            self.side_limit = 0;
+        }
+    }
+
+    /// Pushes into the open window while the side list is full, or while there are late events.
+    #[inline(never)]
+    fn push_side_full(&mut self, event: Event<P>) {
+        if self.is_small() {
+            self.push_side(event);
+            self.move_all_beyond();
+            self.rebuild(None);
+            return;
+        }
+        if self.late.is_empty() {
+            self.split_off_late();
+        }
+        if event.instant() > self.boundary {
+            // W2: the event is after all events of the window except the late ones.
+            self.slab.append(&mut self.late, event);
+            // From now on every push must be compared with the boundary.
+            self.side_limit = 0;
+        } else {
+            self.side.push(event);
+            self.count_side_push();
+        }
+    }
+}
