@@ -18,7 +18,7 @@ pub struct Channels {
     begin: Vec<u32>,
     anyone: Anyone,
     /// With at least this delay every LP may send to every LP; [`Delay::MAX`] where that is not so. What most sends are measured by.
-    to_all: Delay,
+    min_to_all: Delay,
     /// Whether `pairs` is already in order.
     sorted: bool,
 }
@@ -62,14 +62,14 @@ impl Channels {
             pairs: Vec::new(),
             begin: Vec::new(),
             anyone: Anyone::Whole(lookahead),
-            to_all: lookahead,
+            min_to_all: lookahead,
             sorted: true,
         }
     }
 
     /// No channels yet: add them by [`Channels::connect`] and [`Channels::to_anyone`].
     pub const fn none() -> Channels {
-        Channels { pairs: Vec::new(), begin: Vec::new(), anyone: Anyone::Nobody, to_all: Delay::MAX, sorted: true }
+        Channels { pairs: Vec::new(), begin: Vec::new(), anyone: Anyone::Nobody, min_to_all: Delay::MAX, sorted: true }
     }
 
     /// Declares a channel. The sender's first declared channel is its [`Port`] 0, and so on; two LPs may have several.
@@ -82,7 +82,7 @@ impl Channels {
     pub fn to_anyone(&mut self, sender: LpId, lookahead: Delay) {
         if !matches!(self.anyone, Anyone::Each(_)) {
             self.anyone = Anyone::Each(Vec::new());
-            self.to_all = Delay::MAX;
+            self.min_to_all = Delay::MAX;
         }
         if let Anyone::Each(each) = &mut self.anyone {
             if each.len() <= sender.index() {
@@ -139,8 +139,8 @@ impl Channels {
 
     /// Whether anyone may send to anyone with this delay. One comparison, which most sends pass; the others must be looked at closer.
     #[inline(always)]
-    pub(crate) fn lets_all(&self, delay: Delay) -> bool {
-        delay >= self.to_all
+    pub(crate) fn allows_all(&self, delay: Delay) -> bool {
+        delay >= self.min_to_all
     }
 
     /// The least delay with which `sender` may send to anyone; `None` where it may not.

@@ -94,7 +94,7 @@ impl<M: Model> Effects<M> {
 
     /// Takes up a panic of the model's.
     #[cold]
-    pub(crate) fn panicked(&mut self, panic: &(dyn Any + Send)) {
+    pub(crate) fn set_panic(&mut self, panic: &(dyn Any + Send)) {
         self.failure.get_or_insert_with(|| ErrorKind::of_panic(panic));
         self.beyond_sends = true;
     }

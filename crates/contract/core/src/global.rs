@@ -85,7 +85,7 @@ impl<M: Model> GlobalContext<'_, M> {
     /// a tie seed shuffles it among them.
     pub fn send(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 >= self.world.lps {
-            return self.failed(ErrorKind::NoChannel(format!(
+            return self.set_failure(ErrorKind::NoChannel(format!(
                 "it sent to {receiver}, but there are only {} LPs",
                 self.world.lps
             )));
@@ -98,7 +98,8 @@ impl<M: Model> GlobalContext<'_, M> {
     /// Schedules a global event after a delay above zero.
     pub fn schedule(&mut self, delay: Delay, global: M::Global) {
         if delay == Delay::ZERO {
-            return self.failed(ErrorKind::Model("it scheduled a global event for the very time it ran at".into()));
+            return self
+                .set_failure(ErrorKind::Model("it scheduled a global event for the very time it ran at".into()));
         }
         if let Some(key) = self.next_key(delay) {
             self.queue.pending.insert(key, Scheduled::Model(global));
@@ -113,7 +114,7 @@ impl<M: Model> GlobalContext<'_, M> {
     /// Changes the lookahead of a channel; events in flight keep their arrival.
     pub fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) {
         if let Err(what) = self.world.set_lookahead(sender, port, lookahead) {
-            self.failed(ErrorKind::NoChannel(what));
+            self.set_failure(ErrorKind::NoChannel(what));
         }
     }
 
@@ -125,18 +126,18 @@ impl<M: Model> GlobalContext<'_, M> {
 
     /// Ends the run with an error.
     pub fn fail(&mut self, why: impl Into<String>) {
-        self.failed(ErrorKind::Model(why.into()));
+        self.set_failure(ErrorKind::Model(why.into()));
     }
 
     fn next_key(&mut self, delay: Delay) -> Option<EventKey> {
         let Some(time) = self.now.checked_add(delay) else {
-            self.failed(ErrorKind::TimeOverflow { delay });
+            self.set_failure(ErrorKind::TimeOverflow { delay });
             return None;
         };
         Some(self.queue.next_key(time))
     }
 
-    fn failed(&mut self, kind: ErrorKind) {
+    fn set_failure(&mut self, kind: ErrorKind) {
         self.failure.get_or_insert(kind);
     }
 }
@@ -147,7 +148,7 @@ pub type Visitor<'a, M> = dyn FnMut(LpId, &mut Lp<<M as Model>::State>, &mut Met
 /// Every LP of a run, all at rest, wherever the engine keeps them.
 pub trait AllLps<M: Model> {
     /// Shows every LP to `visitor`, in id order.
-    fn each(&mut self, visitor: &mut Visitor<'_, M>);
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>);
     /// The metrics that global events record in.
     fn metrics(&mut self) -> &mut Metrics;
 }
@@ -162,7 +163,7 @@ pub struct OneList<'a, S> {
 }
 
 impl<M: Model> AllLps<M> for OneList<'_, M::State> {
-    fn each(&mut self, visitor: &mut Visitor<'_, M>) {
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
         for (index, lp) in self.lps.iter_mut().enumerate() {
             visitor(LpId::from_index(index), lp, self.metrics);
         }
@@ -265,7 +266,7 @@ impl<M: Model> GlobalQueue<M> {
                         queue: self,
                         failure: None,
                     };
-                    let acted = guarded(|| global.act(model, summary, &mut ctx));
+                    let acted = catch_panics(|| global.act(model, summary, &mut ctx));
                     if let Some(kind) = ctx.failure.or(acted.err()) {
                         return Err(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
                     }
@@ -277,7 +278,7 @@ impl<M: Model> GlobalQueue<M> {
 }
 
 /// Runs a part of the model; a panic in it is a failure like any other.
-fn guarded<T>(part: impl FnOnce() -> T) -> Result<T, ErrorKind> {
+fn catch_panics<T>(part: impl FnOnce() -> T) -> Result<T, ErrorKind> {
     catch_unwind(AssertUnwindSafe(part)).map_err(|panic| ErrorKind::of_panic(panic.as_ref()))
 }
 
@@ -289,7 +290,7 @@ fn visit_all<M: Model>(
 ) -> Result<<M::Global as Global<M>>::Summary, Error> {
     let mut summary = None;
     let mut failed = None;
-    lps.each(&mut |id, lp, metrics| {
+    lps.visit_each(&mut |id, lp, metrics| {
         if failed.is_some() {
             return;
         }
@@ -301,7 +302,7 @@ fn visit_all<M: Model>(
         effects.samples.iter().for_each(|sample| metrics.apply(id, sample));
         effects.clear_beyond_sends();
         summary = match (summary.take(), of_this) {
-            (Some(left), Some(right)) => match guarded(|| global.fold(left, right)) {
+            (Some(left), Some(right)) => match catch_panics(|| global.fold(left, right)) {
                 Ok(summary) => Some(summary),
                 Err(kind) => {
                     failed = Some(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));

@@ -12,7 +12,7 @@ use crate::model::{Context, Model, Phase};
 use crate::random::Rng;
 use crate::restore::{Restorable, UndoLog};
 use crate::time::{Instant, Time};
-use crate::timer::{Due, Setting, TimerChange, Timers};
+use crate::timer::{Setting, TimerChange, Timers, WakeResult};
 use crate::world::World;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -72,7 +72,7 @@ impl<S> Lp<S> {
         let mut kernel =
             Kernel { rng, sequence: 0, digest: Digest::default(), last: Time::ZERO, timers: Timers::default() };
         let mut ctx = Context::new(id, Instant::START, Phase::Start, &mut kernel, effects, world);
-        let state = guarded(&mut ctx, |ctx| model.start(ctx));
+        let state = catch_panics(&mut ctx, |ctx| model.start(ctx));
         state.map(|state| Lp { kernel, state })
     }
 
@@ -89,7 +89,7 @@ impl<S> Lp<S> {
         let execution =
             self.execute_by(world, (header, body), effects, |state, ctx| handle(model, state, parts_of(body), ctx));
         if execution == Execution::Done {
-            world.watch_rounds(header.instant(), header.receiver());
+            world.note_round(header.instant(), header.receiver());
         }
         execution
     }
@@ -103,7 +103,7 @@ impl<S> Lp<S> {
 
     /// Executes an event so that [`Lp::undo_logged`] can take it back. What that will need is [`Lp::before`], the changes of timers, which are added to those
     /// among the effects, and what the model adds to the log; without a log the state will have to be restored by other means. The effects must be
-    /// [`Effects::undoable`]. Whoever commits the execution calls [`World::watch_rounds`] then.
+    /// [`Effects::undoable`]. Whoever commits the execution calls [`World::note_round`] then.
     #[inline(always)]
     pub fn execute_optimistically<M: Restorable<State = S>>(
         &mut self,
@@ -171,7 +171,7 @@ impl<S> Lp<S> {
             assert!(log.is_empty(), "the model's undo leaves its log empty");
         }
         for TimerChange(id, slot) in timers.drain(..).rev() {
-            self.kernel.timers.put_back(id, slot);
+            self.kernel.timers.restore(id, slot);
         }
         self.restore_kernel(before);
     }
@@ -232,7 +232,7 @@ impl<S> Lp<S> {
             out_of_order(now, self.kernel.last);
         }
         if let Body::Timer(timer) = body
-            && !self.take_wake(world, timer, &header.key(), id, effects)
+            && !self.accept_wake(world, timer, &header.key(), id, effects)
         {
             return Execution::Skipped;
         }
@@ -243,12 +243,12 @@ impl<S> Lp<S> {
         let Lp { kernel, state } = self;
         let phase = Phase::Event(header.sender());
         let mut ctx = Context::new(id, now, phase, kernel, effects, world);
-        guarded(&mut ctx, |ctx| handle(state, ctx));
+        catch_panics(&mut ctx, |ctx| handle(state, ctx));
         Execution::Done
     }
 
     /// Whether a timer whose wake has come is due; if it is set to later, its next wake is sent.
-    fn take_wake<M: Model>(
+    fn accept_wake<M: Model>(
         &mut self,
         world: &World,
         id: TimerId,
@@ -257,13 +257,13 @@ impl<S> Lp<S> {
         effects: &mut Effects<M>,
     ) -> bool {
         if let Some(changes) = &mut effects.timer_changes {
-            changes.push(TimerChange(id, self.kernel.timers.peek(id)));
+            changes.push(TimerChange(id, self.kernel.timers.get(id)));
             effects.beyond_sends = true;
         }
-        match self.kernel.timers.due(id, Setting { instant: key.instant, sequence: key.sequence }) {
-            Due::Fire => true,
-            Due::Stale => false,
-            Due::Later(setting) => {
+        match self.kernel.timers.accept_wake(id, Setting { instant: key.instant, sequence: key.sequence }) {
+            WakeResult::Fire => true,
+            WakeResult::Stale => false,
+            WakeResult::Later(setting) => {
                 effects.outbox.push(wake_key(world, lp, setting), lp, Body::Timer(id));
                 false
             }
@@ -287,7 +287,7 @@ impl<S> Lp<S> {
     ) -> Option<<M::Global as Global<M>>::Summary> {
         let Lp { kernel, state } = self;
         let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, effects, world);
-        guarded(&mut ctx, |ctx| global.visit(model, state, ctx))
+        catch_panics(&mut ctx, |ctx| global.visit(model, state, ctx))
     }
 
     /// Sends, timer settings and requests so far: a measure of how much it has executed.
@@ -301,7 +301,7 @@ impl<S> Lp<S> {
     }
 
     /// Plants a fault for the tests of the tests: a sequence number that a rollback forgot to restore.
-    #[doc(hidden)]
+    #[cfg(feature = "test-hooks")]
     pub fn skip_sequence(&mut self) {
         self.kernel.sequence += 1;
     }
@@ -317,7 +317,9 @@ impl<S> Lp<S> {
     /// Whether two LPs are alike in all that the kernel keeps for them.
     pub fn has_same_kernel(&self, other: &Lp<S>) -> bool {
         let (a, b) = (&self.kernel, &other.kernel);
-        a.rng == b.rng && (a.sequence, a.digest, a.last) == (b.sequence, b.digest, b.last) && a.timers == b.timers
+        a.rng == b.rng
+            && (a.sequence, a.digest, a.last) == (b.sequence, b.digest, b.last)
+            && a.timers.has_same_settings(&b.timers)
     }
 }
 
@@ -335,11 +337,11 @@ impl<S: Clone> Clone for Lp<S> {
 /// The context is made before, and passed by one reference. Made in the closure, it would be made of parts that have just been written one by one and are
 /// then read two at a time; such a read waits until the writes have left the core, behind those of earlier events.
 #[inline(always)]
-fn guarded<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Context<'a, M>) -> T) -> Option<T> {
+fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Context<'a, M>) -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(|| part(ctx))) {
         Ok(result) => Some(result),
         Err(panic) => {
-            ctx.panicked(panic.as_ref());
+            ctx.set_panic(panic.as_ref());
             None
         }
     }

@@ -7,7 +7,7 @@
 //! - *Integer* metrics (counter, tally, histogram) are sums, exact and wide enough never to overflow, so they merge in any order.
 //! - *The others* are kept for each LP, whose own samples always come in the same order, and are read in the order of ids. So all that one
 //!   LP records must be applied, in its order, to the metrics of one worker: an engine whose LPs move between workers takes their part
-//!   along with [`Metrics::rehome`].
+//!   along with [`Metrics::redistribute`].
 //!
 //! Floating-point observations must be finite and at most 1e140 in magnitude, so that no sum of squares overflows; a negative zero is
 //! recorded as zero. So no NaN comes up, whose bits differ by machine, and metrics that compare equal are equal bit for bit.
@@ -306,7 +306,7 @@ impl Metrics {
                 "{who} recorded {what} in metric {index}, but the model declares {count}: use the ids it was given"
             );
         };
-        let (kind, diet) = value.kind_and_diet();
+        let (kind, input) = value.kind_and_input();
         let more = match value {
             MetricValue::Counter(_) | MetricValue::Tally(_) | MetricValue::Histogram(_) => String::new(),
             MetricValue::Table(table) => {
@@ -314,7 +314,7 @@ impl Metrics {
             }
             _ => format!(", at most {MAGNITUDE_MAX:e} in magnitude"),
         };
-        format!("{who} recorded {what} in the metric `{name}`, a {kind}: it takes {diet}{more}")
+        format!("{who} recorded {what} in the metric `{name}`, a {kind}: it takes {input}{more}")
     }
 
     /// Whether the metrics could take all that was recorded. If not, one sentence about the model's mistake: of several, that of the
@@ -345,11 +345,11 @@ impl Metrics {
     /// use parades_core::metrics::{Metrics, Unit};
     /// let mut metrics = Metrics::new();
     /// metrics.counter("lost", Unit::Count);
-    /// assert!(metrics.are_sums());
+    /// assert!(metrics.are_integers());
     /// metrics.float("delay", Unit::Seconds);
-    /// assert!(!metrics.are_sums());
+    /// assert!(!metrics.are_integers());
     /// ```
-    pub fn are_sums(&self) -> bool {
+    pub fn are_integers(&self) -> bool {
         !self.values.iter().any(|value| matches!(value, MetricValue::Float(_) | MetricValue::Steady(_)))
     }
 
@@ -385,7 +385,7 @@ impl Metrics {
     /// # Panics
     ///
     /// As [`Metrics::merge`], and if `home` names a worker that there is not.
-    pub fn rehome(all: &mut [&mut Metrics], home: &dyn Fn(LpId) -> usize) {
+    pub fn redistribute(all: &mut [&mut Metrics], home: &dyn Fn(LpId) -> usize) {
         let Some((first, others)) = all.split_first_mut() else { return };
         for other in &mut *others {
             let nothing = other.split_off(&|_| false);

@@ -214,8 +214,8 @@ impl<'a, M: Model> Context<'a, M> {
     pub fn send(&mut self, port: Port, delay: Delay, message: M::Message) {
         match self.world.channels.at(self.id, port) {
             Some(channel) if delay >= channel.lookahead => self.post(channel.receiver, delay, message),
-            Some(channel) => self.too_short(channel.receiver, delay, channel.lookahead),
-            None => self.no_channel(format!("it sent through its port {}, which it does not declare", port.0)),
+            Some(channel) => self.fail_lookahead(channel.receiver, delay, channel.lookahead),
+            None => self.fail_channel(format!("it sent through its port {}, which it does not declare", port.0)),
         }
     }
 
@@ -223,28 +223,27 @@ impl<'a, M: Model> Context<'a, M> {
     /// without any declaration.
     #[inline]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
-        if receiver.0 < self.world.lps && self.world.channels.lets_all(delay) {
+        if receiver.0 < self.world.lps && self.world.channels.allows_all(delay) {
             self.post(receiver, delay, message);
         } else {
-            self.send_closer(receiver, delay, message);
+            self.send_to_checked(receiver, delay, message);
         }
     }
 
     /// As [`Context::send_to`], where a look at all channels does not suffice.
     #[inline(never)]
-    fn send_closer(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+    fn send_to_checked(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver == self.id {
             return self.send_self(delay, message);
         }
         if receiver.0 >= self.world.lps {
-            return self.no_channel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps));
+            return self.fail_channel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps));
         }
         match self.world.channels.lookahead_to_anyone(self.id) {
             Some(lookahead) if delay >= lookahead => self.post(receiver, delay, message),
-            Some(lookahead) => self.too_short(receiver, delay, lookahead),
-            None => {
-                self.no_channel(format!("it sent to {receiver} without naming a channel, and declares none to anyone"))
-            }
+            Some(lookahead) => self.fail_lookahead(receiver, delay, lookahead),
+            None => self
+                .fail_channel(format!("it sent to {receiver} without naming a channel, and declares none to anyone")),
         }
     }
 
@@ -259,26 +258,22 @@ impl<'a, M: Model> Context<'a, M> {
     /// Sends to another LP, the channel having been checked.
     #[inline]
     fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
-        if !matches!(self.phase, Phase::Event(_)) && self.is_not_now(receiver) {
-            return;
+        if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {
+            return self.refuse_send(receiver);
         }
         if let Some(key) = self.next_key(receiver, delay) {
             self.effects.outbox.push(key, receiver, Body::Message(message));
         }
     }
 
-    /// Whether it sends to another LP outside of an event, when it may not.
+    /// Fails the execution, because it sent to another LP while no event was being executed.
     #[cold]
     #[inline(never)]
-    fn is_not_now(&mut self, receiver: LpId) -> bool {
-        if receiver == self.id {
-            return false;
-        }
-        self.no_channel(match self.phase {
+    fn refuse_send(&mut self, receiver: LpId) {
+        self.fail_channel(match self.phase {
             Phase::Start => format!("it sent to {receiver} while starting up, when an LP may send only to itself"),
             _ => format!("it sent to {receiver} while visited by a global event, which alone may send then"),
         });
-        true
     }
 
     /// Sets a timer of the LP's own, or resets it if it is set: it will be due after `delay` from now, once.
@@ -292,8 +287,8 @@ impl<'a, M: Model> Context<'a, M> {
             ));
         }
         let Some(key) = self.next_key(self.id, delay) else { return };
-        self.last_was(|key| Some(Note::Set { timer: id, sequence: key.sequence }));
-        self.remember_timer(id);
+        self.replace_last_note(|key| Some(Note::Set { timer: id, sequence: key.sequence }));
+        self.log_timer(id);
         if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
             self.effects.outbox.push(key, self.id, Body::Timer(id));
         }
@@ -303,7 +298,7 @@ impl<'a, M: Model> Context<'a, M> {
     #[inline]
     pub fn cancel_timer(&mut self, id: TimerId) {
         if self.kernel.timers.is_set(id) {
-            self.remember_timer(id);
+            self.log_timer(id);
             self.kernel.timers.cancel(id);
         }
     }
@@ -359,16 +354,16 @@ impl<'a, M: Model> Context<'a, M> {
     fn request_scheduled(&mut self, global: Scheduled<M::Global>) {
         if !self.world.is_controller(self.id) {
             let what = "it asked for a global event without being declared a controller".into();
-            self.failed(ErrorKind::Declaration(what));
+            self.set_failure(ErrorKind::Declaration(what));
             return;
         }
         if self.phase == Phase::Visit {
-            return self.no_channel(
+            return self.fail_channel(
                 "it asked for a global event while visited by one, which alone may schedule another then".into(),
             );
         }
         if let Some(key) = self.next_key(self.id, self.world.controllers().delay) {
-            self.last_was(|_| None);
+            self.replace_last_note(|_| None);
             self.effects.requests.push(Request { key, global });
             self.effects.beyond_sends = true;
         }
@@ -377,13 +372,13 @@ impl<'a, M: Model> Context<'a, M> {
     /// Ends the run with an error: the model cannot go on. What the handler does after it has no effect.
     #[cold]
     pub fn fail(&mut self, why: impl Into<String>) {
-        self.failed(ErrorKind::Model(why.into()));
+        self.set_failure(ErrorKind::Model(why.into()));
     }
 
     /// Takes up a panic of the model's.
     #[cold]
-    pub(crate) fn panicked(&mut self, panic: &(dyn Any + Send)) {
-        self.effects.panicked(panic);
+    pub(crate) fn set_panic(&mut self, panic: &(dyn Any + Send)) {
+        self.effects.set_panic(panic);
     }
 
     /// The key of the next thing that this LP sends or sets, and its place in the LP's count; `None` if there can be none. Always inlined, so
@@ -392,18 +387,19 @@ impl<'a, M: Model> Context<'a, M> {
     fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
         let instant = match self.now.time.later_by(delay) {
             Some(time) => Instant::at(time),
-            None => self.not_later(receiver, delay)?,
+            None => self.instant_without_delay(receiver, delay)?,
         };
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;
         self.kernel.sequence += 1;
-        let tie = if self.world.is_watched { self.watched(receiver, (instant, sender, sequence)) } else { 0 };
+        let tie =
+            if self.world.has_ties_or_notes { self.tie_and_note(receiver, (instant, sender, sequence)) } else { 0 };
         Some(EventKey { instant, tie, sender, sequence })
     }
 
     /// The tie shuffle of what is sent, which a trace may want to know of. Out of the way of runs that have neither.
     #[inline(never)]
-    fn watched(&mut self, receiver: LpId, (instant, sender, sequence): (Instant, Sender, u64)) -> u32 {
+    fn tie_and_note(&mut self, receiver: LpId, (instant, sender, sequence): (Instant, Sender, u64)) -> u32 {
         let tie = self.world.tie(instant, receiver, sender);
         if self.world.sends {
             let key = EventKey { instant, tie, sender, sequence };
@@ -414,7 +410,7 @@ impl<'a, M: Model> Context<'a, M> {
     }
 
     /// What a trace was told of last is not a message but something else that took a key.
-    fn last_was(&mut self, what: impl FnOnce(&EventKey) -> Option<Note>) {
+    fn replace_last_note(&mut self, what: impl FnOnce(&EventKey) -> Option<Note>) {
         if self.world.sends
             && let Some(Note::Sent { key, .. }) = self.effects.notes.pop()
         {
@@ -424,9 +420,9 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// The instant at which what is sent without delay arrives; `None` where the delay leads past the end of time.
     #[inline(never)]
-    fn not_later(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
+    fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
         if delay > Delay::ZERO {
-            self.failed(ErrorKind::TimeOverflow { delay });
+            self.set_failure(ErrorKind::TimeOverflow { delay });
             return None;
         }
         if !matches!(self.phase, Phase::Event(_)) {
@@ -435,34 +431,34 @@ impl<'a, M: Model> Context<'a, M> {
         if self.now.round < self.world.round_limit {
             return Some(Instant { time: self.now.time, round: self.now.round + 1 });
         }
-        self.failed(self.world.too_many_rounds(self.id, receiver));
+        self.set_failure(self.world.too_many_rounds(self.id, receiver));
         None
     }
 
     #[inline]
-    fn remember_timer(&mut self, id: TimerId) {
+    fn log_timer(&mut self, id: TimerId) {
         if let Some(changes) = &mut self.effects.timer_changes {
-            changes.push(TimerChange(id, self.kernel.timers.peek(id)));
+            changes.push(TimerChange(id, self.kernel.timers.get(id)));
             self.effects.beyond_sends = true;
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn too_short(&mut self, receiver: LpId, delay: Delay, lookahead: Delay) {
-        self.failed(ErrorKind::Lookahead { receiver, delay, lookahead });
+    fn fail_lookahead(&mut self, receiver: LpId, delay: Delay, lookahead: Delay) {
+        self.set_failure(ErrorKind::Lookahead { receiver, delay, lookahead });
     }
 
     #[cold]
     #[inline(never)]
-    fn no_channel(&mut self, what: String) {
-        self.failed(ErrorKind::NoChannel(what));
+    fn fail_channel(&mut self, what: String) {
+        self.set_failure(ErrorKind::NoChannel(what));
     }
 
     /// Keeps the first failure of an execution.
     #[cold]
     #[inline(never)]
-    fn failed(&mut self, kind: ErrorKind) {
+    fn set_failure(&mut self, kind: ErrorKind) {
         self.effects.failure.get_or_insert(kind);
         self.effects.beyond_sends = true;
     }

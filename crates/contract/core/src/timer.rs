@@ -19,7 +19,7 @@ pub(crate) struct Setting {
 
 /// One timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct TimerSlot {
     /// When it is due; `None` while it is not set.
     deadline: Option<Setting>,
     /// The wake in the pending set that will look at this slot.
@@ -28,52 +28,44 @@ pub(crate) struct Slot {
 
 /// A timer of an LP's as it was before a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimerChange(pub(crate) TimerId, pub(crate) Slot);
+pub struct TimerChange(pub(crate) TimerId, pub(crate) TimerSlot);
 
 /// The timers of an LP. Eight bytes where it has none, and most have none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Timers(Option<Box<Slots>>);
+pub(crate) struct Timers(Option<Box<TimerSlots>>);
 
-/// Slots of which the first lie side by side, one pointer away: most LPs that have timers have one or two.
+/// TimerSlots of which the first lie side by side, one pointer away: most LPs that have timers have one or two.
 #[derive(Clone, Debug, Default)]
-struct Slots {
-    first: [Slot; 2],
-    others: Vec<Slot>,
+struct TimerSlots {
+    first: [TimerSlot; 2],
+    others: Vec<TimerSlot>,
 }
 
-impl Slots {
+impl TimerSlots {
     #[inline]
-    fn get(&self, index: usize) -> Option<&Slot> {
+    fn get(&self, index: usize) -> Option<&TimerSlot> {
         self.first.get(index).or_else(|| self.others.get(index - self.first.len()))
     }
 
     #[inline]
-    fn get_mut(&mut self, index: usize) -> &mut Slot {
+    fn get_mut(&mut self, index: usize) -> &mut TimerSlot {
         if index < self.first.len() {
             return &mut self.first[index];
         }
-        self.other(index - self.first.len())
+        self.spilled(index - self.first.len())
     }
 
-    fn other(&mut self, index: usize) -> &mut Slot {
+    fn spilled(&mut self, index: usize) -> &mut TimerSlot {
         if self.others.len() <= index {
-            self.others.resize(index + 1, Slot::default());
+            self.others.resize(index + 1, TimerSlot::default());
         }
         &mut self.others[index]
     }
 }
 
-/// Two sets of timers are equal when the same ones are set to the same settings: wakes are the engine's affair.
-impl PartialEq for Timers {
-    fn eq(&self, other: &Timers) -> bool {
-        let slots = |timers: &Timers| timers.0.as_ref().map_or(0, |slots| slots.first.len() + slots.others.len());
-        (0..slots(self).max(slots(other))).all(|i| self.deadline(i) == other.deadline(i))
-    }
-}
-
 /// What to do about a wake that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum WakeResult {
     /// The timer is due: execute it.
     Fire,
     /// The timer is set to later: wake it again then.
@@ -83,6 +75,12 @@ pub(crate) enum Due {
 }
 
 impl Timers {
+    /// True if the same timers are set, to the same settings. Wakes do not count: they depend on the engine.
+    pub(crate) fn has_same_settings(&self, other: &Timers) -> bool {
+        let slots = |timers: &Timers| timers.0.as_ref().map_or(0, |slots| slots.first.len() + slots.others.len());
+        (0..slots(self).max(slots(other))).all(|i| self.deadline(i) == other.deadline(i))
+    }
+
     #[inline]
     fn deadline(&self, index: usize) -> Option<Setting> {
         self.0.as_ref()?.get(index)?.deadline
@@ -90,17 +88,17 @@ impl Timers {
 
     /// The slot of a timer, made if it is not there yet.
     #[inline]
-    fn slot(&mut self, id: TimerId) -> &mut Slot {
+    fn slot(&mut self, id: TimerId) -> &mut TimerSlot {
         self.0.get_or_insert_default().get_mut(id.0 as usize)
     }
 
     /// The slot as it is, for undoing a change.
-    pub(crate) fn peek(&self, id: TimerId) -> Slot {
+    pub(crate) fn get(&self, id: TimerId) -> TimerSlot {
         self.0.as_ref().and_then(|slots| slots.get(id.0 as usize)).copied().unwrap_or_default()
     }
 
-    /// Puts a slot back as [`Timers::peek`] saw it.
-    pub(crate) fn put_back(&mut self, id: TimerId, slot: Slot) {
+    /// Puts a slot back as [`Timers::get`] saw it.
+    pub(crate) fn restore(&mut self, id: TimerId, slot: TimerSlot) {
         *self.slot(id) = slot;
     }
 
@@ -132,21 +130,21 @@ impl Timers {
 
     /// Takes a wake that has come.
     #[inline]
-    pub(crate) fn due(&mut self, id: TimerId, wake: Setting) -> Due {
+    pub(crate) fn accept_wake(&mut self, id: TimerId, wake: Setting) -> WakeResult {
         let slot = self.slot(id);
         if slot.wake != Some(wake) {
-            return Due::Stale;
+            return WakeResult::Stale;
         }
         slot.wake = slot.deadline;
         match slot.deadline {
-            None => Due::Stale,
+            None => WakeResult::Stale,
             Some(deadline) if deadline == wake => {
-                *slot = Slot::default();
-                Due::Fire
+                *slot = TimerSlot::default();
+                WakeResult::Fire
             }
             Some(deadline) => {
                 assert!(deadline > wake, "a timer is woken at or before its deadline");
-                Due::Later(deadline)
+                WakeResult::Later(deadline)
             }
         }
     }

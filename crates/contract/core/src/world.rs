@@ -10,8 +10,8 @@ use crate::time::{Delay, Instant, Time};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// How many of the last rounds before the bound are watched, so that the error can name the LPs of the loop.
-const WATCHED_ROUNDS: u32 = 64;
+/// How many of the last rounds before the bound are noted, so that the error can name the LPs of the loop.
+const LAST_ROUNDS: u32 = 64;
 /// How many LPs of a loop of zero delays are named.
 const NAMED_LPS: usize = 8;
 
@@ -41,9 +41,9 @@ pub struct World {
     /// Whether a trace wants to know what handlers send.
     pub(crate) sends: bool,
     /// Whether there is more to a key than what every run needs: a tie seed, or a trace that wants to know of it.
-    pub(crate) is_watched: bool,
+    pub(crate) has_ties_or_notes: bool,
     /// Who executed events in the last rounds before the bound, for the error that names them.
-    late_rounds: Mutex<BTreeSet<(Time, LpId)>>,
+    last_rounds: Mutex<BTreeSet<(Time, LpId)>>,
 }
 
 impl World {
@@ -85,8 +85,8 @@ impl World {
             digest: options.digest,
             notes: options.notes,
             sends: options.sends,
-            is_watched: options.sends || options.tie_seed.is_some(),
-            late_rounds: Mutex::default(),
+            has_ties_or_notes: options.sends || options.tie_seed.is_some(),
+            last_rounds: Mutex::default(),
         })
     }
 
@@ -146,27 +146,27 @@ impl World {
     /// Notes that `lp` executes an event at `instant` for good, if that is close to the bound on rounds. Engines that roll back call it
     /// at commit; the others need not, as [`crate::lp::Lp::execute`] does.
     #[inline]
-    pub fn watch_rounds(&self, instant: Instant, lp: LpId) {
+    pub fn note_round(&self, instant: Instant, lp: LpId) {
         // Not at the bound itself, where engines differ in how many LPs they have executed when the first fails.
         if instant.round > 0
             && instant.round < self.round_limit
-            && instant.round.saturating_add(WATCHED_ROUNDS) > self.round_limit
+            && instant.round.saturating_add(LAST_ROUNDS) > self.round_limit
         {
-            self.watch(instant.time, lp);
+            self.insert_round(instant.time, lp);
         }
     }
 
     #[cold]
-    fn watch(&self, time: Time, lp: LpId) {
-        self.late_rounds.lock().expect("no holder of this lock can panic").insert((time, lp));
+    fn insert_round(&self, time: Time, lp: LpId) {
+        self.last_rounds.lock().expect("no holder of this lock can panic").insert((time, lp));
     }
 
-    /// Forgets what [`World::watch_rounds`] noted of the times before `time`, where no failure can come to light any more. Engines call it
+    /// Forgets what [`World::note_round`] noted of the times before `time`, where no failure can come to light any more. Engines call it
     /// now and then, lest a model of many zero delays and a low bound fill the memory with notes.
     pub fn forget_rounds_before(&self, time: Time) {
-        let mut watched = self.late_rounds.lock().expect("no holder of this lock can panic");
-        if !watched.is_empty() {
-            *watched = watched.split_off(&(time, LpId(0)));
+        let mut noted = self.last_rounds.lock().expect("no holder of this lock can panic");
+        if !noted.is_empty() {
+            *noted = noted.split_off(&(time, LpId(0)));
         }
     }
 
@@ -179,8 +179,8 @@ impl World {
     /// a loop of zero delays known, alike on every engine.
     pub fn error_at(&self, kind: ErrorKind, place: Place) -> Error {
         let ErrorKind::Rounds { limit, lps } = kind else { return Error::at(kind, place) };
-        let watched = self.late_rounds.lock().expect("no holder of this lock can panic");
-        let of_this_time = watched.iter().filter(|(time, _)| *time == place.instant.time).map(|&(_, lp)| lp);
+        let noted = self.last_rounds.lock().expect("no holder of this lock can panic");
+        let of_this_time = noted.iter().filter(|(time, _)| *time == place.instant.time).map(|&(_, lp)| lp);
         let lps: BTreeSet<LpId> = of_this_time.chain(lps).collect();
         Error::at(ErrorKind::Rounds { limit, lps: lps.into_iter().take(NAMED_LPS).collect() }, place)
     }

@@ -122,7 +122,7 @@ fn run(lps: &[Vec<Recording>], course: &Course) -> Metrics {
     for (turn, &lp) in course.turns.iter().enumerate() {
         if turn == course.turns.len() / 2 {
             homes.clone_from(&course.moves);
-            Metrics::rehome(&mut workers.iter_mut().collect::<Vec<_>>(), &|id| homes[id.index()]);
+            Metrics::redistribute(&mut workers.iter_mut().collect::<Vec<_>>(), &|id| homes[id.index()]);
         }
         let recording = queues[lp as usize].pop_front().expect("each LP has as many turns as recordings");
         // Integers may be applied by whoever executed the event; the rest where the LP is at home.

@@ -47,7 +47,7 @@ struct Residents<'b, 'a, 'l, H> {
 }
 
 impl<M: Model, H: Home<M>> AllLps<M> for Residents<'_, '_, '_, H> {
-    fn each(&mut self, visitor: &mut Visitor<'_, M>) {
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
         let Homes { homes, placement, lps } = self.homes;
         for id in (0..*lps).map(LpId) {
             let (lps, metrics) = homes[placement.partition(id) as usize].residents();

@@ -173,7 +173,7 @@ pub fn run_watched<'a, M: Model>(
         (Shards::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
     let course = Course::new(model, options);
     let mut leader = Leader {
-        are_sums: course.metrics.are_sums(),
+        are_sums: course.metrics.are_integers(),
         course,
         held: alone.hold_all(),
         world: Reading::of(&world),

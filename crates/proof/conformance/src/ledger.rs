@@ -123,7 +123,7 @@ impl<'a, M: Model> Ledger<'a, M> {
         requests.into_iter().for_each(|request| self.globals.add(request));
         let Some(event) = event else { return Ok(()) };
         self.events += 1;
-        self.world.watch_rounds(event.instant(), lp);
+        self.world.note_round(event.instant(), lp);
         match &mut self.options.tracer {
             None => Ok(()),
             Some(tracer) => {

@@ -31,11 +31,11 @@ pub enum MetricValue {
 impl MetricValue {
     /// The word for its kind.
     pub fn kind(&self) -> &'static str {
-        self.kind_and_diet().0
+        self.kind_and_input().0
     }
 
     /// The word for its kind, and what can be recorded in it.
-    pub(super) fn kind_and_diet(&self) -> (&'static str, &'static str) {
+    pub(super) fn kind_and_input(&self) -> (&'static str, &'static str) {
         match self {
             MetricValue::Counter(_) => ("counter", "integers"),
             MetricValue::Tally(_) => ("tally", "integers"),
@@ -111,7 +111,7 @@ impl MetricValue {
     }
 
     /// The same metric with nothing recorded.
-    pub(super) fn emptied(&self) -> MetricValue {
+    pub(super) fn empty_copy(&self) -> MetricValue {
         match self {
             MetricValue::Counter(_) => MetricValue::Counter(0),
             MetricValue::Tally(_) => MetricValue::Tally(Tally::default()),
@@ -149,7 +149,7 @@ impl MetricValue {
     /// Removes what the LPs that move recorded for themselves, and returns it.
     pub(super) fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> MetricValue {
         use MetricValue::{Counter, Float, Histogram, Series, Steady, Table, Tally, Value};
-        let mut moved = self.emptied();
+        let mut moved = self.empty_copy();
         match (self, &mut moved) {
             (Float(float), Float(moved)) => moved.lps = float.lps.split_off(moves),
             (Steady(steady), Steady(moved)) => moved.lps = steady.lps.split_off(moves),
@@ -158,7 +158,7 @@ impl MetricValue {
             (Value(value), Value(moved)) => moved.lps = value.lps.split_off(moves),
             // What merges in any order may stay.
             (Counter(_) | Tally(_) | Histogram(_), _) => {}
-            _ => unreachable!("a metric emptied is of the same kind"),
+            _ => unreachable!("a metric empty_copy is of the same kind"),
         }
         moved
     }

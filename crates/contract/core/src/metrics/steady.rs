@@ -43,7 +43,7 @@ impl Default for Batches {
 }
 
 /// What one LP contributes to the estimate.
-struct Part {
+struct LpEstimate {
     /// Observations after the warm-up, in full batches.
     count: u64,
     mean: f64,
@@ -77,7 +77,7 @@ impl Batches {
     }
 
     /// Mean and spread by the rules of the module's doc. There is at least one observation, and so a full batch.
-    fn part(&self) -> Part {
+    fn estimate(&self) -> LpEstimate {
         let enough = self.sums.len() >= BATCHES_MIN;
         let mut kept = &self.sums[..];
         if enough {
@@ -92,7 +92,7 @@ impl Batches {
                 kept.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / (2 * self.length) as f64 - mean).collect();
             variance_of_mean(&distances)
         });
-        Part { count, mean, spread }
+        LpEstimate { count, mean, spread }
     }
 }
 
@@ -128,18 +128,18 @@ impl Steady {
     /// (degrees of freedom by Welch and Satterthwaite); where they are not, as with queues in tandem, read [`Steady::lps`], or run
     /// replications.
     pub fn estimate(&self) -> Option<Estimate> {
-        combine(self.lps.iter().map(|(_, batches)| batches.part()))
+        combine(self.lps.iter().map(|(_, batches)| batches.estimate()))
     }
 
     /// The estimate of each LP that recorded, by id.
     pub fn lps(&self) -> impl Iterator<Item = (LpId, Estimate)> {
-        self.lps.iter().filter_map(|(from, batches)| Some((from.as_lp()?, combine([batches.part()].into_iter())?)))
+        self.lps.iter().filter_map(|(from, batches)| Some((from.as_lp()?, combine([batches.estimate()].into_iter())?)))
     }
 }
 
 /// The weighted mean of independent parts.
-fn combine(parts: impl Iterator<Item = Part>) -> Option<Estimate> {
-    let parts: Vec<Part> = parts.collect();
+fn combine(parts: impl Iterator<Item = LpEstimate>) -> Option<Estimate> {
+    let parts: Vec<LpEstimate> = parts.collect();
     let count: u64 = parts.iter().map(|part| part.count).sum();
     if count == 0 {
         return None;

@@ -119,7 +119,7 @@ impl<'w, M: Model> Shards<'w, M> {
         let mut shards: Vec<_> = (0..placement.partitions()).map(shard).collect();
         shards[0].metrics = metrics;
         let mut metrics: Vec<_> = shards.iter_mut().map(|shard| &mut shard.metrics).collect();
-        Metrics::rehome(&mut metrics, &|id| placement.partition(id) as usize);
+        Metrics::redistribute(&mut metrics, &|id| placement.partition(id) as usize);
         Shards::of(world, placement, shards, (threads, traces))
     }
 
@@ -251,7 +251,7 @@ pub(super) struct Resting<'a, 's, M: Model> {
 }
 
 impl<M: Model> AllLps<M> for Resting<'_, '_, M> {
-    fn each(&mut self, visitor: &mut Visitor<'_, M>) {
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
         let mut ids = (0..).map(LpId);
         self.all.each_shard(|Shard { lps, metrics, .. }| {
             lps.iter_mut().zip(&mut ids).for_each(|(lp, id)| visitor(id, lp, metrics));

@@ -172,7 +172,7 @@ fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&
     }
     sites[0].counts = counts;
     let mut metrics: Vec<&mut Metrics> = sites.iter_mut().map(|site| &mut site.metrics).collect();
-    Metrics::rehome(&mut metrics, &|id| new.partition(id) as usize);
+    Metrics::redistribute(&mut metrics, &|id| new.partition(id) as usize);
 }
 
 #[cfg(test)]

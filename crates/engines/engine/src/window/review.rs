@@ -260,7 +260,7 @@ impl Reviewer {
             parts[number as usize].suit();
         }
         let mut metrics: Vec<&mut Metrics> = parts.iter_mut().map(|part| &mut part.metrics).collect();
-        Metrics::rehome(&mut metrics, &|id| new.placement.partition(id) as usize);
+        Metrics::redistribute(&mut metrics, &|id| new.placement.partition(id) as usize);
         Arc::new(new)
     }
 }

@@ -139,7 +139,7 @@ impl<M: Restorable> Site<M> {
         let (id, is_done) = (event.receiver, record.execution == Execution::Done);
         if is_done {
             self.counts.committed += 1;
-            world.watch_rounds(event.instant(), id);
+            world.note_round(event.instant(), id);
         }
         for at in positions(record.begins.samples, samples) {
             if let Some(sample) = kept.get(at) {
