@@ -291,7 +291,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         self.crew.start(&mut hand, &plan);
         let mut events_of_others = 0;
         loop {
-            let alone = plan.is_of_one();
+            let alone = plan.has_one_partition();
             self.crew.deposit_ledger(&mut hand);
             let mut all = Summary { events: hand.events, ..Summary::NOTHING };
             if alone {
@@ -312,7 +312,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
                 return Ok(());
             }
             let leg = lock(&self.leg).clone();
-            if !alone && leg.plan.is_of_one() {
+            if !alone && leg.plan.has_one_partition() {
                 // The leader must not go on alone before all have read the orders.
                 transport.exchange(worker, &Summary::NOTHING)?;
             }
@@ -320,7 +320,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
                 plan = Arc::clone(&leg.plan);
                 hand.set_placement(&plan.placement);
             }
-            if leader.is_none() && plan.is_of_one() {
+            if leader.is_none() && plan.has_one_partition() {
                 continue; // There is nothing to do. The world must not be locked, because the leader may change it.
             }
             leader.iter_mut().for_each(|leader| leader.stopwatch.resume());

@@ -1,47 +1,71 @@
 //! `time-warp`: workers execute ahead of each other, and roll back.
 //!
-//! *Idea.* Nobody waits: a worker executes what it has, in the order of time. If an event turns out to be missing from an LP's past (a *straggler*), the LP
-//! is rolled back to it, and what it sent is chased by anti-messages. What lies below the global virtual time (GVT) is committed, and its history forgotten.
+//! *Idea.* No worker waits for another: each executes its events in the order of time. It may turn out that
+//! an event was missing from an LP's past: a *straggler*. Then the LP is rolled back to the straggler's
+//! time, and anti-messages follow the events that it had sent. Everything below the global virtual time
+//! (GVT) is committed, and its history freed.
 //!
-//! *Protocol.* A worker goes round: (1) if there is an outcome of the last offer, take it and *commit* below the new GVT; (2) *receive*; (3) if no offer is
-//! out, and the worker has found nothing else to do or has executed so many events since the last, *offer* the least time of what waits here, and of what
-//! was sent since the last offer; (4) *execute* a batch, at most so far ahead of GVT; (5) *send*. An anti-message is an event of the same key as its twin,
-//! so the two come together when it is their turn: the twin is dropped, or its execution taken back. (6) When GVT has reached the *horizon*, the next
-//! global event or the end, all *rest*: the leader executes global events.
+//! *Protocol.* A worker repeats these steps:
 //!
-//! *GVT without stopping.* It is the least of all that is offered. A worker makes an offer only with the outcome of its last one in hand, and after it has
-//! received. So what another sent before its last offer but one has arrived, and waits here or has been executed; what that one sent since is in
-//! its own offer. What is sent after an offer comes of something that waited then, and is not before it.
+//! 1. If there is an outcome of its last offer, it computes the new GVT, and *commits* everything below it.
+//! 2. It *receives* the events that have arrived.
+//! 3. It *offers* the earliest time of its pending events and of the events sent since its last offer. It
+//!    does so if no offer of its own is outstanding, and if it has nothing else to do or has executed
+//!    enough events since the last offer.
+//! 4. It *executes* a batch of events, limited to some distance ahead of GVT.
+//! 5. It *sends* the new events.
 //!
-//! *Invariants.* I2: what is committed is never rolled back. I3: keys increase along an LP's history. I4: an anti-message annihilates exactly one event, of
-//! its key and execution. I5: at a cut all has been committed, nothing from the horizon on has been executed, and nothing before it waits.
+//! An anti-message has the same key as its twin. So both are taken from the pending set together: the twin
+//! is dropped, or its execution is rolled back. When GVT has reached the *horizon*, all workers meet in a
+//! *cut*, where the leader executes global events. The horizon is the next global event or the end of the
+//! run.
 //!
-//! *Requests.* Nothing is executed more than the control delay beyond GVT, nor from the least time on for which an execution, committed or not, has asked
-//! for a global event. So nobody has passed a request when it is committed.
+//! *GVT without stopping.* GVT is the earliest of all offered times. A worker makes an offer only after it
+//! has the outcome of its last offer, and after it has received. So the events that another worker sent
+//! before its last offer but one have arrived: they are pending here, or executed. The events that the
+//! other sent since then are covered by its own offer. An event sent after an offer is caused by an event
+//! that was pending at the offer, and is not earlier than that event.
 //!
-//! *Loops.* What is executed ahead of what it lacks may send in a circle, where anti-messages chase it and restore each LP just before it comes round again.
-//! Without delay GVT stays where it is; with delay it goes on, and without end where no time is set for that. So where much has been taken back since anything
-//! was committed, nothing is executed beyond GVT's round, and hence nothing taken back, until something is.
+//! *Invariants.* I2: a committed event is never rolled back. I3: keys increase along an LP's history. I4:
+//! an anti-message annihilates exactly one event, of its key and execution. I5: at a cut everything before
+//! the horizon has been committed, and nothing else has been executed.
 //!
-//! *Failures.* An execution that failed sends nothing, and its LP waits behind it; it is an error if it comes to be committed. What waits behind it
-//! does not hold back GVT, or that would never be. A committed failure ends the run just after its time; the least is the run's.
+//! *Requests.* A worker executes nothing more than the control delay beyond GVT. It also executes nothing
+//! from the earliest time on for which an execution, committed or not, has requested a global event. So no
+//! worker has passed a request when the request is committed.
 //!
-//! *Timers.* Wakes are sent, and annihilated, like messages. A wake that came too early, or for nothing, changes its LP, and is taken back like an
-//! execution, but does not count as one.
+//! *Loops.* Events that are executed too early may send around a cycle of LPs. Anti-messages follow them,
+//! and restore each LP just before the events come round again. Without delay in the cycle, GVT then stays
+//! where it is. With delay, such executions go on, without end if nothing limits their time. The remedy: if
+//! many executions have been rolled back since the last commit, nothing is executed beyond GVT's round, and
+//! so nothing is rolled back, until something is committed.
 //!
-//! *Memory.* Close to the limit workers execute less far ahead; beyond it what is ahead is rolled back, so that what it sent is annihilated
-//! (cancelback). Where that is still too much, since much happens at one time, one worker goes on alone, without history. Only where the LPs and
-//! what waits do not fit does the run end.
+//! *Failures.* An execution that failed sends nothing, and its LP executes nothing more. The failure is an
+//! error if it is committed. Events pending behind a failure do not hold back GVT, because else the failure
+//! would never be committed. A committed failure ends the run just after its time. The earliest failure is
+//! the run's.
 //!
-//! *One worker.* Where several do less than one would, the first goes on with all LPs while the others rest. Nothing can come late then, so it executes as
-//! `sequential` does, and what it executes is committed at once.
+//! *Timers.* Wakes are sent and annihilated like messages. A wake that comes too early, or for a timer that
+//! was cancelled, changes its LP, and is rolled back like an execution. It does not count as an executed
+//! event.
 //!
-//! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985, and *Virtual time II: storage management in conservative and optimistic systems*, PODC,
-//! 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing global virtual time in shared-memory multiprocessors*, ACM TOMACS 7, 1997; D. Nicol, X. Liu,
-//! *The dark side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance, low-memory, modular Time Warp system*, JPDC
-//! 62, 2002.
+//! *Memory.* Close to the memory limit, workers execute less far ahead. Beyond the limit, executions ahead
+//! of GVT are rolled back, so that the events that they sent are annihilated (cancelback). If the rest is
+//! still too large, because many events have one time, one worker goes on alone, without history. The run
+//! ends with an error only if the LPs and their pending events alone do not fit.
 //!
-//! *Read next*: [`parades_core::optimistic`], what waits; `time_warp/worker.rs`, the protocol; `time_warp/site.rs`, how one executes, takes back and commits.
+//! *One worker.* If several workers do less work than one would, the first worker goes on with all LPs,
+//! while the others wait. Then no event can be late. So that worker executes as `sequential` does, and
+//! commits each event at once.
+//!
+//! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985, and *Virtual time II: storage management
+//! in conservative and optimistic systems*, PODC, 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing
+//! global virtual time in shared-memory multiprocessors*, ACM TOMACS 7, 1997; D. Nicol, X. Liu, *The dark
+//! side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance,
+//! low-memory, modular Time Warp system*, JPDC 62, 2002.
+//!
+//! *Read next*: [`parades_core::optimistic`], the pending events; `time_warp/worker.rs`, the protocol;
+//! `time_warp/site.rs`, how a worker executes, rolls back and commits.
 
 mod coast;
 mod history;
@@ -77,38 +101,39 @@ use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
 use worker::View;
 
-/// How a run is executed. Nothing of it changes the answer.
+/// The settings of a run. None of them changes the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Worker threads.
     pub threads: usize,
-    /// How far ahead of GVT they execute.
+    /// The distance to which workers execute ahead of GVT.
     pub ahead: Ahead,
-    /// How many executions of an LP one copy of its state has to do for, where the model restores by copy and nothing is traced: after a rollback those
-    /// since the copy are executed anew (coast forward). As many as pay where there is no wish.
+    /// The number of executions of an LP for each checkpoint of its state. By default the size of the state
+    /// decides. It matters only if the model restores by copy and the run is not traced. After a rollback,
+    /// the executions since the checkpoint are repeated (coast forward).
     pub copy_every: Option<u16>,
-    /// Makes chosen workers fall behind now and then, by this seed, so that there is more to roll back: for tests.
+    /// The seed by which workers fall behind at random, so that there are more rollbacks. For tests.
     pub stalls: Option<u64>,
-    /// Whether the run goes on with one worker while that is faster than with several. Where the memory limit leaves no room for history, it does so in any
-    /// case, and for good.
+    /// The rule by which the run retreats to one worker, and returns to several. If the memory limit leaves
+    /// no room for history, the run retreats in any case, and does not return.
     pub retreats: Retreats,
-    /// Whether each worker is bound to a core of its own, where there are enough.
+    /// True if each worker is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
 }
 
-/// How far ahead of GVT a worker executes.
+/// The distance to which a worker executes ahead of GVT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// As far as pays, by what has to be taken back.
+    /// Adapts to the share of executions that are rolled back.
     Adaptive,
-    /// So far that about so many events for each worker lie between.
+    /// About this number of events for each worker.
     Events(u32),
-    /// As far as there is something to execute.
+    /// No limit.
     Unbounded,
 }
 
 impl Settings {
-    /// The defaults, on so many threads.
+    /// Returns the defaults for `threads` threads.
     pub fn of_threads(threads: usize) -> Settings {
         Settings {
             threads,
@@ -125,7 +150,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// The least error of the run, and what the model finds wrong at its end.
+/// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     let timesheets = options.timesheets.clone();
     let transport =
@@ -133,7 +158,8 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Setting
     run_over(model, options, settings, &transport)
 }
 
-/// Runs `model` optimistically over a transport, made for so many workers and as many partitions.
+/// Runs `model` optimistically over a transport.
+/// `transport` is called with the number of workers and the number of partitions, which are equal.
 ///
 /// # Errors
 ///
@@ -152,7 +178,7 @@ pub fn run_over<M: Restorable, T: Transport<Tagged<M::Message>>>(
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
     let leader = Leader::new(model, options, (reviewer, placement.clone()));
     let traces = leader.traces();
-    // A trace needs what is committed whole, wherever it lies in the history.
+    // A trace needs each committed execution. Coasting forward does not keep all of them.
     let coasts = model.copies() && !traces;
     let copy_every = if coasts { settings.copy_every.unwrap_or_else(coast::usual::<M::State>) } else { 1 };
     let site =
@@ -175,7 +201,8 @@ pub fn run_over<M: Restorable, T: Transport<Tagged<M::Message>>>(
     crew.run(leader)
 }
 
-/// Which worker executes each LP: neighbours together where channels say who they are, else ranges of ids. No channel is too short to be cut.
+/// Places each LP at a worker: neighbours together if channels declare them, else ranges of ids.
+/// A channel may be cut however short its lookahead is.
 fn place(world: &World, threads: usize) -> Placement {
     let lps = world.lps();
     let workers = u32::try_from(threads).unwrap_or(u32::MAX).clamp(1, lps);
@@ -193,43 +220,44 @@ fn place(world: &World, threads: usize) -> Placement {
     Placement::table(&(0..lps).map(range).collect::<Vec<_>>())
 }
 
-/// What all workers follow until they rest again.
+/// The orders that all workers follow until the next cut.
 #[derive(Clone, Copy, Debug)]
 struct Orders {
-    /// The next global event, or the end.
+    /// The time of the next global event, or the end of the run.
     horizon: Time,
-    /// The run is over.
+    /// True if the run is over.
     over: bool,
-    /// The first worker executes all, and the others rest.
+    /// True if the first worker executes all LPs, while the others wait.
     alone: bool,
 }
 
-/// How much of it there is.
+/// The memory that a run may use.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
+    /// The limit in bytes, if there is one.
     limit: Option<u64>,
     /// Bytes of the LPs' records.
     lps: usize,
 }
 
-/// What the workers of a run share.
+/// The state that the workers of a run share.
 struct Crew<'a, M: Restorable, T> {
     model: &'a M,
     settings: Settings,
-    /// How the run is stopped while its LPs are set up.
+    /// By this the user stops the run while its LPs are set up.
     control: Option<&'a Control>,
     memory: Memory,
     timekeeper: Timekeeper,
-    /// Where each LP lives while all work.
+    /// The place of each LP while all workers execute.
     placement: Placement,
     transport: T,
-    /// Changed only while all rest.
+    /// Changes only at a cut.
     world: RwLock<World>,
-    /// By worker, who holds the lock except while all rest.
+    /// By worker. The worker holds the lock except at a cut.
     sites: Vec<Mutex<Site<M>>>,
-    /// What each worker left behind when it came to rest.
+    /// By worker: the ledger that it has deposited at the last cut.
     ledgers: Vec<Mutex<Option<Ledger<M>>>>,
-    /// What each worker has committed that is to be traced.
+    /// By worker: the events that it has committed for the trace.
     traced: Vec<Mutex<Trace<M::Message>>>,
     orders: Mutex<Orders>,
 }
@@ -244,7 +272,7 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         leader.conclude(self)
     }
 
-    /// A worker's life.
+    /// Runs one worker, from its start to the end of the run.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
         let _alarm = Alarm::of(&self.transport);
         self.start(worker);
@@ -252,7 +280,7 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));
         loop {
             let mut site = lock(&self.sites[worker]);
-            assert!(site.uncommitted() == 0, "I5: at a cut everything is committed or taken back");
+            assert!(site.uncommitted() == 0, "I5: at a cut everything is committed or rolled back");
             *lock(&self.ledgers[worker]) = Some(site.take_ledger());
             drop(site);
             self.transport.exchange(worker, &Summary::NOTHING)?;
@@ -266,11 +294,11 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             }
             // Global events may have sent to the very time of the cut.
             view.gvt = view.gvt.min(view.horizon);
-            (view.round, view.circles) = (0, false);
-            // While one goes on alone, the others do not count along.
-            (view.short, view.too_much) = (0, None);
-            // Whatever was on its way has been received.
-            (view.since, view.sent) = (0, NEVER);
+            (view.round, view.is_looping) = (0, false);
+            // While one worker goes on alone, the others do not see the outcomes.
+            (view.short_outcomes, view.excess) = (0, None);
+            // All events in flight have been received.
+            (view.executed_since_offer, view.sent_since_offer) = (0, NEVER);
             if view.alone != orders.alone {
                 view.alone = orders.alone;
                 view.optimism = Optimism::new(self.sites.len(), self.settings.ahead);
@@ -278,21 +306,22 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             view.horizon = orders.horizon;
             view.limit = orders.horizon.min(view.limit);
             match &mut leader {
-                Some(leader) if view.alone => self.go_alone(&mut view, leader),
+                Some(leader) if view.alone => self.run_alone_to_horizon(&mut view, leader),
                 None if view.alone => {}
-                leader => self.go(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?,
+                leader => self.run_to_horizon(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?,
             }
         }
     }
 
-    /// Sets up the LPs of a worker; its memory is then near it.
+    /// Starts the LPs of a worker. The worker itself allocates their memory, which is then near its core.
     fn start(&self, worker: usize) {
         let mut site = lock(&self.sites[worker]);
         let world = self.read_world();
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         site.reserve(self.placement.len(number) as usize);
         for id in (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == number) {
-            // If it was stopped the leader ends the run; if an LP failed those after it need not start.
+            // If the user has stopped the run, the leader ends it. If an LP fails, the remaining LPs need
+            // not start.
             if self.control.is_some_and(Control::is_stopped) || !site.start((self.model, &world), id) {
                 break;
             }
@@ -304,7 +333,7 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
     }
 }
 
-/// Lets a worker fall behind now and then.
+/// Makes a worker fall behind at random.
 #[derive(Debug)]
 struct Stalls {
     rng: Rng,
@@ -316,8 +345,8 @@ impl Stalls {
         Stalls { rng: Rng::shared(seed, u32::try_from(worker).unwrap_or(u32::MAX)), left: 0 }
     }
 
-    /// Whether the worker executes nothing this time round.
-    fn stalls(&mut self) -> bool {
+    /// Advances by one step. Returns true if the worker executes nothing in this step.
+    fn advance(&mut self) -> bool {
         if self.left == 0 && self.rng.chance(0.1) {
             self.left = self.rng.below(30);
         }

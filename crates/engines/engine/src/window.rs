@@ -1,30 +1,43 @@
-//! `window`: partitions execute every event below a bound, then exchange.
+//! `window`: partitions execute every event below a bound, and then exchange events.
 //!
-//! *Idea.* An event executed at t makes no event for another partition before t + lookahead. So each partition may execute by itself all
-//! that lies below the least such time. Inside a partition the same holds between LPs, whose lookahead is shorter: within a window no wider than
-//! that, the LPs are executed one after another, which the cache likes better than the order of time.
+//! *Idea.* An event executed at *t* sends nothing to another partition before *t* + lookahead. So each
+//! partition may execute by itself all events below the earliest such time. Inside a partition the same
+//! holds between LPs, whose lookahead is shorter. In a window no wider than that, the LPs are executed one
+//! after another. This order suits the cache better than the order of time.
 //!
-//! *Protocol.* (1) *Exchange*: a barrier, and a reduction to the least next event (LBTS), sent ones included. (2) The *bound* is the least of
-//! LBTS + lookahead, LBTS + control delay if there are controllers, what the transport holds back, and the *horizon*: the next global event or the
-//! end. (3) The workers take partitions, receive what has arrived for them, and *execute before the bound*. (4) When nothing is left before the
-//! horizon, or something needs every LP at rest, all *rest*: the leader executes global events, writes the trace, plans anew.
+//! *Protocol.*
 //!
-//! *Invariants.* I1: no event arrives below a bound that was executed to. I2: bounds never decrease. I3: keys increase along an LP's history.
+//! 1. *Exchange*: a barrier, and a reduction to the LBTS, the earliest of all pending events and events sent.
+//! 2. The *bound* is the earliest of four times: LBTS + lookahead; LBTS + control delay, if there are
+//!    controllers; events that the transport holds back; and the *horizon*, which is the next global event
+//!    or the end of the run.
+//! 3. Each worker takes partitions, receives the events that have arrived for them, and *executes before*
+//!    the bound.
+//! 4. When no event is left before the horizon, or some work needs every LP at rest, all workers meet in a
+//!    *cut*. There the leader executes global events, writes the trace, and may make a new plan.
 //!
-//! *Why it is correct.* What a partition executes before the bound is all that it will ever have to, by I1; so its LPs see the sequential order.
-//! The least pending event is before the bound unless the transport holds something back, which it does for finitely many steps.
+//! *Invariants.* I1: no event arrives below a bound that was executed to. I2: bounds never decrease. I3:
+//! keys increase along an LP's history.
 //!
-//! *One worker.* A plan may have a single partition, where several workers do not pay. The leader then goes on alone: it exchanges with nobody, and rests by
-//! itself, until there is another plan, or the run is over. The others wait for that in the exchange that ends a rest.
+//! *Why it is correct.* By I1, the events that a partition holds before the bound are all that it will ever
+//! have there. So its LPs see the sequential order. The earliest pending event is before the bound, unless
+//! the transport holds something back; the transport does so for finitely many steps. So the run makes
+//! progress.
 //!
-//! *Failures.* The first failure of a partition ends the partition, and lowers the horizon to just after it: what others execute until then may
-//! fail at a lesser place. The least is the run's.
+//! *One worker.* A plan has a single partition if several workers do not pay. The leader then goes on
+//! alone: it exchanges with nobody, and executes cuts by itself, until there is another plan or the run is
+//! over. Meanwhile the others wait in the exchange that ends a cut.
 //!
-//! *References.* B. Lubachevsky, *Efficient distributed event-driven simulations of multiple-loop networks*, CACM 32, 1989 (bounded lag); D. Nicol, *The
-//! cost of conservative synchronization in parallel discrete event simulations*, JACM 40, 1993; G. Seguin, *Multi-core parallelism for ns-3
-//! simulator*, INRIA, 2009.
+//! *Failures.* The first failure of a partition stops that partition, and lowers the horizon to just after
+//! the failure. The events that others execute until then may fail at an earlier place. The earliest
+//! failure is the run's.
 //!
-//! *Read next*: `window/leader.rs`, what happens while all rest; `window/part.rs`, the loop that executes.
+//! *References.* B. Lubachevsky, *Efficient distributed event-driven simulations of multiple-loop
+//! networks*, CACM 32, 1989 (bounded lag); D. Nicol, *The cost of conservative synchronization in parallel
+//! discrete event simulations*, JACM 40, 1993; G. Seguin, *Multi-core parallelism for ns-3 simulator*,
+//! INRIA, 2009.
+//!
+//! *Read next*: `window/leader.rs`, the work at a cut; `window/part.rs`, the loop that executes.
 
 pub(crate) mod hand;
 pub(crate) mod leader;
@@ -59,46 +72,48 @@ use plan::Plan;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// How a run is executed. Nothing of it changes the answer.
+/// The settings of a run. None of them changes the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Worker threads.
     pub threads: usize,
-    /// How they wait for each other.
+    /// The kind of barrier by which the workers wait for each other.
     pub barrier: BarrierKind,
-    /// Partitions at most; by default as many as the channels and the threads suggest.
+    /// The most partitions. By default the channels and the number of threads decide.
     pub partitions: Option<u32>,
     /// Channels of a shorter lookahead than this are never cut.
     pub least_lookahead: Option<Delay>,
-    /// In what order a partition executes.
+    /// The order in which a partition executes its events.
     pub order: Order,
-    /// The share of the work that is dedicated to workers; the rest is taken by whoever is free. From 0 to 1.
+    /// The share of the work whose partitions are dedicated to workers, from 0 to 1. The other partitions
+    /// are shared.
     pub dedicated: f64,
-    /// How many sets the rest is in; a worker takes from its own first. At most as many as workers.
+    /// The number of sets of shared partitions, at most the number of workers. A worker takes from its own
+    /// set first.
     pub sets: usize,
-    /// How it is taken from a set.
+    /// The way in which a worker takes a partition from a set.
     pub taking: Taking,
-    /// Whether the run goes on in one partition, with one worker, while that is faster than with several.
+    /// The rule by which the run retreats to one partition and one worker, and returns to several.
     pub retreats: Retreats,
-    /// Whether each worker is bound to a core of its own, where there are enough.
+    /// True if each worker is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
 }
 
-/// In what order a partition executes the events of a window.
+/// The order in which a partition executes the events of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Whichever is found to be faster.
+    /// The order that is measured to be faster.
     Measured,
-    /// By time.
+    /// The order of time.
     Time,
-    /// LP by LP wherever lookahead allows it.
+    /// LP by LP, wherever lookahead allows this order.
     Lp,
-    /// By time, then LP by LP, and so on, a partition having been visited so often each time: for tests.
+    /// By time and LP by LP in turn, each for this number of visits to the partition. For tests.
     Every(u32),
 }
 
 impl Settings {
-    /// The defaults, on so many threads.
+    /// Returns the defaults for `threads` threads.
     pub fn of_threads(threads: usize) -> Settings {
         Settings {
             threads,
@@ -119,7 +134,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// The least error of the run, and what the model finds wrong at its end.
+/// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     let partitions = partitions_max(settings);
     let timesheets = options.timesheets.clone();
@@ -127,13 +142,13 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     run_over(model, options, settings, &transport)
 }
 
-/// The most partitions that a run with these settings can have.
+/// Returns the most partitions that a run with these settings can have.
 pub fn partitions_max(settings: &Settings) -> u32 {
     let usual = workers_at_most(settings).saturating_mul(crate::partition::MOST_PER_WORKER);
     settings.partitions.unwrap_or(0).max(usual)
 }
 
-/// Runs `model` in windows over a transport, made for as many workers as there is work for.
+/// Runs `model` in windows over a transport. `transport` is called with the number of workers.
 ///
 /// # Errors
 ///
@@ -149,7 +164,7 @@ pub fn run_over<M: Model, T: Transport<M::Message>>(
     crew.run(leader)
 }
 
-/// The workers of a run, and what the leader knows.
+/// Prepares a run: the state that its workers share, and its leader.
 pub(crate) fn assemble<'a, M: Model, T>(
     model: &'a M,
     options: RunOptions<'a>,
@@ -186,7 +201,8 @@ fn workers_at_most(settings: &Settings) -> u32 {
     u32::try_from(settings.threads).unwrap_or(u32::MAX)
 }
 
-/// The partitions to begin with. One worker needs no others, and to look for some that fit its cache takes time: only a long run is worth it.
+/// Returns the first partitioning. One worker needs no more than one partition. Partitions that fit its
+/// cache take time to find, which only a long run is worth.
 fn first_partition(world: &World, settings: &Settings) -> Partitioning {
     match (settings.threads, settings.partitions) {
         (1, None) => Partitioning::one(world.lps()),
@@ -194,7 +210,7 @@ fn first_partition(world: &World, settings: &Settings) -> Partitioning {
     }
 }
 
-/// The partitions that suit the channels, the number of workers, and what has been measured.
+/// Returns the partitioning that suits the channels, the number of workers, and the measurements.
 fn partition(world: &World, settings: &Settings, measured: Wish<'_>) -> Partitioning {
     let controllers = world.controllers();
     let wish = Wish {
@@ -206,53 +222,54 @@ fn partition(world: &World, settings: &Settings, measured: Wish<'_>) -> Partitio
     Partitioning::find(world.channels(), world.lps(), &wish)
 }
 
-/// What all workers follow until they rest again.
+/// The orders that all workers follow until the next cut.
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
-    /// The next global event, or the end.
+    /// The time of the next global event, or the end of the run.
     pub(crate) horizon: Time,
     pub(crate) plan: Arc<Plan>,
-    /// The next window's number.
+    /// The number of the next window.
     pub(crate) window: u64,
-    /// The run is over.
+    /// True if the run is over.
     pub(crate) over: bool,
 }
 
-/// What the workers of a run share.
+/// The state that the workers of a run share.
 pub(crate) struct Crew<'a, M: Model, T> {
     pub(crate) model: &'a M,
     pub(crate) lps: u32,
     pub(crate) settings: Settings,
     pub(crate) traces: bool,
-    /// How the run is stopped while its LPs are set up.
+    /// By this the user stops the run while its LPs are set up.
     pub(crate) control: Option<&'a Control>,
     pub(crate) transport: T,
-    /// Changed only while all rest.
+    /// Changes only at a cut.
     world: RwLock<World>,
     pub(crate) parts: Vec<Mutex<Part<M>>>,
-    /// What each worker left behind when it came to rest.
+    /// By worker: the ledger that it has deposited at the last cut.
     pub(crate) ledgers: Vec<Mutex<Option<Ledger<M>>>>,
-    /// How many events each worker had executed when it came to rest.
+    /// By worker: the number of events that it had executed at the last cut.
     pub(crate) executed: Vec<AtomicU64>,
     pub(crate) orders: Mutex<Orders>,
 }
 
-/// What a worker does next.
+/// The next step of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Executes before the bound.
     Execute(Time),
-    /// Waits until the leader has seen to what needs every LP at rest.
+    /// Comes to a cut: the leader does the work that needs every LP at rest, and the others wait.
     Cut,
 }
 
 impl Orders {
-    /// Whether the leader goes on alone: the others wait until that is no longer so.
+    /// Returns true if the leader goes on alone, while the others wait.
     pub(crate) fn are_for_one(&self) -> bool {
-        self.plan.is_of_one() && !self.over
+        self.plan.has_one_partition() && !self.over
     }
 
-    /// What follows from an exchange: the same for all, unless the leader goes on alone.
+    /// Returns the step that follows from an exchange. It is the same for all workers, unless the leader
+    /// goes on alone.
     fn step(&self, all: &Summary, pace: &mut Pace) -> Step {
         let ps = Delay::from_ps(1);
         let horizon = self.horizon.min(all.failed.checked_add(ps).unwrap_or(Time::MAX));
@@ -264,7 +281,7 @@ impl Orders {
         let free = after(self.plan.lookahead)
             .min(after(self.plan.control_delay))
             .min(after(Some(pace.next(all.events, self.plan.width))));
-        // Windows that end with those of the partitions are not opened twice.
+        // A bound on the grid spares the partitions from opening one of their windows twice.
         let even = self.plan.grid.map_or(free, |grid| grid.floor(free));
         let free = if even > lbts { even } else { free };
         let bound = free.min(all.in_flight).min(horizon);
@@ -283,7 +300,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         leader.conclude(self)
     }
 
-    /// A worker's life.
+    /// Runs one worker, from its start to the end of the run.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
         let _alarm = Alarm::of(&self.transport);
         let mut orders = lock(&self.orders).clone();
@@ -296,7 +313,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         loop {
             seats::unbind_if_due();
             mine.wants_cut |= leader.as_deref().is_some_and(Leader::wants_cut);
-            let alone = orders.plan.is_of_one();
+            let alone = orders.plan.has_one_partition();
             let all = match &leader {
                 _ if !alone => self.transport.exchange(worker, &mine)?,
                 Some(_) => Summary { events: mine.events + events_of_others, ..mine },
@@ -329,8 +346,8 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                         stays_alone = alone && lock(&self.orders).are_for_one();
                     }
                     if !stays_alone {
-                        let told = Summary { events: hand.events, ..Summary::NOTHING };
-                        events_of_others = self.transport.exchange(worker, &told)?.events - hand.events;
+                        let counts = Summary { events: hand.events, ..Summary::NOTHING };
+                        events_of_others = self.transport.exchange(worker, &counts)?.events - hand.events;
                     }
                     let plan = Arc::clone(&orders.plan);
                     orders = lock(&self.orders).clone();
@@ -340,8 +357,8 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                     if !Arc::ptr_eq(&plan, &orders.plan) {
                         hand.set_placement(&orders.plan.placement);
                     }
-                    if alone != orders.plan.is_of_one() {
-                        // Who goes on alone does so once all know.
+                    if alone != orders.plan.has_one_partition() {
+                        // The leader must not go on alone before all have read the orders.
                         if !alone {
                             self.transport.exchange(worker, &Summary::NOTHING)?;
                         }
@@ -355,14 +372,15 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         }
     }
 
-    /// Leaves what the leader sees to while all rest.
+    /// Deposits the worker's ledger, which the leader collects at the cut.
     pub(crate) fn deposit_ledger(&self, hand: &mut Hand<M>) {
         *lock(&self.ledgers[hand.worker]) = Some(hand.ledger.take());
-        // Ordering: Relaxed; who reads it has met this worker since, or joined it.
+        // Ordering: Relaxed; the reader has exchanged with this worker since, or has joined its thread.
         self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
     }
 
-    /// Sets up the LPs of the partitions that are this worker's to begin with; its memory is then near it.
+    /// Starts the LPs of the partitions that the first plan dedicates to this worker.
+    /// The worker itself allocates their memory, which is then near its core.
     pub(crate) fn start(&self, hand: &mut Hand<M>, plan: &Plan) -> Summary {
         let world = self.read_world();
         let mut next = Time::MAX;
@@ -386,7 +404,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             part.lps.extend(Lp::start(self.model, world, id, &mut effects));
             let place = Place { instant: Instant::START, lp: Some(id), event: None };
             if effects.beyond_sends && hand.ledger.collect_at(place, id, &mut effects, &mut part.metrics) {
-                break; // It has ended the run; those after it need not start.
+                break; // The failure ends the run. The remaining LPs need not start.
             }
             effects.notes.clear();
         }
@@ -399,11 +417,11 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         self.world.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Executes what this worker takes of a window.
+    /// Executes a window: this worker's dedicated partitions, and the shared partitions that it takes.
     fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<M>) -> Summary {
         let world = self.read_world();
         let mut next = Time::MAX;
-        plan.each_of(hand.worker, window, |number| {
+        plan.take_each(hand.worker, window, |number| {
             let mut part = lock(&self.parts[number as usize]);
             part.visit(|part| {
                 self.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
@@ -426,7 +444,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
     }
 }
 
-/// The ids of all LPs.
+/// Returns the ids of all LPs.
 fn ids(lps: u32) -> impl Iterator<Item = LpId> {
     (0..lps).map(LpId)
 }

@@ -222,11 +222,11 @@ impl<'a, M: Restorable> Leader<'a, M> {
         world: &mut World,
         sites: &mut [MutexGuard<'_, Site<M>>],
     ) -> Result<Option<Time>, Error> {
-        let makes_room = view.too_much.is_some() && !self.reviewer.is_alone();
+        let makes_room = view.excess.is_some() && !self.reviewer.is_alone();
         if makes_room {
             self.reviewer.retreat_for_memory();
             self.mode_switch = Wish::Announced;
-        } else if let Some(needed) = view.too_much {
+        } else if let Some(needed) = view.excess {
             crew.memory.check(needed - crew.memory.lps as u64)?;
         }
         if let Some((place, kind)) = self.course.failure.take() {

@@ -74,7 +74,7 @@ impl Optimism {
     }
 
     /// Takes in what all workers together know.
-    pub(super) fn take_in(&mut self, all: &Summary, gvt: Time) {
+    pub(super) fn update(&mut self, all: &Summary, gvt: Time) {
         let (events, rolled_back, since) = self.since;
         let executed = all.events - events;
         if executed < PERIOD / 8 * self.workers || gvt <= since {
@@ -102,7 +102,7 @@ impl Optimism {
     }
 
     /// There is memory for so many executions that are not committed.
-    pub(super) fn press(&mut self, room: u32) {
+    pub(super) fn limit_uncommitted(&mut self, room: u32) {
         self.room = room;
     }
 
@@ -158,10 +158,10 @@ mod tests {
         let mut optimism = Optimism::new(2, Ahead::Events(100));
         assert_eq!((optimism.limit(at(5)), optimism.most_uncommitted()), (Time::MAX, 400));
         // Each of two workers has committed 10,000 events in 30,000 ps, 3 ps each, and taken back as many.
-        optimism.take_in(&after(40_000, 20_000), at(30_000));
+        optimism.update(&after(40_000, 20_000), at(30_000));
         assert_eq!(optimism.limit(at(30_000)), at(30_300));
         // Where GVT stays nothing is learnt.
-        optimism.take_in(&after(400_000, 20_000), at(30_000));
+        optimism.update(&after(400_000, 20_000), at(30_000));
         assert_eq!(optimism.limit(at(30_000)), at(30_300));
     }
 
@@ -185,9 +185,9 @@ mod tests {
     fn the_least_event_may_always_be_executed() {
         for ahead in [Ahead::Adaptive, Ahead::Events(0), Ahead::Events(1), Ahead::Unbounded] {
             let mut optimism = Optimism::new(3, ahead);
-            optimism.take_in(&after(100_000, 0), at(1));
+            optimism.update(&after(100_000, 0), at(1));
             assert!(optimism.limit(at(1)) > at(1));
-            optimism.press(0);
+            optimism.limit_uncommitted(0);
             assert_eq!((optimism.limit(at(7)), optimism.most_uncommitted()), (at(8), 0));
             assert_eq!(optimism.limit(Time::MAX), Time::MAX);
         }

@@ -28,7 +28,7 @@ pub(super) struct Cost(Option<f64>);
 
 impl Cost {
     /// Takes up a measurement.
-    pub(super) fn note(&mut self, ns: f64) {
+    pub(super) fn add(&mut self, ns: f64) {
         let before = self.0.unwrap_or(ns);
         let share = if ns < before { 1.0 / 4.0 } else { 1.0 / 64.0 };
         self.0 = Some(before + share * (ns - before));
@@ -184,10 +184,10 @@ mod tests {
         let mut cost = Cost::default();
         assert!(cost.ns().is_infinite());
         for round in 0..1000 {
-            cost.note(if round % 10 == 3 { 5_000.0 } else { 100.0 });
+            cost.add(if round % 10 == 3 { 5_000.0 } else { 100.0 });
         }
         assert!((100.0..150.0).contains(&cost.ns()), "{cost:?}");
-        (0..1000).for_each(|_| cost.note(300.0));
+        (0..1000).for_each(|_| cost.add(300.0));
         assert!((290.0..=300.0).contains(&cost.ns()), "it is found out when all become dearer: {cost:?}");
     }
 

@@ -1,4 +1,4 @@
-//! What a worker does between two rests: it goes round, taking in, receiving, offering, executing, sending.
+//! The work of a worker between two cuts, step by step: outcome, receive, offer, execute, send.
 
 use super::leader::Leader;
 use super::optimism::Optimism;
@@ -17,83 +17,87 @@ use parades_core::timesheet::Spent;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
 
-/// What a worker knows of the others.
+/// A worker's view of the run, from the outcomes of its offers.
 pub(super) struct View {
     pub(super) gvt: Time,
     pub(super) horizon: Time,
-    /// Before which time it may execute.
+    /// The worker may execute events before this time.
     pub(super) limit: Time,
-    /// Whether it has made an offer whose outcome it does not have yet.
-    pub(super) offered: bool,
-    /// What it has executed since then.
-    pub(super) since: u32,
-    /// Whether it has nothing to do before there is another.
-    pub(super) is_due: bool,
+    /// True while an offer of the worker has no outcome yet.
+    pub(super) has_offered: bool,
+    /// Events that the worker has executed since its last offer.
+    pub(super) executed_since_offer: u32,
+    /// The earliest instant of the events that the worker has sent since its last offer.
+    pub(super) sent_since_offer: Instant,
+    /// True if the worker has nothing to do before its next offer.
+    pub(super) is_offer_due: bool,
     /// The round that GVT has reached at its time.
     pub(super) round: u32,
-    /// What all had committed, and taken back when that last grew.
+    /// The number of events that all workers had committed as of the last outcome.
     pub(super) committed: u64,
+    /// The number of executions that all workers had rolled back when `committed` last grew.
     pub(super) rolled_back: u64,
-    /// Whether so much has been taken back since that it may be the same again and again.
-    pub(super) circles: bool,
-    /// The least instant of what it sent since its last offer.
-    pub(super) sent: Instant,
+    /// True if many executions have been rolled back since then: the workers may repeat them without end.
+    pub(super) is_looping: bool,
     pub(super) optimism: Optimism,
-    /// Whether this worker executes all, and need not ask the others.
+    /// True while one worker executes all LPs.
     pub(super) alone: bool,
     pub(super) cost: Cost,
-    /// Outcomes in a row with which memory was short.
-    pub(super) short: u32,
-    /// Bytes that were needed when there was no more to be done about it.
-    pub(super) too_much: Option<u64>,
+    /// The number of the latest outcomes in a row with more memory in use than the limit.
+    pub(super) short_outcomes: u32,
+    /// Bytes needed, once nothing is left that could bring them below the memory limit.
+    pub(super) excess: Option<u64>,
 }
 
 impl View {
-    /// Of one who knows nothing yet.
+    /// Returns the view before the first outcome.
     pub(super) fn new(optimism: Optimism) -> View {
         View {
             gvt: Time::ZERO,
             horizon: Time::ZERO,
             limit: Time::ZERO,
-            offered: false,
-            since: 0,
-            is_due: true,
+            has_offered: false,
+            executed_since_offer: 0,
+            sent_since_offer: NEVER,
+            is_offer_due: true,
             round: 0,
             committed: 0,
             rolled_back: 0,
-            circles: false,
-            sent: NEVER,
+            is_looping: false,
             optimism,
             alone: false,
             cost: Cost::default(),
-            short: 0,
-            too_much: None,
+            short_outcomes: 0,
+            excess: None,
         }
     }
 }
 
-/// Events between two looks at what others have sent: at least, and at most.
+/// The fewest events of a batch. After each batch the worker receives the events that others have sent.
 const BATCH_MIN: u32 = 80;
+/// The most events of a batch.
 const BATCH_MAX: u32 = 512;
-/// One in so many of those that wait, lest many come late: the fewer there are, the further in virtual time does a batch reach.
+/// A batch is the pending events divided by this. If few are pending, a batch of given size reaches far in
+/// virtual time, and then many events would arrive late.
 const BATCH_SHARE: usize = 16;
-/// And no more than take so long, in nanoseconds.
+/// The longest time of a batch, in nanoseconds.
 const BATCH_NS: f64 = 25_000.0;
-/// How many events before the end of a batch a worker hints that it will soon send and receive.
+/// The number of events before the end of a batch at which the worker prefetches the inboxes.
 const BATCH_LAST: u32 = 8;
-/// Executions of each worker that are taken back while nothing is committed, after which nothing is executed beyond GVT's round: some times what a stretch
-/// holds, for so much may be due to be committed.
-const CIRCLING: u64 = 1 << 12;
-/// Turns between two measurements of what an execution costs.
-const TURNS_PER_LOOK: u32 = 16;
-/// Outcomes in a row with too much memory in use after which what waits is put together anew, since it takes time.
-const SHORT: u32 = 16;
-/// And after which there is nothing left to be tried.
-const HOPELESS: u32 = 64;
+/// Executions rolled back since the last commit, per worker, above which nothing is executed beyond GVT's
+/// round. It is several times the size of a stretch of history, because one stretch may be waiting for its
+/// commit.
+const LOOPING: u64 = 1 << 12;
+/// Batches between two measurements of the cost of an execution.
+const BATCHES_PER_MEASUREMENT: u32 = 16;
+/// The number of outcomes in a row with too much memory in use between two compactions, which take time.
+const OUTCOMES_PER_COMPACTION: u32 = 16;
+/// The number of outcomes in a row with too much memory in use after which the worker gives up.
+const OUTCOMES_MAX: u32 = 64;
 
 impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
-    /// Goes round until GVT has reached the horizon.
-    pub(super) fn go(
+    /// Repeats the steps of the protocol until GVT has reached the horizon.
+    pub(super) fn run_to_horizon(
         &self,
         worker: usize,
         view: &mut View,
@@ -105,20 +109,20 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         let world = self.read_world();
         let of = (self.model, &*world);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        let mut turns = 0_u32;
+        let mut batches = 0_u32;
         loop {
             seats::unbind_if_due();
             let seen = self.transport.news(worker);
             let mut idle = true;
-            // Who never waits hears here that another has failed. Sooner or later it has an offer out: after so many steps; and who takes none is idle, except
-            // while it receives what others send in theirs.
-            if view.offered
+            // A worker that never waits learns here that another has failed. It asks often enough, because
+            // it makes an offer after a number of executions, or when it is idle.
+            if view.has_offered
                 && let Some(all) = self.transport.outcome(worker)?
             {
                 idle = false;
-                view.offered = false;
-                if self.take_up(worker, &all, view, (site, &world), leader.as_deref_mut()) {
-                    // Anti-messages after what was taken back last.
+                view.has_offered = false;
+                if self.handle_outcome(worker, &all, view, (site, &world), leader.as_deref_mut()) {
+                    // Sends the anti-messages of the last rollbacks.
                     site.flush(&self.transport);
                     return Ok(());
                 }
@@ -127,15 +131,17 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
                 idle &= arrived.is_empty();
                 site.push_all(arrived);
             });
-            let stalled = stalls.as_deref_mut().is_some_and(Stalls::stalls);
-            // Each reduction costs every worker something, so there is none before some worker waits for it.
-            if !view.offered && (view.is_due || view.since >= view.optimism.events_per_offer()) {
-                view.sent = view.sent.min(site.flush(&self.transport));
+            let stalled = stalls.as_deref_mut().is_some_and(Stalls::advance);
+            // Each reduction costs every worker some time. So no reduction begins before some worker needs
+            // it.
+            if !view.has_offered && (view.is_offer_due || view.executed_since_offer >= view.optimism.events_per_offer())
+            {
+                view.sent_since_offer = view.sent_since_offer.min(site.flush(&self.transport));
                 let wants_cut = leader.as_deref_mut().is_some_and(|leader| leader.announce_cut());
                 let mine = self.summary(site, view, wants_cut);
-                (view.offered, view.is_due) = (true, false);
-                (view.since, view.sent) = (0, NEVER);
-                // It may have been the last.
+                (view.has_offered, view.is_offer_due) = (true, false);
+                (view.executed_since_offer, view.sent_since_offer) = (0, NEVER);
+                // This offer may have been the last, so that the outcome is there.
                 idle = false;
                 self.transport.offer(worker, &mine);
             }
@@ -143,47 +149,48 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
                 std::thread::yield_now();
                 continue;
             }
-            turns = turns.wrapping_add(1);
-            let executed = if turns.is_multiple_of(TURNS_PER_LOOK) {
+            batches = batches.wrapping_add(1);
+            let executed = if batches.is_multiple_of(BATCHES_PER_MEASUREMENT) {
                 let (executed, took) = timed(|| self.execute(worker, site, of, view));
                 if executed > BATCH_MIN / 2 {
-                    view.cost.note(took.as_nanos() as f64 / f64::from(executed));
+                    view.cost.add(took.as_nanos() as f64 / f64::from(executed));
                 }
                 executed
             } else {
                 self.execute(worker, site, of, view)
             };
             idle &= executed == 0;
-            view.since += executed;
-            site.end_turn(executed, view.optimism.most_uncommitted());
-            view.sent = view.sent.min(site.flush(&self.transport));
-            if idle && view.offered {
+            view.executed_since_offer += executed;
+            site.end_batch(executed, view.optimism.most_uncommitted());
+            view.sent_since_offer = view.sent_since_offer.min(site.flush(&self.transport));
+            if idle && view.has_offered {
                 view.optimism.start_wait();
                 self.transport.wait(worker, seen)?;
                 view.optimism.start_work();
             } else {
-                view.is_due |= idle;
+                view.is_offer_due |= idle;
             }
         }
     }
 
-    /// Executes all LPs until the horizon, while the others rest: what waits next is GVT.
-    pub(super) fn go_alone(&self, view: &mut View, leader: &mut Leader<'_, M>) {
+    /// Executes all LPs up to the horizon, while the other workers wait. The next pending event is at GVT.
+    pub(super) fn run_alone_to_horizon(&self, view: &mut View, leader: &mut Leader<'_, M>) {
         let mut site = lock(&self.sites[0]);
         let site = &mut *site;
         let world = self.read_world();
         loop {
             seats::unbind_if_due();
             let mine = self.summary(site, view, leader.announce_cut());
-            if self.take_up(0, &mine, view, (site, &world), Some(leader)) {
+            if self.handle_outcome(0, &mine, view, (site, &world), Some(leader)) {
                 return;
             }
             site.execute_alone((self.model, &world), view.horizon, batch_of(view.cost));
         }
     }
 
-    /// Takes in what all workers together know, and commits; whether all are to rest now.
-    fn take_up(
+    /// Handles an outcome: computes GVT, and commits everything before it. Returns true if all workers come
+    /// to a cut.
+    fn handle_outcome(
         &self,
         worker: usize,
         all: &Summary,
@@ -192,10 +199,10 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         leader: Option<&mut Leader<'_, M>>,
     ) -> bool {
         self.timekeeper.spend(worker, Spent::Gvt, || {
-            self.take_in(all, view, site, world);
+            self.update_view(all, view, site, world);
             if let Some(leader) = leader {
-                let waiting = if view.alone { 0 } else { site.waiting() * self.sites.len() };
-                leader.observe((self, world), all, view, waiting);
+                let pending = if view.alone { 0 } else { site.waiting() * self.sites.len() };
+                leader.observe((self, world), all, view, pending);
             }
             if view.gvt >= view.horizon {
                 site.close_stretch();
@@ -205,42 +212,43 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
                 lock(&self.traced[worker]).append(&mut site.ledger.trace);
             }
         });
-        view.gvt >= view.horizon || view.too_much.is_some()
+        view.gvt >= view.horizon || view.excess.is_some()
     }
 
-    /// Takes in what all workers together know: the same on all of them.
-    fn take_in(&self, all: &Summary, view: &mut View, site: &mut Site<M>, world: &World) {
+    /// Updates the view with an outcome. All workers draw the same conclusions.
+    fn update_view(&self, all: &Summary, view: &mut View, site: &mut Site<M>, world: &World) {
         let gvt = all.next.min(all.in_flight);
         assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
         if all.committed > view.committed {
             (view.committed, view.rolled_back) = (all.committed, all.rolled_back);
         }
-        view.circles = all.rolled_back - view.rolled_back > CIRCLING * self.sites.len() as u64;
+        view.is_looping = all.rolled_back - view.rolled_back > LOOPING * self.sites.len() as u64;
         view.round = if all.in_flight > gvt { all.round } else { 0 };
         view.gvt = gvt;
-        // Nobody has passed what was asked for; but where the run is to end now, what lies beyond has never been.
+        // No worker has passed a request. But if the run ends now, workers may have passed its end, and
+        // roll back.
         view.horizon = view.horizon.min(all.requested);
         let of = (self.model, world);
         let end = just_after(all.failed).min(if all.wants_cut { just_after(view.gvt) } else { Time::MAX });
         if end < view.horizon {
             view.horizon = end;
-            site.take_back_from(of, end);
+            site.roll_back_all_from(of, end);
         }
-        view.optimism.take_in(all, view.gvt);
+        view.optimism.update(all, view.gvt);
         if let Some(limit) = self.memory.limit {
             let needed = all.bytes + self.memory.lps as u64;
-            // A log doubles when it is full.
+            // A log doubles its room when it is full.
             let room = limit.saturating_sub(needed) / (2 * self.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
             let room = u32::try_from(room).unwrap_or(u32::MAX).saturating_add(site.uncommitted());
-            view.optimism.press(if needed > limit { 0 } else { room });
-            view.short = if needed > limit { view.short + 1 } else { 0 };
-            view.too_much = (view.short > HOPELESS).then_some(needed);
+            view.optimism.limit_uncommitted(if needed > limit { 0 } else { room });
+            view.short_outcomes = if needed > limit { view.short_outcomes + 1 } else { 0 };
+            view.excess = (view.short_outcomes > OUTCOMES_MAX).then_some(needed);
             if needed > limit {
                 let committed = view.gvt.min(view.horizon);
-                // At the end nothing that is not committed may be left.
-                site.take_back_from(of, if view.too_much.is_some() { committed } else { just_after(view.gvt) });
+                // At a cut, no uncommitted execution may be left.
+                site.roll_back_all_from(of, if view.excess.is_some() { committed } else { just_after(view.gvt) });
                 site.commit_before(world, committed);
-                if view.short.is_multiple_of(SHORT) {
+                if view.short_outcomes.is_multiple_of(OUTCOMES_PER_COMPACTION) {
                     site.compact()
                 } else {
                     site.shrink()
@@ -249,19 +257,19 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             }
         }
         let controllers = world.controllers();
-        let asked = match controllers.lps.is_empty() {
+        let earliest_request = match controllers.lps.is_empty() {
             true => Time::MAX,
             false => view.gvt.checked_add(controllers.delay).unwrap_or(Time::MAX),
         };
-        view.limit = view.optimism.limit(view.gvt).min(asked).min(view.horizon);
+        view.limit = view.optimism.limit(view.gvt).min(earliest_request).min(view.horizon);
     }
 
-    /// Executes a batch; how many events.
+    /// Executes a batch. Returns the number of events executed.
     fn execute(&self, worker: usize, site: &mut Site<M>, of: (&M, &World), view: &View) -> u32 {
-        let some = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
-        let batch = some.clamp(BATCH_MIN, BATCH_MAX).min(batch_of(view.cost));
+        let share = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
+        let batch = share.clamp(BATCH_MIN, BATCH_MAX).min(batch_of(view.cost));
         let bound = just_after(view.gvt).min(view.horizon);
-        if view.circles {
+        if view.is_looping {
             let executed = site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
             site.close_stretch();
             return executed;
@@ -273,15 +281,15 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             self.transport.prefetch_inboxes(worker, &mut site.full_parcels());
             executed += site.execute_before(of, view.limit, last);
         }
-        // What GVT waits for is executed whatever the bounds.
+        // Events at GVT are executed whatever the limits, because GVT waits for them.
         if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, batch) } else { executed }
     }
 
     fn summary(&self, site: &mut Site<M>, view: &View, wants_cut: bool) -> Summary {
-        let least = site.next_instant().min(view.sent);
+        let earliest = site.next_instant().min(view.sent_since_offer);
         Summary {
-            next: least.time,
-            round: least.round,
+            next: earliest.time,
+            round: earliest.round,
             failed: site.failed_before(view.gvt),
             requested: site.requested(),
             events: site.executed(),
@@ -297,9 +305,9 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
     }
 }
 
-/// Events that take about as long as a batch may, at such a cost.
+/// Returns the number of events that take about as long as a batch may take.
 fn batch_of(cost: Cost) -> u32 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
-    let soon = (BATCH_NS / cost.ns()) as u32;
-    soon.clamp(BATCH_MIN, BATCH_MAX)
+    let events = (BATCH_NS / cost.ns()) as u32;
+    events.clamp(BATCH_MIN, BATCH_MAX)
 }

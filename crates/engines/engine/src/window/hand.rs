@@ -1,4 +1,4 @@
-//! What a worker has to itself.
+//! The state of a worker that no other worker touches.
 
 use crate::ledger::Ledger;
 use crate::transport::Transport;
@@ -8,12 +8,12 @@ use parades_core::outbox::Outbox;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
 
-/// A worker's own.
+/// The state that belongs to one worker.
 pub(crate) struct Hand<M: Model> {
     pub(crate) worker: usize,
     pub(crate) placement: Placement,
     pub(crate) effects: Effects<M>,
-    /// Events executed.
+    /// The number of events executed.
     pub(crate) events: u64,
     pub(crate) ledger: Ledger<M>,
 }
@@ -24,13 +24,13 @@ impl<M: Model> Hand<M> {
         Hand { worker, placement, effects, events: 0, ledger: Ledger::new(traces) }
     }
 
-    /// Goes on with LPs that live elsewhere now.
+    /// Sets a new placement of the LPs.
     pub(crate) fn set_placement(&mut self, placement: &Placement) {
         self.placement = placement.clone();
         self.effects.outbox = Outbox::partitioned(placement.clone());
     }
 
-    /// Hands over what was sent to other partitions, and says when the first of it is due.
+    /// Sends the events for other partitions. Returns the time of the earliest.
     pub(crate) fn flush(&mut self, transport: &impl Transport<M::Message>) -> Time {
         let outbox = &mut self.effects.outbox;
         for (partition, parcel) in (0..).zip(&mut outbox.parcels) {

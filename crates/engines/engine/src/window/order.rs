@@ -1,12 +1,14 @@
 //! In what order of events a partition executes: found out by trying.
 //!
-//! *Idea.* In the order of time events come as they are due; LP by LP, what an LP needs is fetched once for all its events of a window, and nothing is put in
-//! order but those. Which is faster follows neither from sizes nor from counts alone: it depends on what handlers touch, how much of that lies behind
-//! pointers, and how they branch. So a partition tries the other order for a spell and its own again, in turn. A model may have
-//! phases, and so may the machine: each order has several spells, and their medians decide.
+//! *Idea.* In the order of time events come as they are due; LP by LP, what an LP needs is fetched once for
+//! all its events of a window, and nothing is put in order but those. Which is faster follows neither from
+//! sizes nor from counts alone: it depends on what handlers touch, how much of that lies behind pointers,
+//! and how they branch. So a partition tries the other order for a spell and its own again, in turn. A
+//! model may have phases, and so may the machine: each order has several spells, and their medians decide.
 //!
-//! *Cost.* Nothing is measured between trials. The first comes when as many events have been executed that it and the moves it takes are a small share of them;
-//! each that finds nothing new makes the pause to the next longer. An order that is much slower is left at once.
+//! *Cost.* Nothing is measured between trials. The first comes when as many events have been executed that
+//! it and the moves it takes are a small share of them; each that finds nothing new makes the pause to the
+//! next longer. An order that is much slower is left at once.
 
 use std::time::Duration;
 
@@ -93,7 +95,8 @@ impl Spell {
 }
 
 impl Trial {
-    /// Nothing has been tried, unless the order there is has been found at work elsewhere, by partitions that have executed so many events.
+    /// Nothing has been tried, unless the order there is has been found at work elsewhere, by partitions
+    /// that have executed so many events.
     pub(super) fn new(is_found: bool, executed: u64) -> Trial {
         Trial {
             stage: Stage::Own,
@@ -138,7 +141,8 @@ impl Trial {
         executed >= self.due
     }
 
-    /// Takes down a visit, after which `executed` events have been executed in all; whether the order is to be changed now.
+    /// Takes down a visit, after which `executed` events have been executed in all; whether the order is to
+    /// be changed now.
     #[cold]
     pub(super) fn visited(&mut self, events: u64, time: Duration, executed: u64) -> bool {
         if std::mem::take(&mut self.has_just_changed) {
@@ -220,8 +224,8 @@ fn median(times: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Visits of a hundred events each until `all` have been executed, at so many nanoseconds an event in the first order and in the other; the events
-    /// executed in the other, and whether it goes on in that.
+    /// Visits of a hundred events each until `all` have been executed, at so many nanoseconds an event in
+    /// the first order and in the other; the events executed in the other, and whether it goes on in that.
     fn run(trial: &mut Trial, all: u64, ns: [u64; 2]) -> (u64, bool) {
         let (mut executed, mut in_other, mut other) = (0, 0, false);
         while executed < all {

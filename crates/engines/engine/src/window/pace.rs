@@ -1,35 +1,42 @@
-//! How wide windows may be, lest they take too long for those who watch.
+//! The pace of the windows: their greatest width. A user can stop a run, and sees its progress, only
+//! between windows.
 
 use super::plan::Plan;
 use parades_core::time::Delay;
 
-/// How far after the least next event a bound may be, lest a window take too long for those who watch the run.
+/// Limits the width of windows by the number of events that they hold.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The last window.
+    /// The width of the last window.
     pub(super) width: Delay,
+    /// The number of events executed before the last window.
     events: u64,
-    /// Events in a window that is long enough, whatever the lookahead.
+    /// The number of events above which windows become narrower.
     long: u64,
 }
 
-/// Events in a window that is long enough for several workers.
+/// Events in a long window of several workers, above which windows become narrower.
 const LONG_WINDOW: u64 = 1 << 19;
-/// The same where there is one partition, which waits for nobody at its end, and can try another order of events sooner.
+/// The same with one partition. It waits for nobody at the end of a window, and can try another order of
+/// events sooner.
 const LONG_WINDOW_ALONE: u64 = 1 << 14;
-/// Events in a window that is too long, even where cutting it costs.
+/// Events in a window that must become narrower even if partitions then have to sort its parts separately.
 const VERY_LONG_WINDOW: u64 = 1 << 22;
 
 impl Pace {
-    /// From now on, `events` having been executed so far.
+    /// Starts with the windows of `plan`, after `events` executed events.
     pub(super) fn of(plan: &Plan, events: u64) -> Pace {
         let width = plan.width.unwrap_or_default().max(Delay::from_us(1));
-        let is_alone = plan.is_of_one();
+        let is_alone = plan.has_one_partition();
         Pace { width, events, long: if is_alone { LONG_WINDOW_ALONE } else { LONG_WINDOW } }
     }
 
-    /// The widest that the next window may be, `events` having been executed so far: at most twice as wide as the last. It is not narrower than `whole`, the
-    /// width of windows in which partitions execute LP by LP, of which each part would be put in order anew, unless these hold very many events.
+    /// Returns the greatest width of the next window, after `events` executed events: at most twice the
+    /// last width.
+    ///
+    /// `whole` is the width of the windows in which partitions execute LP by LP. A narrower window would
+    /// make partitions sort each part of theirs separately. So the result is at least `whole`, unless such
+    /// windows are very long.
     pub(super) fn next(&mut self, events: u64, whole: Option<Delay>) -> Delay {
         let executed = events - std::mem::replace(&mut self.events, events);
         let width = self.width.max(Delay::from_ps(2));
@@ -48,7 +55,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Of several workers, with windows that are this wide at first.
+    /// Returns the pace of several workers whose first windows have this width.
     fn pace(width: Delay) -> Pace {
         Pace { width, events: 0, long: LONG_WINDOW }
     }

@@ -19,14 +19,17 @@ use parades_core::world::World;
 use parades_raw::huge_pages;
 use std::time::Duration;
 
-/// Bytes of LPs' records and of the events that wait at them from which executing LP by LP is taken to be faster than in the order of time until that has been
-/// tried: those that no cache near the core holds. By measurement (`parades run phold --engine window --threads 1 --set lps=262144`, with `--tune order=lp`
-/// and `order=time`): as fast with 16 MiB of records and 11 of events, 1.2 times as fast with 92 of events (`--set start_events=8`).
+/// Bytes of LPs' records and of the events that wait at them from which executing LP by LP is taken to be
+/// faster than in the order of time until that has been tried: those that no cache near the core holds. By
+/// measurement (`parades run phold --engine window --threads 1 --set lps=262144`, with `--tune order=lp`
+/// and `order=time`): as fast with 16 MiB of records and 11 of events, 1.2 times as fast with 92 of events
+/// (`--set start_events=8`).
 const OUT_OF_CACHE: usize = 32 << 20;
 
-/// Events in each window that has any from which LP by LP may be faster, as each window costs something. By measurement: PHOLD of 16,384 LPs with a lookahead of
-/// 10 us has 1.1, and takes 200 times as long so (`parades run phold --engine null-message --threads 1 --set lps=16384 --set lookahead=10us --until 20s`, with
-/// `--tune order=lp` and `order=time`).
+/// Events in each window that has any from which LP by LP may be faster, as each window costs something. By
+/// measurement: PHOLD of 16,384 LPs with a lookahead of 10 us has 1.1, and takes 200 times as long so
+/// (`parades run phold --engine null-message --threads 1 --set lps=16384 --set lookahead=10us --until 20s`,
+/// with `--tune order=lp` and `order=time`).
 const PAYS: f64 = 1.25;
 
 /// A partition.
@@ -147,7 +150,8 @@ impl<M: Model> Part<M> {
         self.next = if self.failed { Time::MAX } else { self.next_time() };
     }
 
-    /// Executes what waits before `bound`, `index` saying where an LP is among its own; how many events. Always inlined, into the frame that has the effects.
+    /// Executes what waits before `bound`, `index` saying where an LP is among its own; how many events.
+    /// Always inlined, into the frame that has the effects.
     #[inline(always)]
     fn execute_by<Q: Queue<M::Message>>(
         &mut self,
@@ -237,7 +241,8 @@ impl<M: Model> Part<M> {
         self.next = Time::MAX;
     }
 
-    /// Has `act` do what a worker does when it comes by: take in what has arrived, execute it. Finds out by that which order of events is faster.
+    /// Has `act` do what a worker does when it comes by: take in what has arrived, execute it. Finds out by
+    /// that which order of events is faster.
     #[inline(always)]
     pub(crate) fn visit<T>(&mut self, act: impl FnOnce(&mut Part<M>) -> T) -> T {
         let begin = self.is_measured().then(|| (now(), self.events));
@@ -277,8 +282,9 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// From now on, when nothing waits here, has its events in the order that `order` says, for the LPs that `plan` places here. Where it is to be found
-    /// out, it begins with what has been found faster elsewhere, if that is known.
+    /// From now on, when nothing waits here, has its events in the order that `order` says, for the LPs
+    /// that `plan` places here. Where it is to be found out, it begins with what has been found faster
+    /// elsewhere, if that is known.
     pub(crate) fn order_by(&mut self, order: Order, plan: &Plan, found: Option<bool>) {
         let lps = plan.placement.len(self.number) as usize;
         self.bounds = plan.placement.bounds(self.number);
@@ -296,8 +302,8 @@ impl<M: Model> Part<M> {
         self.change_to(self.width.filter(|_| by_lp));
     }
 
-    /// Goes on LP by LP if what waits here now is so large that this is probably faster, and nothing is known yet; in the order of time if windows hold next
-    /// to nothing.
+    /// Goes on LP by LP if what waits here now is so large that this is probably faster, and nothing is
+    /// known yet; in the order of time if windows hold next to nothing.
     pub(crate) fn suit(&mut self) {
         let is_open = matches!(&self.choice, Choice::Measured(trial) if trial.found_by_lp(false).is_none());
         let bytes = self.lps.len() * size_of::<Lp<M::State>>() + self.allocated_bytes();
@@ -319,8 +325,8 @@ impl<M: Model> Part<M> {
         self.is_by_lp() != by_lp
     }
 
-    /// From now on executes LP by LP in windows of `width`, or in the order of time: also where it is free to choose and such windows would hold next to
-    /// nothing, as each window costs something.
+    /// From now on executes LP by LP in windows of `width`, or in the order of time: also where it is free
+    /// to choose and such windows would hold next to nothing, as each window costs something.
     fn change_to(&mut self, width: Option<Delay>) {
         let all = match std::mem::replace(&mut self.pending, Pending::Elsewhere) {
             Pending::ByTime(pending) => pending.into_unordered(),

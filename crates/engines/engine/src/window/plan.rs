@@ -1,4 +1,4 @@
-//! Which partitions there are, and who executes them.
+//! The plan: the partitions of a run, and the worker that executes each of them.
 
 use super::Settings;
 use super::shared::SharedSet;
@@ -8,33 +8,34 @@ use parades_core::placement::Placement;
 use parades_core::time::Delay;
 use parades_core::world::World;
 
-/// What the workers follow from one rest to another that plans anew.
+/// The plan that the workers follow, until the leader makes another at a cut.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) placement: Placement,
     /// The least lookahead between partitions.
     pub(crate) lookahead: Option<Delay>,
-    /// How soon a request of a controller's can take effect.
+    /// The least delay after which a request of a controller takes effect.
     pub(crate) control_delay: Option<Delay>,
-    /// The width of windows in which LPs of one partition cannot reach each other; `None` where there is no lookahead between them.
+    /// The width of windows in which LPs of one partition cannot affect each other. `None` if the LPs have
+    /// no lookahead.
     pub(crate) width: Option<Delay>,
     /// The windows of that width.
     pub(crate) grid: Option<Grid>,
-    /// The partitions dedicated to each worker, longest first.
+    /// By worker: the partitions dedicated to it, the costliest first.
     dedicated: Vec<Vec<u32>>,
-    /// Those taken by whoever is free, longest first.
+    /// The sets of shared partitions, which any idle worker takes, the costliest first.
     shared: Vec<SharedSet>,
 }
 
 impl Plan {
-    /// The plan while nothing has been measured.
+    /// Returns the plan to begin with, while nothing has been measured.
     pub(crate) fn first(partitioning: &Partitioning, workers: usize, world: &World) -> Plan {
         let placement = partitioning.placement();
         let costs: Vec<u64> = (0..placement.partitions()).map(|number| placement.len(number).into()).collect();
         Plan::by_costs(partitioning, workers, world, &costs)
     }
 
-    /// The plan for LPs that have been measured.
+    /// Returns the plan for LPs whose weights have been measured.
     pub(crate) fn by_weights(partitioning: &Partitioning, workers: usize, world: &World, weights: &[u64]) -> Plan {
         let placement = partitioning.placement();
         let mut costs = vec![0; placement.partitions() as usize];
@@ -61,8 +62,8 @@ impl Plan {
         plan
     }
 
-    /// The same plan, to be dealt out anew.
-    pub(crate) fn renewed(&self) -> Plan {
+    /// Returns a copy of the plan without any assignment of partitions to workers.
+    pub(crate) fn unassigned(&self) -> Plan {
         let Plan { placement, lookahead, control_delay, width, grid, dedicated, .. } = self;
         Plan {
             placement: placement.clone(),
@@ -75,56 +76,58 @@ impl Plan {
         }
     }
 
-    /// Whether there is but one partition. The first worker, which leads, executes it, and the others rest until there are more.
-    pub(crate) fn is_of_one(&self) -> bool {
+    /// Returns true if there is only one partition. The leader executes it, while the other workers wait
+    /// for another plan.
+    pub(crate) fn has_one_partition(&self) -> bool {
         self.placement.partitions() == 1
     }
 
-    /// How many workers follow it.
+    /// Returns the number of workers.
     pub(crate) fn workers(&self) -> usize {
         self.dedicated.len()
     }
 
-    /// Deals the partitions out: the longest ones, up to a share of the work, each to the worker that has least; the rest to sets, likewise, from which
-    /// whoever is free takes them.
+    /// Assigns the partitions. The costliest, up to a share of the work, are dedicated, each to the least
+    /// loaded worker. The remainder goes to sets of shared partitions, each to the least loaded set.
     pub(crate) fn assign(&mut self, costs: &[u64], settings: &Settings) {
         let share = settings.dedicated * costs.iter().sum::<u64>() as f64;
-        let rest = self.dedicate(costs, |dealt| settings.dedicated >= 1.0 || (dealt as f64) < share);
+        let remainder = self.dedicate(costs, |dedicated| settings.dedicated >= 1.0 || (dedicated as f64) < share);
         let mut sets = vec![Vec::new(); settings.sets.clamp(1, self.workers())];
-        let mut load = vec![0; sets.len()];
-        for number in rest {
-            let least = least(&load);
-            load[least] += costs[number as usize].max(1);
+        let mut loads = vec![0; sets.len()];
+        for number in remainder {
+            let least = least_loaded(&loads);
+            loads[least] += costs[number as usize].max(1);
             sets[least].push(number);
         }
         let sets = sets.into_iter().filter(|set| !set.is_empty());
         self.shared = sets.map(|set| SharedSet::new(set, settings.taking)).collect();
     }
 
-    /// Dedicates the longest partitions to workers, as long as `more` of what has been dealt so far says so; the rest.
-    fn dedicate(&mut self, costs: &[u64], more: impl Fn(u64) -> bool) -> Vec<u32> {
-        let mut longest: Vec<u32> = (0..self.placement.partitions()).collect();
-        longest.sort_by_key(|&number| (std::cmp::Reverse(costs[number as usize]), number));
-        let mut load = vec![0; self.dedicated.len()];
+    /// Dedicates the costliest partitions to workers, while `continues` returns true for the cost dedicated
+    /// so far. Returns the remainder.
+    fn dedicate(&mut self, costs: &[u64], continues: impl Fn(u64) -> bool) -> Vec<u32> {
+        let mut partitions: Vec<u32> = (0..self.placement.partitions()).collect();
+        partitions.sort_by_key(|&number| (std::cmp::Reverse(costs[number as usize]), number));
+        let mut loads = vec![0; self.dedicated.len()];
         self.dedicated.iter_mut().for_each(Vec::clear);
-        let mut dealt = 0;
-        while dealt < longest.len() && more(load.iter().sum()) {
-            let number = longest[dealt];
-            let least = least(&load);
-            load[least] += costs[number as usize].max(1);
+        let mut count = 0;
+        while count < partitions.len() && continues(loads.iter().sum()) {
+            let number = partitions[count];
+            let least = least_loaded(&loads);
+            loads[least] += costs[number as usize].max(1);
             self.dedicated[least].push(number);
-            dealt += 1;
+            count += 1;
         }
-        longest.split_off(dealt)
+        partitions.split_off(count)
     }
 
-    /// The partitions dedicated to `worker`.
+    /// Returns the partitions dedicated to `worker`.
     pub(crate) fn own(&self, worker: usize) -> &[u32] {
         &self.dedicated[worker]
     }
 
-    /// Calls `execute` for each partition that `worker` takes of a window.
-    pub(crate) fn each_of(&self, worker: usize, window: u64, mut execute: impl FnMut(u32)) {
+    /// Calls `execute` for each partition that `worker` takes in a window.
+    pub(crate) fn take_each(&self, worker: usize, window: u64, mut execute: impl FnMut(u32)) {
         self.dedicated[worker].iter().for_each(|&number| execute(number));
         // Its own set first, then those of others.
         for step in 0..self.shared.len() {
@@ -135,13 +138,13 @@ impl Plan {
         }
     }
 
-    /// Lets the shared partitions be taken anew in `window`, which nobody has begun.
+    /// Makes the shared partitions available in `window`, which no worker has begun.
     pub(crate) fn reset(&self, window: u64) {
         self.shared.iter().for_each(|set| set.reset(window));
     }
 }
 
-/// Who has least.
-fn least(load: &[u64]) -> usize {
-    (0..load.len()).min_by_key(|&who| load[who]).expect("there is somebody")
+/// Returns the index of the least load.
+fn least_loaded(loads: &[u64]) -> usize {
+    (0..loads.len()).min_by_key(|&index| loads[index]).expect("there is at least one load")
 }

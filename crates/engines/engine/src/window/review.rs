@@ -16,11 +16,13 @@ use std::sync::{Arc, MutexGuard};
 const FIRST: u64 = 8;
 /// Events of the whole model from which they say enough to choose partitions by.
 const ENOUGH: u64 = 20_000;
-/// How many times as many there are at the next choice: what was measured at first may have been a beginning that is unlike the rest.
+/// How many times as many there are at the next choice: what was measured at first may have been a
+/// beginning that is unlike the rest.
 const MORE: u64 = 4;
 /// How many times less the busiest worker must have to do in other partitions than in those there are.
 const EVENER: f64 = 1.08;
-/// Events from one choice to the next, at least, for each microsecond that a choice takes: a fiftieth of the run at 20 million events a second.
+/// Events from one choice to the next, at least, for each microsecond that a choice takes: a fiftieth of
+/// the run at 20 million events a second.
 const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
 
 /// When the work was last looked at, and what was found.
@@ -42,7 +44,8 @@ pub(super) struct Reviewer {
     core: CoreClock,
     /// Windows executed at the last rest.
     rested: u64,
-    /// Events that all partitions had executed, and windows, when it was last decided whether several workers pay.
+    /// Events that all partitions had executed, and windows, when it was last decided whether several
+    /// workers pay.
     decided: (u64, u64),
 }
 
@@ -95,7 +98,8 @@ impl Reviewer {
     ) -> Arc<Plan> {
         self.rested = windows;
         if windows == 0 {
-            // Those who had few LPs to set up have waited for the others, which says nothing of the windows to come.
+            // Those who had few LPs to set up have waited for the others, which says nothing of the windows
+            // to come.
             *stopwatch = Stopwatch::new();
             self.begin_spell(parts, windows, stopwatch);
         }
@@ -146,7 +150,7 @@ impl Reviewer {
                 return next;
             }
         }
-        let mut next = plan.renewed();
+        let mut next = plan.unassigned();
         next.assign(&costs, &crew.settings);
         self.restart(windows, bound, parts);
         self.due = 2 * windows;
@@ -162,7 +166,7 @@ impl Reviewer {
         parts: &mut [MutexGuard<'_, Part<M>>],
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Option<Arc<Plan>> {
-        if plan.is_of_one() && !self.retreat.alone {
+        if plan.has_one_partition() && !self.retreat.alone {
             return None; // There is but one way to go on, whatever was wished.
         }
         let (time, workers) = (stopwatch.time(), plan.workers());
@@ -231,7 +235,8 @@ impl Reviewer {
     ) -> Arc<Plan> {
         let busiest = parts.iter().max_by_key(|part| part.events);
         let found = busiest.and_then(|part| part.found_by_lp());
-        // What has been moved away from is given back as soon as it is empty, since it is as large as the run.
+        // What has been moved away from is given back as soon as it is empty, since it is as large as the
+        // run.
         let mut events = Vec::new();
         let mut lps = Vec::new();
         for part in parts.iter_mut() {
@@ -276,7 +281,8 @@ fn weights<M: Model>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<M>>]) -
     super::ids(lps).map(of).collect()
 }
 
-/// Whether partitions are so different from those there are that it pays to move: LPs have executed so many events each.
+/// Whether partitions are so different from those there are that it pays to move: LPs have executed so many
+/// events each.
 fn is_other(found: &Partitioning, plan: &Plan, weights: &[u64]) -> bool {
     let workers = u32::try_from(plan.workers()).unwrap_or(u32::MAX);
     let busiest = |placement| Partitioning::busiest_share(placement, workers, weights);

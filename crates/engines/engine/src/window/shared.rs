@@ -1,28 +1,30 @@
-//! Partitions that are dedicated to nobody, and taken by whoever is free.
+//! Shared partitions: no worker owns them. In each window, any idle worker takes them.
 
 use crate::workers::lock;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a worker takes the next partition of a set: the three ways of G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009,
-/// section 3.4.2. `parades bench balance` measures them beside his figures.
+/// The way in which a worker takes the next partition of a set.
+///
+/// The three ways are those of G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009, section
+/// 3.4.2. `parades bench balance` measures them and prints his figures beside the results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Taking {
-    /// It adds to an atomic index.
+    /// The worker increments an atomic index.
     #[default]
     AtomicIndex,
-    /// It adds to an index behind a lock.
+    /// The worker increments an index behind a lock.
     LockedIndex,
-    /// It takes from a queue behind a lock.
+    /// The worker takes from a queue behind a lock.
     LockedQueue,
 }
 
-/// A set of partitions, each of which is taken once a window.
+/// A set of partitions, each of which is taken once in a window.
 #[derive(Debug)]
 pub(super) struct SharedSet {
     members: Vec<u32>,
-    /// What has been taken, by parity of the window: one is made ready while the other is used.
+    /// The progress of taking, by parity of the window. One entry is reset while the other is in use.
     taken: [Taken; 2],
 }
 
@@ -34,7 +36,7 @@ enum Taken {
 }
 
 impl SharedSet {
-    /// The set of these partitions, to be taken in their order.
+    /// Makes a set of partitions, which are taken in the order of `members`.
     pub(super) fn new(members: Vec<u32>, taking: Taking) -> SharedSet {
         let taken = || match taking {
             Taking::AtomicIndex => Taken::AtomicIndex(AtomicUsize::new(0)),
@@ -44,10 +46,11 @@ impl SharedSet {
         SharedSet { taken: [taken(), taken()], members }
     }
 
-    /// The next partition of `window`, if any is left.
+    /// Takes the next partition of `window`, if any is left.
     pub(super) fn take(&self, window: u64) -> Option<u32> {
         let index = match &self.taken[parity(window)] {
-            // Ordering: Relaxed; the index decides who, and the partition's own lock publishes what.
+            // Ordering: Relaxed; the index only selects the worker. The partition's own lock publishes its
+            // content.
             Taken::AtomicIndex(next) => next.fetch_add(1, Ordering::Relaxed),
             Taken::LockedIndex(next) => {
                 let mut next = lock(next);
@@ -59,10 +62,10 @@ impl SharedSet {
         self.members.get(index).copied()
     }
 
-    /// Lets all be taken anew in `window`, which nobody has begun.
+    /// Makes all partitions available in `window`, which no worker has begun.
     pub(super) fn reset(&self, window: u64) {
         match &self.taken[parity(window)] {
-            // Ordering: Relaxed; the exchange before that window publishes it.
+            // Ordering: Relaxed; the exchange before `window` publishes the store.
             Taken::AtomicIndex(next) => next.store(0, Ordering::Relaxed),
             Taken::LockedIndex(next) => *lock(next) = 0,
             Taken::LockedQueue(queue) => {

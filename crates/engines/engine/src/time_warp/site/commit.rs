@@ -53,7 +53,7 @@ impl<M: Restorable> Site<M> {
     }
 
     /// Sees to it that what was executed can be committed: so many events just now, where so many may be uncommitted.
-    pub(in crate::time_warp) fn end_turn(&mut self, executed: u32, most_uncommitted: u32) {
+    pub(in crate::time_warp) fn end_batch(&mut self, executed: u32, most_uncommitted: u32) {
         let is_short = || self.in_stretch() < STRETCH.min(most_uncommitted / STRETCHES);
         if self.coast.is_off() || executed == 0 || !is_short() {
             self.close_stretch();

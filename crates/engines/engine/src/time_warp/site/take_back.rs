@@ -87,7 +87,7 @@ impl<M: Restorable> Site<M> {
     }
 
     /// Takes back all that was executed from `time` on.
-    pub(in crate::time_warp) fn take_back_from(&mut self, of: Of<'_, M>, time: Time) {
+    pub(in crate::time_warp) fn roll_back_all_from(&mut self, of: Of<'_, M>, time: Time) {
         self.close_stretch();
         let records = &self.history.records;
         // An LP's keys increase: with the first all of its later ones are taken back.
