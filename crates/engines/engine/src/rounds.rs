@@ -419,7 +419,7 @@ impl<M: Model> Leader<'_, '_, M> {
         let model = self.course.model;
         let done = match self.leads_along {
             true => pool.round(tasks, |task| shards.execute(task, 0, model)),
-            false => pool.leave(tasks),
+            false => pool.delegate(tasks),
         };
         // A worker that panics is the engine's mistake, and the panic is passed on when it is joined.
         done.map_err(|_| Error::new(ErrorKind::Model("a worker failed".into())))?;

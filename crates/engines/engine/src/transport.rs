@@ -328,9 +328,9 @@ impl<P: Send> Transport<P> for Threads<P> {
         // entered the next exchange.
         let exchange = self.exchanges[worker].0.fetch_add(1, Ordering::Relaxed);
         let slots = &self.slots[usize::from(exchange % 2 == 1)];
-        slots.tell(worker, to_words(mine));
+        slots.write(worker, to_words(mine));
         self.timekeeper.spend(worker, Spent::Waiting, || self.barrier.wait(worker))?;
-        Ok(combine(slots.told()))
+        Ok(combine(slots.read_all()))
     }
 
     fn offer(&self, worker: usize, mine: &Summary) {

@@ -1,11 +1,13 @@
-//! Barriers: nobody goes on before all have come.
+//! Barriers: no worker continues before all have arrived.
 //!
-//! The kinds are those that G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009, section 3.2, compared, and [`BarrierKind::Adaptive`], which
-//! is what engines use. `parades bench barriers` measures them all beside his figures.
+//! Most kinds are those compared by G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009,
+//! section 3.2, here called the paper. Engines use [`BarrierKind::Adaptive`]. `parades bench barriers`
+//! measures all kinds, beside the paper's figures.
 //!
-//! A worker that fails must not leave the others waiting: it calls [`Barrier::break_up`], and everyone gets [`Broken`].
+//! A worker that fails calls [`Barrier::break_up`], so that the others do not wait for it. Every worker then
+//! gets [`Broken`].
 //!
-//! *Read next*: `barrier/adaptive.rs`, with the argument why no wake-up is lost.
+//! *Read next*: `barrier/adaptive.rs`, with the proof that no wake-up is lost.
 
 mod adaptive;
 #[cfg(test)]
@@ -18,7 +20,7 @@ use crate::patience::Patience;
 use std::fmt;
 use std::ops::Deref;
 
-/// Where all workers of a run meet.
+/// A barrier where all workers of a run meet.
 ///
 /// # Examples
 ///
@@ -27,14 +29,14 @@ use std::ops::Deref;
 /// use std::sync::atomic::{AtomicU32, Ordering};
 ///
 /// let barrier = BarrierKind::default().open(2);
-/// let left = [AtomicU32::new(0), AtomicU32::new(0)];
+/// let written = [AtomicU32::new(0), AtomicU32::new(0)];
 /// std::thread::scope(|scope| {
 ///     for party in 0..2 {
-///         let (barrier, left) = (&barrier, &left);
+///         let (barrier, written) = (&barrier, &written);
 ///         scope.spawn(move || {
-///             left[party].store(7, Ordering::Relaxed);
+///             written[party].store(7, Ordering::Relaxed);
 ///             barrier.wait(party)?;
-///             assert_eq!(left[1 - party].load(Ordering::Relaxed), 7);
+///             assert_eq!(written[1 - party].load(Ordering::Relaxed), 7);
 ///             Ok::<(), Broken>(())
 ///         });
 ///     }
@@ -43,20 +45,24 @@ use std::ops::Deref;
 /// assert_eq!(barrier.wait(0), Err(Broken));
 /// ```
 pub trait Barrier: Send + Sync + fmt::Debug {
-    /// Waits until every party has come to this crossing. `party` is `0..parties`, each used by one thread at a time. Everything that any party wrote
-    /// before is visible to all after.
+    /// Waits until every party has arrived at this crossing. Everything that any party wrote before is
+    /// visible to all parties afterwards.
+    ///
+    /// `party` is a number in `0..parties`. Only one thread at a time may use a number.
     ///
     /// # Errors
     ///
-    /// [`Broken`] once the barrier is broken up. What was written before that is visible too. Of the crossing during which it broke, some parties may
-    /// have got `Ok`: all parties had come to it.
+    /// Returns [`Broken`] once the barrier is broken. Everything written before the break is then visible. A
+    /// break during a crossing may come too late for some parties, which get `Ok`; in that case all parties
+    /// had arrived.
     fn wait(&self, party: usize) -> Result<(), Broken>;
 
-    /// Breaks the barrier for good: everyone who waits, and everyone who comes later, gets [`Broken`]. Called by a worker that fails.
+    /// Breaks the barrier, permanently. Every party that waits now or arrives later gets [`Broken`]. A worker
+    /// that fails calls this.
     fn break_up(&self);
 }
 
-/// The barrier was broken up: some worker has failed, and will not come.
+/// The error of a broken barrier: some worker has failed and will not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken;
 
@@ -68,7 +74,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// How a barrier waits.
+/// The way in which the parties of a barrier wait.
 ///
 /// ```
 /// use parades_sync::barrier::BarrierKind;
@@ -77,31 +83,34 @@ impl std::error::Error for Broken {}
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BarrierKind {
-    /// A mutex and a condition variable, which is how POSIX describes its barrier.
+    /// A mutex and a condition variable, as POSIX describes its barrier.
     Posix,
-    /// A master collects the others through one semaphore and releases them through two in turn.
+    /// Two counting semaphores. A master collects the other parties through one, and releases them through
+    /// two others alternately.
     Semaphore,
-    /// All spin on one word. With more threads than cores, a crossing takes time slices.
+    /// All parties spin on one word. With more threads than cores, a crossing takes several time slices.
     Spin,
-    /// A tree of spinning groups, each of a party and its `fan_in` children; the paper's best is 4. With more threads than cores as bad as `Spin`.
+    /// A tree of groups that spin, each of a party and its `fan_in` children. In the paper, a fan-in of 4 was
+    /// fastest. With more threads than cores, it is as slow as `Spin`.
     Tree {
-        /// Children a party; at least 1.
+        /// The number of children of a party, at least 1.
         fan_in: usize,
     },
-    /// A flag line for each party; spins while that pays, then yields, then sleeps.
+    /// A flag for each party on a cache line of its own. A party spins while that pays, then yields, then
+    /// sleeps.
     #[default]
     Adaptive,
 }
 
-/// The most parties a barrier can have.
+/// The largest number of parties of a barrier.
 pub const PARTIES_MAX: usize = (1 << 15) - 1;
 
 impl BarrierKind {
-    /// A barrier of this kind for `parties` threads.
+    /// Creates a barrier of this kind for `parties` threads.
     ///
     /// # Panics
     ///
-    /// If `parties` is 0 or above [`PARTIES_MAX`], or the fan-in is 0.
+    /// Panics if `parties` is 0 or above [`PARTIES_MAX`], or if the fan-in is 0.
     pub fn open(self, parties: usize) -> Box<dyn Barrier> {
         assert!(
             (1..=PARTIES_MAX).contains(&parties),
@@ -112,7 +121,7 @@ impl BarrierKind {
             BarrierKind::Semaphore => Box::new(semaphore::SemaphoreBarrier::new(parties)),
             BarrierKind::Spin => Box::new(spin::Spin::new(parties)),
             BarrierKind::Tree { fan_in } => Box::new(spin::Tree::new(parties, fan_in)),
-            BarrierKind::Adaptive => Box::new(adaptive::Adaptive::new(parties, || Patience::of_threads(parties))),
+            BarrierKind::Adaptive => Box::new(adaptive::Adaptive::new(parties, || Patience::for_threads(parties))),
         }
     }
 }
@@ -129,12 +138,12 @@ impl fmt::Display for BarrierKind {
     }
 }
 
-/// A cache line to itself; two, because processors fetch them in pairs.
+/// A value on cache lines of its own. The alignment is two lines, because processors load lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Line<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
-impl<T> Deref for Line<T> {
+impl<T> Deref for CachePadded<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

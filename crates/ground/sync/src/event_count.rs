@@ -1,116 +1,127 @@
-//! An event count: how a worker sleeps until another has news for it.
+//! An event count, on which a worker sleeps until another worker notifies it.
 //!
-//! *Use.* The worker reads the count, looks at all that could let it go on, and if there is nothing waits for the count to change. Who changes
-//! what it looks at notifies afterwards.
+//! *Use.* The worker reads the count, and then checks every condition that would let it continue. If none
+//! holds, it waits for the count to change. A thread that changes one of these conditions notifies the worker
+//! afterwards.
 //!
-//! *Why no wake-up is lost.* If the notification comes before the worker has read the count, the worker sees in its look what was changed. Else
-//! the count is not what it has read. It looks at the count again with the lock held, after it has said that it sleeps, and fenced; the notifier raises
-//! the count, fences, and looks for sleepers. The fences have one order. Either that look of the worker's comes after the notifier's fence, and it sees the
-//! count raised; or the notifier finds that one sleeps. Then it takes the lock, which it gets only once the worker waits, and wakes it.
+//! *Why no wake-up is lost.* The worker waits with the value `seen` of the count. Take a notification of
+//! which the worker needs to know.
 //!
-//! *Cost.* A notification is one addition to a line that the worker watches; while it sleeps, also a call to the operating system. The worker
-//! is patient for a while ([`Patience`]) before it sleeps.
+//! 1. If the worker read the count after the notification raised it, the worker's check saw the changed
+//!    condition. The notification raises the count with Release, and the worker reads it with Acquire.
+//! 2. Otherwise the count differs from `seen` from then on. Before it sleeps, the worker sets `is_asleep`,
+//!    fences, and reads the count again, with the lock held. The notifier raises the count, fences, and reads
+//!    `is_asleep`. Both fences are SeqCst, so one of them comes first:
+//!    - If the notifier's fence comes first, the worker reads the raised count and does not sleep.
+//!    - If the worker's fence comes first, the notifier reads that the worker sleeps. It then takes the lock.
+//!      The lock becomes free only when the worker waits on the condition variable, so the notifier wakes it.
+//!
+//! *Cost.* A notification is one addition to a cache line that the worker reads, and a system call if the
+//! worker sleeps. Before it sleeps, the worker is patient for a while ([`Patience`]).
 //!
 //! *Reference.* D. Reed, R. Kanodia, *Synchronization with eventcounts and sequencers*, CACM 22, 1979.
 
-use crate::barrier::{Broken, Line};
+use crate::barrier::{Broken, CachePadded};
 use crate::patience::Patience;
 use crate::shim::{AtomicBool, AtomicU64, Condvar, Mutex, fence};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// How often one worker was notified.
+/// The number of notifications that one worker has received.
 ///
 /// ```
 /// use parades_sync::event_count::EventCount;
 /// let news = EventCount::new(2);
 /// let seen = news.count();
 /// news.notify();
-/// assert_eq!(news.wait(seen), Ok(())); // at once: there has been a notification since
+/// assert_eq!(news.wait(seen), Ok(())); // returns at once, because of the notification since
 /// ```
 #[derive(Debug)]
-#[repr(C)] // So that the count is what a prefetch of it brings.
+#[repr(C)] // Puts the count first, where a prefetch of the whole structure loads it.
 pub struct EventCount {
-    count: Line<AtomicU64>,
+    count: CachePadded<AtomicU64>,
     patience: Patience,
-    sleeps: AtomicBool,
+    is_asleep: AtomicBool,
     broken: AtomicBool,
-    bed: Mutex<()>,
-    bell: Condvar,
+    sleep_lock: Mutex<()>,
+    woken: Condvar,
 }
 
 impl EventCount {
-    /// One that has never been notified, for one of so many workers.
+    /// Creates the event count of one of `workers` workers, without any notification.
     pub fn new(workers: usize) -> EventCount {
-        EventCount::with(Patience::of_threads(workers))
+        EventCount::with_patience(Patience::for_threads(workers))
     }
 
-    pub(crate) fn with(patience: Patience) -> EventCount {
+    pub(crate) fn with_patience(patience: Patience) -> EventCount {
         EventCount {
-            count: Line::default(),
+            count: CachePadded::default(),
             patience,
-            sleeps: AtomicBool::new(false),
+            is_asleep: AtomicBool::new(false),
             broken: AtomicBool::new(false),
-            bed: Mutex::default(),
-            bell: Condvar::new(),
+            sleep_lock: Mutex::default(),
+            woken: Condvar::new(),
         }
     }
 
-    /// The count: what was changed before each notification that it counts is visible after.
+    /// Returns the number of notifications. Everything written before each of them is visible to the caller.
     pub fn count(&self) -> u64 {
         // Ordering: Acquire; pairs with the Release in `notify`.
         self.count.load(Ordering::Acquire)
     }
 
-    /// Lets the worker look again.
+    /// Raises the count and wakes the worker.
     pub fn notify(&self) {
-        // Ordering: Release; what was changed is visible to who sees the count.
+        // Ordering: Release. It pairs with the Acquire in `count`, which makes visible what this thread
+        // changed.
         self.count.fetch_add(1, Ordering::Release);
-        // Ordering: SeqCst; pairs with the fence in `wait`, as the module's doc says.
+        // Ordering: SeqCst. It pairs with the fence in `wait`, as the module's proof says.
         fence(Ordering::SeqCst);
-        // Ordering: Relaxed; ordered by the fence.
-        if self.sleeps.load(Ordering::Relaxed) {
-            drop(self.bed.lock());
-            self.bell.notify_one();
+        // Ordering: Relaxed. The fence orders this read after the addition.
+        if self.is_asleep.load(Ordering::Relaxed) {
+            drop(self.sleep_lock.lock());
+            self.woken.notify_one();
         }
     }
 
-    /// Waits until the count is not `seen` any more. Only one worker waits.
+    /// Waits until the count differs from `seen`. Only one worker may wait.
     ///
     /// # Errors
     ///
-    /// [`Broken`] once [`EventCount::break_up`] was called.
+    /// Returns [`Broken`] after a call of [`EventCount::break_up`].
     pub fn wait(&self, seen: u64) -> Result<(), Broken> {
         if self.patience.watch(|| (self.count() != seen).then_some(())).is_some() {
             return self.check();
         }
-        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Ordering: Relaxed; the fence orders it before the looks at the count. Pairs with the fence in `notify`.
-        self.sleeps.store(true, Ordering::Relaxed);
+        let mut locked = self.sleep_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // Ordering: Relaxed. The fence orders this write before the reads of the count. It pairs with the
+        // fence in `notify`.
+        self.is_asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         while self.count() == seen && self.check().is_ok() {
-            bed = self.bell.wait(bed).unwrap_or_else(PoisonError::into_inner);
+            locked = self.woken.wait(locked).unwrap_or_else(PoisonError::into_inner);
         }
-        // Ordering: Relaxed; who still sees a sleeper notifies it needlessly.
-        self.sleeps.store(false, Ordering::Relaxed);
-        drop(bed);
+        // Ordering: Relaxed. A notifier that still reads `true` only makes a needless wake-up call.
+        self.is_asleep.store(false, Ordering::Relaxed);
+        drop(locked);
         self.check()
     }
 
-    /// Lets the worker wait no longer, now or later.
+    /// Ends the present wait of the worker, and every later one.
     pub fn break_up(&self) {
-        // Ordering: Relaxed; the notification releases it.
+        // Ordering: Relaxed. The notification publishes it.
         self.broken.store(true, Ordering::Relaxed);
         self.notify();
     }
 
-    /// Whether the worker may still wait, for one that has no need to.
+    /// Checks whether the worker may still wait, for a worker that has no need to wait.
     ///
     /// # Errors
     ///
-    /// [`Broken`] once [`EventCount::break_up`] was called.
+    /// Returns [`Broken`] after a call of [`EventCount::break_up`].
     pub fn check(&self) -> Result<(), Broken> {
-        // Ordering: Relaxed; who has seen the notification sees it, and who looks again and again comes to see it.
+        // Ordering: Relaxed. A thread that has seen the notification sees this write too, and a thread that
+        // reads repeatedly sees it in the end.
         if self.broken.load(Ordering::Relaxed) { Err(Broken) } else { Ok(()) }
     }
 }
@@ -122,11 +133,11 @@ mod tests {
     use loom::thread;
     use std::sync::Arc;
 
-    /// The worker looks at `done`, and waits where it does not find it, as engines do.
+    /// Waits until `done` is set, as engines do: checks it, and waits if it is not set.
     fn work(news: &EventCount, done: &AtomicBool) -> Result<(), Broken> {
         loop {
             let seen = news.count();
-            // Ordering: Relaxed; the count publishes it.
+            // Ordering: Relaxed. The count publishes it.
             if done.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -138,13 +149,14 @@ mod tests {
     fn no_notification_is_lost() {
         for spins in [0, 1] {
             under_the_model(4, move || {
-                let news = Arc::new(EventCount::with(Patience::new(spins, 0)));
+                let news = Arc::new(EventCount::with_patience(Patience::new(spins, 0)));
                 let done = Arc::new(AtomicBool::new(false));
                 let worker = {
                     let (news, done) = (news.clone(), done.clone());
                     thread::spawn(move || work(&news, &done))
                 };
-                news.notify(); // Of nothing.
+                // A notification of no change.
+                news.notify();
                 done.store(true, Ordering::Relaxed);
                 news.notify();
                 assert_eq!(worker.join().expect("no panic"), Ok(()));
@@ -153,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_released_when_it_is_broken_up() {
+    fn a_break_releases_the_waiting_worker() {
         under_the_model(4, || {
-            let news = Arc::new(EventCount::with(Patience::new(0, 0)));
+            let news = Arc::new(EventCount::with_patience(Patience::new(0, 0)));
             let worker = {
                 let news = news.clone();
                 thread::spawn(move || work(&news, &AtomicBool::new(false)))

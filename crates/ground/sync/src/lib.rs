@@ -1,9 +1,20 @@
-//! Where the workers of a parallel run meet.
+//! Synchronisation between the worker threads of a parallel run.
 //!
-//! The engines that advance in windows cross a barrier several times a window, so its cost bounds how short a window may be.
+//! | module | contents |
+//! |---|---|
+//! | [`barrier`] | barriers: no worker continues before all have arrived |
+//! | [`reduction`] | a reduction that does not block: each worker offers some words, and later all read them all |
+//! | [`event_count`] | a worker sleeps until another notifies it |
+//! | [`pool`] | workers that help a leader with rounds of tasks |
+//! | [`patience`] | the time for which a thread spins and yields before it sleeps |
 //!
-//! *Tests.* The same code runs on std's atomics and on those of the model checker `loom`, which tries every interleaving and every value that
-//! the orderings let a load see. `cargo test -p parades-sync` runs both: unit tests are compiled onto loom, the tests in `tests/` onto std.
+//! Engines that advance in windows cross a barrier several times in each window. So the cost of a crossing
+//! bounds how short a window may be.
+//!
+//! *Tests.* The same code runs on the atomics of `std` and on those of the model checker `loom`. The model
+//! checker tries every interleaving, and every value that the memory orderings allow a load to return.
+//! `cargo test -p parades-sync` runs both: unit tests are compiled for loom, and the tests in `tests/` for
+//! `std`.
 //!
 //! *Read next*: [`barrier`].
 

@@ -1,41 +1,50 @@
-//! A pool of workers who help one thread, the leader, with a round of tasks, again and again.
+//! A pool of workers that help one thread, the leader, with one round of tasks after another.
 //!
-//! *Idea.* The leader opens a round of `n` tasks. Whoever is free takes the next task by one addition; the leader takes tasks too, or sleeps. It goes on when
-//! all are done. A worker that is late, because its core was taken or it sleeps deeply, finds no task left, and nobody has waited for it: that is why this is
-//! not a pair of barriers.
+//! *Idea.* The leader opens a round of `n` tasks. Every free thread takes the next task by one addition. The
+//! leader takes tasks too, or sleeps, and continues when all tasks are done. A worker may be late, because it
+//! sleeps or lost its core. It then finds no task left, and no thread has waited for it. With a pair of
+//! barriers around each round, all threads would wait for the latest worker.
 //!
-//! *Protocol.* One word, the *ticket*, has the number of tasks in its upper half and the next task in its lower half.
+//! *Protocol.* One word, the *ticket*, holds the number of tasks in its upper half and the next task in its
+//! lower half.
 //!
-//! 1. `open`: set `done` to zero, make the ticket `(n, 0)`, ring for the workers.
-//! 2. `take`: add one to the ticket; the old value has both halves, so a task is never taken in a round to which it does not belong.
-//! 3. After each task, add one to `done`; who adds the last rings for the leader.
+//! 1. `open` sets `done` to zero, sets the ticket to `(n, 0)`, and rings for the workers.
+//! 2. `take_all` adds one to the ticket. The old value holds both halves, so a thread never takes a task that
+//!    does not belong to the round.
+//! 3. After each task, the thread adds one to `done`. The thread that adds the last one rings for the leader.
 //!
-//! *Invariants.* A round is opened only when all tasks of the last one are done, so `done` counts tasks of one round. The lower half grows by one for each look
-//! of each worker in vain; workers look once for each time that they are rung for.
+//! *Invariants.*
 //!
-//! *Reference.* The *parmap* of SimGrid: M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer Systems*, CCGrid 2012.
+//! - A round is opened only when all tasks of the previous round are done. So `done` counts tasks of one
+//!   round only.
+//! - The lower half never overflows into the upper half. Beyond the tasks, it grows by one for each
+//!   unsuccessful attempt. A worker makes one such attempt each time it is rung for, and `open` resets the
+//!   ticket.
+//!
+//! *Reference.* The *parmap* of SimGrid: M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer
+//! Systems*, CCGrid 2012.
 
-use crate::barrier::{Broken, Line};
+use crate::barrier::{Broken, CachePadded};
 use crate::patience::Patience;
 use crate::shim::{AtomicBool, AtomicU64, Condvar, Futex, Mutex, fence, spin_loop};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// How those wait who have nothing to do.
+/// The way in which threads without a task wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waiting {
-    /// Patient for a while, then asleep ([`Patience`]).
+    /// Watches for a while, then sleeps ([`Patience`]).
     #[default]
     Adaptive,
-    /// Asleep at once, on a word of the operating system's.
+    /// Sleeps at once, on a futex of the operating system.
     Futex,
-    /// Asleep at once, with a mutex and a condition variable.
+    /// Sleeps at once, with a mutex and a condition variable.
     Posix,
-    /// Never asleep: the core is kept busy.
+    /// Never sleeps, and keeps the core busy.
     Busy,
 }
 
-/// The tasks of the present round, and those who execute them.
+/// The tasks of the present round, and the threads that execute them.
 ///
 /// # Examples
 ///
@@ -49,7 +58,7 @@ pub enum Waiting {
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| pool.work(0, add));
 ///     for _ in 0..3 {
-///         pool.round(5, add).unwrap(); // This thread works along.
+///         pool.round(5, add).unwrap(); // This thread executes tasks too.
 ///     }
 ///     pool.close();
 /// });
@@ -57,11 +66,11 @@ pub enum Waiting {
 /// ```
 #[derive(Debug)]
 pub struct Pool {
-    ticket: Line<AtomicU64>,
-    done: Line<AtomicU64>,
-    /// No round will be opened any more.
+    ticket: CachePadded<AtomicU64>,
+    done: CachePadded<AtomicU64>,
+    /// True if no further round will be opened.
     closed: AtomicBool,
-    /// A worker has failed.
+    /// True if a worker has failed.
     broken: AtomicBool,
     workers: Box<[Bell]>,
     leader: Bell,
@@ -70,12 +79,12 @@ pub struct Pool {
 const TASKS: u32 = u32::BITS;
 
 impl Pool {
-    /// For so many workers beside the leader.
+    /// Creates a pool for `workers` workers beside the leader.
     pub fn new(workers: usize, waiting: Waiting) -> Pool {
         let bell = || Bell::new(waiting, workers + 1);
         Pool {
-            ticket: Line::default(),
-            done: Line::default(),
+            ticket: CachePadded::default(),
+            done: CachePadded::default(),
             closed: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             workers: (0..workers).map(|_| bell()).collect(),
@@ -83,18 +92,18 @@ impl Pool {
         }
     }
 
-    /// How many workers there are beside the leader.
+    /// Returns the number of workers beside the leader.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
-    /// A worker's life: executes tasks of round after round, until the pool is closed.
+    /// Executes tasks of one round after another, until the pool is closed. Each worker calls this once.
     pub fn work(&self, worker: usize, mut execute: impl FnMut(u32)) {
         let _alarm = Alarm(self);
         let bell = &self.workers[worker];
         loop {
             let seen = bell.count();
-            // Ordering: Acquire; pairs with the Release in `close`.
+            // Ordering: Acquire. It pairs with the Release in `close`.
             if self.closed.load(Ordering::Acquire) {
                 return;
             }
@@ -103,45 +112,48 @@ impl Pool {
         }
     }
 
-    /// The leader's part: opens a round of so many tasks, works along, and goes on when all are done.
+    /// Opens a round of `tasks` tasks, executes some of them in this thread, the leader, and returns when all
+    /// are done.
     ///
     /// # Errors
     ///
-    /// [`Broken`] if a worker has failed: some of the tasks may not be done, then or later.
+    /// Returns [`Broken`] if a worker has failed. Some of the tasks may then never be done.
     pub fn round(&self, tasks: u32, execute: impl FnMut(u32)) -> Result<(), Broken> {
         self.open(tasks, tasks.saturating_sub(1));
         self.take_all(execute);
         self.wait_for(tasks)
     }
 
-    /// As [`Pool::round`], but leaves all to the workers.
+    /// Opens a round as [`Pool::round`] does, but leaves all tasks to the workers.
     ///
     /// # Errors
     ///
-    /// As [`Pool::round`].
+    /// Returns [`Broken`] where [`Pool::round`] does.
     ///
     /// # Panics
     ///
-    /// If there are no workers.
-    pub fn leave(&self, tasks: u32) -> Result<(), Broken> {
-        assert!(self.workers() > 0, "nobody to leave {tasks} tasks to");
+    /// Panics if there are no workers.
+    pub fn delegate(&self, tasks: u32) -> Result<(), Broken> {
+        assert!(self.workers() > 0, "there is no worker to delegate {tasks} tasks to");
         self.open(tasks, tasks);
         self.wait_for(tasks)
     }
 
-    /// Opens a round, and rings for so many workers, if there are so many.
+    /// Opens a round, and rings for `wanted` workers, or for all if there are fewer.
     fn open(&self, tasks: u32, wanted: u32) {
-        // Ordering: Relaxed; nobody adds to it before having taken a task of the round that the ticket below opens.
+        // Ordering: Relaxed. A thread adds to `done` only after it has taken a task, and the ticket below
+        // publishes this write to it.
         self.done.store(0, Ordering::Relaxed);
-        // Ordering: Release; pairs with the Acquire of who takes a task. A swap, so that all changes of the ticket are in one order plainly; the model checker
-        // would not see that of a store among additions.
+        // Ordering: Release. It pairs with the Acquire of a thread that takes a task. A swap rather than a
+        // store, because the model checker handles the order of a store among additions less precisely.
         self.ticket.swap(u64::from(tasks) << TASKS, Ordering::Release);
         self.workers.iter().take(wanted as usize).for_each(Bell::ring);
     }
 
     fn take_all(&self, mut execute: impl FnMut(u32)) {
         loop {
-            // Ordering: Acquire; pairs with the Release in `open`, be it of an earlier addition's value: they are all of one release sequence.
+            // Ordering: Acquire. It pairs with the Release in `open`. The value read may come from another
+            // thread's addition, which continues the release sequence of that swap.
             let ticket = self.ticket.fetch_add(1, Ordering::Acquire);
             let (tasks, task) = (ticket >> TASKS, ticket & u64::from(u32::MAX));
             if task >= tasks {
@@ -149,7 +161,8 @@ impl Pool {
             }
             #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
             execute(task as u32);
-            // Ordering: AcqRel; the last one's addition has seen all others', so the leader whom it wakes sees what all did.
+            // Ordering: AcqRel. The last addition reads from all earlier ones, so the leader that it wakes
+            // sees the effects of all tasks.
             if self.done.fetch_add(1, Ordering::AcqRel) + 1 == tasks {
                 self.leader.ring();
             }
@@ -159,11 +172,11 @@ impl Pool {
     fn wait_for(&self, tasks: u32) -> Result<(), Broken> {
         loop {
             let seen = self.leader.count();
-            // Ordering: Acquire; pairs with the Release in `Alarm`.
+            // Ordering: Acquire. It pairs with the Release in `Alarm`.
             if self.broken.load(Ordering::Acquire) {
                 return Err(Broken);
             }
-            // Ordering: Acquire; pairs with the additions in `take_all`.
+            // Ordering: Acquire. It pairs with the additions in `take_all`.
             if self.done.load(Ordering::Acquire) == u64::from(tasks) {
                 return Ok(());
             }
@@ -171,39 +184,41 @@ impl Pool {
         }
     }
 
-    /// Lets the workers go home. To be called however the leader ends, or they wait for ever.
+    /// Lets the workers return from [`Pool::work`]. The leader must call this however it ends, or else the
+    /// workers wait forever.
     pub fn close(&self) {
-        // Ordering: Release; what the leader wrote before is visible to who sees it.
+        // Ordering: Release. A worker that reads `true` sees what the leader wrote before.
         self.closed.store(true, Ordering::Release);
         self.workers.iter().for_each(Bell::ring);
     }
 }
 
-/// Tells the leader if a worker panics, so that it does not wait for it.
+/// Reports to the leader that a worker has panicked, so that the leader does not wait for it.
 struct Alarm<'a>(&'a Pool);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Ordering: Release; pairs with the Acquire in `wait_for`.
+            // Ordering: Release. It pairs with the Acquire in `wait_for`.
             self.0.broken.store(true, Ordering::Release);
             self.0.leader.ring();
         }
     }
 }
 
-/// Where one thread waits to be rung for, by a count of how often it was.
+/// The place where one thread waits until others ring for it. `count` is the number of rings.
 ///
-/// *Why no ring is lost.* As for the event count: the count is raised, then fenced, then sleepers are looked for; who sleeps says so, fences, and looks at the
-/// count again with whatever makes falling asleep and that look one step: the lock, or the operating system's comparison.
+/// *Why no ring is lost.* The proof is that of the [event count](crate::event_count). A ring raises the
+/// count, fences, and reads `is_asleep`. The waiting thread sets `is_asleep`, fences, and reads the count
+/// again. The lock, or the operating system's comparison, makes that last read and falling asleep one step.
 #[derive(Debug)]
 struct Bell {
     waiting: Waiting,
     patience: Patience,
-    count: Line<AtomicU64>,
-    sleeps: AtomicBool,
+    count: CachePadded<AtomicU64>,
+    is_asleep: AtomicBool,
     futex: Futex,
-    bed: Mutex<()>,
+    sleep_lock: Mutex<()>,
     woken: Condvar,
 }
 
@@ -211,30 +226,30 @@ impl Bell {
     fn new(waiting: Waiting, threads: usize) -> Bell {
         Bell {
             waiting,
-            patience: Patience::of_threads(threads),
-            count: Line::default(),
-            sleeps: AtomicBool::new(false),
+            patience: Patience::for_threads(threads),
+            count: CachePadded::default(),
+            is_asleep: AtomicBool::new(false),
             futex: Futex::default(),
-            bed: Mutex::default(),
+            sleep_lock: Mutex::default(),
             woken: Condvar::new(),
         }
     }
 
     fn count(&self) -> u64 {
-        // Ordering: Acquire; pairs with the Release in `ring`.
+        // Ordering: Acquire. It pairs with the Release in `ring`.
         self.count.load(Ordering::Acquire)
     }
 
     fn ring(&self) {
-        // Ordering: Release; what was done before is visible to who sees the count.
+        // Ordering: Release. A thread that reads the new count sees what was done before the ring.
         self.count.fetch_add(1, Ordering::Release);
         if self.waiting == Waiting::Busy {
             return;
         }
-        // Ordering: SeqCst; pairs with the fence in `sleep`.
+        // Ordering: SeqCst. It pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);
-        // Ordering: Relaxed; ordered by the fence.
-        if self.sleeps.load(Ordering::Relaxed) {
+        // Ordering: Relaxed. The fence orders this read after the addition.
+        if self.is_asleep.load(Ordering::Relaxed) {
             self.wake();
         }
     }
@@ -243,18 +258,18 @@ impl Bell {
     fn wake(&self) {
         match self.waiting {
             Waiting::Posix => {
-                drop(self.bed.lock());
+                drop(self.sleep_lock.lock());
                 self.woken.notify_one();
             }
             _ => {
-                // Ordering: Release; pairs with the Acquire in `sleep`.
+                // Ordering: Release. It pairs with the Acquire in `sleep`.
                 self.futex.word.fetch_add(1, Ordering::Release);
                 self.futex.wake_one();
             }
         }
     }
 
-    /// Waits until the count is not `seen` any more.
+    /// Waits until the count differs from `seen`.
     fn wait(&self, seen: u64) {
         let has_rung = || (self.count() != seen).then_some(());
         match self.waiting {
@@ -263,7 +278,8 @@ impl Bell {
                     spin_loop();
                 }
             }
-            // Who has never been rung for may never be, and may have begun on the leader's own core, which it would take from it.
+            // A worker that nobody has rung for yet sleeps at once. It may never be needed, and it may have
+            // started on the leader's core.
             Waiting::Adaptive if seen > 0 && self.patience.watch(has_rung).is_some() => {}
             _ => self.sleep(seen),
         }
@@ -271,18 +287,19 @@ impl Bell {
 
     #[cold]
     fn sleep(&self, seen: u64) {
-        // Ordering: Relaxed, here and at the end; the fence orders it before the looks at the count. Pairs with the fence in `ring`. Who still sees a
-        // sleeper when there is none wakes it needlessly.
-        self.sleeps.store(true, Ordering::Relaxed);
+        // Ordering: Relaxed, here and at the end. The fence orders this write before the reads of the count,
+        // and pairs with the fence in `ring`. A thread that still reads `true` afterwards only makes a
+        // needless wake-up call.
+        self.is_asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if self.waiting == Waiting::Posix {
-            let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut locked = self.sleep_lock.lock().unwrap_or_else(PoisonError::into_inner);
             while self.count() == seen {
-                bed = self.woken.wait(bed).unwrap_or_else(PoisonError::into_inner);
+                locked = self.woken.wait(locked).unwrap_or_else(PoisonError::into_inner);
             }
         } else {
             loop {
-                // Ordering: Acquire; pairs with the Release in `wake`.
+                // Ordering: Acquire. It pairs with the Release in `wake`.
                 let word = self.futex.word.load(Ordering::Acquire);
                 if self.count() != seen {
                     break;
@@ -290,7 +307,7 @@ impl Bell {
                 self.futex.wait(word);
             }
         }
-        self.sleeps.store(false, Ordering::Relaxed);
+        self.is_asleep.store(false, Ordering::Relaxed);
     }
 }
 
@@ -302,7 +319,7 @@ mod tests {
     use loom::sync::atomic::AtomicU32;
     use loom::thread;
 
-    /// A pool without patience, which the model checker would only multiply interleavings by.
+    /// Creates a pool without patience. Patience would only give the model checker more interleavings.
     fn pool(workers: usize, waiting: Waiting) -> Pool {
         let mut pool = Pool::new(workers, waiting);
         for bell in pool.workers.iter_mut().chain([&mut pool.leader]) {
@@ -311,8 +328,8 @@ mod tests {
         pool
     }
 
-    /// Two rounds, of two tasks and of one, led by this thread; each task is executed once, in its own round.
-    fn two_rounds(waiting: Waiting, leads_along: bool) {
+    /// Leads two rounds, of two tasks and of one. Checks that each task is executed once, in its own round.
+    fn two_rounds(waiting: Waiting, leader_takes_part: bool) {
         under_the_model(2, move || {
             let pool = Arc::new(pool(1, waiting));
             let executed: Arc<[AtomicU32; 2]> = Arc::new([0, 0].map(AtomicU32::new));
@@ -324,10 +341,13 @@ mod tests {
                 thread::spawn(move || pool.work(0, |task| execute(&executed, task)))
             };
             for (round, tasks) in [(1, 2), (2, 1)] {
-                let ended =
-                    if leads_along { pool.round(tasks, |task| execute(&executed, task)) } else { pool.leave(tasks) };
+                let ended = if leader_takes_part {
+                    pool.round(tasks, |task| execute(&executed, task))
+                } else {
+                    pool.delegate(tasks)
+                };
                 assert_eq!(ended, Ok(()));
-                // What the worker did is visible.
+                // The worker's writes are visible.
                 let counts = [0, 1].map(|task: usize| executed[task].load(Ordering::Relaxed));
                 assert_eq!(counts, [round, 1]);
             }
@@ -337,14 +357,14 @@ mod tests {
     }
 
     #[test]
-    fn each_task_is_executed_once_and_before_the_leader_goes_on() {
+    fn each_task_is_executed_once_and_before_the_leader_continues() {
         for waiting in [Waiting::Futex, Waiting::Posix, Waiting::Busy] {
             two_rounds(waiting, true);
         }
     }
 
     #[test]
-    fn the_leader_may_leave_all_to_the_workers() {
+    fn the_leader_may_delegate_all_tasks_to_the_workers() {
         for waiting in [Waiting::Futex, Waiting::Posix] {
             two_rounds(waiting, false);
         }

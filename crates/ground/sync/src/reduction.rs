@@ -1,102 +1,112 @@
-//! A reduction that nobody waits for: each worker offers some words, and sometime all have the words of all.
+//! A reduction that does not block: each worker offers some words, and later all workers read the words of
+//! all.
 //!
-//! *Use.* A worker offers, goes on with what it has to do, and looks now and then whether there is an outcome. It makes its next offer only when it has
-//! had that of its last. Who makes the last offer of a round is told so, and wakes those who sleep.
+//! *Use.* A worker makes an offer, continues with its work, and checks now and then whether there is an
+//! outcome. It makes its next offer only after it has read the outcome of its last one. `offer` returns true
+//! to the worker whose offer completes a round. That worker wakes those that sleep.
 //!
-//! *Why two slots a worker suffice.* Slots are used by the parity of the offer. A worker writes one for the second time when it has the outcome of the offer
-//! between; so all have made that offer, for which each had first to have had the outcome that was in the slots before.
+//! *Why two slots for each worker suffice.* The offers of a worker use its two slots alternately. A worker
+//! overwrites the slot of offer *k* with offer *k* + 2. Before, it has read the outcome of offer *k* + 1, so
+//! all workers have made offer *k* + 1. Each of them made it after reading the outcome of offer *k*. So no
+//! worker reads the slots of offer *k* any more.
 //!
-//! *Why what was sent before is there.* An offer adds one to a count, and releases what its worker wrote before. An outcome is there when the count says that
-//! all have offered; who reads that acquires what any of them released, since between an addition and the reading there are only additions.
+//! *Why everything written before an offer is visible.* An offer adds one to a shared count, with Release. An
+//! outcome exists when the count says that all have made their offers; the reader loads the count with
+//! Acquire. Only additions change the count, so the load sees what each of the workers wrote before its
+//! addition.
 //!
-//! *Cost.* An offer is a store to the worker's own line and an addition to one that all share; a look for the outcome a load of that.
+//! *Cost.* An offer is a store to the worker's own cache line and an addition to a shared one. A check for
+//! the outcome is one load of the shared line.
 
-use crate::barrier::Line;
+use crate::barrier::CachePadded;
 use crate::shim::AtomicU64;
 use std::sync::atomic::Ordering;
 
-/// Some words of each worker, the latest that it has told. It orders nothing: who reads what others told must know from elsewhere that they have.
+/// Some words of each worker. Writing and reading them orders nothing, so a reader must know by other means
+/// that the words have been published.
 #[derive(Debug)]
 pub struct Slots<const WORDS: usize> {
-    by_worker: Vec<Line<[AtomicU64; WORDS]>>,
+    by_worker: Vec<CachePadded<[AtomicU64; WORDS]>>,
 }
 
 impl<const WORDS: usize> Slots<WORDS> {
-    /// Of so many workers; all words are 0.
+    /// Creates the slots of `workers` workers. All words are 0.
     pub fn new(workers: usize) -> Slots<WORDS> {
-        let slot = |_| Line(std::array::from_fn(|_| AtomicU64::new(0)));
+        let slot = |_| CachePadded(std::array::from_fn(|_| AtomicU64::new(0)));
         Slots { by_worker: (0..workers).map(slot).collect() }
     }
 
-    /// Tells words in place of those told before.
-    pub fn tell(&self, worker: usize, words: [u64; WORDS]) {
+    /// Replaces the words of `worker`.
+    pub fn write(&self, worker: usize, words: [u64; WORDS]) {
         for (slot, word) in self.by_worker[worker].iter().zip(words) {
-            // Ordering: Relaxed; what follows publishes it.
+            // Ordering: Relaxed. The caller publishes the words.
             slot.store(word, Ordering::Relaxed);
         }
     }
 
-    /// What each worker has told.
-    pub fn told(&self) -> impl Iterator<Item = [u64; WORDS]> {
-        // Ordering: Relaxed; it has been published.
+    /// Returns the words of each worker.
+    pub fn read_all(&self) -> impl Iterator<Item = [u64; WORDS]> {
+        // Ordering: Relaxed. The words have been published.
         self.by_worker.iter().map(|slot| std::array::from_fn(|word| slot[word].load(Ordering::Relaxed)))
     }
 }
 
-/// Brings together what workers offer, some words each.
+/// Collects the offers of all workers, `WORDS` words each.
 ///
 /// ```
 /// use parades_sync::reduction::Reduction;
 /// let reduction = Reduction::<1>::new(2);
 /// assert!(!reduction.offer(0, [30]));
 /// assert!(reduction.outcome(0).is_none());
-/// assert!(reduction.offer(1, [12])); // the last
+/// assert!(reduction.offer(1, [12])); // completes the round
 /// let sum = |all: Option<_>| all.map(|all| Iterator::map(all, |[word]: [u64; 1]| word).sum::<u64>());
 /// assert_eq!((sum(reduction.outcome(0)), sum(reduction.outcome(1))), (Some(42), Some(42)));
 /// ```
 #[derive(Debug)]
 pub struct Reduction<const WORDS: usize> {
-    /// By parity of the offer.
+    /// The slots of offers with even numbers, and those of offers with odd numbers.
     slots: [Slots<WORDS>; 2],
-    /// How many offers each worker has made.
-    made: Vec<Line<AtomicU64>>,
-    /// How many all together have made.
-    all_made: Line<AtomicU64>,
+    /// The number of offers that each worker has made.
+    offers: Vec<CachePadded<AtomicU64>>,
+    /// The number of offers that all workers together have made.
+    all_offers: CachePadded<AtomicU64>,
 }
 
 impl<const WORDS: usize> Reduction<WORDS> {
-    /// Among so many workers.
+    /// Creates a reduction for `workers` workers.
     pub fn new(workers: usize) -> Reduction<WORDS> {
         Reduction {
             slots: [Slots::new(workers), Slots::new(workers)],
-            made: (0..workers).map(|_| Line::default()).collect(),
-            all_made: Line::default(),
+            offers: (0..workers).map(|_| CachePadded::default()).collect(),
+            all_offers: CachePadded::default(),
         }
     }
 
-    /// Offers; whether all have now.
+    /// Makes an offer. Returns true if it completes the round.
     ///
     /// # Panics
     ///
-    /// If there is no outcome of the worker's last offer yet.
+    /// Panics if the worker's last offer has no outcome yet.
     pub fn offer(&self, worker: usize, words: [u64; WORDS]) -> bool {
-        let workers = self.made.len() as u64;
-        // Ordering: Relaxed; the worker's own.
-        let number = self.made[worker].fetch_add(1, Ordering::Relaxed);
-        self.slots_of(number).tell(worker, words);
-        // Ordering: Release; pairs with the load in `outcome`, which makes visible the slot, and what the worker wrote before.
-        let before = self.all_made.fetch_add(1, Ordering::Release);
+        let workers = self.offers.len() as u64;
+        // Ordering: Relaxed. Only this worker uses its number of offers.
+        let number = self.offers[worker].fetch_add(1, Ordering::Relaxed);
+        self.slots_of(number).write(worker, words);
+        // Ordering: Release. It pairs with the load in `outcome`, which makes visible the slot and all that
+        // the worker wrote before.
+        let before = self.all_offers.fetch_add(1, Ordering::Release);
         assert!(before >= number * workers, "worker {worker} offered again before all had");
         before + 1 == (number + 1) * workers
     }
 
-    /// What all offered in the round of the worker's last offer, by worker, once all have; it stays until the worker makes its next.
+    /// Returns the words of all workers in the round of this worker's last offer, once all have made theirs.
+    /// The outcome stays until the worker makes its next offer.
     pub fn outcome(&self, worker: usize) -> Option<impl Iterator<Item = [u64; WORDS]>> {
-        // Ordering: Relaxed; the worker's own.
-        let number = self.made[worker].load(Ordering::Relaxed).checked_sub(1)?;
-        // Ordering: Acquire; pairs with the addition in `offer`.
-        let all_made = self.all_made.load(Ordering::Acquire) >= (number + 1) * self.made.len() as u64;
-        all_made.then(|| self.slots_of(number).told())
+        // Ordering: Relaxed. Only this worker uses its number of offers.
+        let number = self.offers[worker].load(Ordering::Relaxed).checked_sub(1)?;
+        // Ordering: Acquire. It pairs with the addition in `offer`.
+        let is_complete = self.all_offers.load(Ordering::Acquire) >= (number + 1) * self.offers.len() as u64;
+        is_complete.then(|| self.slots_of(number).read_all())
     }
 
     fn slots_of(&self, number: u64) -> &Slots<WORDS> {
@@ -113,28 +123,33 @@ mod tests {
     use loom::thread;
     use std::sync::Arc;
 
-    /// So many that each slot is used again.
+    /// Enough rounds for each slot to be used twice.
     const ROUNDS: u64 = 3;
 
-    /// What workers share.
+    /// The state that the workers share.
     struct Shared {
         reduction: Reduction<2>,
-        /// What each sent before its latest offer. Relaxed: only the reduction makes it visible.
+        /// The number of rounds for which each worker has sent. Relaxed accesses: only the reduction makes it
+        /// visible.
         sent: Vec<AtomicU64>,
         news: Vec<EventCount>,
     }
 
-    fn told(worker: u64, round: u64) -> [u64; 2] {
+    fn words_of(worker: u64, round: u64) -> [u64; 2] {
         [10 * round + worker + 1, 1000 - 10 * round - worker]
     }
 
     impl Shared {
-        /// Whether the worker has the outcome of a round, which is then the right one.
+        /// Returns true if the worker has the outcome of `round`. Checks that this is the right one.
         fn has_outcome(&self, worker: usize, round: u64) -> bool {
             let Some(all) = self.reduction.outcome(worker) else { return false };
-            assert!(all.eq((0..self.sent.len() as u64).map(|other| told(other, round))), "worker {worker}, {round}");
+            assert!(
+                all.eq((0..self.sent.len() as u64).map(|other| words_of(other, round))),
+                "worker {worker}, {round}"
+            );
             for sent in &self.sent {
-                // What came before the offer; and of what comes after no more than what precedes the next.
+                // Everything sent before the offer is visible. At most what precedes the next offer may be
+                // visible as well.
                 let seen = sent.load(Ordering::Relaxed);
                 assert!((round + 1..=round + 2).contains(&seen), "{seen} in round {round}");
             }
@@ -143,22 +158,23 @@ mod tests {
 
         fn offer(&self, worker: usize, round: u64) -> bool {
             self.sent[worker].store(round + 1, Ordering::Relaxed);
-            self.reduction.offer(worker, told(worker as u64, round))
+            self.reduction.offer(worker, words_of(worker as u64, round))
         }
 
         fn spin(&self, worker: usize) {
-            assert!(self.reduction.outcome(worker).is_none(), "nothing comes of no offer");
+            assert!(self.reduction.outcome(worker).is_none(), "there is no outcome before the first offer");
             for round in 0..ROUNDS {
                 self.offer(worker, round);
                 while !self.has_outcome(worker, round) {
                     spin_loop();
                 }
-                assert!(self.has_outcome(worker, round), "it stays");
+                assert!(self.has_outcome(worker, round), "the outcome stays");
             }
         }
 
-        /// Looks once a round, after the others have had time to come, and gives up if they have not: far fewer ways than of those who spin.
-        fn glance(&self, worker: usize) {
+        /// Checks once in each round, after the others have had time to make their offers, and gives up if
+        /// they have not. This has far fewer interleavings than `spin`.
+        fn check_once(&self, worker: usize) {
             for round in 0..ROUNDS {
                 self.offer(worker, round);
                 thread::yield_now();
@@ -185,7 +201,7 @@ mod tests {
         }
     }
 
-    /// All workers in threads of their own but the first, which is this one.
+    /// Runs `work` for each worker, in a thread of its own. The first worker is this thread.
     fn check(workers: usize, preemptions: usize, work: fn(&Shared, usize)) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(preemptions);
@@ -193,7 +209,7 @@ mod tests {
             let shared = Arc::new(Shared {
                 reduction: Reduction::new(workers),
                 sent: (0..workers).map(|_| AtomicU64::new(0)).collect(),
-                news: (0..workers).map(|_| EventCount::with(Patience::new(0, 0))).collect(),
+                news: (0..workers).map(|_| EventCount::with_patience(Patience::new(0, 0))).collect(),
             });
             let others: Vec<_> = (1..workers)
                 .map(|worker| {
@@ -207,28 +223,28 @@ mod tests {
     }
 
     #[test]
-    fn two_who_look_again_and_again_have_each_outcome_and_what_was_sent_before() {
+    fn two_workers_that_spin_get_each_outcome_and_all_that_was_sent_before() {
         check(2, 4, Shared::spin);
     }
 
     #[test]
-    fn three_have_an_outcome_together_or_not_at_all() {
-        check(3, 1, Shared::glance);
+    fn three_workers_get_the_same_outcome_or_none() {
+        check(3, 1, Shared::check_once);
     }
 
     #[test]
-    fn two_who_sleep_are_woken_for_each_outcome() {
+    fn two_workers_that_sleep_are_woken_for_each_outcome() {
         check(2, 3, Shared::sleep);
     }
 
     #[test]
-    fn three_who_sleep_are_woken_for_each_outcome() {
+    fn three_workers_that_sleep_are_woken_for_each_outcome() {
         check(3, 0, Shared::sleep);
     }
 
     #[test]
     #[should_panic(expected = "worker 0 offered again before all had")]
-    fn nobody_offers_twice_in_a_round() {
+    fn a_second_offer_in_a_round_is_refused() {
         loom::model(|| {
             let reduction = Reduction::<0>::new(2);
             reduction.offer(0, []);

@@ -1,4 +1,5 @@
-//! What this crate is built of, from std and the operating system; under test from the model checker `loom`.
+//! The primitives that this crate is built of: those of `std` and the operating system, or under test those
+//! of the model checker `loom`.
 
 #[cfg(test)]
 pub(crate) use modelled::*;
@@ -12,7 +13,7 @@ mod real {
     pub(crate) use std::sync::{Condvar, Mutex};
     pub(crate) use std::thread::yield_now;
 
-    /// Tells whether something takes longer than the project's own threads would make it take.
+    /// A measurement of the time that some yields take.
     pub(crate) struct Stopwatch(std::time::Instant);
 
     #[expect(clippy::disallowed_methods, reason = "only how threads wait for each other depends on it")]
@@ -21,30 +22,30 @@ mod real {
             Stopwatch(std::time::Instant::now())
         }
 
-        pub(crate) fn shows_long(self) -> bool {
-            // Between a long window and the time slice of an operating system.
+        pub(crate) fn took_long(self) -> bool {
+            // More than a long window of an engine, and less than a time slice of the operating system.
             self.0.elapsed() > std::time::Duration::from_micros(500)
         }
     }
 
-    /// A number on whose change threads can sleep.
+    /// A number on which threads can sleep until it changes.
     #[derive(Debug, Default)]
     pub(crate) struct Futex {
         pub(crate) word: AtomicU32,
     }
 
     impl Futex {
-        /// Sleeps while the number is `seen`. May return early: callers look again.
+        /// Sleeps while the number is `seen`. May return early, so callers check their condition again.
         pub(crate) fn wait(&self, seen: u32) {
             atomic_wait::wait(&self.word, seen);
         }
 
-        /// Wakes one sleeper. The number must have been changed before.
+        /// Wakes one sleeper. The caller must have changed the number before.
         pub(crate) fn wake_one(&self) {
             atomic_wait::wake_one(&self.word);
         }
 
-        /// Wakes all sleepers. The number must have been changed before.
+        /// Wakes all sleepers. The caller must have changed the number before.
         pub(crate) fn wake_all(&self) {
             atomic_wait::wake_all(&self.word);
         }
@@ -58,25 +59,28 @@ mod modelled {
     pub(crate) use loom::sync::{Condvar, Mutex};
     use std::cell::Cell;
 
-    /// Spins of a thread in one execution whose interleavings are all tried.
-    const SPINS: u32 = 4;
+    /// Largest number of spins of one thread in an execution whose interleavings are all tried.
+    const SPINS_MAX: u32 = 4;
 
     loom::thread_local! {
         static SPUN: Cell<u32> = Cell::new(0);
     }
 
-    /// Runs a test in every interleaving with up to so many preemptions.
+    /// Runs `test` in every interleaving with at most `preemptions` preemptions.
     pub(crate) fn under_the_model(preemptions: usize, test: impl Fn() + Send + Sync + 'static) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(preemptions);
         model.check(test);
     }
 
-    /// Loom is not fair: two threads that spin can hand the turn to each other for ever while the third could go on. So an execution with many spins is run
-    /// to its end, where turns are taken fairly, but not varied any more.
+    /// Yields to the other threads of the model.
+    ///
+    /// Loom is not fair: it also tries executions in which two spinning threads run alternately forever,
+    /// while a third could continue. So an execution with more than [`SPINS_MAX`] spins is only run to its
+    /// end, with fair scheduling, and its interleavings are not varied any more.
     pub(crate) fn spin_loop() {
         let spun = SPUN.with(|spun| spun.replace(spun.get() + 1));
-        if spun >= SPINS {
+        if spun >= SPINS_MAX {
             loom::skip_branch();
         }
         loom::thread::yield_now();
@@ -86,7 +90,7 @@ mod modelled {
         spin_loop();
     }
 
-    /// In the model no time passes.
+    /// A measurement in which no time passes, as in the model.
     pub(crate) struct Stopwatch;
 
     impl Stopwatch {
@@ -94,12 +98,13 @@ mod modelled {
             Stopwatch
         }
 
-        pub(crate) fn shows_long(self) -> bool {
+        pub(crate) fn took_long(self) -> bool {
             false
         }
     }
 
-    /// As the real one. The lock is what makes comparing and falling asleep one step, as the operating system does.
+    /// A model of the real futex. The operating system compares the number and falls asleep in one step; here
+    /// the lock makes both one step.
     #[derive(Debug, Default)]
     pub(crate) struct Futex {
         pub(crate) word: AtomicU32,
@@ -110,7 +115,8 @@ mod modelled {
     impl Futex {
         pub(crate) fn wait(&self, seen: u32) {
             let guard = self.lock.lock().expect("nothing panics under this lock");
-            // Ordering: Relaxed; what the operating system reads publishes nothing, callers look again.
+            // Ordering: Relaxed. The operating system's read makes no other memory visible, and callers check
+            // their condition again.
             if self.word.load(Ordering::Relaxed) == seen {
                 drop(self.woken.wait(guard));
             }

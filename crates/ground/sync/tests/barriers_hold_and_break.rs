@@ -1,4 +1,4 @@
-//! Real threads, also more than there are cores.
+//! Barriers on real threads, also with more threads than cores.
 
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,8 @@ const KINDS: [BarrierKind; 6] = [
 ];
 const PARTIES: [usize; 4] = [1, 2, 3, 8];
 
-/// With more threads than cores, those that only spin cross once in some time slices.
+/// Returns the number of crossings to make. With more threads than cores, a kind that only spins needs
+/// several time slices for each.
 fn crossings(kind: BarrierKind, parties: usize) -> u64 {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     match kind {
@@ -24,14 +25,14 @@ fn crossings(kind: BarrierKind, parties: usize) -> u64 {
     }
 }
 
-/// Crosses so often, or until the barrier breaks; gives the crossings made.
-fn cross(barrier: &dyn Barrier, party: usize, left: &[AtomicU64], crossings: u64) -> u64 {
+/// Crosses `crossings` times, or until the barrier breaks. Returns the number of completed crossings.
+fn cross(barrier: &dyn Barrier, party: usize, written: &[AtomicU64], crossings: u64) -> u64 {
     for crossing in 1..=crossings {
-        left[party].store(crossing, Ordering::Relaxed);
+        written[party].store(crossing, Ordering::Relaxed);
         if barrier.wait(party) == Err(Broken) {
             return crossing - 1;
         }
-        for other in left {
+        for other in written {
             let seen = other.load(Ordering::Relaxed);
             assert!((crossing..=crossing + 1).contains(&seen), "after crossing {crossing} a party is at {seen}");
         }
@@ -39,7 +40,7 @@ fn cross(barrier: &dyn Barrier, party: usize, left: &[AtomicU64], crossings: u64
     crossings
 }
 
-fn left(parties: usize) -> Vec<AtomicU64> {
+fn written(parties: usize) -> Vec<AtomicU64> {
     (0..parties).map(|_| AtomicU64::new(0)).collect()
 }
 
@@ -47,13 +48,13 @@ fn left(parties: usize) -> Vec<AtomicU64> {
 fn nobody_is_ahead_and_writes_are_visible() {
     for kind in KINDS {
         for parties in PARTIES {
-            let (barrier, left) = (kind.open(parties), left(parties));
-            let (barrier, left) = (&*barrier, &left[..]);
+            let (barrier, written) = (kind.open(parties), written(parties));
+            let (barrier, written) = (&*barrier, &written[..]);
             thread::scope(|scope| {
                 for party in 0..parties {
                     scope.spawn(move || {
                         let crossings = crossings(kind, parties);
-                        assert_eq!(cross(barrier, party, left, crossings), crossings, "{kind}, {parties} parties");
+                        assert_eq!(cross(barrier, party, written, crossings), crossings, "{kind}, {parties} parties");
                     });
                 }
             });
@@ -64,19 +65,19 @@ fn nobody_is_ahead_and_writes_are_visible() {
 #[test]
 fn parties_that_come_at_different_times_wait_for_each_other() {
     for kind in KINDS {
-        let (barrier, left) = (kind.open(3), left(3));
-        let (barrier, left) = (&*barrier, &left[..]);
+        let (barrier, written) = (kind.open(3), written(3));
+        let (barrier, written) = (&*barrier, &written[..]);
         thread::scope(|scope| {
             for party in 0..3 {
                 scope.spawn(move || {
                     for crossing in 1..=20 {
-                        // Long enough for the others to fall asleep, and each is late in turn.
+                        // Each party is late in turn, long enough for the others to fall asleep.
                         if crossing % 3 == party as u64 {
                             thread::sleep(Duration::from_millis(2));
                         }
-                        left[party].store(crossing, Ordering::Relaxed);
+                        written[party].store(crossing, Ordering::Relaxed);
                         assert_eq!(barrier.wait(party), Ok(()), "{kind}");
-                        assert!(left.iter().all(|other| other.load(Ordering::Relaxed) >= crossing), "{kind}");
+                        assert!(written.iter().all(|other| other.load(Ordering::Relaxed) >= crossing), "{kind}");
                     }
                 });
             }
@@ -85,10 +86,10 @@ fn parties_that_come_at_different_times_wait_for_each_other() {
 }
 
 #[test]
-fn a_break_releases_all_who_wait_and_all_who_come() {
+fn a_break_releases_all_that_wait_and_all_that_arrive() {
     for kind in KINDS {
         for parties in PARTIES {
-            // At once, and when the others have had time to fall asleep.
+            // A break at once, and a break after the others have had time to fall asleep.
             for delay in [Duration::ZERO, Duration::from_millis(20)] {
                 let barrier = kind.open(parties);
                 let barrier = &*barrier;
@@ -112,17 +113,17 @@ fn a_break_releases_all_who_wait_and_all_who_come() {
 #[test]
 fn a_worker_that_fails_in_the_middle_leaves_nobody_waiting() {
     for kind in KINDS {
-        let (barrier, left) = (kind.open(3), left(3));
-        let (barrier, left) = (&*barrier, &left[..]);
+        let (barrier, written) = (kind.open(3), written(3));
+        let (barrier, written) = (&*barrier, &written[..]);
         thread::scope(|scope| {
             for party in 1..3 {
                 scope.spawn(move || {
-                    let made = cross(barrier, party, left, u64::MAX);
+                    let made = cross(barrier, party, written, u64::MAX);
                     assert!((9..=10).contains(&made), "{kind}: {made} crossings");
                 });
             }
-            // The tenth crossing may or may not be completed in the eyes of one who is slow to leave it.
-            assert_eq!(cross(barrier, 0, left, 10), 10);
+            // A party that is slow to leave may or may not see the tenth crossing completed.
+            assert_eq!(cross(barrier, 0, written, 10), 10);
             barrier.break_up();
         });
     }

@@ -1,4 +1,5 @@
-//! Every kind under the model checker: the interleavings of two parties with up to 4 preemptions, those of three with fewer.
+//! Tests of every kind under the model checker: two parties with up to 4 preemptions, three parties with
+//! fewer.
 
 use super::adaptive::Adaptive;
 use super::{Barrier, BarrierKind, Broken};
@@ -9,19 +10,21 @@ use std::sync::Arc;
 
 const CROSSINGS: u64 = 2;
 
-/// What a party left for the others before its latest crossing. Relaxed: only the barrier makes it visible.
-type Left = Arc<Vec<AtomicU64>>;
+/// The crossing before which each party has written last. Relaxed accesses: only the barrier makes the
+/// numbers visible.
+type Written = Arc<Vec<AtomicU64>>;
 
-fn left(parties: usize) -> Left {
+fn written(parties: usize) -> Written {
     Arc::new((0..parties).map(|_| AtomicU64::new(0)).collect())
 }
 
-/// Crosses, and looks whether everyone came, and nobody is ahead by more than the next arrival.
-fn cross(barrier: &dyn Barrier, party: usize, left: &[AtomicU64], crossings: u64) -> Result<(), Broken> {
+/// Makes `crossings` crossings. Checks after each that all parties had arrived, and that none is ahead by
+/// more than its next arrival.
+fn cross(barrier: &dyn Barrier, party: usize, written: &[AtomicU64], crossings: u64) -> Result<(), Broken> {
     for crossing in 1..=crossings {
-        left[party].store(crossing, Ordering::Relaxed);
+        written[party].store(crossing, Ordering::Relaxed);
         barrier.wait(party)?;
-        for other in left {
+        for other in written {
             let seen = other.load(Ordering::Relaxed);
             assert!((crossing..=crossing + 1).contains(&seen), "after crossing {crossing} a party is at {seen}");
         }
@@ -29,41 +32,42 @@ fn cross(barrier: &dyn Barrier, party: usize, left: &[AtomicU64], crossings: u64
     Ok(())
 }
 
-/// All parties in threads of their own but the first, which is this one.
+/// Lets all parties cross. The first party is this thread; the others have threads of their own.
 fn check(parties: usize, preemptions: usize, open: impl Fn() -> Box<dyn Barrier> + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(move || {
-        let (barrier, left) = (Arc::new(open()), left(parties));
+        let (barrier, written) = (Arc::new(open()), written(parties));
         let others: Vec<_> = (1..parties)
             .map(|party| {
-                let (barrier, left) = (barrier.clone(), left.clone());
-                thread::spawn(move || cross(&**barrier, party, &left, CROSSINGS))
+                let (barrier, written) = (barrier.clone(), written.clone());
+                thread::spawn(move || cross(&**barrier, party, &written, CROSSINGS))
             })
             .collect();
-        assert_eq!(cross(&**barrier, 0, &left, CROSSINGS), Ok(()));
+        assert_eq!(cross(&**barrier, 0, &written, CROSSINGS), Ok(()));
         for other in others {
             assert_eq!(other.join().expect("no panic"), Ok(()));
         }
     });
 }
 
-/// The first party crosses once and then breaks the barrier up, while the others go to the second crossing: they must come back, and see why.
+/// Lets the first party cross once and then break the barrier, while the others go to the second crossing.
+/// Checks that the others return, and see what was written before the break.
 fn check_break_up(parties: usize, preemptions: usize, open: impl Fn() -> Box<dyn Barrier> + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(move || {
-        let (barrier, left, why) = (Arc::new(open()), left(parties), Arc::new(AtomicU64::new(0)));
+        let (barrier, written, why) = (Arc::new(open()), written(parties), Arc::new(AtomicU64::new(0)));
         let others: Vec<_> = (1..parties)
             .map(|party| {
-                let (barrier, left, why) = (barrier.clone(), left.clone(), why.clone());
+                let (barrier, written, why) = (barrier.clone(), written.clone(), why.clone());
                 thread::spawn(move || {
-                    assert_eq!(cross(&**barrier, party, &left, CROSSINGS), Err(Broken));
+                    assert_eq!(cross(&**barrier, party, &written, CROSSINGS), Err(Broken));
                     assert_eq!(why.load(Ordering::Relaxed), 1, "what was written before the break is visible");
                 })
             })
             .collect();
-        assert_eq!(cross(&**barrier, 0, &left, CROSSINGS - 1), Ok(()));
+        assert_eq!(cross(&**barrier, 0, &written, CROSSINGS - 1), Ok(()));
         why.store(1, Ordering::Relaxed);
         barrier.break_up();
         assert_eq!(barrier.wait(0), Err(Broken));
@@ -77,7 +81,8 @@ fn adaptive(parties: usize, spins_max: u32) -> Box<dyn Barrier> {
     Box::new(Adaptive::new(parties, || Patience::new(spins_max, 0)))
 }
 
-/// The tests of each kind, with the bound on preemptions for three parties that lets them end within seconds.
+/// The tests of each kind. The number is the bound on preemptions with three parties, small enough for the
+/// test to end within seconds.
 macro_rules! kinds {
     ($($name:ident, $preemptions:literal: $open:expr;)*) => {$(
         mod $name {

@@ -1,4 +1,4 @@
-//! A mutex and a condition variable.
+//! A barrier of a mutex and a condition variable.
 
 use super::{Barrier, Broken};
 use crate::shim::{Condvar, Mutex};
@@ -14,9 +14,9 @@ pub(super) struct Posix {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who has come to the present crossing.
+    /// The number of parties that have arrived at the present crossing.
     arrived: usize,
-    /// Crossings completed.
+    /// The number of completed crossings.
     crossings: u64,
     broken: bool,
 }

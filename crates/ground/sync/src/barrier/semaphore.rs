@@ -1,42 +1,44 @@
-//! A master and two alternating semaphores, after the paper's section 3.2.
+//! A barrier with a master and two alternating semaphores, as in the paper's section 3.2.
 //!
-//! Party 0, the master, takes one permit from each slave, then gives one to each. With one semaphore for the slaves, a fast slave could take the permit of a
-//! slow one and cross twice; so there are two, in turn.
+//! Party 0, the master, takes one permit from each other party, then gives one to each. With a single
+//! semaphore for the release, a fast party could take a slow one's permit and cross twice. So two semaphores
+//! are used alternately.
 
-use super::{Barrier, Broken, Line};
+use super::{Barrier, Broken, CachePadded};
 use crate::shim::{AtomicBool, Futex};
 use std::sync::atomic::Ordering;
 
 #[derive(Debug)]
 pub(super) struct SemaphoreBarrier {
     slaves: usize,
-    master: Line<Semaphore>,
-    released: [Line<Semaphore>; 2],
-    /// Which of the two releases the present crossing.
-    turn: Line<AtomicBool>,
+    master: CachePadded<Semaphore>,
+    released: [CachePadded<Semaphore>; 2],
+    /// The index of the semaphore that releases the present crossing.
+    turn: CachePadded<AtomicBool>,
 }
 
 impl SemaphoreBarrier {
     pub(super) fn new(parties: usize) -> SemaphoreBarrier {
         SemaphoreBarrier {
             slaves: parties - 1,
-            master: Line::default(),
+            master: CachePadded::default(),
             released: Default::default(),
-            turn: Line::default(),
+            turn: CachePadded::default(),
         }
     }
 }
 
 impl Barrier for SemaphoreBarrier {
     fn wait(&self, party: usize) -> Result<(), Broken> {
-        // Ordering: Relaxed; the master writes between taking the slaves' permits and giving them theirs, which order it with every read.
+        // Ordering: Relaxed. The master writes it after taking the others' permits and before giving them new
+        // ones. The permits order this write with every read.
         let turn = self.turn.load(Ordering::Relaxed);
         let released = &self.released[usize::from(turn)];
         if party > 0 {
             self.master.post()?;
             return released.wait();
         }
-        // A master without slaves would not notice.
+        // A master without other parties would not notice a break below.
         self.master.check()?;
         for _ in 0..self.slaves {
             self.master.wait()?;
@@ -56,7 +58,8 @@ impl Barrier for SemaphoreBarrier {
     }
 }
 
-/// A counting semaphore in one word, so that no post can miss a waiter: permits in the low half, waiters above, and whether it is broken.
+/// A counting semaphore in one word, so that no post can miss a waiter. The low half counts permits, the bits
+/// above count waiters, and the highest bit means broken.
 #[derive(Debug, Default)]
 struct Semaphore(Futex);
 
@@ -67,13 +70,14 @@ const BROKEN: u32 = 1 << 31;
 
 impl Semaphore {
     fn check(&self) -> Result<(), Broken> {
-        // Ordering: Acquire; pairs with the Release in `break_up`.
+        // Ordering: Acquire. It pairs with the Release in `break_up`.
         if self.0.word.load(Ordering::Acquire) & BROKEN != 0 { Err(Broken) } else { Ok(()) }
     }
 
     fn post(&self) -> Result<(), Broken> {
         let add = |word| (word & BROKEN == 0).then_some(word + PERMIT);
-        // Ordering: Release; pairs with the Acquire of whoever takes the permit. Acquire on failure pairs with `break_up`.
+        // Ordering: Release. It pairs with the Acquire of the thread that takes the permit. Acquire on
+        // failure pairs with `break_up`.
         let before = self.0.word.fetch_update(Ordering::Release, Ordering::Acquire, add).map_err(|_| Broken)?;
         if before >= WAITER {
             self.0.wake_one();
@@ -82,7 +86,7 @@ impl Semaphore {
     }
 
     fn wait(&self) -> Result<(), Broken> {
-        // Ordering: Acquire, here and below; pairs with the Release in `post` and in `break_up`.
+        // Ordering: Acquire, here and below. It pairs with the Release in `post` and in `break_up`.
         let mut word = self.0.word.load(Ordering::Acquire);
         let mut registered = 0;
         loop {
@@ -107,7 +111,7 @@ impl Semaphore {
     }
 
     fn break_up(&self) {
-        // Ordering: Release; what was written before the break is visible to those who see it.
+        // Ordering: Release. Parties that see the break also see what was written before it.
         self.0.word.fetch_or(BROKEN, Ordering::Release);
         self.0.wake_all();
     }

@@ -1,10 +1,10 @@
-//! Spinning without mercy: on one word, or on a tree of them, after the paper's section 3.2.
+//! Barriers that only spin: on one word, or on a tree of words, as in the paper's section 3.2.
 
-use super::{Barrier, Broken, Line};
+use super::{Barrier, Broken, CachePadded};
 use crate::shim::{AtomicU32, spin_loop};
 use std::sync::atomic::Ordering;
 
-/// All parties spin on one word.
+/// A barrier whose parties all spin on one word.
 #[derive(Debug)]
 pub(super) struct Spin {
     group: Group,
@@ -26,12 +26,15 @@ impl Barrier for Spin {
     }
 }
 
-/// Party `p` has the children `p * fan_in + 1 ..= p * fan_in + fan_in`, where there are so many. A party with children forms a group with them. Whoever comes
-/// last to a group stands for it in the group above, before the group is released.
+/// A barrier whose parties form a tree of groups.
+///
+/// The children of party `p` are `p * fan_in + 1 ..= p * fan_in + fan_in`, as far as these exist. A party
+/// with children forms a group with them. The last party to arrive at a group then arrives at the group above
+/// in the name of the whole group, before it releases the group.
 #[derive(Debug)]
 pub(super) struct Tree {
     fan_in: usize,
-    /// By the party that is the parent in the group. A tree of one party is a group of one.
+    /// The groups, by the party that is the parent in each. A tree of one party is a group of one.
     groups: Box<[Group]>,
 }
 
@@ -63,39 +66,43 @@ impl Barrier for Tree {
 #[derive(Debug)]
 struct Group {
     size: u32,
-    arrived: Line<AtomicU32>,
-    /// The sense, and whether it is broken: what waiters watch, in one word.
-    phase: Line<AtomicU32>,
+    arrived: CachePadded<AtomicU32>,
+    /// The sense and the broken bit, in the one word that waiting parties watch.
+    phase: CachePadded<AtomicU32>,
 }
 
-/// Flips at every crossing.
+/// The bit that flips at every crossing.
 const SENSE: u32 = 1;
 const BROKEN: u32 = 2;
 
 impl Group {
     fn new(size: usize) -> Group {
         let size = u32::try_from(size).expect("fewer than PARTIES_MAX");
-        Group { size, arrived: Line(AtomicU32::new(0)), phase: Line(AtomicU32::new(0)) }
+        Group { size, arrived: CachePadded(AtomicU32::new(0)), phase: CachePadded(AtomicU32::new(0)) }
     }
 
-    /// Waits for all of the group. The last to come does `before_release`.
+    /// Waits for all parties of the group. The last one to arrive calls `before_release`.
     fn cross(&self, before_release: impl FnOnce() -> Result<(), Broken>) -> Result<(), Broken> {
-        // Ordering: Acquire; pairs with `break_up`. The sense cannot flip before this party has come, so no copy of its own is needed.
+        // Ordering: Acquire. It pairs with `break_up`. The sense cannot flip before this party has arrived,
+        // so the party needs no copy of its own.
         let before = self.phase.load(Ordering::Acquire);
         if before & BROKEN != 0 {
             return Err(Broken);
         }
-        // Ordering: AcqRel; releases what this party wrote, and acquires, for the last, what all wrote.
+        // Ordering: AcqRel. It publishes what this party wrote, and makes visible to the last party what all
+        // wrote.
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.size {
-            // Ordering: Relaxed; nobody comes again before the sense flips, which releases this store too.
+            // Ordering: Relaxed. No party arrives again before the sense flips, and the flip publishes this
+            // store too.
             self.arrived.store(0, Ordering::Relaxed);
             before_release()?;
-            // Ordering: Release; pairs with the Acquire of the waiters. Flipping one bit keeps a break that came meanwhile.
+            // Ordering: Release. It pairs with the Acquire of the waiting parties. Flipping one bit keeps a
+            // break that happened meanwhile.
             self.phase.fetch_xor(SENSE, Ordering::Release);
             return Ok(());
         }
         loop {
-            // Ordering: Acquire; pairs with the flip, and with `break_up`.
+            // Ordering: Acquire. It pairs with the flip and with `break_up`.
             let now = self.phase.load(Ordering::Acquire);
             if now & BROKEN != 0 {
                 return Err(Broken);
@@ -108,7 +115,7 @@ impl Group {
     }
 
     fn break_up(&self) {
-        // Ordering: Release; what was written before the break is visible to those who see it.
+        // Ordering: Release. Parties that see the break also see what was written before it.
         self.phase.fetch_or(BROKEN, Ordering::Release);
     }
 }
