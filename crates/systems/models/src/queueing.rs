@@ -32,8 +32,8 @@ const DEFAULT_HALF_WIDTH: f64 = 0.01;
 /// Customers of a run of default length at most: M/M/1 at utilisation 0.95 gets a half-width of 3 % at most from so many.
 const DEFAULT_CUSTOMERS_MAX: u64 = 24_000_000;
 
-/// The model.
-#[derive(Clone, Debug)]
+/// The model. A queue may be long, so the state records its changes instead of being copied.
+#[derive(Clone, Debug, Restorable)]
 pub struct Queueing {
     network: Network,
     transit: Delay,
@@ -105,8 +105,8 @@ impl Payload for Message {
     }
 }
 
-/// What an LP remembers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The state of an LP.
+#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
 pub enum State {
     /// A station.
     Station(Queue),
@@ -115,21 +115,23 @@ pub enum State {
 }
 
 /// Who is at a station, first come first, the first being served; and what has happened there so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
 pub struct Queue {
     present: VecDeque<Customer>,
     books: Books,
 }
 
 /// A customer at a station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
 pub struct Customer {
     entered_ps: u64,
     arrived_ps: u64,
 }
 
 /// What has happened at a station up to its last event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
 struct Books {
     /// Customers who came from outside, and who came in all.
     entered: u64,
@@ -141,14 +143,18 @@ struct Books {
     present_ps: u128,
 }
 
-impl Queue {
-    /// Accounts for the time since the last change, before the number changes.
-    #[inline]
-    fn advance(&mut self, now_ps: u64) {
-        let span = now_ps - self.books.changed_ps;
-        self.books.changed_ps = now_ps;
-        self.books.present_ps += u128::from(span) * self.present.len() as u128;
-        self.books.busy_ps += if self.present.is_empty() { 0 } else { span };
+impl<R: Recorder<QueueUndo>> QueueMut<'_, R> {
+    /// Accounts for the time since the last change, before the number of customers changes. Returns the books, which are
+    /// recorded once for all that an event changes in them.
+    #[inline(always)]
+    fn advance(&mut self, now_ps: u64) -> &mut Books {
+        let QueueParts { present, books } = self.split();
+        let books = books.into_mut();
+        let span = now_ps - books.changed_ps;
+        books.changed_ps = now_ps;
+        books.present_ps += u128::from(span) * present.len() as u128;
+        books.busy_ps += if present.is_empty() { 0 } else { span };
+        books
     }
 }
 
@@ -241,13 +247,19 @@ impl Queueing {
         }
     }
 
-    /// A customer comes to a station.
+    /// A customer comes to a station; `entered` is 1 if it comes from outside, else 0.
     #[inline]
-    fn arrive(&self, queue: &mut Queue, entered_ps: u64, ctx: &mut Context<'_, Self>) {
+    fn arrive<R: Recorder<QueueUndo>>(
+        &self,
+        queue: &mut QueueMut<'_, R>,
+        (entered, entered_ps): (u64, u64),
+        ctx: &mut Context<'_, Self>,
+    ) {
         let arrived_ps = ctx.now().as_ps();
-        queue.advance(arrived_ps);
-        queue.books.arrivals += 1;
-        queue.present.push_back(Customer { entered_ps, arrived_ps });
+        let books = queue.advance(arrived_ps);
+        books.entered += entered;
+        books.arrivals += 1;
+        queue.present().push_back(Customer { entered_ps, arrived_ps });
         if queue.present.len() == 1 {
             Self::send_later(self.constants(ctx.id()).service, Message::Completion, ctx);
         }
@@ -255,17 +267,15 @@ impl Queueing {
 
     /// The customer being served is done, and goes on or leaves; the next one's service begins.
     #[inline]
-    fn complete(&self, queue: &mut Queue, ctx: &mut Context<'_, Self>) -> Option<Customer> {
+    fn complete<R: Recorder<QueueUndo>>(&self, queue: &mut QueueMut<'_, R>, ctx: &mut Context<'_, Self>) {
         queue.advance(ctx.now().as_ps());
-        let Some(customer) = queue.present.pop_front() else {
-            ctx.fail("a service is over at a station without customers");
-            return None;
+        let Some(customer) = queue.present().pop_front() else {
+            return ctx.fail("a service is over at a station without customers");
         };
         if !queue.present.is_empty() {
             Self::send_later(self.constants(ctx.id()).service, Message::Completion, ctx);
         }
         self.move_on(customer, ctx);
-        Some(customer)
     }
 
     /// Draws where a customer goes on to.
@@ -287,36 +297,6 @@ impl Queueing {
             Target::Sink(port) => {
                 let sojourn_ps = ctx.now().as_ps() - entered_ps;
                 ctx.send(port, self.transit, Message::Left { sojourn_ps });
-            }
-        }
-    }
-
-    /// Executes an event; what was taken from the queue, for the undo log.
-    #[inline]
-    fn execute(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) -> Change {
-        match (state, event) {
-            (State::Station(queue), Body::Message(Message::Arrival)) => {
-                Self::send_later(self.constants(ctx.id()).between, Message::Arrival, ctx);
-                queue.books.entered += 1;
-                self.arrive(queue, ctx.now().as_ps(), ctx);
-                Change::Joined
-            }
-            (State::Station(queue), Body::Message(&Message::Customer { entered_ps })) => {
-                self.arrive(queue, entered_ps, ctx);
-                Change::Joined
-            }
-            (State::Station(queue), Body::Message(Message::Completion)) => {
-                self.complete(queue, ctx).map_or(Change::None, Change::Served)
-            }
-            (State::Sink(left), Body::Message(&Message::Left { sojourn_ps })) => {
-                *left += 1;
-                ctx.observe_float(Ids::SOJOURN, Delay::from_ps(sojourn_ps).as_secs_f64());
-                ctx.observe(Ids::DISTRIBUTION, sojourn_ps);
-                Change::None
-            }
-            (_, event) => {
-                ctx.fail(format!("{event:?} is no message for this LP"));
-                Change::None
             }
         }
     }
@@ -362,7 +342,7 @@ impl Model for Queueing {
 
     #[inline]
     fn handle(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) {
-        self.execute(state, event, ctx);
+        self.execute(state.unrecorded(), event, ctx);
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {
@@ -392,56 +372,29 @@ impl Model for Queueing {
     }
 }
 
-/// What undoing an event needs: the books of a station as they were, and what became of its queue.
-#[derive(Clone, Copy, Debug)]
-pub struct Undo {
-    books: Books,
-    change: Change,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    /// Nothing, at a station; one customer more, at the sink.
-    None,
-    /// A customer joined the queue.
-    Joined,
-    /// This customer was taken from it.
-    Served(Customer),
-}
-
-/// A queue may be long, so what an event changed is logged, and not the queue copied.
-impl Restorable for Queueing {
-    type Undo = Undo;
-
+impl ByRecord for Queueing {
     #[inline]
-    fn handle_undoable(
+    fn execute<R: Recorder<StateUndo>>(
         &self,
-        state: &mut State,
+        state: StateMut<'_, R>,
         event: Body<&Message>,
         ctx: &mut Context<'_, Self>,
-        log: &mut UndoLog<Undo>,
     ) {
-        let books = match state {
-            State::Station(queue) => queue.books,
-            State::Sink(left) => Books { arrivals: *left, ..Books::default() },
-        };
-        let change = self.execute(state, event, ctx);
-        log.push(Undo { books, change });
-    }
-
-    #[inline]
-    fn undo(&self, state: &mut State, _: Body<&Message>, log: &mut UndoLog<Undo>) {
-        let Undo { books, change } = log.pop().expect("every execution leaves one record");
-        match state {
-            State::Sink(left) => *left = books.arrivals,
-            State::Station(queue) => {
-                queue.books = books;
-                match change {
-                    Change::None => {}
-                    Change::Joined => drop(queue.present.pop_back()),
-                    Change::Served(customer) => queue.present.push_front(customer),
-                }
+        match (state, event) {
+            (StateMut::Station(mut queue), Body::Message(Message::Arrival)) => {
+                Self::send_later(self.constants(ctx.id()).between, Message::Arrival, ctx);
+                self.arrive(&mut queue, (1, ctx.now().as_ps()), ctx);
             }
+            (StateMut::Station(mut queue), Body::Message(&Message::Customer { entered_ps })) => {
+                self.arrive(&mut queue, (0, entered_ps), ctx);
+            }
+            (StateMut::Station(mut queue), Body::Message(Message::Completion)) => self.complete(&mut queue, ctx),
+            (StateMut::Sink(mut left), Body::Message(&Message::Left { sojourn_ps })) => {
+                *left += 1;
+                ctx.observe_float(Ids::SOJOURN, Delay::from_ps(sojourn_ps).as_secs_f64());
+                ctx.observe(Ids::DISTRIBUTION, sojourn_ps);
+            }
+            (_, event) => ctx.fail(format!("{event:?} is no message for this LP")),
         }
     }
 }

@@ -73,7 +73,7 @@ fn transfers_by_copy_and_by_undo_log() {
 }
 
 #[test]
-fn queues_by_undo_log() {
+fn queues_by_record() {
     for (layout, transit) in [(Layout::Ring, Delay::from_us(500)), (Layout::Random, Delay::ZERO)] {
         let generated = Generated { stations: 30, layout, ..Generated::default() };
         let model = Queueing::new(Network::generated(&generated).unwrap(), transit, None).unwrap();
