@@ -178,9 +178,10 @@ pub fn run_over<M: Restorable, T: Transport<Tagged<M::Message>>>(
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
     let leader = Leader::new(model, options, (reviewer, placement.clone()));
     let traces = leader.traces();
-    // A trace needs each committed execution. Coasting forward does not keep all of them.
+    // With a trace, executions are committed one by one, and their events leave the history. Coasting
+    // forward would need these events.
     let coasts = model.copies() && !traces;
-    let copy_every = if coasts { settings.copy_every.unwrap_or_else(coast::usual::<M::State>) } else { 1 };
+    let copy_every = if coasts { settings.copy_every.unwrap_or_else(coast::default_interval::<M::State>) } else { 1 };
     let site =
         |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), (traces, Coast::new(copy_every))));
     let workers = placement.partitions() as usize;

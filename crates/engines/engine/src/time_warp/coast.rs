@@ -1,18 +1,23 @@
-//! Copies of only some states, and what is executed anew from them.
+//! Periodic checkpoints, and coasting forward from them.
 //!
-//! *Idea.* Where a model restores by copy, not each execution need leave one. An LP is taken back to the last copy before where it is to be, and *coasts
-//! forward* from there: what it has executed since is executed anew, and what that sends is dropped, as it has been sent. It pays where states are
-//! large, rollbacks few, and an LP executes several events between two commits.
+//! *Idea.* If a model restores by copy, not each execution needs to leave a checkpoint, a copy of the LP's
+//! state. An LP is rolled back to the last checkpoint before its target, and *coasts forward* from there:
+//! it executes the events since the checkpoint again. The events that these executions send are dropped,
+//! because they have been sent before. This pays if states are large, rollbacks are few, and an LP executes
+//! several events between two commits.
 //!
-//! *Invariants.* C1: the executions of an LP in one stretch of the history lead back to one that left a copy, but for wakes for nothing at its begin,
-//! so that a stretch can be forgotten without a look at the next. C2: an event that is executed anew draws, sets, counts and ends as it did the first time;
-//! else the model's handler depends on more than it is given, and the run fails.
+//! *Invariants.* C1: within one stretch of the history, the executions of an LP begin with one that left a
+//! checkpoint. Only wakes without effect may precede it. So a stretch can be freed without looking at the
+//! next. C2: an event that is executed again draws the same random numbers, sets the same timers, sends as
+//! many events, and ends in the same way as before. Otherwise the model's handler depends on more than its
+//! inputs, and the run fails.
 //!
-//! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985; Y.-B. Lin, B. Preiss, W. Loucks, E. Lazowska, *Selecting the checkpoint interval in Time
-//! Warp simulation*, PADS, 1993; J. Fleischmann, P. Wilsey, *Comparative analysis of periodic state saving techniques in Time Warp simulators*, PADS, 1995.
+//! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985; Y.-B. Lin, B. Preiss, W. Loucks, E.
+//! Lazowska, *Selecting the checkpoint interval in Time Warp simulation*, PADS, 1993; J. Fleischmann, P.
+//! Wilsey, *Comparative analysis of periodic state saving techniques in Time Warp simulators*, PADS, 1995.
 
 use super::history::History;
-use super::site::Of;
+use super::site::Inputs;
 use parades_core::effects::Effects;
 use parades_core::event::LpId;
 use parades_core::lp::Lp;
@@ -22,35 +27,40 @@ use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::positions;
 use parades_core::timer::TimerChange;
 
-/// What the record of a wake for nothing has where a copy was due: it leaves none, since it changes nothing; the next execution does.
-pub(super) const NO_COPY: u16 = u16::MAX;
+/// Marks the record of a wake without effect at which a checkpoint was due. The wake leaves no checkpoint,
+/// because it changes nothing. The next execution leaves one.
+pub(super) const NO_CHECKPOINT: u16 = u16::MAX;
 
-/// Bytes of a state, without what it points to, from which copying it costs more than now and then executing a few events anew, and how many executions a
-/// copy then has to do for. Between what was measured (`parades bench restore`): of 4 KiB, 1.1 to 1.9 times as fast; of 16 B, up to 7 % slower.
-const LARGE: usize = 1 << 10;
-const EVERY: u16 = 8;
+/// The size of a state in bytes, without the memory it points to, from which checkpoints are periodic.
+/// Copying a state of this size at each execution costs more than executing a few events again now and
+/// then. The value lies between the sizes that `parades bench restore` measures: coasting gains at 4 KiB,
+/// and loses at 16 B.
+const LARGE_STATE: usize = 1 << 10;
+/// Executions of an LP for each checkpoint of a large state.
+const INTERVAL_LARGE: u16 = 8;
 
-/// How many executions of an LP one copy has to do for where nobody says so.
-pub(super) fn usual<S>() -> u16 {
-    if size_of::<S>() < LARGE { 1 } else { EVERY }
+/// Returns the default checkpoint interval for states of type `S`.
+pub(super) fn default_interval<S>() -> u16 {
+    if size_of::<S>() < LARGE_STATE { 1 } else { INTERVAL_LARGE }
 }
 
-/// How often states are copied; and what coasting needs, to be used again.
+/// The checkpoint interval, and the buffers for coasting forward.
 pub(super) struct Coast<M: Restorable> {
-    every: u16,
-    /// Of what is executed anew.
+    /// Executions of an LP for each checkpoint.
+    interval: u16,
+    /// The effects of executions that are repeated.
     effects: Effects<M>,
     log: UndoLog<M::Undo>,
     timers: Vec<TimerChange>,
-    /// Positions of what is executed anew, the last first.
+    /// The positions of the executions to repeat, the last first.
     executions: Vec<u32>,
 }
 
 impl<M: Restorable> Coast<M> {
-    /// For a copy at each so-manieth execution of an LP.
-    pub(super) fn new(every: u16) -> Coast<M> {
+    /// Makes a checkpoint at each `interval`-th execution of an LP.
+    pub(super) fn new(interval: u16) -> Coast<M> {
         Coast {
-            every,
+            interval,
             effects: Effects::undoable(Outbox::buffered()),
             log: UndoLog::default(),
             timers: Vec::new(),
@@ -58,32 +68,34 @@ impl<M: Restorable> Coast<M> {
         }
     }
 
-    /// Whether each execution leaves what taking it back needs.
+    /// Returns true if each execution can be undone by itself, so that no LP ever coasts forward.
     #[inline(always)]
     pub(super) fn is_off(&self) -> bool {
-        self.every <= 1
+        self.interval <= 1
     }
 
-    /// How many executions ago an LP will have left a copy when it has executed its next event; 0 where that is to leave one. Its last execution is at `head`,
-    /// and the stretch that is being added to begins at `begin`.
-    pub(super) fn since_copy(&self, history: &History<M>, begin: u32, (lp, head): (LpId, u32)) -> u16 {
+    /// Returns the number of executions of an LP since its last checkpoint, counting its next one. 0 if the
+    /// next one must leave a checkpoint. The LP's last execution is at `head`; the open stretch begins at
+    /// `begin`.
+    pub(super) fn since_checkpoint(&self, history: &History<M>, begin: u32, (lp, head): (LpId, u32)) -> u16 {
         if self.is_off() {
             return 0;
         }
         let is_in_stretch = head.wrapping_sub(begin) < history.records.end().wrapping_sub(begin);
-        match history.live(head, lp).filter(|_| is_in_stretch).map(|last| last.since_copy) {
-            None | Some(NO_COPY) => 0,
-            Some(last) => (last + 1) % self.every,
+        match history.find(head, lp).filter(|_| is_in_stretch).map(|last| last.since_checkpoint) {
+            None | Some(NO_CHECKPOINT) => 0,
+            Some(last) => (last + 1) % self.interval,
         }
     }
 
-    /// Restores the state of an LP whose last execution is at `head`, all later ones having been taken back, but for their states. How many events were
-    /// executed anew, and the position of the first that did something else than the first time.
+    /// Restores the state of an LP whose last execution is at `head`. All later executions have been
+    /// undone, except for the state. Returns the number of events that were executed again, and the
+    /// position of the first that behaved differently.
     #[cold]
     #[inline(never)]
     pub(super) fn forward(
         &mut self,
-        (model, world): Of<'_, M>,
+        (model, world): Inputs<'_, M>,
         lp: &mut Lp<M::State>,
         history: &mut History<M>,
         (id, head): (LpId, u32),
@@ -95,41 +107,40 @@ impl<M: Restorable> Coast<M> {
         let ends = |at: u32| records.get(at.wrapping_add(1)).map_or(changes.end(), |next| next.begins.timers);
         executions.clear();
         loop {
-            let record = records.get(at).expect("C1: it is in the stretch");
-            let event =
-                record.event.as_ref().filter(|event| event.receiver == id).expect("C1: it has not been taken back");
+            let record = records.get(at).expect("C1: the checkpoint is in the same stretch");
+            let event = record.event.as_ref().filter(|event| event.receiver == id).expect("C1: it has not been undone");
             timers.extend(positions(record.begins.timers, ends(at)).filter_map(|at| changes.get(at).copied()));
-            let is_copied = record.since_copy == 0;
-            if is_copied {
-                log.push(undos.take(record.begins.undos).expect("C1: it left a copy"));
+            let has_checkpoint = record.since_checkpoint == 0;
+            if has_checkpoint {
+                log.push(undos.take(record.begins.undos).expect("C1: it left a checkpoint"));
             }
-            let body = body_of(event).expect("it is none of an anti-message");
+            let body = body_of(event).expect("anti-messages are not executed");
             lp.undo_logged(
                 model,
                 body,
                 (record.execution, record.before.clone()),
                 timers,
-                is_copied.then_some(&mut *log),
+                has_checkpoint.then_some(&mut *log),
             );
             executions.push(at);
-            if is_copied {
+            if has_checkpoint {
                 break;
             }
             at = record.previous;
         }
         let mut differs = None;
         for (index, &at) in executions.iter().enumerate().rev() {
-            let record = records.get(at).expect("it was just there");
-            let event = record.event.as_ref().expect("it was just there");
-            let body = body_of(event).expect("it was just there");
-            let is_copied = record.since_copy == 0;
+            let record = records.get(at).expect("it was found above");
+            let event = record.event.as_ref().expect("it was found above");
+            let body = body_of(event).expect("it was found above");
+            let has_checkpoint = record.since_checkpoint == 0;
             let execution =
-                lp.reexecute(model, world, (event.parts().0, body), effects, is_copied.then_some(&mut *log));
+                lp.reexecute(model, world, (event.parts().0, body), effects, has_checkpoint.then_some(&mut *log));
             if let Some(copy) = log.pop() {
                 undos.put(record.begins.undos, copy);
             }
             let after = match index.checked_sub(1) {
-                Some(next) => &records.get(executions[next]).expect("it was just there").before,
+                Some(next) => &records.get(executions[next]).expect("it was found above").before,
                 None => &reached,
             };
             let changed = positions(record.begins.timers, ends(at)).filter_map(|at| changes.get(at));
@@ -146,7 +157,7 @@ impl<M: Restorable> Coast<M> {
             }
         }
         if differs.is_some() {
-            // What it sends until the run ends has keys of its own.
+            // The events that the LP sends before the run ends must not repeat keys.
             lp.restore_kernel(reached);
         }
         (executions.len() as u64, differs)

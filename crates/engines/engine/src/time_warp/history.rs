@@ -1,4 +1,4 @@
-//! What executions left that are not committed yet, so that they can be taken back.
+//! The history: the effects of uncommitted executions, by which they can be undone.
 
 use parades_core::effects::Request;
 use parades_core::error::ErrorKind;
@@ -12,27 +12,32 @@ use parades_core::timer::TimerChange;
 use parades_core::trace::Note;
 use std::collections::BTreeMap;
 
-/// The position in the history of an execution that there never was.
+/// The position of no execution.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// An execution. What it left beside this lies in the other logs, up to where the next execution's begins.
+/// The record of an execution. Its other effects lie in the other logs, up to the begin of the next
+/// execution's.
 #[derive(Debug)]
 pub(super) struct Record<M: Restorable> {
-    /// `None` once it has been taken back. What this execution sent is marked with its position.
+    /// The event; `None` once the execution has been undone. The events that it sent are tagged with its
+    /// position.
     pub(super) event: Option<TaggedEvent<M::Message>>,
-    /// The execution of this LP before this one.
+    /// The position of the LP's previous execution.
     pub(super) previous: u32,
     pub(super) execution: Execution,
+    /// The kernel's part of the LP before the execution.
     pub(super) before: KernelCheckpoint,
     pub(super) begins: Begins,
-    /// How many executions of this LP ago one left a copy of its state: 0 for that one, and for all where each leaves what taking it back needs;
-    /// [`NO_COPY`](super::coast::NO_COPY) for a wake for nothing that would have left one.
-    pub(super) since_copy: u16,
-    /// Whether there is a [`Rare`] of it.
-    pub(super) is_rare: bool,
+    /// The number of executions of this LP since the one that left a checkpoint. 0 if this one did, or can
+    /// be undone by itself. [`NO_CHECKPOINT`](super::coast::NO_CHECKPOINT) for a wake without effect at
+    /// which one was due.
+    pub(super) since_checkpoint: u16,
+    /// True if the execution has [`RareEffects`].
+    pub(super) has_rare: bool,
 }
 
-/// Where what an execution left begins in each log; that of what it sent is kept where that waits.
+/// The positions in each log at which the effects of an execution begin. The log of sends is kept in the
+/// pending set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begins {
     pub(super) sends: u32,
@@ -41,15 +46,15 @@ pub(super) struct Begins {
     pub(super) samples: u32,
 }
 
-/// What few executions leave.
+/// Effects that few executions have.
 #[derive(Debug)]
-pub(super) struct Rare<M: Restorable> {
+pub(super) struct RareEffects<M: Restorable> {
     pub(super) notes: Vec<Note>,
     pub(super) requests: Vec<Request<M::Global>>,
     pub(super) failure: Option<ErrorKind>,
 }
 
-/// The executions of a worker's LPs that are not committed, in the order in which they were made.
+/// The uncommitted executions of a worker's LPs, in the order in which they were executed.
 #[derive(Debug)]
 pub(super) struct History<M: Restorable> {
     pub(super) records: Ring<Record<M>>,
@@ -57,7 +62,7 @@ pub(super) struct History<M: Restorable> {
     pub(super) timers: Ring<TimerChange>,
     pub(super) samples: Ring<Sample>,
     /// By position.
-    pub(super) rares: BTreeMap<u32, Rare<M>>,
+    pub(super) rares: BTreeMap<u32, RareEffects<M>>,
 }
 
 impl<M: Restorable> History<M> {
@@ -71,10 +76,12 @@ impl<M: Restorable> History<M> {
         }
     }
 
-    /// Adds the execution of `event`, by an LP whose last execution is at `head`.
+    /// Adds the execution of `event`, by an LP whose last execution is at `head`. `of_lp` is `(head,
+    /// since_checkpoint)`.
     ///
-    /// A message is made anew from its parts. Copied whole, its mark and what lies beside it would go through memory in pieces that overlap, and be read
-    /// before these have left the core's store buffer.
+    /// A message is built again from its parts. If it were copied as a whole, its tag and the bytes beside
+    /// it would be written and read in pieces that overlap. The reads would then wait until the writes have
+    /// left the store buffer.
     #[inline(always)]
     pub(super) fn add(
         &mut self,
@@ -87,29 +94,29 @@ impl<M: Restorable> History<M> {
         match event.body {
             Body::Message(Tagged::Message(execution, message)) => {
                 let body = Body::Message(Tagged::Message(execution, message));
-                self.add_made(Event::new(key, receiver, body), of_lp, before, sends);
+                self.add_record(Event::new(key, receiver, body), of_lp, before, sends);
             }
-            other => self.add_other(Event::new(key, receiver, other), of_lp, before, sends),
+            wake => self.add_wake(Event::new(key, receiver, wake), of_lp, before, sends),
         }
     }
 
-    /// As [`History::add`], of a wake.
+    /// Does the same as [`History::add`], for a wake.
     #[inline(never)]
-    fn add_other(
+    fn add_wake(
         &mut self,
         event: TaggedEvent<M::Message>,
         of_lp: (&mut u32, u16),
         before: KernelCheckpoint,
         sends: u32,
     ) {
-        self.add_made(event, of_lp, before, sends);
+        self.add_record(event, of_lp, before, sends);
     }
 
     #[inline(always)]
-    fn add_made(
+    fn add_record(
         &mut self,
         event: TaggedEvent<M::Message>,
-        (head, since_copy): (&mut u32, u16),
+        (head, since_checkpoint): (&mut u32, u16),
         before: KernelCheckpoint,
         sends: u32,
     ) {
@@ -117,43 +124,43 @@ impl<M: Restorable> History<M> {
         let begins = self.ends(sends);
         let previous = std::mem::replace(head, position);
         let execution = Execution::Done;
-        let record = Record { event: None, previous, execution, before, begins, since_copy, is_rare: false };
+        let record = Record { event: None, previous, execution, before, begins, since_checkpoint, has_rare: false };
         self.records.push(record).event = Some(event);
     }
 
-    /// Where what comes next begins, given where it does among the sends.
+    /// Returns the begins of the next execution; its sends begin at `sends`.
     #[inline]
     pub(super) fn ends(&self, sends: u32) -> Begins {
         Begins { sends, undos: self.undos.records().end(), timers: self.timers.end(), samples: self.samples.end() }
     }
 
-    /// Where what the execution at `position` left ends.
+    /// Returns the positions at which the effects of the execution at `position` end.
     #[inline]
     pub(super) fn ends_of(&self, position: u32, sends: u32) -> Begins {
         self.records.get(position.wrapping_add(1)).map_or_else(|| self.ends(sends), |next| next.begins)
     }
 
-    /// The execution at `position` if it is one of `lp`'s that is neither committed nor taken back.
+    /// Returns the execution at `position` if it is one of `lp`'s that is neither committed nor undone.
     #[inline]
-    pub(super) fn live(&self, position: u32, lp: LpId) -> Option<&Record<M>> {
+    pub(super) fn find(&self, position: u32, lp: LpId) -> Option<&Record<M>> {
         let of_lp = |record: &&Record<M>| record.event.as_ref().is_some_and(|event| event.receiver == lp);
         self.records.get(position).filter(of_lp)
     }
 
-    /// The key of the last execution of `lp`, which is at `position`, if it can be taken back.
+    /// Returns the key of `lp`'s execution at `position`, its last, if it can be undone.
     #[inline]
     pub(super) fn last_key(&self, position: u32, lp: LpId) -> Option<EventKey> {
-        self.live(position, lp).and_then(|record| record.event.as_ref()).map(Event::key)
+        self.find(position, lp).and_then(|record| record.event.as_ref()).map(Event::key)
     }
 
-    /// Takes out what is rare of the execution at a position.
-    pub(super) fn take_rare(&mut self, position: u32) -> Option<Rare<M>> {
-        let record = self.records.get_mut(position).filter(|record| record.is_rare)?;
-        record.is_rare = false;
+    /// Removes and returns the rare effects of the execution at `position`.
+    pub(super) fn take_rare(&mut self, position: u32) -> Option<RareEffects<M>> {
+        let record = self.records.get_mut(position).filter(|record| record.has_rare)?;
+        record.has_rare = false;
         self.rares.remove(&position)
     }
 
-    /// Forgets all before `position`.
+    /// Frees the history before `position`, whose effects begin at `begins` (fossil collection).
     pub(super) fn release_before(&mut self, position: u32, begins: Begins) {
         self.records.release_before(position);
         self.undos.records_mut().release_before(begins.undos);
@@ -161,7 +168,7 @@ impl<M: Restorable> History<M> {
         self.samples.release_before(begins.samples);
     }
 
-    /// Gives back memory that is not needed now.
+    /// Frees memory that is not in use.
     pub(super) fn shrink(&mut self) {
         self.records.shrink();
         self.undos.records_mut().shrink();

@@ -1,51 +1,56 @@
-//! How far ahead of GVT a worker executes.
+//! Optimism: the distance to which a worker executes ahead of GVT.
 //!
-//! The bound is a stretch of virtual time in which about so many events for each worker lie, by the rate at which events were committed lately. Each worker
-//! adapts the number: with it grow what is taken back and the history, which must fit the cache; waiting shrinks. So it begins small, and follows whichever
-//! of waiting and taking back costs much more time than the other.
+//! The limit is a distance in virtual time that holds about *n* events for each worker, by the rate of
+//! events committed lately. Each worker adapts *n*. A larger *n* means more rollbacks and a longer history,
+//! which must fit the cache, and less waiting. So *n* begins small. It grows while waiting costs much more
+//! time than rollbacks, and shrinks while rollbacks cost much more time than waiting.
 
 use crate::stopwatch::Stopwatch;
 use crate::transport::Summary;
 use parades_core::time::{Delay, Time};
 
-/// Events ahead for each worker, at first.
+/// Events ahead of GVT for each worker, at first.
 const EVENTS: f64 = 512.0;
-/// At least, and at most.
+/// The fewest events ahead of GVT for each worker.
 const EVENTS_MIN: f64 = 32.0;
+/// The most events ahead of GVT for each worker. A longer history leaves the caches near the core.
 const EVENTS_MAX: f64 = 1024.0;
-/// Events of a worker between two changes of mind.
-const PERIOD: u64 = 8192;
-/// What an execution and taking it back cost, in executions that are kept.
-const COST_UNDONE: f64 = 2.0;
-/// The share of time that may be lost either way before the bound changes, and how many times as much as the other way.
+/// The fewest events of a worker between two adaptations.
+const PERIOD: u64 = 1024;
+/// The cost of an execution that is rolled back, in executions that are committed.
+const COST_ROLLED_BACK: f64 = 2.0;
+/// The share of time that must be lost to waiting, or to rollbacks, before the distance changes.
 const LOSS: f64 = 0.05;
-const MORE: f64 = 2.0;
-/// How many times as large or small it then becomes.
+/// The loss must also be this many times the other loss.
+const LOSS_RATIO: f64 = 2.0;
+/// The factor by which the distance changes.
 const STEP: f64 = 1.5;
-/// Events between two offers, at least and at most.
+/// The fewest events between two offers.
 const OFFER_MIN: u32 = 32;
+/// The most events between two offers.
 const OFFER_MAX: u32 = 4096;
-/// How many times the events that are meant to lie ahead may do so, where the rate turns out wrong.
+/// The most uncommitted executions of a worker, in multiples of the events ahead. The measured rate may be
+/// wrong.
 const SLACK: f64 = 4.0;
 
-/// The bound, as one worker sees it.
+/// The limit of one worker.
 #[derive(Debug)]
 pub(super) struct Optimism {
     workers: u64,
-    /// Events ahead for each worker; infinite where nothing bounds them.
+    /// Events ahead of GVT for each worker; infinite if nothing limits them.
     events: f64,
     adapts: bool,
-    /// Virtual time per event of a worker, in picoseconds; none until it is known.
+    /// Virtual time between two events of a worker, in picoseconds, once it is known.
     spacing: Option<f64>,
-    /// What was known when the rate and the share taken back were looked at last.
-    since: (u64, u64, Time),
+    /// Events executed, events rolled back, and GVT at the last adaptation.
+    last: (u64, u64, Time),
     stopwatch: Stopwatch,
-    /// Executions that the memory has room for.
+    /// The number of uncommitted executions that fit into memory.
     room: u32,
 }
 
 impl Optimism {
-    /// For one of so many workers, which keeps so many events ahead, or adapts their number, or knows no bound.
+    /// Returns the limit of one of `workers` workers.
     pub(super) fn new(workers: usize, wish: super::Ahead) -> Optimism {
         let (events, adapts) = match wish {
             super::Ahead::Adaptive => (EVENTS, true),
@@ -57,60 +62,61 @@ impl Optimism {
             events,
             adapts,
             spacing: None,
-            since: (0, 0, Time::ZERO),
+            last: (0, 0, Time::ZERO),
             stopwatch: Stopwatch::new(),
             room: u32::MAX,
         }
     }
 
-    /// The worker waits for the others.
+    /// Begins to measure waiting.
     pub(super) fn start_wait(&mut self) {
         self.stopwatch.start_wait();
     }
 
-    /// And goes on.
+    /// Begins to measure work.
     pub(super) fn start_work(&mut self) {
         self.stopwatch.start_work();
     }
 
-    /// Takes in what all workers together know.
+    /// Updates the rate of events, and adapts, with an outcome: the combined summary of all workers, and GVT.
     pub(super) fn update(&mut self, all: &Summary, gvt: Time) {
-        let (events, rolled_back, since) = self.since;
-        let executed = all.events - events;
-        if executed < PERIOD / 8 * self.workers || gvt <= since {
+        let (last_events, last_rolled_back, last_gvt) = self.last;
+        let executed = all.events - last_events;
+        if executed < PERIOD * self.workers || gvt <= last_gvt {
             return;
         }
-        let taken_back = all.rolled_back - rolled_back;
-        let kept = executed.saturating_sub(taken_back).max(1);
-        let spacing = gvt.since(since).as_ps() as f64 * self.workers as f64 / kept as f64;
+        let rolled_back = all.rolled_back - last_rolled_back;
+        let kept = executed.saturating_sub(rolled_back).max(1);
+        let spacing = gvt.since(last_gvt).as_ps() as f64 * self.workers as f64 / kept as f64;
         self.spacing = Some(self.spacing.map_or(spacing, |before| (before + spacing) / 2.0));
-        self.since = (all.events, all.rolled_back, gvt);
+        self.last = (all.events, all.rolled_back, gvt);
         if self.adapts {
             let waited = 1.0 - self.stopwatch.share_worked();
             self.stopwatch.reset();
-            self.adapt(COST_UNDONE * taken_back as f64 / executed as f64, waited);
+            self.adapt(COST_ROLLED_BACK * rolled_back as f64 / executed as f64, waited);
         }
     }
 
-    /// Such shares of the time were lost to what was taken back, and to waiting.
+    /// Adapts the distance to the shares of time lost to rollbacks and to waiting.
     fn adapt(&mut self, rolled_back: f64, waited: f64) {
-        if rolled_back > LOSS.max(MORE * waited) {
+        if rolled_back > LOSS.max(LOSS_RATIO * waited) {
             self.events = (self.events / STEP).max(EVENTS_MIN);
-        } else if waited > LOSS.max(MORE * rolled_back) {
+        } else if waited > LOSS.max(LOSS_RATIO * rolled_back) {
             self.events = (self.events * STEP).min(EVENTS_MAX);
         }
     }
 
-    /// There is memory for so many executions that are not committed.
+    /// Sets the number of uncommitted executions that fit into memory.
     pub(super) fn limit_uncommitted(&mut self, room: u32) {
         self.room = room;
     }
 
-    /// Before which time the worker may execute. It is after GVT, so that the least event may always be executed.
+    /// Returns the time before which the worker may execute. It is after GVT, so that the earliest event
+    /// may always be executed.
     pub(super) fn limit(&self, gvt: Time) -> Time {
-        let least = Delay::from_ps(1);
+        let shortest = Delay::from_ps(1);
         let ahead = match self.spacing {
-            _ if self.room == 0 => least,
+            _ if self.room == 0 => shortest,
             Some(spacing) if self.events.is_finite() => {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -118,21 +124,22 @@ impl Optimism {
                     reason = "saturates, which is meant"
                 )]
                 let ps = (spacing * self.events) as u64;
-                Delay::from_ps(ps).max(least)
+                Delay::from_ps(ps).max(shortest)
             }
             _ => return Time::MAX,
         };
         gvt.checked_add(ahead).unwrap_or(Time::MAX)
     }
 
-    /// After how many events a worker asks for another GVT before it has to wait for it.
+    /// Returns the number of executed events after which a worker makes an offer, before it has to wait for
+    /// GVT.
     pub(super) fn events_per_offer(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
         let quarter = (self.events / 4.0) as u32;
         quarter.min(self.room / 4).clamp(OFFER_MIN, OFFER_MAX)
     }
 
-    /// How many executions may be uncommitted before the worker executes only what GVT waits for.
+    /// Returns the number of uncommitted executions above which the worker executes only events at GVT.
     pub(super) fn most_uncommitted(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
         let most = (self.events * SLACK) as u32;
@@ -154,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_the_time_of_so_many_events_once_their_rate_is_known() {
+    fn the_limit_is_the_time_of_n_events_once_their_rate_is_known() {
         let mut optimism = Optimism::new(2, Ahead::Events(100));
         assert_eq!((optimism.limit(at(5)), optimism.most_uncommitted()), (Time::MAX, 400));
-        // Each of two workers has committed 10,000 events in 30,000 ps, 3 ps each, and taken back as many.
+        // Each of two workers has committed 10,000 events in 30,000 ps, 3 ps each, and rolled back as many.
         optimism.update(&after(40_000, 20_000), at(30_000));
         assert_eq!(optimism.limit(at(30_000)), at(30_300));
-        // Where GVT stays nothing is learnt.
+        // While GVT stays the same, nothing is learnt.
         optimism.update(&after(400_000, 20_000), at(30_000));
         assert_eq!(optimism.limit(at(30_000)), at(30_300));
     }
 
     #[test]
-    fn it_follows_what_costs_more() {
+    fn the_distance_shrinks_with_rollbacks_and_grows_with_waiting() {
         let mut optimism = Optimism::new(1, Ahead::Adaptive);
         let first = optimism.most_uncommitted();
         for (rolled_back, waited) in [(0.01, 0.04), (0.3, 0.2), (0.2, 0.3)] {
@@ -182,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_event_may_always_be_executed() {
+    fn the_earliest_event_may_always_be_executed() {
         for ahead in [Ahead::Adaptive, Ahead::Events(0), Ahead::Events(1), Ahead::Unbounded] {
             let mut optimism = Optimism::new(3, ahead);
             optimism.update(&after(100_000, 0), at(1));

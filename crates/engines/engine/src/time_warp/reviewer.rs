@@ -1,8 +1,9 @@
 //! Whether several workers pay, and the way from several to one and back.
 //!
-//! Where workers are kept from their cores, by strangers or by each other, what one executes ahead is often taken back when the other comes to it. So it is
-//! measured how much of what is executed is kept, and what an execution costs that is not disturbed: together they tell how many workers' worth of work is
-//! done. Where that is little, one worker is tried, which takes nothing back. The others rest.
+//! Where workers are kept from their cores, by strangers or by each other, what one executes ahead is often
+//! taken back when the other comes to it. So it is measured how much of what is executed is kept, and what
+//! an execution costs that is not disturbed: together they tell how many workers' worth of work is done.
+//! Where that is little, one worker is tried, which takes nothing back. The others rest.
 
 use super::history::NONE;
 use super::site::{Counts, Site};
@@ -16,8 +17,9 @@ use parades_raw::huge_pages;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-/// One worker is tried now and then where several do less than this many workers' worth of work: alone its executions leave no history, and with 1,024 LPs of
-/// PHOLD they cost two thirds of what they cost here where nothing disturbs them.
+/// One worker is tried now and then where several do less than this many workers' worth of work: alone its
+/// executions leave no history, and with 1,024 LPs of PHOLD they cost two thirds of what they cost here
+/// where nothing disturbs them.
 const SOME: f64 = 2.0;
 
 /// What an execution costs where nothing disturbs it, in nanoseconds.
@@ -85,8 +87,8 @@ impl Reviewer {
         self.retreat.turns
     }
 
-    /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds where nothing disturbs it, and about so many
-    /// waiting.
+    /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds
+    /// where nothing disturbs it, and about so many waiting.
     pub(super) fn should_switch(&mut self, executed: u64, cost_ns: f64, waiting: usize) -> bool {
         if self.gvts == 0 && self.switches() == 0 {
             // Until now LPs were set up, which says nothing of what is executed ahead.
@@ -124,7 +126,8 @@ impl Reviewer {
         turns
     }
 
-    /// Goes from several workers to one, or back to where each LP lived at first. All rest; how it is from here on.
+    /// Goes from several workers to one, or back to where each LP lived at first. All rest; how it is from
+    /// here on.
     pub(super) fn switch_mode<M: Restorable>(
         &mut self,
         (old, first): (&Placement, &Placement),
@@ -144,7 +147,8 @@ impl Reviewer {
     }
 }
 
-/// Moves LPs, events and metrics to other sites. What has been moved away from is given back as soon as it is empty, since it is as large as the run.
+/// Moves LPs, events and metrics to other sites. What has been moved away from is given back as soon as it
+/// is empty, since it is as large as the run.
 fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&Placement, &Placement), lps: u32) {
     let mut events = Vec::new();
     let mut records = Vec::new();

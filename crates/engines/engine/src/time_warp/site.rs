@@ -1,9 +1,9 @@
-//! The LPs of a worker, what waits at them, and their history.
+//! A site: the LPs of a worker, their pending events, and their history.
 
 mod alone;
 mod commit;
 mod execute;
-mod take_back;
+mod rollback;
 
 use super::coast::Coast;
 use super::history::{History, NONE, Record};
@@ -27,66 +27,71 @@ use parades_core::world::World;
 use parades_raw::huge_pages;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What an execution may look at beside its LP.
-pub(super) type Of<'a, M> = (&'a M, &'a World);
+/// The constant inputs of an execution: the model and the world.
+pub(super) type Inputs<'a, M> = (&'a M, &'a World);
 
-/// A worker's LPs.
+/// The LPs of a worker.
 ///
-/// Events are taken in the order of time as far as they are there. What comes late is found when it is its turn: then its LP has executed what is later.
+/// A site takes its pending events in the order of time. A straggler is found when it is taken: its LP has
+/// then executed a later event.
 pub(super) struct Site<M: Restorable> {
     pub(super) number: u32,
     placement: Placement,
-    /// In the order of ids.
+    /// The LPs, in the order of their ids.
     pub(super) lps: Vec<Lp<M::State>>,
-    /// The last execution of each LP in the history.
+    /// By LP: the position of its last execution in the history.
     pub(super) heads: Vec<u32>,
     pub(super) fetcher: Fetcher,
     history: History<M>,
 
-    /// What waits at LPs whose last execution failed.
+    /// By LP whose last execution failed: events that come after the failure.
     behind_failures: BTreeMap<LpId, Vec<TaggedEvent<M::Message>>>,
 
-    /// The history in stretches, and the one that is being added to.
+    /// The closed stretches of the history.
     stretches: VecDeque<Stretch>,
+    /// The open stretch of the history.
     stretch: Stretch,
 
-    /// What executions do; what they send waits here, like all else: where it may be taken back, or, while this worker executes alone, where nothing is.
+    /// The effects of executions. The outbox holds the pending set: an optimistic one, or a plain one while
+    /// this worker executes alone.
     effects: Effects<M>,
-    /// Alone, an execution has failed: what would come later will never count.
+    /// True once an execution has failed while this worker executes alone. Later events are then never
+    /// executed.
     failed_alone: bool,
-    /// What the execution that is being taken back left: only then is there anything in it.
+    /// The undo records of the execution that is being undone. Empty at other times.
     undo_log: UndoLog<M::Undo>,
+    /// The timer changes of the execution that is being undone. Empty at other times.
     timers: Vec<TimerChange>,
     coast: Coast<M>,
 
     pub(super) metrics: Metrics,
     pub(super) ledger: Ledger<M>,
-    /// The times for which executions in the history ask for global events, and the positions of those executions.
+    /// The uncommitted requests for global events: the position of the execution, and the time requested.
     requested: Vec<(u32, Time)>,
-    /// The least time for which committed executions have requested for one.
+    /// The earliest time that committed executions have requested.
     requested_committed: Time,
     pub(super) counts: Counts,
 }
 
-/// What a worker has done so far.
+/// Counts of the work that a worker has done so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Events executed in stretches that are closed, those taken back later included.
+    /// Events executed in closed stretches, including those rolled back.
     pub(super) executed: u64,
-    /// Events executed and taken back.
+    /// Events rolled back.
     pub(super) rolled_back: u64,
-    /// Events executed for good.
+    /// Events committed.
     pub(super) committed: u64,
     pub(super) rollbacks: u64,
     pub(super) anti_messages: u64,
-    /// Events executed anew from a copy.
+    /// Events executed again while coasting forward.
     pub(super) coasted: u64,
-    /// Executions in the history at most.
+    /// The most executions that the history has held.
     pub(super) history_max: u32,
 }
 
 impl Counts {
-    /// Both together.
+    /// Returns the counts of both.
     pub(super) fn and(self, other: Counts) -> Counts {
         Counts {
             executed: self.executed + other.executed,
@@ -101,7 +106,7 @@ impl Counts {
 }
 
 impl<M: Restorable> Site<M> {
-    /// What an execution that is not committed takes in the logs, if it sends and changes little.
+    /// Bytes that an uncommitted execution takes in the logs, if it sends and changes little.
     pub(super) const EXECUTION_BYTES: usize =
         size_of::<Record<M>>() + 2 * size_of::<Sent>() + 2 * size_of::<M::Undo>() + size_of::<TimerChange>();
 
@@ -136,19 +141,20 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// Makes room for so many LPs.
+    /// Reserves room for `lps` LPs.
     pub(super) fn reserve(&mut self, lps: usize) {
         self.lps.reserve_exact(lps);
         self.heads.reserve_exact(lps);
         huge_pages::ask_for(&self.lps);
     }
 
-    /// Begins anew with other LPs, so many, all that it had having been taken; everything has been committed. `alone`, it will execute all LPs there are.
+    /// Prepares the site, whose LPs have been taken away, for `lps` other LPs. If `alone`, it will execute
+    /// all LPs of the run.
     pub(super) fn restart(&mut self, placement: &Placement, lps: usize, alone: bool) {
-        assert!(self.uncommitted() == 0 && self.in_stretch() == 0, "I5: what moves is committed");
+        assert!(self.uncommitted() == 0 && self.in_stretch() == 0, "I5: LPs that move have committed everything");
         self.placement = placement.clone();
         self.heads = Vec::new();
-        // What is committed lies there until it is written over.
+        // Committed records stay in memory until they are overwritten.
         self.history.shrink();
         self.effects = match alone {
             true => Effects::with(Outbox::direct()),
@@ -158,12 +164,12 @@ impl<M: Restorable> Site<M> {
         self.reserve(lps);
     }
 
-    /// Sets up an LP of this worker's; they come in the order of ids. False if it failed.
-    pub(super) fn start(&mut self, (model, world): Of<'_, M>, id: LpId) -> bool {
+    /// Starts an LP of this worker. LPs start in the order of their ids. Returns false if the LP failed.
+    pub(super) fn start(&mut self, (model, world): Inputs<'_, M>, id: LpId) -> bool {
         let effects = &mut self.effects;
         self.lps.extend(Lp::start(model, world, id, effects));
         self.heads.push(NONE);
-        effects.timer_changes.as_mut().expect("they are undoable").clear(); // Nobody takes a start back.
+        effects.timer_changes.as_mut().expect("they are undoable").clear(); // A start is never undone.
         let place = Place { instant: Instant::START, lp: Some(id), event: None };
         let failed = effects.beyond_sends && self.ledger.collect_at(place, id, effects, &mut self.metrics);
         effects.notes.clear();
@@ -172,21 +178,21 @@ impl<M: Restorable> Site<M> {
         !failed
     }
 
-    // What waits.
+    // Pending events.
 
-    /// What waits here, but for what waits behind failures.
+    /// Returns the optimistic pending set. It does not hold the events behind failures.
     #[inline(always)]
     fn ahead(&mut self) -> &mut OptimisticSet<M::Message> {
         self.effects.outbox.optimistic_mut()
     }
 
-    /// Adds what waits here, late or not.
+    /// Adds a pending event, which may be a straggler.
     #[inline]
     pub(super) fn push(&mut self, event: TaggedEvent<M::Message>) {
         self.ahead().push(event);
     }
 
-    /// Adds what nobody will take back.
+    /// Adds an event that is never annihilated.
     pub(super) fn push_unmarked(&mut self, event: Event<M::Message>) {
         match &mut self.effects.outbox.pending {
             Pending::ByTime(pending) => pending.push(event),
@@ -194,7 +200,7 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// Adds what has arrived from others.
+    /// Adds events that have arrived from other workers.
     #[inline(always)]
     pub(super) fn push_all(&mut self, arrived: Arrived<'_, Tagged<M::Message>>) {
         let ahead = self.ahead();
@@ -204,7 +210,7 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// The instant of the least event; [`NEVER`] where there is none.
+    /// Returns the instant of the earliest event, or [`NEVER`].
     pub(super) fn next_instant(&mut self) -> Instant {
         match &mut self.effects.outbox.pending {
             Pending::ByTime(_) if self.failed_alone => NEVER,
@@ -213,23 +219,23 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// The time of the least event; [`Time::MAX`] where there is none.
+    /// Returns the time of the earliest event, or [`Time::MAX`].
     pub(super) fn next_time(&mut self) -> Time {
         self.next_instant().time
     }
 
-    /// As [`OptimisticSet::len_from_frontier`].
+    /// Returns the number of pending events; see [`OptimisticSet::len_from_frontier`].
     pub(super) fn waiting(&self) -> usize {
         self.effects.outbox.optimistic_ref().len_from_frontier()
     }
 
-    /// The workers that there is something for.
+    /// Returns the workers for which there are events to send.
     pub(super) fn full_parcels(&self) -> impl Iterator<Item = u32> {
         let parcels = (0..).zip(&self.effects.outbox.optimistic_ref().parcels);
         parcels.filter(|(_, parcel)| !parcel.is_empty()).map(|(to, _)| to)
     }
 
-    /// Hands over what is for other workers, and says when the first of it is due.
+    /// Sends the events for other workers. Returns the instant of the earliest.
     pub(super) fn flush(&mut self, transport: &impl Transport<Tagged<M::Message>>) -> Instant {
         let mut next = NEVER;
         let worker = self.number as usize;
@@ -243,15 +249,15 @@ impl<M: Restorable> Site<M> {
         next
     }
 
-    // While all rest.
+    // At a cut.
 
-    /// Takes out what the others will see to: everything before the horizon has been committed.
+    /// Removes and returns the ledger, for the leader. Everything before the horizon has been committed.
     pub(super) fn take_ledger(&mut self) -> Ledger<M> {
         self.requested_committed = Time::MAX;
         self.ledger.take()
     }
 
-    /// Takes all messages and wakes that wait here, in no order. No anti-message is on its way any more.
+    /// Removes and returns all pending messages and wakes, in no order. No anti-message is in flight.
     pub(super) fn take_all(&mut self) -> Leftover<M::Message> {
         let behind = std::mem::take(&mut self.behind_failures).into_values().flatten();
         behind.for_each(|event| self.push(event));
@@ -261,7 +267,7 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// Gives back memory that is not needed now.
+    /// Frees memory that is not in use.
     pub(super) fn shrink(&mut self) {
         self.history.shrink();
         if !self.is_alone() {
@@ -269,7 +275,8 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// As [`Site::shrink`], and puts what waits anew: it has the room that it needed when most waited.
+    /// Does the same as [`Site::shrink`], and also compacts the pending set. Without compaction, the set
+    /// keeps the room for the most events that it has ever held.
     pub(super) fn compact(&mut self) {
         self.history.shrink();
         match &mut self.effects.outbox.pending {

@@ -1,6 +1,6 @@
-//! Executing alone: nobody else executes anything, so nothing will be taken back, and what is executed is committed at once.
+//! Executing alone. No other worker executes, so no event is ever rolled back, and each is committed at once.
 
-use super::{Of, Site};
+use super::{Inputs, Site};
 use crate::fetch::Fetcher;
 use parades_core::lp::Execution;
 use parades_core::outbox::Pending;
@@ -9,14 +9,15 @@ use parades_core::restore::Restorable;
 use parades_core::time::Time;
 
 impl<M: Restorable> Site<M> {
-    /// Whether it executes alone.
+    /// Returns true if this worker executes alone.
     pub(super) fn is_alone(&self) -> bool {
         matches!(self.effects.outbox.pending, Pending::ByTime(_))
     }
 
-    /// Executes what waits before `bound` for good, at most so many events; none after one that has failed, or asks for a global event.
+    /// Executes and commits at most `most` events before `bound`. Stops after an event that fails or
+    /// requests a global event.
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_alone(&mut self, (model, world): Of<'_, M>, bound: Time, most: u32) {
+    pub(in crate::time_warp) fn execute_alone(&mut self, (model, world): Inputs<'_, M>, bound: Time, most: u32) {
         let Site { placement, lps, effects, ledger, metrics, requested_committed, failed_alone, .. } = self;
         let mut executed = 0;
         let mut fetcher = Fetcher::of(model, lps.len());
@@ -29,11 +30,11 @@ impl<M: Restorable> Site<M> {
             let id = header.receiver();
             let lp = &mut lps[placement.index(id)];
             let execution = lp.execute(model, world, (header, body.as_ref()), effects);
-            let mut asks = false;
+            let mut has_requested = false;
             if effects.beyond_sends {
                 let times = effects.requests.iter().map(|request| request.key.instant.time);
                 *requested_committed = times.fold(*requested_committed, Time::min);
-                asks = !effects.requests.is_empty();
+                has_requested = !effects.requests.is_empty();
                 *failed_alone = ledger.collect((header.key(), id), effects, metrics);
             }
             if execution == Execution::Done && !*failed_alone {
@@ -42,7 +43,7 @@ impl<M: Restorable> Site<M> {
                     ledger.trace(header.with(body), effects);
                 }
             }
-            if asks {
+            if has_requested {
                 break;
             }
         }

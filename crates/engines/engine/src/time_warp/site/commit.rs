@@ -1,7 +1,7 @@
-//! Committing: the history in stretches, which are fossil collected as a whole.
+//! Committing. The history consists of stretches, each of which is committed and fossil-collected as a whole.
 
 use super::Site;
-use crate::time_warp::history::{Begins, History, Rare};
+use crate::time_warp::history::{Begins, History, RareEffects};
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Execution;
@@ -11,48 +11,54 @@ use parades_core::ring::positions;
 use parades_core::time::Time;
 use parades_core::world::World;
 
-/// Executions from which a stretch is long enough, where an LP leaves a copy of its state in each stretch rather than at each execution.
+/// Executions after which a stretch is closed, if checkpoints are periodic. Each LP leaves at least one
+/// checkpoint in each stretch.
 const STRETCH: u32 = 1 << 10;
-/// And the share of what may be uncommitted, so that there are always some to be committed.
+/// The least number of stretches among the executions that may be uncommitted, so that some can always be
+/// committed.
 const STRETCHES: u32 = 4;
 
-/// A stretch of the history, which ends where it is closed.
+/// A stretch of the history. It is open until it is closed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     /// Its first position.
     pub(super) begin: u32,
-    /// The position after it.
+    /// The position after its last.
     pub(super) end: u32,
-    /// Nothing later was executed in it; as long as it is not closed, of what was taken out of the order of time.
+    /// The latest time of its executions. While it is open, the latest time of those recorded by the slow
+    /// path.
     pub(super) last: Time,
-    /// How many executions were.
-    pub(super) seldom: u32,
-    /// Executions that count, those taken back included; those that do not; and those that count and were taken back.
+    /// The number of executions recorded by the slow path, which may be out of the order of time.
+    pub(super) slow: u32,
+    /// The number of executed events, including those rolled back.
     pub(super) events: u64,
+    /// The number of executions that do not count as events: wakes without effect.
     pub(super) skipped: u64,
+    /// The number of events rolled back.
     pub(super) rolled_back: u64,
-    /// Whether none of them has left anything but sends to be seen to when it is committed.
+    /// True if its executions have no effects other than sends to handle at the commit.
     pub(super) is_plain: bool,
 }
 
 impl Default for Stretch {
     fn default() -> Stretch {
-        Stretch { begin: 0, end: 0, last: Time::ZERO, seldom: 0, events: 0, skipped: 0, rolled_back: 0, is_plain: true }
+        Stretch { begin: 0, end: 0, last: Time::ZERO, slow: 0, events: 0, skipped: 0, rolled_back: 0, is_plain: true }
     }
 }
 
 impl<M: Restorable> Site<M> {
-    /// Executions in the stretch that is being added to.
+    /// Returns the number of executions in the open stretch.
     pub(super) fn in_stretch(&self) -> u32 {
         self.history.records.end().wrapping_sub(self.stretch.begin)
     }
 
-    /// Events executed so far, those taken back later included.
+    /// Returns the number of events executed so far, including those rolled back.
     pub(in crate::time_warp) fn executed(&self) -> u64 {
         self.counts.executed + u64::from(self.in_stretch()) - self.stretch.skipped
     }
 
-    /// Sees to it that what was executed can be committed: so many events just now, where so many may be uncommitted.
+    /// Ends a batch of `executed` events: closes the stretch, unless checkpoints are periodic and the
+    /// stretch is short. `most_uncommitted` is the number of executions that may be uncommitted.
     pub(in crate::time_warp) fn end_batch(&mut self, executed: u32, most_uncommitted: u32) {
         let is_short = || self.in_stretch() < STRETCH.min(most_uncommitted / STRETCHES);
         if self.coast.is_off() || executed == 0 || !is_short() {
@@ -60,7 +66,7 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// Ends a stretch of the history: what has been executed since the last was.
+    /// Closes the open stretch, and opens another.
     pub(in crate::time_warp) fn close_stretch(&mut self) {
         let executions = self.in_stretch();
         if executions == 0 {
@@ -71,13 +77,13 @@ impl<M: Restorable> Site<M> {
         let events = u64::from(executions) - stretch.skipped;
         self.counts.executed += events;
         let is_plain = stretch.is_plain && !std::mem::needs_drop::<M::Message>();
-        if stretch.seldom < executions {
+        if stretch.slow < executions {
             stretch.last = stretch.last.max(self.ahead().frontier().time);
         }
         self.stretches.push_back(Stretch { end, events, is_plain, ..stretch });
     }
 
-    /// The stretch that the execution at this position is in.
+    /// Returns the stretch of the execution at `position`.
     pub(super) fn stretch_of(&mut self, position: u32) -> &mut Stretch {
         let first = self.history.records.first();
         let of =
@@ -85,10 +91,11 @@ impl<M: Restorable> Site<M> {
         self.stretches.get_mut(of).unwrap_or(&mut self.stretch)
     }
 
-    /// Commits what was executed before `gvt`: in the order of execution, a stretch at a time; where a trace is kept, all of it.
+    /// Commits the stretches that end before `gvt`, in the order of execution. With a trace, commits each
+    /// execution before `gvt`.
     pub(in crate::time_warp) fn commit_before(&mut self, world: &World, gvt: Time) {
         if self.is_alone() {
-            return; // It was committed when it was executed.
+            return; // Each event was committed when it was executed.
         }
         self.counts.history_max = self.counts.history_max.max(self.history.records.len());
         if self.ledger.traces {
@@ -106,7 +113,7 @@ impl<M: Restorable> Site<M> {
         self.release_before(first);
     }
 
-    /// Commits what was executed before `gvt`, wherever it lies in the history.
+    /// Commits each execution before `gvt`, wherever it lies in the history.
     fn commit_each_before(&mut self, world: &World, gvt: Time) {
         self.stretches.clear();
         let mut first = None;
@@ -121,7 +128,7 @@ impl<M: Restorable> Site<M> {
         self.release_before(first.unwrap_or(self.history.records.end()));
     }
 
-    /// Forgets the history before a position.
+    /// Frees the history before position `first`.
     pub(super) fn release_before(&mut self, first: u32) {
         let sends = self.ahead().sent.end();
         let begins = self.history.records.get(first).map_or_else(|| self.history.ends(sends), |record| record.begins);
@@ -129,12 +136,12 @@ impl<M: Restorable> Site<M> {
         self.ahead().sent.release_before(begins.sends);
     }
 
-    /// Commits the execution at a position, unless it has been committed or taken back.
+    /// Commits the execution at `position`, unless it has been committed or rolled back.
     #[inline(always)]
     fn commit(&mut self, world: &World, position: u32) {
         let Begins { samples, .. } = self.history.ends_of(position, self.effects.outbox.optimistic_ref().sent.end());
         let History { records, samples: kept, .. } = &mut self.history;
-        let record = records.get_mut(position).expect("it is between the ends");
+        let record = records.get_mut(position).expect("the position is in the history");
         let Some(event) = record.event.as_ref() else { return };
         let (id, is_done) = (event.receiver, record.execution == Execution::Done);
         if is_done {
@@ -146,8 +153,8 @@ impl<M: Restorable> Site<M> {
                 self.metrics.apply(id, sample);
             }
         }
-        if record.is_rare || self.ledger.traces {
-            let event = record.event.take().and_then(untag).expect("it was there");
+        if record.has_rare || self.ledger.traces {
+            let event = record.event.take().and_then(untag).expect("it is a message or a wake");
             let rare = self.history.take_rare(position);
             self.commit_rare(position, event, is_done, rare);
         } else if std::mem::needs_drop::<M::Message>() {
@@ -157,11 +164,11 @@ impl<M: Restorable> Site<M> {
 
     #[cold]
     #[inline(never)]
-    fn commit_rare(&mut self, position: u32, event: Event<M::Message>, is_done: bool, rare: Option<Rare<M>>) {
+    fn commit_rare(&mut self, position: u32, event: Event<M::Message>, is_done: bool, rare: Option<RareEffects<M>>) {
         let mut notes = Vec::new();
         if let Some(rare) = rare {
-            let Rare { notes: made, requests, failure } = rare;
-            notes = made;
+            let RareEffects { notes: its_notes, requests, failure } = rare;
+            notes = its_notes;
             if let Some(kind) = failure {
                 let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
                 return self.ledger.failure.add(place, kind);
@@ -177,19 +184,20 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// When the first execution failed that can no longer be taken back. It need not be committed yet: what was executed before it may be later than GVT.
+    /// Returns the time of the earliest failure that can no longer be rolled back. The failure may still be
+    /// uncommitted, because executions before it in the history may be later than GVT.
     pub(in crate::time_warp) fn failed_before(&self, gvt: Time) -> Time {
         let last = |id: &LpId| self.lps[self.placement.index(*id)].last();
         let times = self.behind_failures.keys().map(last).filter(|time| *time < gvt);
         times.fold(self.ledger.failure.time(), Time::min)
     }
 
-    /// The least time for which a global event is requested for.
+    /// Returns the earliest time for which a global event is requested.
     pub(in crate::time_warp) fn requested(&self) -> Time {
         self.requested.iter().map(|(_, time)| *time).fold(self.requested_committed, Time::min)
     }
 
-    /// How many executions are not committed.
+    /// Returns the number of uncommitted executions, including those rolled back.
     #[inline]
     pub(in crate::time_warp) fn uncommitted(&self) -> u32 {
         self.history.records.len()

@@ -1,8 +1,8 @@
-//! Executing: the least event goes into the history, and its LP executes it there.
+//! Executing. The earliest event moves from the pending set into the history, and its LP executes it there.
 
-use super::{Of, Site};
-use crate::time_warp::coast::NO_COPY;
-use crate::time_warp::history::{History, Rare};
+use super::{Inputs, Site};
+use crate::time_warp::coast::NO_CHECKPOINT;
+use crate::time_warp::history::{History, RareEffects};
 use parades_core::event::{EventKey, Header, LpId, Sender};
 use parades_core::lp::Execution;
 use parades_core::optimistic::{Matched, TaggedEvent, body_of, identity};
@@ -10,20 +10,21 @@ use parades_core::restore::Restorable;
 use parades_core::time::{Instant, Time};
 use parades_raw::prefetch::prefetch;
 
-/// What became of the least event, where it did not simply go into the history.
-enum Seldom {
-    /// It is the last of the history nevertheless, and to be executed by the LP of this index: all of it but its body.
+/// The result of the slow path, for an event that could not simply move into the history.
+enum SlowPath {
+    /// The event is now the last of the history, and its LP, which has this index, must execute it.
     Recorded(usize, Header),
-    /// Something else had to be done first, or it was annihilated, or waits behind a failure.
-    SeenTo,
-    /// There is none.
-    Nothing,
+    /// The event was annihilated or set aside behind a failure, or an anti-message was handled first.
+    Handled,
+    /// There is no event.
+    Empty,
 }
 
 impl<M: Restorable> Site<M> {
-    /// Executes what waits before `bound`, at most so many events; how many there were.
+    /// Executes at most `most` events before `bound`. Returns the number of steps, which includes
+    /// annihilations.
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_before(&mut self, of: Of<'_, M>, bound: Time, most: u32) -> u32 {
+    pub(in crate::time_warp) fn execute_before(&mut self, of: Inputs<'_, M>, bound: Time, most: u32) -> u32 {
         let mut steps = 0;
         while steps < most && self.step(of, bound) {
             steps += 1;
@@ -31,10 +32,16 @@ impl<M: Restorable> Site<M> {
         steps
     }
 
-    /// As [`Site::execute_before`], of what waits up to an instant.
+    /// Does the same as [`Site::execute_before`], for events up to instant `last`.
     #[cold]
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_round(&mut self, of: Of<'_, M>, last: Instant, bound: Time, most: u32) -> u32 {
+    pub(in crate::time_warp) fn execute_round(
+        &mut self,
+        of: Inputs<'_, M>,
+        last: Instant,
+        bound: Time,
+        most: u32,
+    ) -> u32 {
         let mut steps = 0;
         while steps < most && self.next_instant() <= last && self.execute_before(of, bound, 1) > 0 {
             steps += 1;
@@ -42,14 +49,14 @@ impl<M: Restorable> Site<M> {
         steps
     }
 
-    /// Executes the least event before `bound`; false where there is none.
+    /// Executes the earliest event before `bound`. Returns false if there is no such event.
     #[inline(always)]
-    fn step(&mut self, of: Of<'_, M>, bound: Time) -> bool {
+    fn step(&mut self, of: Inputs<'_, M>, bound: Time) -> bool {
         let (index, header) = match self.record_next(of, bound) {
             Ok(recorded) => recorded,
-            Err(Seldom::Recorded(index, header)) => (index, header),
-            Err(Seldom::SeenTo) => return true,
-            Err(Seldom::Nothing) => return false,
+            Err(SlowPath::Recorded(index, header)) => (index, header),
+            Err(SlowPath::Handled) => return true,
+            Err(SlowPath::Empty) => return false,
         };
         let Site { fetcher, placement, lps, heads, effects, .. } = self;
         let ahead = effects.outbox.optimistic_ref();
@@ -63,54 +70,57 @@ impl<M: Restorable> Site<M> {
         true
     }
 
-    /// Writes the least event before `bound` into the history. It goes from where it waited to where it stays, and nowhere between. The index of its LP, and
-    /// all of it but its body: read back from where it has just been written, in other pieces, it would not be there yet.
+    /// Moves the earliest event before `bound` into the history, without an intermediate copy. Returns the
+    /// index of its LP, and its header. The header is returned because reading it from where it has just
+    /// been written would stall.
     #[inline(always)]
-    fn record_next(&mut self, of: Of<'_, M>, bound: Time) -> Result<(usize, Header), Seldom> {
+    fn record_next(&mut self, of: Inputs<'_, M>, bound: Time) -> Result<(usize, Header), SlowPath> {
         let Site { placement, lps, heads, history, effects, behind_failures, stretch, coast, .. } = self;
         let ahead = effects.outbox.optimistic_mut();
         let (next_anti_message_time, sends) = (ahead.next_anti_message_time(), ahead.sent.end());
-        let Some(slot) = ahead.pop_slot_before(bound) else { return Err(self.record_seldom(of, bound, None)) };
+        let Some(slot) = ahead.pop_slot_before(bound) else { return Err(self.record_slowly(of, bound, None)) };
         let header = *slot.header();
         let index = placement.index(header.receiver());
         let lp = &mut lps[index];
         if header.time() >= next_anti_message_time || header.time() <= lp.last() || !behind_failures.is_empty() {
             let event = slot.take();
-            return Err(self.record_seldom(of, bound, event));
+            return Err(self.record_slowly(of, bound, event));
         }
         let id = header.receiver();
-        let since_copy = if coast.is_off() { 0 } else { coast.since_copy(history, stretch.begin, (id, heads[index])) };
-        let event = slot.take().expect("it waits there");
-        history.add(event, (&mut heads[index], since_copy), lp.checkpoint_kernel(), sends);
+        let since_checkpoint =
+            if coast.is_off() { 0 } else { coast.since_checkpoint(history, stretch.begin, (id, heads[index])) };
+        let event = slot.take().expect("the slot holds it");
+        history.add(event, (&mut heads[index], since_checkpoint), lp.checkpoint_kernel(), sends);
         Ok((index, header))
     }
 
-    /// As [`Site::record_next`], where something came late, failed or has been taken back. `event` is the least if it has been taken.
+    /// Does the same as [`Site::record_next`], if there may be a straggler, an anti-message, or a failed LP.
+    /// `event` is the earliest event if it has already been taken out of the pending set.
     #[cold]
     #[inline(never)]
-    fn record_seldom(&mut self, of: Of<'_, M>, bound: Time, event: Option<TaggedEvent<M::Message>>) -> Seldom {
+    fn record_slowly(&mut self, of: Inputs<'_, M>, bound: Time, event: Option<TaggedEvent<M::Message>>) -> SlowPath {
         let ahead = self.ahead();
         let Some(mut event) = event.or_else(|| ahead.pop_before(bound)) else {
             if ahead.next_anti_message_time() < bound {
-                self.chase(of);
-                return Seldom::SeenTo;
+                self.handle_anti_message(of);
+                return SlowPath::Handled;
             }
-            return Seldom::Nothing;
+            return SlowPath::Empty;
         };
         if event.time() >= ahead.next_anti_message_time() {
             match ahead.match_anti_messages(event) {
                 Matched::Ready(this) => event = this,
-                Matched::Annihilated => return Seldom::SeenTo,
+                Matched::Annihilated => return SlowPath::Handled,
                 Matched::TwinExecuted => {
-                    self.chase(of);
-                    return Seldom::SeenTo;
+                    self.handle_anti_message(of);
+                    return SlowPath::Handled;
                 }
             }
         }
         let (key, id) = (event.key(), event.receiver);
         if self.is_behind_failure(id, &key) {
             self.behind_failures.entry(id).or_default().push(event);
-            return Seldom::SeenTo;
+            return SlowPath::Handled;
         }
         let index = self.placement.index(id);
         if event.time() <= self.lps[index].last() {
@@ -118,40 +128,40 @@ impl<M: Restorable> Site<M> {
         }
         let sends = self.ahead().sent.end();
         self.stretch.last = self.stretch.last.max(event.time());
-        self.stretch.seldom += 1;
+        self.stretch.slow += 1;
         let header = event.parts().0;
         let Site { lps, heads, history, stretch, coast, .. } = self;
-        let since_copy = coast.since_copy(history, stretch.begin, (id, heads[index]));
-        history.add(event, (&mut heads[index], since_copy), lps[index].checkpoint_kernel(), sends);
-        Seldom::Recorded(index, header)
+        let since_checkpoint = coast.since_checkpoint(history, stretch.begin, (id, heads[index]));
+        history.add(event, (&mut heads[index], since_checkpoint), lps[index].checkpoint_kernel(), sends);
+        SlowPath::Recorded(index, header)
     }
 
     /// Executes the event of the last record.
     #[inline(always)]
-    fn execute_last(&mut self, (model, world): Of<'_, M>, (index, header): (usize, Header)) {
+    fn execute_last(&mut self, (model, world): Inputs<'_, M>, (index, header): (usize, Header)) {
         let Site { lps, history, effects, .. } = self;
         let History { records, undos, .. } = history;
         effects.outbox.optimistic_mut().execution = records.end().wrapping_sub(1);
         let record = records.last().expect("it was just written");
         let event = record.event.as_ref().expect("it was just written");
-        let body = body_of(event).expect("anti-messages have been seen to");
-        let log = (record.since_copy == 0).then_some(undos);
+        let body = body_of(event).expect("anti-messages have been handled");
+        let log = (record.since_checkpoint == 0).then_some(undos);
         let execution = lps[index].execute_optimistically(model, world, (header, body), effects, log);
         if execution != Execution::Done || effects.beyond_sends || header.instant().round > 0 {
-            self.keep_more(execution);
+            self.keep_other_effects(execution);
         }
     }
 
-    /// Keeps what the last execution did besides sending.
+    /// Moves the effects of the last execution other than its sends into the history.
     #[inline(never)]
-    fn keep_more(&mut self, execution: Execution) {
+    fn keep_other_effects(&mut self, execution: Execution) {
         let Site { effects, history, requested, stretch, .. } = self;
         effects.beyond_sends = false;
         let position = history.records.end().wrapping_sub(1);
         let record = history.records.get_mut(position).expect("it is the last");
         record.execution = execution;
-        if execution == Execution::Skipped && record.since_copy == 0 {
-            record.since_copy = NO_COPY;
+        if execution == Execution::Skipped && record.since_checkpoint == 0 {
+            record.since_checkpoint = NO_CHECKPOINT;
         }
         stretch.skipped += u64::from(execution == Execution::Skipped);
         stretch.is_plain &= record.event.as_ref().is_some_and(|event| event.instant().round == 0);
@@ -169,7 +179,7 @@ impl<M: Restorable> Site<M> {
         let (notes, requests) = (std::mem::take(&mut effects.notes), std::mem::take(&mut effects.requests));
         let failure = effects.failure.take();
         if failure.is_some() {
-            // It sends nothing, and its LP waits.
+            // The failed execution sends nothing, and its LP executes nothing more.
             let id = record.event.as_ref().expect("it is the last").receiver;
             let ahead = effects.outbox.optimistic_mut();
             ahead.send_anti_messages(Sender::lp(id), position, record.begins.sends, ahead.sent.end());
@@ -177,18 +187,20 @@ impl<M: Restorable> Site<M> {
         } else {
             requested.extend(requests.iter().map(|request| (position, request.key.instant.time)));
         }
-        record.is_rare = true;
-        history.rares.insert(position, Rare { notes, requests, failure });
+        record.has_rare = true;
+        history.rares.insert(position, RareEffects { notes, requests, failure });
     }
 
-    /// Whether an event waits behind the failure of its LP. One that comes before the failure does not: it takes the failure back.
+    /// Returns true if an event comes after the failure of its LP. An event before the failure rolls the
+    /// failure back.
     fn is_behind_failure(&self, id: LpId, key: &EventKey) -> bool {
         let head = || self.history.last_key(self.heads[self.placement.index(id)], id);
         self.behind_failures.contains_key(&id) && head().is_none_or(|failed| failed < *key)
     }
 
-    /// Finds the twin of the first anti-message, which does not wait where events do: it has been executed, or waits behind a failure.
-    fn chase(&mut self, of: Of<'_, M>) {
+    /// Handles the first anti-message, whose twin is not in the pending set: rolls the twin's execution
+    /// back, or removes the twin from behind a failure.
+    fn handle_anti_message(&mut self, of: Inputs<'_, M>) {
         let Some(anti) = self.ahead().pop_anti_message() else { return };
         let (key, id) = (anti.key(), anti.receiver);
         if self.is_behind_failure(id, &key) {

@@ -1,6 +1,6 @@
-//! Taking back: rolling an LP back, with anti-messages after what it sent.
+//! Rolling back: an LP is restored, and anti-messages follow the events that it had sent.
 
-use super::{Of, Site};
+use super::{Inputs, Site};
 use crate::time_warp::history::{History, Record};
 use parades_core::error::{ErrorKind, Place};
 use parades_core::event::{EventKey, LpId, Sender};
@@ -11,30 +11,32 @@ use parades_core::ring::positions;
 use parades_core::time::Time;
 
 impl<M: Restorable> Site<M> {
-    /// Takes back all that an LP executed from `key` on, and sends anti-messages after what it sent. How many executions that were.
+    /// Rolls an LP back: undoes its executions from `key` on, and sends anti-messages. Returns the number
+    /// of executions.
     #[cold]
     #[inline(never)]
-    pub(super) fn roll_back(&mut self, of: Of<'_, M>, id: LpId, key: &EventKey) -> u32 {
+    pub(super) fn roll_back(&mut self, of: Inputs<'_, M>, id: LpId, key: &EventKey) -> u32 {
         let index = self.placement.index(id);
-        let (mut rolled_back, mut is_restored) = (0, true);
+        let (mut count, mut is_restored) = (0, true);
         while self.history.last_key(self.heads[index], id).is_some_and(|last| last >= *key) {
-            is_restored = self.take_back_last(of, index, is_restored);
-            rolled_back += 1;
+            is_restored = self.undo_last(of, index, is_restored);
+            count += 1;
         }
         if !is_restored {
             self.coast_forward(of, index, id);
         }
         let last = self.lps[index].last();
         assert!(last <= key.instant.time, "I2: {key} came for {id}, which has committed what it executed at {last}");
-        if rolled_back > 0 {
+        if count > 0 {
             self.counts.rollbacks += 1;
         }
-        rolled_back
+        count
     }
 
-    /// Restores the state of an LP all else of which has been.
+    /// Restores the state of an LP, by coasting forward. The kernel's part of the LP has been restored
+    /// already.
     #[cold]
-    fn coast_forward(&mut self, of: Of<'_, M>, index: usize, id: LpId) {
+    fn coast_forward(&mut self, of: Inputs<'_, M>, index: usize, id: LpId) {
         let Site { lps, heads, history, coast, ledger, counts, .. } = self;
         let head = heads[index];
         let (executed, differs) = coast.forward(of, &mut lps[index], history, (id, head));
@@ -45,30 +47,31 @@ impl<M: Restorable> Site<M> {
         }
     }
 
-    /// Takes back the last execution of an LP. Whether its state is then restored too, given whether it was.
-    fn take_back_last(&mut self, (model, _): Of<'_, M>, index: usize, is_restored: bool) -> bool {
+    /// Undoes the last execution of an LP. Returns true if the state is then restored too; `is_restored`
+    /// says so of the state before.
+    fn undo_last(&mut self, (model, _): Inputs<'_, M>, index: usize, is_restored: bool) -> bool {
         let position = self.heads[index];
         let ends = self.history.ends_of(position, self.effects.outbox.optimistic_ref().sent.end());
         let rare = self.history.take_rare(position);
         let History { records, undos, timers, samples, .. } = &mut self.history;
-        // It stays as a gap, which says where the logs of its neighbours end.
+        // The record stays as a gap, because the effects of its neighbours end where its own begin or end.
         let record = records.get_mut(position).expect("it is in the history");
-        let event = record.event.take().expect("it has not been taken back");
-        let Record { begins, execution, since_copy, .. } = *record;
-        let is_copied = since_copy == 0;
+        let event = record.event.take().expect("it has not been undone");
+        let Record { begins, execution, since_checkpoint, .. } = *record;
+        let has_checkpoint = since_checkpoint == 0;
         let id = event.receiver;
         self.heads[index] = record.previous;
         for at in positions(begins.undos, ends.undos) {
-            self.undo_log.push(undos.records_mut().take(at).expect("it was left there"));
+            self.undo_log.push(undos.records_mut().take(at).expect("the execution left it there"));
         }
         self.timers.extend(positions(begins.timers, ends.timers).filter_map(|at| timers.take(at)));
         for at in positions(begins.samples, ends.samples) {
             samples.take(at);
         }
-        let left = (execution, record.before.clone());
-        let body = body_of(&event).expect("it is none of an anti-message");
-        let log = is_copied.then_some(&mut self.undo_log);
-        self.lps[index].undo_logged(model, body, left, &mut self.timers, log);
+        let before = (execution, record.before.clone());
+        let body = body_of(&event).expect("anti-messages are not executed");
+        let log = has_checkpoint.then_some(&mut self.undo_log);
+        self.lps[index].undo_logged(model, body, before, &mut self.timers, log);
         if let Some(rare) = rare {
             self.requested.retain(|(of, _)| *of != position);
             if rare.failure.is_some() {
@@ -83,23 +86,24 @@ impl<M: Restorable> Site<M> {
         self.push(event);
         self.counts.anti_messages +=
             self.ahead().send_anti_messages(Sender::lp(id), position, begins.sends, ends.sends);
-        is_copied || execution == Execution::Skipped && is_restored
+        has_checkpoint || execution == Execution::Skipped && is_restored
     }
 
-    /// Takes back all that was executed from `time` on.
-    pub(in crate::time_warp) fn roll_back_all_from(&mut self, of: Of<'_, M>, time: Time) {
+    /// Rolls all LPs back to `time`.
+    pub(in crate::time_warp) fn roll_back_all_from(&mut self, of: Inputs<'_, M>, time: Time) {
         self.close_stretch();
         let records = &self.history.records;
-        // An LP's keys increase: with the first all of its later ones are taken back.
+        // An LP's keys increase. So with its first execution from `time` on, all later ones are undone too.
         for position in positions(records.first(), records.end()) {
-            let record = self.history.records.get(position).expect("it is between the ends");
+            let record = self.history.records.get(position).expect("the position is in the history");
             if let Some(event) = record.event.as_ref().filter(|event| event.time() >= time) {
                 let (key, id) = (event.key(), event.receiver);
                 self.roll_back(of, id, &key);
             }
         }
         let Some(before) = time.as_ps().checked_sub(1).map(Time::from_ps) else {
-            // No time is before that of what has been taken back: all that there is, and nothing is to be committed.
+            // `time` is the least of all. So everything has been rolled back, and nothing remains to be
+            // committed.
             self.stretches.clear();
             return self.release_before(self.history.records.end());
         };
