@@ -1,7 +1,8 @@
-//! `auto`: which engine suits a model on this machine.
+//! `auto`: chooses an engine for a model.
 //!
-//! What cannot be known before a run, how many events a window holds, or how much will be rolled back, is measured in it: a run begun on several workers goes
-//! on with one while that is faster ([`crate::retreat`]).
+//! Two facts are not known before a run: the number of events in a window, and the share of executions
+//! rolled back. So they are measured in the run: a run that begins with several workers goes on with one
+//! while that is faster ([`crate::retreat`]).
 
 use crate::partition::{NEAR_LPS, Partitioning, Wish};
 use parades_core::model::Model;
@@ -9,48 +10,52 @@ use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 
-/// LPs from which their records are out of the cache, so that executing windows LP by LP pays even on one thread.
+/// The number of LPs from which their records do not fit the cache. Windows executed LP by LP then pay even
+/// on one thread.
 const MANY_LPS: u32 = 1 << 19;
 
-/// The speedup below which several threads are not even tried. It is estimated from a rate of events that is guessed: packets that follow each
-/// other on a long link make the true one many times as high, and the run finds out which it is.
-const HOPELESS: f64 = 0.5;
+/// The estimated speedup below which several threads are not tried. The estimate rests on a guessed rate of
+/// events. The true rate may be many times as high, because packets may follow each other closely on a long
+/// link. So a low estimate above this value is still worth a trial in the run.
+const SPEEDUP_MIN: f64 = 0.5;
 
-/// LPs to each worker from which several may execute ahead of each other: with fewer, hardly anything is ever ready that will not be taken back. By measurement
-/// (`parades run phold --set lookahead=0`, and `--set remote=1`): with 1,024 LPs two workers take 0.9 of the time of `sequential`, and in phases in which cores
-/// are slow to reach each other 1.02 to 1.06.
+/// The number of LPs for each worker from which several workers may execute ahead of each other. With fewer
+/// LPs, hardly any event is ready that would not be rolled back.
 const LPS_AHEAD: u32 = 1 << 9;
 
-/// An engine, for a model.
+/// The engine that suits a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suits {
     /// [`crate::sequential`].
     Sequential,
     /// [`crate::window`].
     Window {
-        /// Its workers.
+        /// The number of workers.
         threads: usize,
-        /// Whether partitions had better be taken by whoever is free than be dedicated ([`crate::window::Settings::dedicated`]).
+        /// True if shared partitions are better than dedicated ones ([`crate::window::Settings::dedicated`]).
         shared: bool,
     },
     /// [`crate::time_warp`].
     TimeWarp {
-        /// Its workers.
+        /// The number of workers.
         threads: usize,
     },
 }
 
-/// What to run a model on.
+/// The engine to run a model on, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The engine.
     pub engine: Suits,
-    /// Why, in a few words.
+    /// The reason, in a few words.
     pub why: String,
 }
 
-/// The engine that suits `model`, which may use so many threads; one that rolls back only if the model `copies` its state
-/// for that ([`parades_core::restore::Restorable::copies`]): undo code that somebody wrote may be wrong, and nobody has asked for it to be relied upon.
+/// Returns the engine that suits `model` on `threads` threads.
+///
+/// Chooses an engine that rolls back only if the model `copies` its state
+/// ([`parades_core::restore::Restorable::copies`]). Undo code by hand may be wrong, and is used only at the
+/// user's wish.
 ///
 /// ```
 /// use parades_core::prelude::*;
@@ -76,7 +81,8 @@ pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
     };
     let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);
     if threads < 2 {
-        // A worker of `window` finds out whether it may execute part after part, each from the caches near its core.
+        // A single worker of `window` may find several partitions, each of which fits the caches near its
+        // core.
         let in_parts = world.lps() >= NEAR_LPS && world.channels().min_lookahead_to_anyone().is_none();
         return if (world.lps() >= MANY_LPS || in_parts) && least >= Delay::from_ps(2) {
             window(1, false, format!("one thread, {} LPs, which windows take one after another", world.lps()))
@@ -93,11 +99,12 @@ pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
                 why: format!("{threads} threads, no lookahead between LPs to cut at, states restored by copy"),
             },
             1 => sequential("no lookahead between LPs to cut at"),
-            // Nothing but the end of a window makes one wait for another, so whoever is free goes on.
+            // Partitions wait for each other only at the end of a window. So any idle worker can take the
+            // next partition.
             _ => window(threads, true, "its LPs fall into parts that never meet".into()),
         };
     };
-    if found.speedup() < HOPELESS {
+    if found.speedup() < SPEEDUP_MIN {
         return sequential("too few LPs for several threads");
     }
     let why = format!("{threads} threads, {} partitions, lookahead {lookahead} between them", found.partitions());

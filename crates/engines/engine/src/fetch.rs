@@ -1,48 +1,51 @@
-//! Fetching into the cache what the next events will need.
+//! Prefetching: brings the memory that the next events need into the cache.
 
 use parades_core::event::LpId;
 use parades_core::lp::Lp;
 use parades_core::model::Model;
 use parades_raw::prefetch::prefetch;
 
-/// How many events after the next an LP's is, when its record is fetched: memory that is beside a cache, and busy, takes as long as that many small events do.
+/// The distance, in events, at which an LP's record is fetched. Busy memory takes as long as this number of
+/// small events.
 const FAR: usize = 12;
-/// The same where no more are known, as a run of events comes to its end.
+/// The same near the end of a sorted run of events, beyond which the order is not known yet.
 const NEAR: usize = 5;
 
-/// Bytes of all LPs' records up to which a core finds them so soon that fetching them costs more. By measurement: PHOLD of 256 / 1,024 / 2,048 LPs (`parades run
-/// phold --engine time-warp --threads 1 --set lps=256`) takes 0.93 / 0.96 / 0.96 of the time without, and of 4,096 as long.
+/// The size of all LPs' records, in bytes, up to which nothing is fetched. The records then lie in a cache
+/// near the core, and fetching would cost more than it gains.
 const NEAR_BYTES: usize = 1 << 17;
 
-/// How many events after the next an LP's is, when a step of [`Model::fetch`] is taken for it: one event takes about as long as memory does.
+/// By step of [`Model::fetch`]: its distance in events. One event takes about as long as an access to memory.
 const AHEAD: [usize; 3] = [5, 3, 1];
 
 /// Fetches the records of the LPs whose events come next.
 ///
-/// Which those are is known as far as the events that wait are in order: [`FAR`] ahead, but at the end of a run of them. When another run has been put in
-/// order, its first events have not been fetched, and are so together.
+/// The next events are known as far as the pending set has sorted them: mostly [`FAR`] events ahead. Near
+/// the end of a sorted run, fewer are known. When the next run has been sorted, its first events are all
+/// fetched together.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
-    /// Whether records are fetched.
+    /// True if records are fetched at all.
     fetches: bool,
-    /// No event so far ahead was known.
+    /// True if the event at distance [`FAR`] was not known at the last call.
     is_behind: bool,
-    /// Whether steps of [`Model::fetch`] are taken.
+    /// True if steps of [`Model::fetch`] are taken.
     takes_steps: bool,
 }
 
 impl Fetcher {
-    /// One that has fetched nothing, for so many LPs, and takes no steps of [`Model::fetch`].
+    /// Makes a fetcher for `lps` LPs that takes no steps of [`Model::fetch`].
     pub(crate) fn without_steps<S>(lps: usize) -> Fetcher {
         Fetcher { fetches: lps * size_of::<Lp<S>>() > NEAR_BYTES, is_behind: true, takes_steps: false }
     }
 
-    /// One that has fetched nothing, and takes the steps of this model's [`Model::fetch`], if it has any and they are worth it.
+    /// Makes a fetcher that takes the steps of the model's [`Model::fetch`], if the model has any and says
+    /// that they pay.
     pub(crate) fn of<M: Model>(model: &M, lps: usize) -> Fetcher {
         Fetcher { takes_steps: model.fetches(), ..Fetcher::without_steps::<M::State>(lps) }
     }
 
-    /// Calls `fetch` for LPs whose events come soon; asked for at each event.
+    /// Calls `fetch` for LPs whose events come soon. Must be called once for each executed event.
     #[inline(always)]
     pub(crate) fn each(&mut self, upcoming: impl Fn(usize) -> Option<LpId>, fetch: impl Fn(LpId)) {
         if !self.fetches {
@@ -58,20 +61,23 @@ impl Fetcher {
         }
     }
 
-    /// Fetches all that is not so far ahead. Never inlined, as the next: what is done at each event is to keep what it works with in registers.
+    /// Fetches all events nearer than [`FAR`]. Never inlined, so that the common path keeps its values in
+    /// registers.
     #[inline(never)]
     fn catch_up(&mut self, upcoming: impl Fn(usize) -> Option<LpId>, fetch: impl Fn(LpId)) {
         self.is_behind = false;
         (0..FAR).filter_map(upcoming).for_each(fetch);
     }
 
+    /// Fetches the event at distance [`NEAR`]. Never inlined, for the same reason.
     #[inline(never)]
     fn fetch_near(&mut self, upcoming: impl Fn(usize) -> Option<LpId>, fetch: impl Fn(LpId)) {
         self.is_behind = true;
         upcoming(NEAR).into_iter().for_each(fetch);
     }
 
-    /// Fetches the records of LPs whose events come soon, and takes a step of [`Model::fetch`] for those of nearer ones.
+    /// Fetches the records of LPs whose events come soon, and takes the steps of [`Model::fetch`] for
+    /// nearer events.
     #[inline(always)]
     pub(crate) fn records<'a, M: Model<State: 'a>>(
         &mut self,

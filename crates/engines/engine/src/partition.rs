@@ -1,25 +1,32 @@
-//! Partitions: which LPs a conservative engine executes together.
+//! Partitions: the sets of LPs that a conservative engine executes together.
 //!
-//! *Idea.* LPs of different partitions may be executed at the same time as far ahead as the least lookahead between partitions. So the cut
-//! goes through channels of long lookahead, yet leaves enough partitions to keep every worker busy.
+//! *Idea.* LPs of different partitions may be executed at the same time, as far ahead as the least
+//! lookahead between partitions. So the cut goes through channels of long lookahead, yet leaves enough
+//! partitions to keep every worker busy.
 //!
-//! *Search.* For a least lookahead that a cut may have, all shorter channels lie inside partitions: contracting them gives the smallest
-//! *components*. (1) Every lookahead that occurs is tried as that least one, with a quick lower bound of the cost. (2) For the best of them
-//! the components are gathered into partitions, neighbours together, and the cost is estimated in full. (3) Of those that
-//! cost about as little as the best, the one with the longest lookahead is taken: it depends least on the guesses that went into
-//! the estimate.
+//! *Search.* Suppose that a cut has some least lookahead. Then all shorter channels lie inside partitions.
+//! Contracting these channels gives the smallest possible *components*.
 //!
-//! *Invariants.* Each LP is in one partition, and each partition has an LP. Channels of lookahead zero are inside partitions. The same
-//! channels and wish give the same partitions, in whatever order the channels were declared.
+//! 1. Each lookahead that occurs is tried as the least one, with a quick lower bound of the cost.
+//! 2. For the best of them, the components are gathered into partitions, neighbours together, and the full
+//!    cost is estimated.
+//! 3. Among the cuts that cost about as little as the best, the search takes the cut with the longest
+//!    lookahead. That cut depends least on the guesses in the estimate.
 //!
-//! *Cost.* For n LPs and m channels O((n + m) log m) time; some 30 bytes a channel and 50 an LP while it is at work. What stays is what
-//! the [`Placement`] takes.
+//! *Invariants.* Each LP is in one partition, and each partition has an LP. Channels of lookahead zero are
+//! inside partitions. The same channels and wish give the same partitions, in whatever order the channels
+//! were declared.
 //!
-//! *References.* D. Nicol, *Scalability, locality, partitioning and synchronization in PDES*, PADS, 1998; S. Bai et al., *Unison: a
-//! parallel-efficient and user-transparent network simulation kernel*, EuroSys, 2024, which cuts at the median delay; G. Karypis, V. Kumar,
-//! *A fast and high quality multilevel scheme for partitioning irregular graphs*, SIAM J. Sci. Comput., 1998 (growing regions).
+//! *Cost.* For *n* LPs and *m* channels, O((*n* + *m*) log *m*) time. During the search some 30 bytes a
+//! channel and 50 an LP. Afterwards only the [`Placement`] remains.
 //!
-//! *Read next*: `estimate.rs`, what a cut costs; `search.rs`, which cuts are tried; `grow.rs`, how components are gathered.
+//! *References.* D. Nicol, *Scalability, locality, partitioning and synchronization in PDES*, PADS, 1998;
+//! S. Bai et al., *Unison: a parallel-efficient and user-transparent network simulation kernel*, EuroSys,
+//! 2024, which cuts at the median delay; G. Karypis, V. Kumar, *A fast and high quality multilevel scheme
+//! for partitioning irregular graphs*, SIAM J. Sci. Comput., 1998 (growing regions).
+//!
+//! *Read next*: `estimate.rs`, the cost of a cut; `search.rs`, the cuts that are tried; `grow.rs`, how
+//! components are gathered.
 
 mod estimate;
 mod graph;
@@ -31,37 +38,39 @@ use parades_core::event::LpId;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
 
-/// The most partitions that a worker is given, unless more are wished for.
+/// The most partitions of a worker, unless the settings ask for more.
 pub(crate) const MOST_PER_WORKER: u32 = 16;
 
-/// LPs from which on one worker may be given several partitions. By measurement (`parades run campus --engine window
-/// --threads 1 --set networks=N --until 20s`, with `--tune partitions=1` and without): 1,076 LPs take 1.05 of the time in two partitions, 1,614 0.93, 2,152 0.89,
-/// 4,304 0.78, 17,216 0.75.
+/// The number of LPs from which a single worker may have several partitions. With fewer LPs, all states fit
+/// the caches near its core anyway.
 pub(crate) const NEAR_LPS: u32 = 2_048;
-/// Events that a window must then hold for each LP, whose state comes into the caches once for all of them.
+/// The fewest events for each LP in a window that make several partitions of a single worker pay. An LP's
+/// state then comes into the cache once for all of these events.
 const EVENTS_PER_LP: f64 = 4.0;
 
-/// What a partitioning is for, and what is known of the model beyond its channels.
+/// The purpose of a partitioning, and the measurements of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// How many workers will execute the partitions.
+    /// The number of workers that will execute the partitions.
     pub workers: u32,
-    /// The most partitions; by default 16 for each worker. A single worker is given several only where a window holds so much for each that its LPs
-    /// are executed from the caches near its core.
+    /// The most partitions; by default 16 for each worker. A single worker has several only if each holds
+    /// many events in a window, so that its LPs are executed from the caches near the core.
     pub partitions: Option<u32>,
     /// Channels of a shorter lookahead than this are never cut.
     pub least_lookahead: Option<Delay>,
-    /// What bounds a window besides the lookahead between partitions: the control delay, where there are controllers.
+    /// A limit of a window besides the lookahead between partitions: the control delay, if there are
+    /// controllers.
     pub longest_window: Option<Delay>,
-    /// Events of the whole model in a second of virtual time, as measured. Without it, each LP is taken to execute one event in
-    /// the median lookahead.
+    /// The measured number of events of the whole model in a second of virtual time. By default, each LP is
+    /// assumed to execute one event in the median lookahead.
     pub events_per_second: Option<f64>,
-    /// Events that each LP executed, as measured. Without it, an LP's work is taken to grow with the number of its incoming channels.
+    /// The measured number of events of each LP. By default, an LP's work is assumed to grow with the
+    /// number of its incoming channels.
     pub weights: Option<&'a [u64]>,
 }
 
 impl Wish<'static> {
-    /// Partitions for so many workers, of a model of which nothing has been measured.
+    /// Asks for partitions for `workers` workers, without measurements.
     pub const fn of_workers(workers: u32) -> Wish<'static> {
         Wish {
             workers,
@@ -75,7 +84,7 @@ impl Wish<'static> {
 }
 
 impl Wish<'_> {
-    /// The most partitions that may be made.
+    /// Returns the most partitions allowed.
     fn most(&self) -> u32 {
         match self.workers {
             _ if self.partitions.is_some() => self.partitions.unwrap_or(1),
@@ -83,17 +92,18 @@ impl Wish<'_> {
         }
     }
 
-    /// The least lookahead that a cut may have.
+    /// Returns the least lookahead that a cut may have.
     fn floor(&self) -> Delay {
         self.least_lookahead.unwrap_or(Delay::ZERO).max(Delay::from_ps(1))
     }
 }
 
-/// How the LPs are dealt out to partitions, which are numbered from 0 in the order of their first LPs.
+/// An assignment of the LPs to partitions. Partitions are numbered from 0, in the order of their first LPs.
 ///
 /// # Examples
 ///
-/// Where anyone may send to anyone, partitions are ranges of ids, unless measured weights make these uneven:
+/// If any LP may send to any other, partitions are ranges of ids, unless measured weights make the ranges
+/// uneven:
 ///
 /// ```
 /// use parades_core::{channel::Channels, event::LpId, time::Delay};
@@ -111,7 +121,7 @@ pub struct Partitioning {
     placement: Placement,
     lookahead: Option<Delay>,
     speedup: f64,
-    /// Events of all partitions in a window, as estimated.
+    /// The estimated number of events of all partitions in a window.
     events_per_window: f64,
 }
 
@@ -120,28 +130,31 @@ pub struct Partitioning {
 pub struct Between {
     /// The partition of the senders.
     pub from: u32,
-    /// The partition of the receivers; another one.
+    /// The partition of the receivers. It differs from `from`.
     pub to: u32,
-    /// No event from one to the other has a shorter delay.
+    /// The least delay of an event from `from` to `to`.
     pub lookahead: Delay,
 }
 
 impl Partitioning {
-    /// Deals out `lps` LPs with these channels, which are those of a [`parades_core::world::World`].
+    /// Finds partitions of `lps` LPs with these channels, which must be those of a
+    /// [`parades_core::world::World`].
     ///
-    /// There are several partitions if the channels and the wish allow it: at least as many as workers, except where a longer lookahead is
-    /// worth more than the last worker. Where all LPs must be together (one may send to anyone without delay, or channels of lookahead zero
-    /// connect all), there is one.
+    /// There are several partitions if the channels and the wish allow it. There are at least as many as
+    /// workers, unless a longer lookahead is worth more than the last worker. There is one partition if all
+    /// LPs must be together: an LP may send to any other without delay, or channels of lookahead zero
+    /// connect all.
     ///
     /// # Panics
     ///
-    /// If there are measured weights, but not one for each LP; or if the channels have never been part of a world.
+    /// Panics if there are measured weights, but not one for each LP. Panics if the channels have never
+    /// been part of a world.
     pub fn find(channels: &Channels, lps: u32, wish: &Wish<'_>) -> Partitioning {
         if let Some(weights) = wish.weights {
             assert_eq!(weights.len(), lps as usize, "there is one weight for each LP");
         }
         let anyone = channels.min_lookahead_to_anyone();
-        // One worker need not balance anything.
+        // A single worker has nothing to balance.
         let alone = wish.workers <= 1 && wish.partitions.is_none();
         if alone && (lps < NEAR_LPS || anyone.is_some()) {
             return Partitioning::one(lps);
@@ -153,7 +166,7 @@ impl Partitioning {
         if alone && found.events_per_window < EVENTS_PER_LP * f64::from(lps) { Partitioning::one(lps) } else { found }
     }
 
-    /// All LPs in one partition.
+    /// Puts all LPs into one partition.
     pub fn one(lps: u32) -> Partitioning {
         Partitioning {
             lps,
@@ -164,38 +177,38 @@ impl Partitioning {
         }
     }
 
-    /// What is known where only the placement is kept.
+    /// Returns the partitioning of a placement. Its lookahead and estimates are unknown.
     pub(crate) fn of_placement(lps: u32, placement: &Placement) -> Partitioning {
         Partitioning { placement: placement.clone(), ..Partitioning::one(lps) }
     }
 
-    /// Where each LP is.
+    /// Returns the partition of each LP, and its index there.
     pub fn placement(&self) -> &Placement {
         &self.placement
     }
 
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub fn partitions(&self) -> u32 {
         self.placement.partitions()
     }
 
-    /// The partition of an LP.
+    /// Returns the partition of an LP.
     #[inline]
     pub fn of(&self, lp: LpId) -> u32 {
         self.placement.partition(lp)
     }
 
-    /// The LPs of each partition, in id order.
+    /// Returns the LPs of each partition, in id order.
     pub fn members(&self) -> Vec<Vec<LpId>> {
         self.placement.members(self.lps)
     }
 
-    /// The least lookahead of any channel between two partitions; `None` where no partition can send to another.
+    /// Returns the least lookahead between two partitions. `None` if no partition can send to another.
     pub fn lookahead(&self) -> Option<Delay> {
         self.lookahead
     }
 
-    /// The share of the weight of all LPs that the busiest of so many workers has where LPs are placed like this.
+    /// Returns the share of the total weight that the busiest of `workers` workers has under `placement`.
     pub(crate) fn busiest_share(placement: &Placement, workers: u32, weights: &[u64]) -> f64 {
         let mut loads = vec![0; placement.partitions() as usize];
         for (id, &events) in (0..).zip(weights) {
@@ -204,12 +217,13 @@ impl Partitioning {
         estimate::busiest(workers, loads)
     }
 
-    /// How many times as fast as one worker the wished number is estimated to be. Below 1, one worker is the better choice.
+    /// Returns the estimated speedup over a single worker. Below 1, a single worker is the better choice.
     pub fn speedup(&self) -> f64 {
         self.speedup
     }
 
-    /// The least lookahead between partitions if the channels were these: after a global event has changed them, say.
+    /// Returns the least lookahead between partitions for other channels, which a global event may have
+    /// changed.
     pub fn lookahead_of(&self, channels: &Channels) -> Option<Delay> {
         if self.partitions() == 1 {
             return None;
@@ -221,9 +235,10 @@ impl Partitioning {
         (0..self.lps).filter_map(|lp| of_sender(LpId(lp))).min()
     }
 
-    /// The least lookahead from each partition to each that it may send to, ordered by partitions.
+    /// Returns the least lookahead from each partition to each other that it may send to, ordered by `from`
+    /// and `to`.
     ///
-    /// Takes time in proportion to the channels and to what it returns.
+    /// Takes time in proportion to the number of channels and the length of the result.
     pub fn between(&self, channels: &Channels) -> Vec<Between> {
         let mut all = Vec::new();
         let mut least = vec![None; self.partitions() as usize];

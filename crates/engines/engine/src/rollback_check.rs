@@ -1,16 +1,22 @@
-//! `rollback_check`: sequential, but every event is executed, taken back, and executed again.
+//! `rollback_check`: the sequential engine, except that every event is executed, undone, and executed again.
 //!
-//! *Idea.* An engine that rolls back trusts the model to restore its state. Here that trust is earned, one event at a time and in one
-//! thread: the answer is that of `sequential`, or the error [`ErrorKind::NotRestored`] at the first event that is not taken back as if
-//! it had never been.
+//! *Idea.* An engine that rolls back trusts the model to restore its state. This engine checks that trust,
+//! one event at a time and in one thread. The result is that of `sequential`, or the error
+//! [`ErrorKind::NotRestored`] at the first event after which the state is not restored exactly.
 //!
-//! *Protocol.* For each event: (1) clone the LP; (2) execute it so that it can be undone; (3) undo it, and compare the LP with the clone;
-//! (4) execute it by the plain handler, and compare what the LP is and what it sent and recorded with (2); (5) commit that.
+//! *Protocol.* For each event:
 //!
-//! *Cost.* Two handlers, one undo and two clones of the LP an event.
+//! 1. Clone the LP.
+//! 2. Execute the event so that it can be undone.
+//! 3. Undo the execution, and compare the LP with the clone.
+//! 4. Execute the event by the plain handler. Compare the LP and its effects with those of step 2.
+//! 5. Commit the execution of step 4.
 //!
-//! *References.* The sequential rollback check of ROSS: C. Carothers, D. Bauer and S. Pearce, *ROSS: A high-performance, low-memory,
-//! modular Time Warp system*, Journal of Parallel and Distributed Computing 62, 2002.
+//! *Cost.* For each event, two handlers, one undo and two clones of the LP.
+//!
+//! *References.* The sequential rollback check of ROSS: C. Carothers, D. Bauer and S. Pearce, *ROSS: A
+//! high-performance, low-memory, modular Time Warp system*, Journal of Parallel and Distributed Computing
+//! 62, 2002.
 
 use crate::sequential::{Step, Through, run_by};
 use parades_core::digest::{Digest, Payload};
@@ -26,11 +32,11 @@ use parades_core::world::World;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `model` event by event, and checks that each execution can be taken back.
+/// Runs `model` event by event, and checks that each execution can be undone.
 ///
 /// # Errors
 ///
-/// As `sequential`, and [`ErrorKind::NotRestored`] with what differs, at the LP and the event.
+/// The errors of `sequential`. Also [`ErrorKind::NotRestored`] with the difference, at the LP and the event.
 pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
     model: &M,
     options: RunOptions<'_>,
@@ -42,9 +48,9 @@ pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
     )
 }
 
-/// Executes each event, takes it back, and executes it again.
+/// Executes each event, undoes the execution, and executes the event again.
 struct Twice<M: Restorable> {
-    /// What the first execution did.
+    /// The effects of the first execution.
     first: Effects<M>,
 }
 
@@ -78,7 +84,7 @@ impl<M: Restorable<State: Clone + PartialEq + Debug>> Step<M> for Twice<M> {
     }
 }
 
-/// What differs between two LPs that should be alike.
+/// Checks that two LPs are equal. The error describes the difference.
 fn same_lp<S: PartialEq + Debug>(expected: &Lp<S>, found: &Lp<S>) -> Result<(), String> {
     if expected.state() != found.state() {
         return Err(format!("the state {:?} instead of {:?}", found.state(), expected.state()));
@@ -89,7 +95,7 @@ fn same_lp<S: PartialEq + Debug>(expected: &Lp<S>, found: &Lp<S>) -> Result<(), 
     Ok(())
 }
 
-/// What differs between two executions of one event.
+/// Checks that two executions of an event had equal effects. The error describes the difference.
 fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Result<(), String> {
     let count = |effects: &Effects<M>| effects.outbox.buffer.len();
     if count(first) != count(second) {
@@ -114,14 +120,14 @@ fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Resul
     if first.failure != second.failure {
         return same("failure", format!("{:?}", first.failure), format!("{:?}", second.failure));
     }
-    // The model's global events need not be comparable; all of them can be shown.
+    // The model's global events may not be comparable. But all can be formatted.
     if first.requests.is_empty() && second.requests.is_empty() {
         return Ok(());
     }
     same("requests", format!("{:?}", first.requests), format!("{:?}", second.requests))
 }
 
-/// What a body says, as one number.
+/// Returns a number that identifies a body: the timer's id, or a digest of the message.
 fn digest<P: Payload>(body: Body<&P>) -> (Option<u32>, u64) {
     let mut digest = Digest::default();
     match body {

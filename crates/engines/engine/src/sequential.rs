@@ -1,12 +1,12 @@
-//! `sequential`: one pending event set, the definition of the right answer.
+//! `sequential`: one pending event set. This engine defines the right result.
 //!
-//! *Idea.* Take the least event, execute it, put what it sent into the pending set; stop before the next global event, let that
-//! happen, go on.
+//! *Idea.* Take the earliest event, execute it, and put the events that it sent into the pending set. Stop
+//! before the next global event, execute that, and go on.
 //!
-//! *Invariants.* Events are executed in the order of [`parades_core::event::Event`]: by instant, then LP, then key. So the first error is the least one, and
-//! the trace comes out in order.
+//! *Invariants.* Events are executed in the order of [`parades_core::event::Event`]: by instant, then LP,
+//! then key. So the first error is the earliest, and the trace comes out in order.
 //!
-//! *Read next*: [`parades_core::pending`], which finds the least event.
+//! *Read next*: [`parades_core::pending`], which finds the earliest event.
 
 use crate::course::Course;
 use crate::fetch::Fetcher;
@@ -27,12 +27,13 @@ use parades_raw::huge_pages;
 ///
 /// # Errors
 ///
-/// The least error of the run, and what the model finds wrong at its end.
+/// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-    run_by::<M, Straight, Once>(model, options, Once)
+    run_by::<M, Direct, Once>(model, options, Once)
 }
 
-/// Runs `model` on a pending set of the caller's choice; [`run`] takes the fastest, and its events go straight there.
+/// Runs `model` on a pending set of the caller's choice. [`run`] uses the fastest set, and writes events
+/// directly into it.
 ///
 /// # Errors
 ///
@@ -41,7 +42,7 @@ pub fn run_on<M: Model, Q: PendingSet<M::Message>>(model: &M, options: RunOption
     run_by::<M, Through<Q>, Once>(model, options, Once)
 }
 
-/// Runs `model` with each event executed by `step`.
+/// Runs `model`, and executes each event by `step`.
 pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
     model: &M,
     options: RunOptions<'_>,
@@ -60,7 +61,8 @@ pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
 }
 
 impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
-    /// Executes every event before the bound, in order. Always inlined, into the frame that has the effects ([`Effects::lend`] says why).
+    /// Executes every event before the bound, in order. Always inlined into the frame that holds the
+    /// effects; see [`Effects::lend`] for the reason.
     #[inline(always)]
     fn execute_before_bound(&mut self) -> Result<(), Error> {
         let mut fetcher = Fetcher::of(self.course.model, self.lps.len());
@@ -81,7 +83,7 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
         Ok(())
     }
 
-    /// Makes what an LP did, executing an event or starting up, take effect.
+    /// Commits the effects of an LP that executed an event or started up.
     #[inline(always)]
     fn commit(&mut self, lp: LpId, event: Option<EventKey>) -> Result<(), Error> {
         if self.effects.beyond_sends {
@@ -105,41 +107,42 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     }
 }
 
-/// How the least event is found.
+/// The place of the pending set: inside the outbox, or beside it.
 pub(crate) trait Queue<P>: Default {
-    /// The outbox that goes with it.
+    /// Makes the outbox.
     fn outbox() -> Outbox<P>;
-    /// The set that events wait in.
+    /// Returns the pending set.
     fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P>;
-    /// The set that events wait in.
+    /// Returns the pending set.
     fn set_mut<'a>(&'a mut self, outbox: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P>;
-    /// Takes in what an execution sent.
+    /// Moves the events that an execution sent into the pending set.
     fn accept(&mut self, outbox: &mut Outbox<P>);
 }
 
-/// Events go straight to the outbox's own pending set.
+/// Sends write events directly into the outbox's own pending set.
 #[derive(Default)]
-struct Straight;
+struct Direct;
 
-impl<P> Queue<P> for Straight {
+impl<P> Queue<P> for Direct {
     fn outbox() -> Outbox<P> {
         Outbox::direct()
     }
     #[inline(always)]
     fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P> {
-        let Pending::ByTime(pending) = &outbox.pending else { unreachable!("it was made so") };
+        let Pending::ByTime(pending) = &outbox.pending else { unreachable!("`outbox` makes it so") };
         pending
     }
     #[inline(always)]
     fn set_mut<'a>(&'a mut self, outbox: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P> {
-        let Pending::ByTime(pending) = &mut outbox.pending else { unreachable!("it was made so") };
+        let Pending::ByTime(pending) = &mut outbox.pending else { unreachable!("`outbox` makes it so") };
         pending
     }
     #[inline(always)]
     fn accept(&mut self, _: &mut Outbox<P>) {}
 }
 
-/// Events go through the outbox's buffer, where they can be looked at, to a pending set of any kind.
+/// Sends write events into the outbox's buffer, where they can be compared. From there they move to any
+/// pending set.
 #[derive(Default)]
 pub(crate) struct Through<Q>(Q);
 
@@ -161,7 +164,7 @@ impl<P, Q: PendingSet<P>> Queue<P> for Through<Q> {
     }
 }
 
-/// How an event is executed: once, or once more with checks around it (`rollback_check`).
+/// The way to execute an event: once, or twice with checks (`rollback_check`).
 pub(crate) trait Step<M: Model> {
     fn execute(
         &mut self,
@@ -172,7 +175,7 @@ pub(crate) trait Step<M: Model> {
     ) -> Result<Execution, Error>;
 }
 
-/// Executes an event once, and that is all.
+/// Executes each event once.
 struct Once;
 
 impl<M: Model> Step<M> for Once {
@@ -188,7 +191,7 @@ impl<M: Model> Step<M> for Once {
     }
 }
 
-/// A run under way.
+/// The state of a run.
 struct Sequential<'a, M: Model, Q, S> {
     step: S,
     course: Course<'a, M>,
@@ -196,11 +199,11 @@ struct Sequential<'a, M: Model, Q, S> {
     lps: Vec<Lp<M::State>>,
     queue: Q,
     effects: Effects<M>,
-    /// The most events that were pending whenever the outside was looked at.
+    /// The most pending events at any poll.
     pending_max: usize,
 }
 
-/// The start, what is rare, and the end.
+/// The start, the polls, and the end.
 impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
     fn start(model: &'a M, options: RunOptions<'a>, step: S) -> Result<Self, Error> {
         let world = World::new(model, &options)?;
@@ -229,7 +232,7 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
         self.queue.set(&self.effects.outbox)
     }
 
-    /// Looks at the outside.
+    /// Polls at `time`.
     #[cold]
     fn poll(&mut self, time: Time) -> Result<(), Error> {
         self.pending_max = self.pending_max.max(self.pending().len());

@@ -1,32 +1,37 @@
-//! What a cut costs: nanoseconds of wall-clock time an event, all workers together.
+//! The estimated cost of a cut, in nanoseconds of wall-clock time for each event of all workers together.
 //!
-//! The figures are rough and only compared with each other. A window holds the events of `lookahead`, and at least one, since windows
-//! begin at an event. It takes as long as the busiest worker, whose share is more than fair for three reasons: partitions do not pack
-//! evenly; weights are guesses, which rebalancing corrects the better the more partitions there are; and a worker with e events
-//! on average has now and then √(2 e ln w) more, as the greatest of w Poisson counts has.
+//! The figures are rough, and are only compared with each other. A window holds the events of `lookahead`,
+//! and at least one, because windows begin at an event. A window takes as long as its busiest worker. That
+//! worker has more than a fair share for three reasons:
+//!
+//! - Partitions do not pack evenly.
+//! - Weights are guesses. Balancing corrects them, and the more partitions there are, the better.
+//! - A worker with *e* events on average sometimes has √(2 *e* ln *w*) more. That is the greatest of *w*
+//!   Poisson counts.
 
 use super::{MOST_PER_WORKER, Wish};
 use parades_core::time::Delay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// To execute an event.
+/// The time to execute an event.
 const EVENT_NS: f64 = 60.0;
-/// To look at a partition in a window, whether or not it has events.
+/// The time to visit a partition in a window, even if it has no events.
 const VISIT_NS: f64 = 150.0;
-/// What an event costs more if it crosses from one partition to another.
+/// The additional time for an event that crosses from one partition to another.
 const CROSSING_NS: f64 = 60.0;
-/// To cross the barriers of a window, for each worker.
+/// The time to pass the barriers of a window, for each worker.
 const BARRIER_NS: f64 = 250.0;
-/// How much more than its fair share the busiest worker has where each has a single partition and weights are guesses; it falls as one over their number.
+/// The excess of the busiest worker over its fair share, if each worker has one partition and weights are
+/// guesses. With *n* partitions for each worker, the excess is one *n*-th of this.
 const UNEVEN_GUESSED: f64 = 0.125;
-/// The same where weights have been measured. By measurement (`parades run wan --engine window --threads 2`, with `--tune partitions=2` to `10`): a thousand
-/// events in a window are executed sooner in two partitions than in ten.
+/// The same if weights have been measured. It is small, so that windows of some thousand events favour few
+/// partitions.
 const UNEVEN_MEASURED: f64 = 0.01;
-/// Stands for all the events there are in a window without end.
+/// The number of events in a window without end.
 const MANY: f64 = 1e15;
 
-/// A way to cut, as far as it matters for its cost.
+/// The properties of a cut that decide its cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     /// The least lookahead between partitions.
@@ -34,11 +39,11 @@ pub(super) struct Cut {
     pub(super) partitions: u32,
     /// The share of all events that the busiest worker executes.
     pub(super) busiest: f64,
-    /// The share of all events that cross.
+    /// The share of all events that cross between partitions.
     pub(super) crossing: f64,
 }
 
-/// Estimates for one model and number of workers.
+/// Estimates costs for one model and one number of workers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate {
     workers: u32,
@@ -48,8 +53,9 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// Unless a rate has been measured, each LP is taken to execute one event in the median lookahead. That is right within a factor
-    /// of a few for packets on busy links and for queueing networks, and does not depend on the unit of time.
+    /// Makes an estimate. Without a measured rate, each LP is assumed to execute one event in the median
+    /// lookahead. For packets on busy links and for queueing networks, this is right within a small factor.
+    /// It does not depend on the unit of time.
     pub(super) fn new(wish: &Wish<'_>, lps: u32, median: Option<Delay>) -> Estimate {
         let guess = || median.map_or(1.0, |median| f64::from(lps) / median.as_secs_f64());
         Estimate {
@@ -60,13 +66,14 @@ impl Estimate {
         }
     }
 
-    /// Events of all partitions in a window.
+    /// Returns the number of events of all partitions in a window.
     pub(super) fn events_per_window(&self, lookahead: Option<Delay>) -> f64 {
         let length = lookahead.map_or(f64::INFINITY, Delay::as_secs_f64).min(self.longest_window);
         (self.events_per_second * length).min(MANY) + 1.0
     }
 
-    /// How many partitions a worker is best given: as many as balance asks for, fewer where windows are too short to visit them all.
+    /// Returns the best number of partitions for each worker. More partitions improve the balance, but each
+    /// costs a visit in each window.
     pub(super) fn partitions_per_worker(&self, lookahead: Option<Delay>) -> u32 {
         let events = self.events_per_window(lookahead) / f64::from(self.workers);
         let best = (self.uneven * events * EVENT_NS / VISIT_NS).sqrt();
@@ -75,7 +82,7 @@ impl Estimate {
         best
     }
 
-    /// Nanoseconds an event.
+    /// Returns the cost of a cut, in nanoseconds for each event.
     pub(super) fn cost(&self, cut: &Cut) -> f64 {
         let workers = f64::from(self.workers);
         let in_window = self.events_per_window(cut.lookahead);
@@ -87,18 +94,19 @@ impl Estimate {
         window / in_window + cut.crossing * CROSSING_NS / workers
     }
 
-    /// How many times as fast as one worker a cut makes the run.
+    /// Returns the speedup of a cut over a single worker.
     pub(super) fn speedup(&self, cut: &Cut) -> f64 {
         EVENT_NS / self.cost(cut)
     }
 
-    /// As [`busiest`], for its workers.
+    /// Returns the share of the busiest worker; see [`busiest`].
     pub(super) fn busiest(&self, weights: Vec<u64>) -> f64 {
         busiest(self.workers, weights)
     }
 }
 
-/// The share of the weight that the busiest of so many workers gets, the heaviest partitions dealt out first (Graham's rule).
+/// Returns the share of the total weight that the busiest of `workers` workers gets, if the heaviest
+/// partitions are assigned first, each to the least loaded worker (Graham's rule).
 pub(super) fn busiest(workers: u32, mut weights: Vec<u64>) -> f64 {
     let total: u64 = weights.iter().sum();
     weights.sort_unstable_by_key(|&weight| Reverse(weight));
@@ -117,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_gets_several_partitions_where_weights_are_guesses_or_windows_are_long() {
+    fn a_worker_gets_several_partitions_if_weights_are_guesses_or_windows_are_long() {
         let lookahead = Some(Delay::from_ms(1));
         let partitions = |events_per_second, weights| {
             let wish = Wish { events_per_second: Some(events_per_second), weights, ..Wish::of_workers(2) };

@@ -1,10 +1,11 @@
-//! The channels as an undirected graph of LPs with weights, and its components under contraction.
+//! The channels as an undirected graph of weighted LPs, and the graph's components under contraction.
 
 use parades_core::channel::Channels;
 use parades_core::event::LpId;
 use parades_core::time::Delay;
 
-/// A pair of LPs between which there is a channel, in either direction. Ordered by lookahead, which is the order of contraction.
+/// A pair of LPs with a channel in either direction. Edges are ordered by lookahead, which is the order of
+/// contraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
     pub(super) lookahead: Delay,
@@ -12,15 +13,15 @@ pub(super) struct Edge {
     pub(super) high: u32,
 }
 
-/// The sets of LPs that must be together.
+/// The components: sets of LPs that must be together. A union-find structure.
 #[derive(Clone, Debug)]
 pub(super) struct Components {
-    /// Leads to the root of each set, which is its least LP.
+    /// By LP: a parent, which leads to the root of its component. The root is the component's first LP.
     parent: Vec<u32>,
-    /// The weight of the set of each root.
+    /// By root: the weight of its component.
     weight: Vec<u64>,
     pub(super) count: u32,
-    /// The weight of the heaviest.
+    /// The weight of the heaviest component.
     pub(super) heaviest: u64,
 }
 
@@ -39,6 +40,7 @@ impl Components {
         lp
     }
 
+    /// Unites the components of an edge's two ends.
     pub(super) fn contract(&mut self, edge: &Edge) {
         let (a, b) = (self.root(edge.low), self.root(edge.high));
         if a != b {
@@ -50,13 +52,14 @@ impl Components {
         }
     }
 
-    /// The component of each LP, numbered in the order of their first LPs, and the weight of each.
+    /// Returns the component of each LP, and the weight of each component. Components are numbered in the
+    /// order of their first LPs.
     pub(super) fn numbered(&mut self) -> (Vec<u32>, Vec<u64>) {
         let mut number = vec![0; self.parent.len()];
         let mut weights = Vec::with_capacity(self.count as usize);
         let mut next = 0;
         for lp in 0..self.parent.len() {
-            // Parents come before their children, so the parent's parent is the root by now.
+            // A parent has a lower id than its child. So the parent's parent is the root by now.
             let root = self.parent[self.parent[lp] as usize];
             self.parent[lp] = root;
             if root as usize == lp {
@@ -71,10 +74,10 @@ impl Components {
     }
 }
 
-/// The graph, what must never be cut already contracted.
+/// The graph, in which the channels that must never be cut are already contracted.
 #[derive(Debug)]
 pub(super) struct Graph {
-    /// What may be cut, in order and each once.
+    /// The edges that may be cut, in order, without duplicates.
     pub(super) edges: Vec<Edge>,
     pub(super) components: Components,
     /// The weight of all LPs.
@@ -82,13 +85,13 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The graph of the channels by pair, those below `floor` contracted.
+    /// Builds the graph of the channels by pair, and contracts those with a lookahead below `floor`.
     pub(super) fn new(channels: &Channels, lps: u32, floor: Delay, measured: Option<&[u64]>) -> Graph {
         let weights = weights(channels, lps, measured);
         let total = weights.iter().sum();
         let mut components = Components::of_each(weights, lps);
         let count = (0..lps).map(|lp| channels.from_sender(LpId(lp)).len()).sum();
-        let mut edges = Vec::with_capacity(count); // Exactly: there may be millions.
+        let mut edges = Vec::with_capacity(count); // Exact, because there may be millions.
         for lp in 0..lps {
             for channel in channels.from_sender(LpId(lp)) {
                 let (a, b) = (channel.sender.0, channel.receiver.0);
@@ -106,18 +109,19 @@ impl Graph {
         Graph { edges, components, total }
     }
 
-    /// The median lookahead of what may be cut.
+    /// Returns the median lookahead of the edges that may be cut.
     pub(super) fn median(&self) -> Option<Delay> {
         self.edges.get(self.edges.len() / 2).map(|edge| edge.lookahead)
     }
 }
 
-/// The weight of an LP that executed so many events: above zero, and bounded so that no sum over LPs overflows.
+/// Returns the weight of an LP that executed `events` events. It is above zero, and limited so that no sum
+/// overflows.
 pub(super) fn weight(events: u64) -> u64 {
     1 + events.min(u64::from(u32::MAX - 1))
 }
 
-/// The weight of each LP: by the events it executed, or else by the number of channels that lead to it.
+/// Returns the weight of each LP: by its measured events, or else by the number of its incoming channels.
 fn weights(channels: &Channels, lps: u32, measured: Option<&[u64]>) -> Vec<u64> {
     if let Some(measured) = measured {
         return measured.iter().map(|&events| weight(events)).collect();

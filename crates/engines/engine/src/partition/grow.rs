@@ -1,17 +1,18 @@
-//! Components are gathered into regions, the later partitions: neighbours together, of equal weight.
+//! Gathers components into regions of equal weight, neighbours together. The regions become the partitions.
 //!
-//! A region grows from one component to its neighbours, those at the shortest lookahead first and among these the one reached first,
-//! until it has its share of the weight. The next region begins at the border of the oldest one that still has a free neighbour, so
-//! that no pockets are left behind. A component of more than a fair share is a region by itself.
+//! A region grows from one component to its neighbours, until it has its share of the weight. Neighbours at
+//! the shortest lookahead come first, and among these the one reached first. The next region begins at the
+//! border of the oldest region that still has a free neighbour. So no isolated components are left behind.
+//! A component of more than a fair share is a region by itself.
 
 use super::graph::Edge;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// No region yet.
+/// The region of a component that has none yet.
 const NONE: u32 = u32::MAX;
 
-/// The class of an edge's lookahead: two for each power of two.
+/// Returns the class of an edge's lookahead. There are two classes for each power of two.
 pub(super) fn class(edge: &Edge) -> u8 {
     let ps = edge.lookahead.as_ps().max(1);
     let exponent = ps.ilog2();
@@ -29,7 +30,7 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// Of edges in order, `number` being the component of each LP.
+    /// Builds the table from edges in order. `number` is the component of each LP.
     fn new(edges: &[Edge], number: &[u32], components: usize) -> Neighbours {
         let ends = |edge: &Edge| (number[edge.low as usize], number[edge.high as usize]);
         let mut begin = vec![0; components + 1];
@@ -63,10 +64,11 @@ impl Neighbours {
     }
 }
 
-/// The components next to the region that grows, by class and then by the order in which they were reached.
+/// The components next to the growing region, by class and then in the order in which they were reached.
 struct Frontier {
+    /// By class.
     queues: Vec<VecDeque<u32>>,
-    /// All queues below are empty.
+    /// The lowest class whose queue may hold components.
     lowest: usize,
 }
 
@@ -87,9 +89,9 @@ impl Frontier {
     }
 }
 
-/// Gathers components of these weights into so many regions; the region of each component.
+/// Gathers components of these weights into `regions` regions. Returns the region of each component.
 ///
-/// `number` is the component of each LP, `edges` are in order. Every region has at least one component.
+/// `number` is the component of each LP; `edges` are in order. Every region has at least one component.
 pub(super) fn grow(edges: &[Edge], number: &[u32], weights: &[u64], regions: u32) -> Vec<u32> {
     let mut growth = Growth {
         weights,
@@ -101,8 +103,8 @@ pub(super) fn grow(edges: &[Edge], number: &[u32], weights: &[u64], regions: u32
         free: weights.len(),
         free_weight: weights.iter().sum(),
     };
-    let alone = growth.settle_heavy(regions);
-    for region in alone..regions {
+    let heavy = growth.separate_heavy(regions);
+    for region in heavy..regions {
         growth.fill(region, regions - region);
     }
     growth.region
@@ -112,48 +114,52 @@ struct Growth<'a> {
     weights: &'a [u64],
     neighbours: Neighbours,
     frontier: Frontier,
-    /// What was next to the regions grown so far, oldest first.
+    /// The components next to the finished regions, the oldest first.
     border: VecDeque<u32>,
-    /// All components below have a region.
+    /// Each component below this number has a region.
     scan: u32,
+    /// By component.
     region: Vec<u32>,
-    /// How many components have no region, and their weight.
+    /// The number of components without a region.
     free: usize,
+    /// The weight of the components without a region.
     free_weight: u64,
 }
 
 impl Growth<'_> {
+    /// Adds a component to a region.
     fn take(&mut self, component: u32, region: u32) {
         self.region[component as usize] = region;
         self.free -= 1;
         self.free_weight -= self.weights[component as usize];
     }
 
-    /// Makes a region of each component that has more than its share of what is left; how many there are. One region at least is left
-    /// for the others.
-    fn settle_heavy(&mut self, regions: u32) -> u32 {
+    /// Makes a region of each component that has more than a fair share of the remaining weight. Leaves at
+    /// least one region for the other components. Returns the number of regions made.
+    fn separate_heavy(&mut self, regions: u32) -> u32 {
         let share = self.free_weight / u64::from(regions);
         if self.weights.iter().all(|&weight| weight <= share) {
             return 0;
         }
         let mut heaviest: Vec<u32> = (0..).take(self.weights.len()).collect();
         heaviest.sort_unstable_by_key(|&component| (Reverse(self.weights[component as usize]), component));
-        let mut settled = 0;
+        let mut separated = 0;
         for component in heaviest {
-            let left = regions - settled;
+            let left = regions - separated;
             if left == 1 || self.weights[component as usize] <= self.free_weight / u64::from(left) {
                 break;
             }
-            self.take(component, settled);
+            self.take(component, separated);
             for (neighbour, _) in self.neighbours.of(component) {
                 self.border.push_back(neighbour);
             }
-            settled += 1;
+            separated += 1;
         }
-        settled
+        separated
     }
 
-    /// A component without a region to begin or go on with, at the oldest border if there is one.
+    /// Returns a component without a region from which a region can grow: at the oldest border if there is
+    /// one.
     fn seed(&mut self) -> Option<u32> {
         while let Some(component) = self.border.pop_front() {
             if self.region[component as usize] == NONE {
@@ -166,7 +172,7 @@ impl Growth<'_> {
         ((self.scan as usize) < self.region.len()).then_some(self.scan)
     }
 
-    /// Grows one of the `left` regions that are still to be made.
+    /// Grows a region. `left` regions remain, including this one.
     fn fill(&mut self, region: u32, left: u32) {
         let share = self.free_weight / u64::from(left);
         let mut weight = 0;

@@ -1,4 +1,4 @@
-//! Which cuts are tried, and which of them is taken.
+//! The search: the cuts that are tried, and the choice among them.
 
 use super::estimate::{Cut, Estimate};
 use super::graph::{Components, Edge, Graph};
@@ -9,14 +9,16 @@ use parades_core::placement::Placement;
 use parades_core::time::Delay;
 use std::cmp::Reverse;
 
-/// How many least lookaheads are tried in full.
+/// The number of least lookaheads that are tried in full.
 const FINALISTS: usize = 4;
-/// How much more than the best a cut of longer lookahead may cost where weights or rate are guesses.
+/// The cost of an acceptable cut of longer lookahead, over that of the best cut, if weights or rate are
+/// guesses.
 const SLACK_GUESSED: f64 = 1.25;
-/// The same where both have been measured.
+/// The same if both have been measured.
 const SLACK_MEASURED: f64 = 1.1;
 
-/// The best partitioning of several partitions, if the channels allow any. `anyone` is the least lookahead to anyone.
+/// Finds the best partitioning. It has several partitions if the channels allow it. `anyone` is the least
+/// lookahead of channels to any LP.
 pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
     if !channels.has_pairs() {
         return ranges(lps, anyone, wish);
@@ -31,10 +33,12 @@ pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish:
     Search { channels, lps, anyone, wish, estimate }.by_pairs(graph).unwrap_or_else(|| Partitioning::one(lps))
 }
 
-/// How much more than stripes ranges may cost before stripes are taken: neighbours in a range often have more to say to each other.
+/// The cost of acceptable ranges, over that of stripes. Ranges are preferred, because neighbours in a range
+/// often communicate more with each other.
 const SLACK_RANGES: f64 = 1.05;
 
-/// Ranges of ids, for LPs that are all alike as far as channels tell; or stripes, each of every so many ids, where what has been measured makes ranges uneven.
+/// Finds partitions of LPs that have the same channels: ranges of ids, or stripes if measured weights make
+/// ranges uneven. Stripe *k* of *n* holds the ids that are *k* modulo *n*.
 fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
     let estimate = Estimate::new(wish, lps, anyone);
     let most = wish.most().min(lps);
@@ -46,7 +50,7 @@ fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
             Some(weights) => weights.chunks(1 << bits).map(sum).collect(),
             None => (1..partitions).map(|_| 1 << bits).chain([last]).collect(),
         };
-        // Anyone is as likely to be sent to as anyone else.
+        // Each LP is assumed to be an equally likely receiver.
         let crossing = if anyone.is_some() { 1.0 - 1.0 / f64::from(partitions) } else { 0.0 };
         Cut { lookahead: anyone, partitions, busiest: estimate.busiest(weights), crossing }
     };
@@ -75,30 +79,32 @@ fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
     Partitioning { lps, placement, lookahead: anyone, speedup, events_per_window }
 }
 
-/// The weight of LPs of which so many events were measured, bounded so that the sum over all LPs does not overflow.
+/// Returns the weight of LPs with the measured numbers of events. It is limited so that the sum over all
+/// LPs fits a `u64`.
 fn sum(measured: &[u64]) -> u64 {
     measured.iter().map(|&events| super::graph::weight(events)).sum()
 }
 
-/// A least lookahead that a cut may have.
+/// A candidate for the least lookahead of the cut.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
-    /// So many of the edges are shorter.
+    /// The number of edges with a shorter lookahead.
     shorter: usize,
-    /// The class of that lookahead; `None` where nothing is cut.
+    /// The class of the lookahead; `None` if no edge is cut.
     class: Option<u8>,
-    /// No cut of that least lookahead is estimated to cost less.
+    /// The lower bound of the cost of a cut with this least lookahead.
     bound: f64,
 }
 
-/// Partitions, and what they cost.
+/// A cut that was tried in full, and its cost.
 struct Tried {
+    /// The partition of each LP.
     home: Vec<u32>,
     cut: Cut,
     cost: f64,
 }
 
-/// What stays the same while cuts are compared.
+/// The inputs that stay the same while cuts are compared.
 struct Search<'a> {
     channels: &'a Channels,
     lps: u32,
@@ -108,7 +114,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// `None` where all LPs must be together.
+    /// Finds partitions for channels by pair. `None` if all LPs must be together.
     fn by_pairs(&self, graph: Graph) -> Option<Partitioning> {
         let finalists = self.finalists(&graph);
         let Graph { edges, mut components, .. } = graph;
@@ -122,7 +128,8 @@ impl Search<'_> {
         self.choose(tried)
     }
 
-    /// The least lookaheads worth trying in full, in order: by the lower bound the best one of each class, and of these the best few.
+    /// Returns the least lookaheads to try in full, in order: the best of each class by lower bound, and of
+    /// these the best few.
     fn finalists(&self, graph: &Graph) -> Vec<Candidate> {
         let mut components = graph.components.clone();
         let mut best: Vec<Candidate> = Vec::new();
@@ -142,7 +149,7 @@ impl Search<'_> {
             }
             let Some(edge) = edge else { break };
             if self.anyone.is_some_and(|anyone| anyone <= edge.lookahead) {
-                break; // Longer channels are no gain.
+                break; // Cutting only longer channels gains nothing, because channels to any LP are cut anyway.
             }
             for equal in graph.edges[shorter..].iter().take_while(|equal| equal.lookahead == edge.lookahead) {
                 components.contract(equal);
@@ -155,7 +162,7 @@ impl Search<'_> {
         best
     }
 
-    /// What a cut between components costs if they pack perfectly and nothing crosses.
+    /// Returns the cost of a cut between components if they pack perfectly and no event crosses.
     fn lower_bound(&self, components: &Components, total: u64, lookahead: Option<Delay>) -> f64 {
         let shares = self.wish.workers.clamp(1, components.count);
         let busiest = (components.heaviest as f64 / total as f64).max(1.0 / f64::from(shares));
@@ -163,7 +170,8 @@ impl Search<'_> {
         self.estimate.cost(&Cut { lookahead, partitions, busiest, crossing: 0.0 })
     }
 
-    /// How many partitions to make of at least two components: a multiple of the workers, if that many are not all components.
+    /// Returns the number of partitions for two or more components. It is a multiple of the number of
+    /// workers, unless each component becomes a partition.
     fn partitions(&self, components: u32, lookahead: Option<Delay>) -> u32 {
         let (workers, most) = (self.wish.workers.max(1), self.wish.most());
         let most = if components > most && most > workers { most - most % workers } else { most };
@@ -175,7 +183,7 @@ impl Search<'_> {
         lookahead.into_iter().chain(self.anyone).min()
     }
 
-    /// Gathers components into partitions, `edges` being those that may be cut.
+    /// Gathers components into partitions. `edges` are the edges that may be cut.
     fn try_cut(&self, edges: &[Edge], components: &mut Components) -> Tried {
         let (mut home, weights) = components.numbered();
         let least = self.or_anyone(edges.first().map(|edge| edge.lookahead));
@@ -195,7 +203,7 @@ impl Search<'_> {
         Tried { home, cut, cost: self.estimate.cost(&cut) }
     }
 
-    /// The share of events that cross, if each LP uses its channels alike.
+    /// Returns the share of events that cross between partitions, if each LP uses its channels equally often.
     fn crossing(&self, home: &[u32]) -> f64 {
         let (mut crossing, mut all) = (0.0, 0.0);
         for (id, &from) in (0..).zip(home) {
@@ -210,7 +218,7 @@ impl Search<'_> {
         if all > 0.0 { crossing / all } else { 0.0 }
     }
 
-    /// Of the cuts that cost about as little as the best, the one of the longest lookahead.
+    /// Chooses the cut of the longest lookahead among those that cost about as little as the best.
     fn choose(&self, tried: Vec<Tried>) -> Option<Partitioning> {
         let measured = self.wish.weights.is_some() && self.wish.events_per_second.is_some();
         let slack = if measured { SLACK_MEASURED } else { SLACK_GUESSED };
@@ -222,7 +230,7 @@ impl Search<'_> {
         number_by_first(&mut home, cut.partitions);
         let placement = Placement::table(&home);
         if placement.partitions() == 1 {
-            return None; // Thousands of millions of LPs, and nearly all in one partition.
+            return None; // The placement has no room for the table: there are billions of LPs, nearly all in one partition.
         }
         let speedup = self.estimate.speedup(&cut);
         let events_per_window = self.estimate.events_per_window(cut.lookahead);
@@ -230,7 +238,7 @@ impl Search<'_> {
     }
 }
 
-/// Numbers partitions anew, in the order of their first LPs.
+/// Renumbers partitions in the order of their first LPs.
 fn number_by_first(home: &mut [u32], partitions: u32) {
     let mut number = vec![u32::MAX; partitions as usize];
     let mut next = 0;
