@@ -1,26 +1,35 @@
-//! `rounds`: all events of one instant at once, on a pool of workers; instants with few events one by one.
+//! `rounds`: all events of one instant at once, on a pool of workers. Instants with few events are executed
+//! one by one.
 //!
-//! *Idea.* A cause is strictly before its effect, zero delay included. So what happens at one instant at different LPs is independent, and may be executed in
-//! parallel without any lookahead. What follows from it is put into one pending set, by one thread, the leader. That pays where many LPs have something to
-//! do at the very same time, or their handlers take long; elsewhere the leader is as fast as `sequential`.
+//! *Idea.* A cause is strictly before its effect, even with zero delay. So the events of one instant at
+//! different LPs are independent, and can be executed in parallel without any lookahead. One thread, the
+//! leader, puts the events that they send into one pending set. This pays if many LPs have events at the
+//! very same time, or if their handlers take long. Otherwise the leader is as fast as `sequential`.
 //!
-//! *Protocol.* The leader takes the least event. If it opens a round, an instant, that seems to be worth it ([`Threshold`]), then
+//! *Protocol.* The leader takes the earliest event. Suppose that this event opens a round, an instant, that
+//! seems to be worth executing in parallel ([`Threshold`]). Then:
 //!
-//! 1. the leader takes all other events of the instant, and puts each into the *shard* of its receiver, a range of LPs with a lock;
-//! 2. the workers, and the leader if it [works along](Main), take shard after shard, and execute each one's events in order;
-//! 3. the leader takes up what they did: sends into the pending set, requests, the trace in the order of events, the least failure.
+//! 1. The leader takes all other events of the instant. It puts each into the *shard* of its receiver, a
+//!    range of LPs with a lock.
+//! 2. The workers take shard after shard, and execute its events in order. The leader does so too if it
+//!    [works along](Main).
+//! 3. The leader collects their effects: sends into the pending set, requests, the trace in the order of
+//!    events, and the earliest failure.
 //!
-//! Else the leader executes the round as `sequential` does. It is alone, and all LPs are in one shard, until a round seems to be worth more: a
-//! short run may need no other thread, and many shards cost one thread some of its cache.
+//! Otherwise the leader executes the round as `sequential` does. Until the first parallel round there are
+//! no workers, and all LPs are in one shard. A short run may never need another thread, and many shards use
+//! up some of one thread's cache.
 //!
-//! *Invariants.* I3: keys increase along an LP's history. What a round sends arrives at a later instant, except the wake of a timer that was set anew for this
-//! very instant, which goes to the LP itself with a greater key, and is executed in its turn. The leader holds the locks of all shards but those of a round
-//! under way.
+//! *Invariants.* I3: keys increase along an LP's history. The events that a round sends arrive at a later
+//! instant. The one exception is the wake of a timer that was set again for this very instant. It goes to
+//! the LP itself with a greater key, and is executed after the others. The leader holds the locks of all
+//! shards, except for the shards of a parallel round.
 //!
-//! *References.* M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer Systems*, CCGrid 2012: user processes in parallel, the rest in sequence.
-//! C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*: the ways of waiting, and the adaptive threshold.
+//! *References.* M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer Systems*, CCGrid
+//! 2012: user processes in parallel, the rest in sequence. C. Hernández, *Parallel optimizations for
+//! SimGrid's large scale P2P simulations*: the ways of waiting, and the adaptive threshold.
 //!
-//! *Read next*: `rounds/threshold.rs`, when a round is worth it; [`parades_sync::pool`], how workers take part.
+//! *Read next*: `rounds/threshold.rs`, the choice of rounds; [`parades_sync::pool`], how workers take part.
 
 mod shards;
 mod threshold;
@@ -49,39 +58,39 @@ use std::sync::{RwLock, mpsc};
 use std::time::Duration;
 use threshold::Judge;
 
-/// What the thread that leads does in a parallel round.
+/// The work of the leader's thread in a parallel round. *n* is the number of threads in the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Main {
-    /// It works along with one worker less than there are threads.
+    /// The leader works along with *n* - 1 workers.
     #[default]
     Works,
-    /// It sleeps, and leaves the round to one worker less than there are threads.
+    /// The leader sleeps, while *n* - 1 workers execute the round.
     Sleeps,
-    /// It sleeps, and leaves the round to as many workers as there are threads.
+    /// The leader sleeps, while *n* workers execute the round.
     Extra,
 }
 
-/// How the engine runs. No setting changes the answer.
+/// The settings of a run. None of them changes the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Threads, the leader's included.
+    /// The number of threads, including the leader's.
     pub threads: usize,
-    /// Which rounds are executed in parallel.
+    /// The rule that decides which rounds are executed in parallel.
     pub threshold: Threshold,
-    /// How those wait who have nothing to do.
+    /// The way in which idle workers wait.
     pub waiting: Waiting,
-    /// What the leader does in a parallel round.
+    /// The work of the leader in a parallel round.
     pub main: Main,
-    /// Whether each thread is bound to a core of its own, where there are enough.
+    /// True if each thread is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
 }
 
 impl Settings {
-    /// The defaults, on so many threads.
+    /// Returns the defaults for `threads` threads.
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// Panics if `threads` is zero.
     pub fn of_threads(threads: usize) -> Settings {
         assert!(threads > 0, "a run on no thread");
         Settings {
@@ -93,7 +102,7 @@ impl Settings {
         }
     }
 
-    /// Workers beside the leader.
+    /// Returns the number of workers besides the leader.
     fn workers(&self) -> usize {
         match self.main {
             Main::Works | Main::Sleeps => self.threads - 1,
@@ -103,14 +112,14 @@ impl Settings {
     }
 }
 
-/// A round, for those who watch.
+/// An executed round, as shown to an observer.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
-    /// Its events.
+    /// The number of its events.
     pub events: u64,
-    /// Whether it was executed in parallel.
+    /// True if it was executed in parallel.
     pub parallel: bool,
-    /// How long it took.
+    /// The wall-clock time that it took.
     pub took: Duration,
 }
 
@@ -149,12 +158,12 @@ pub struct Round {
 ///
 /// # Errors
 ///
-/// The least error of the run, and what the model finds wrong at its end.
+/// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     run_watched(model, options, settings, None)
 }
 
-/// As [`run`], with each round shown to `watch` when it is over; then all are timed.
+/// Runs `model` round by round, and calls `watch` after each round. All rounds are then timed.
 ///
 /// # Errors
 ///
@@ -179,18 +188,18 @@ pub fn run_watched<'a, M: Model>(
         world: Reading::of(&world),
         shards: &alone,
         pool: None,
-        leads_along: settings.main == Main::Works,
+        works_along: settings.main == Main::Works,
         judge: Judge::new(settings.threshold, workers),
         effects: Effects::with(Outbox::direct()),
         pending_max: 0,
-        round: UnderWay::default(),
+        round: SerialRound::default(),
         opening: None,
         counts: Counts::default(),
         watch,
         end: None,
     };
     leader.start()?;
-    leader.go_on()?;
+    leader.run()?;
     if leader.opening.is_none() {
         return leader.conclude();
     }
@@ -198,19 +207,19 @@ pub fn run_watched<'a, M: Model>(
     let (lps, metrics) = leader.held.take_one();
     let shards: &Shards<'_, M> = cut.get_or_init(|| Shards::cut(model, &world, (lps, metrics), (workers + 1, traces)));
     (leader.shards, leader.held, leader.pool) = (shards, shards.hold_all(), Some(&pool));
-    let (begun, begins) = mpsc::channel();
+    let (report_start, starts) = mpsc::channel();
     let mut lead = || {
         seats::unbind();
         let _closing = Closing(&pool);
         // Rounds are timed once all workers take part.
-        begins.iter().take(workers).for_each(drop);
-        leader.end = Some(leader.go_on());
+        starts.iter().take(workers).for_each(drop);
+        leader.end = Some(leader.run());
         Ok(())
     };
     let follow = |worker: usize| {
         seats::unbind();
         // The leader waits for this message.
-        let _ = begun.send(());
+        let _ = report_start.send(());
         pool.work(worker - 1, |task| shards.execute(task, worker, model));
         Ok(())
     };
@@ -219,7 +228,7 @@ pub fn run_watched<'a, M: Model>(
     leader.conclude()
 }
 
-/// Lets the workers go home, however the leader ends.
+/// Closes the pool when dropped, so that the workers return, even if the leader panics.
 struct Closing<'a>(&'a Pool);
 
 impl Drop for Closing<'_> {
@@ -228,39 +237,40 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// The thread that directs the run.
+/// The state of the leader's thread, which directs the run.
 struct Leader<'a, 's, M: Model> {
     course: Course<'a, M>,
     shards: &'s Shards<'s, M>,
-    /// The locks of all shards, whenever no round is executed in parallel.
+    /// The locks of all shards, except during a parallel round.
     held: AllShards<'s, M>,
     world: Reading<'s>,
-    /// The workers, once a round has been worth calling them.
+    /// The workers, once a round has been worth starting them.
     pool: Option<&'s Pool>,
-    leads_along: bool,
-    /// Whether the samples of an LP may go to any metrics.
+    /// True if the leader works along in parallel rounds.
+    works_along: bool,
+    /// True if all metrics are sums of integers, so that an LP's samples may go to any of them.
     are_sums: bool,
     judge: Judge,
     effects: Effects<M>,
-    /// The most events that were pending whenever the outside was looked at.
+    /// The most pending events at any poll.
     pending_max: usize,
-    round: UnderWay,
-    /// The first event of a round that is to be executed in parallel, by workers who are not there yet.
+    round: SerialRound,
+    /// The first event of a parallel round, if the workers have not started yet.
     opening: Option<Event<M::Message>>,
     counts: Counts,
     watch: Option<&'a mut dyn FnMut(Round)>,
     end: Option<Result<(), Error>>,
 }
 
-/// A round that the leader executes event by event.
+/// The current round, which the leader executes event by event.
 #[derive(Debug, Default)]
-struct UnderWay {
+struct SerialRound {
     instant: Option<Instant>,
-    /// Events executed before it.
+    /// The number of events executed before the round.
     before: u64,
-    /// When it began, if it is timed.
+    /// The time when the round began, if it is timed.
     since: Option<std::time::Instant>,
-    /// Whether there was a choice.
+    /// True if the judge chose how to execute the round.
     chosen: bool,
 }
 
@@ -269,16 +279,16 @@ struct Counts {
     rounds: u64,
     parallel_rounds: u64,
     parallel_events: u64,
-    /// Events of the largest.
-    most: u64,
+    /// The number of events of the largest round.
+    events_max: u64,
 }
 
 impl<M: Model> Leader<'_, '_, M> {
-    /// Goes on until the run is over, or workers are needed.
-    fn go_on(&mut self) -> Result<(), Error> {
+    /// Runs until the run is over, or until workers are needed.
+    fn run(&mut self) -> Result<(), Error> {
         if let (Some(event), Some(pool)) = (self.opening.take(), self.pool) {
             self.round.since = self.round.since.map(|_| now());
-            self.execute_at_once(event, pool)?;
+            self.execute_parallel_round(event, pool)?;
         }
         loop {
             self.course.advance_to_horizon();
@@ -311,7 +321,7 @@ impl<M: Model> Leader<'_, '_, M> {
         Ok(())
     }
 
-    /// Executes every event before the bound, or those before the first round that needs workers.
+    /// Executes every event before the bound, or up to the first round that needs workers.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
         let mut fetcher = Fetcher::of(self.course.model, self.course.model.lps() as usize);
         loop {
@@ -322,7 +332,7 @@ impl<M: Model> Leader<'_, '_, M> {
                     self.opening = Some(event);
                     return Ok(());
                 };
-                self.execute_at_once(event, pool)?;
+                self.execute_parallel_round(event, pool)?;
             } else {
                 self.execute(event, &mut fetcher)?;
             }
@@ -340,7 +350,8 @@ impl<M: Model> Leader<'_, '_, M> {
         let lp = &mut shard.lps[self.shards.placement.index(id)];
         let execution = lp.execute(self.course.model, &self.world, (header, body.as_ref()), &mut self.effects);
         if self.effects.beyond_sends {
-            // One thread's caches need not hold those of all shards.
+            // If possible, one set of metrics is used for all shards, so that one thread's cache need not
+            // hold them all.
             let metrics = (!self.are_sums).then_some(&mut shard.metrics);
             self.course.apply_other_effects(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
         }
@@ -351,26 +362,28 @@ impl<M: Model> Leader<'_, '_, M> {
         Ok(())
     }
 
-    /// Ends the round before, and opens the one that begins with `event`; whether it is to be executed in parallel.
+    /// Ends the last round, and opens the one that begins with `event`. Returns true if it must be executed
+    /// in parallel.
     #[inline(always)]
     fn opens_parallel_round(&mut self, event: &Event<M::Message>) -> bool {
         if self.round.since.is_some() {
             self.end_round();
         }
         self.counts.rounds += 1;
-        self.counts.most = self.counts.most.max(self.course.events - self.round.before);
+        self.counts.events_max = self.counts.events_max.max(self.course.events - self.round.before);
         self.round =
-            UnderWay { instant: Some(event.instant()), before: self.course.events, since: None, chosen: false };
+            SerialRound { instant: Some(event.instant()), before: self.course.events, since: None, chosen: false };
         if self.watch.is_some() {
             self.round.since = Some(now());
         }
-        self.judge.may_choose() && self.pending().has_more_now() && self.opens_crowd()
+        self.judge.may_choose() && self.pending().has_more_now() && self.judge_round()
     }
 
-    /// As [`Leader::opens_parallel_round`], where there may be a choice.
+    /// Judges the round that is being opened, if it has enough events. Returns true if it must be executed
+    /// in parallel.
     #[inline(never)]
-    fn opens_crowd(&mut self) -> bool {
-        let Some(others) = self.pending().count_now(self.judge.least_crowd() - 1) else { return false };
+    fn judge_round(&mut self) -> bool {
+        let Some(others) = self.pending().count_now(self.judge.events_min() - 1) else { return false };
         self.round.chosen = true;
         self.round.since = Some(now());
         self.judge.chooses_parallel(1 + others as u64)
@@ -379,18 +392,18 @@ impl<M: Model> Leader<'_, '_, M> {
     /// Ends a round that was executed event by event.
     fn end_round(&mut self) {
         let events = self.course.events - self.round.before;
-        self.note_round(events, false);
+        self.record_round(events, false);
         self.round.instant = None;
     }
 
-    /// Takes note of a round of so many events that is over.
-    fn note_round(&mut self, events: u64, parallel: bool) {
-        self.counts.most = self.counts.most.max(events);
+    /// Records a finished round of `events` events.
+    fn record_round(&mut self, events: u64, parallel: bool) {
+        self.counts.events_max = self.counts.events_max.max(events);
         self.round.before = self.course.events;
         let Some(since) = self.round.since.take() else { return };
         let round = Round { events, parallel, took: since.elapsed() };
         if self.round.chosen {
-            self.judge.note(round);
+            self.judge.record(round);
         }
         if let Some(watch) = &mut self.watch {
             watch(round);
@@ -399,10 +412,10 @@ impl<M: Model> Leader<'_, '_, M> {
 
     /// Executes the round that begins with `event` in parallel.
     #[inline(never)]
-    fn execute_at_once(&mut self, event: Event<M::Message>, pool: &Pool) -> Result<(), Error> {
+    fn execute_parallel_round(&mut self, event: Event<M::Message>, pool: &Pool) -> Result<(), Error> {
         let instant = event.instant();
         let Leader { held, effects, shards, .. } = self;
-        let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it was made so") };
+        let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("`run_watched` makes it so") };
         let mut tasks = 0;
         let mut next = Some(event);
         while let Some(event) = next {
@@ -417,37 +430,39 @@ impl<M: Model> Leader<'_, '_, M> {
         }
         (0..tasks).for_each(|task| held.release(shards.task(task)));
         let model = self.course.model;
-        let done = match self.leads_along {
+        let done = match self.works_along {
             true => pool.round(tasks, |task| shards.execute(task, 0, model)),
             false => pool.delegate(tasks),
         };
-        // A worker that panics is the engine's mistake, and the panic is passed on when it is joined.
+        // If a worker panics, that is the engine's mistake. The panic is passed on when its thread is joined.
         done.map_err(|_| Error::new(ErrorKind::Model("a worker failed".into())))?;
         (0..tasks).for_each(|task| self.held.hold(self.shards.task(task)));
-        self.take_up(instant)
+        self.collect_effects(instant)
     }
 
-    /// Takes up what a parallel round did.
-    fn take_up(&mut self, instant: Instant) -> Result<(), Error> {
+    /// Collects the effects of a parallel round.
+    fn collect_effects(&mut self, instant: Instant) -> Result<(), Error> {
         let mut executed = 0;
         let mut ledgers = Vec::new();
-        for left in self.shards.left() {
-            let mut left = lock(left);
-            executed += std::mem::take(&mut left.events);
-            let Pending::ByTime(pending) = &mut self.effects.outbox.pending else { unreachable!("it was made so") };
-            left.effects.outbox.buffer.drain(..).for_each(|event| pending.push(event));
-            ledgers.push(left.ledger.take());
+        for results in self.shards.results() {
+            let mut results = lock(results);
+            executed += std::mem::take(&mut results.events);
+            let Pending::ByTime(pending) = &mut self.effects.outbox.pending else {
+                unreachable!("`run_watched` makes it so")
+            };
+            results.effects.outbox.buffer.drain(..).for_each(|event| pending.push(event));
+            ledgers.push(results.ledger.take());
         }
         self.course.collect_ledgers(ledgers)?;
         self.course.bound = self.course.bound.min(self.course.horizon());
         if let Some((place, kind)) = self.course.failure.take() {
             return Err(self.world.error_at(kind, place));
         }
-        let looks = self.course.count_events(executed);
+        let poll_is_due = self.course.count_events(executed);
         self.counts.parallel_rounds += 1;
         self.counts.parallel_events += executed;
-        self.note_round(executed, true);
-        if looks { self.poll(instant.time) } else { Ok(()) }
+        self.record_round(executed, true);
+        if poll_is_due { self.poll(instant.time) } else { Ok(()) }
     }
 
     /// Executes the global events at the bound.
@@ -466,16 +481,18 @@ impl<M: Model> Leader<'_, '_, M> {
     }
 
     fn pending(&self) -> &WindowedPending<M::Message> {
-        let Pending::ByTime(pending) = &self.effects.outbox.pending else { unreachable!("it was made so") };
+        let Pending::ByTime(pending) = &self.effects.outbox.pending else { unreachable!("`run_watched` makes it so") };
         pending
     }
 
     fn pending_mut(&mut self) -> &mut WindowedPending<M::Message> {
-        let Pending::ByTime(pending) = &mut self.effects.outbox.pending else { unreachable!("it was made so") };
+        let Pending::ByTime(pending) = &mut self.effects.outbox.pending else {
+            unreachable!("`run_watched` makes it so")
+        };
         pending
     }
 
-    /// Looks at the outside.
+    /// Polls at `time`.
     #[cold]
     fn poll(&mut self, time: Time) -> Result<(), Error> {
         self.pending_max = self.pending_max.max(self.pending().len());
@@ -483,15 +500,15 @@ impl<M: Model> Leader<'_, '_, M> {
         self.course.poll(&self.world, time, bytes)
     }
 
-    /// The end of the run.
+    /// Ends the run.
     fn conclude(self) -> Result<Outcome, Error> {
         let Leader { mut course, mut held, mut effects, pending_max, counts, judge, .. } = self;
-        let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it was made so") };
+        let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("`run_watched` makes it so") };
         let engine_stats = vec![
             ("rounds", counts.rounds as f64),
             ("parallel_rounds", counts.parallel_rounds as f64),
             ("parallel_events", counts.parallel_events as f64),
-            ("round_events_max", counts.most as f64),
+            ("round_events_max", counts.events_max as f64),
             ("workers", (judge.workers() + 1) as f64),
             ("pending_bytes", pending.allocated_bytes() as f64),
             ("pending_events_max", pending_max as f64),

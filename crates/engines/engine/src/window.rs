@@ -394,9 +394,9 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
 
     fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
         let members = std::mem::take(&mut part.members);
-        part.order_by(self.settings.order, plan, None);
+        part.set_order(self.settings.order, plan, None);
         let mut effects = hand.effects.lend(part.number, &mut part.pending);
-        part.make_room(members.len());
+        part.reserve(members.len());
         for id in members {
             if self.control.is_some_and(Control::is_stopped) {
                 break; // The leader ends the run.
@@ -409,8 +409,8 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             effects.notes.clear();
         }
         hand.effects.reclaim(effects, &mut part.pending);
-        part.suit();
-        part.look();
+        part.guess_order();
+        part.update_next();
     }
 
     pub(crate) fn read_world(&self) -> std::sync::RwLockReadGuard<'_, World> {

@@ -1,4 +1,4 @@
-//! The LPs in ranges, each behind a lock: held by the leader, but for those that a parallel round is about.
+//! Shards: ranges of LPs, each behind a lock. The leader holds all locks, except those of a parallel round.
 
 use crate::ledger::Ledger;
 use crate::workers::lock;
@@ -15,29 +15,30 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-/// Shards for each thread: enough to balance a round, few enough that a round of some hundred events has several in each.
+/// The most shards for each thread: enough to balance a round. They are few enough that a round of some
+/// hundred events has several events in each.
 const SHARDS_PER_THREAD: u32 = 16;
-/// Fewer where that would leave a shard less than so many LPs, as each has metrics of its own;
+/// The fewest LPs in a shard, unless there would be too few shards. Each shard has metrics of its own.
 const LPS_PER_SHARD: u32 = 64;
-/// but no fewer than these.
+/// The fewest shards for each thread.
 const SHARDS_MIN: u32 = 4;
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 pub(super) struct Shards<'w, M: Model> {
     pub(super) placement: Placement,
     world: &'w RwLock<World>,
     shards: Vec<Mutex<Shard<M>>>,
-    /// The shards that the present round is about.
+    /// The shards that have events in the current round.
     tasks: Vec<AtomicU32>,
-    /// What each thread has done in the present round.
-    left: Vec<Mutex<Left<M>>>,
+    /// By thread: the results of the current round.
+    results: Vec<Mutex<Results<M>>>,
 }
 
 fn read(world: &RwLock<World>) -> RwLockReadGuard<'_, World> {
     world.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The world as the leader reads it all the time, but for when it changes it.
+/// A read lock of the world, which the leader holds all the time, except while it changes the world.
 pub(super) struct Reading<'s> {
     world: &'s RwLock<World>,
     guard: Option<RwLockReadGuard<'s, World>>,
@@ -48,7 +49,7 @@ impl<'s> Reading<'s> {
         Reading { world, guard: Some(read(world)) }
     }
 
-    /// Lets `change` change the world, while no round is under way.
+    /// Calls `change` to change the world. There must be no parallel round.
     pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut World) -> T) -> T {
         self.guard = None;
         let result = change(&mut self.world.write().unwrap_or_else(PoisonError::into_inner));
@@ -62,7 +63,7 @@ impl Deref for Reading<'_> {
 
     #[inline(always)]
     fn deref(&self) -> &World {
-        self.guard.as_deref().expect("it is read again once it has changed")
+        self.guard.as_deref().expect("`change` locks it again")
     }
 }
 
@@ -70,7 +71,7 @@ impl Deref for Reading<'_> {
 pub(super) struct Shard<M: Model> {
     pub(super) lps: Vec<Lp<M::State>>,
     pub(super) metrics: Metrics,
-    /// The events of the present round, in order.
+    /// The events of the current round, in order.
     pub(super) inbox: Vec<Event<M::Message>>,
 }
 
@@ -80,15 +81,15 @@ impl<M: Model> Shard<M> {
     }
 }
 
-/// What a thread leaves to the leader.
-pub(super) struct Left<M: Model> {
+/// The results of a thread, for the leader.
+pub(super) struct Results<M: Model> {
     pub(super) effects: Effects<M>,
     pub(super) ledger: Ledger<M>,
     pub(super) events: u64,
 }
 
 impl<'w, M: Model> Shards<'w, M> {
-    /// All LPs, which are to come, in one shard, for one thread.
+    /// Makes one shard for all LPs, which are added later, for one thread.
     pub(super) fn one(model: &M, world: &'w RwLock<World>, traces: bool) -> Shards<'w, M> {
         let placement = Placement::one(read(world).lps());
         let lps = Vec::with_capacity(placement.len(0) as usize);
@@ -96,7 +97,7 @@ impl<'w, M: Model> Shards<'w, M> {
         Shards::of(world, placement, vec![Shard::of(lps, model.metrics())], (1, traces))
     }
 
-    /// The LPs that were in one shard, and their metrics, in shards for so many threads.
+    /// Distributes the LPs of one shard, and their metrics, over shards for `threads` threads.
     pub(super) fn cut(
         model: &M,
         world: &'w RwLock<World>,
@@ -129,23 +130,24 @@ impl<'w, M: Model> Shards<'w, M> {
         shards: Vec<Shard<M>>,
         (threads, traces): (usize, bool),
     ) -> Shards<'w, M> {
-        let left = || Left { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
+        let results = || Results { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
         Shards {
             placement,
             world,
             tasks: shards.iter().map(|_| AtomicU32::new(0)).collect(),
             shards: shards.into_iter().map(Mutex::new).collect(),
-            left: (0..threads).map(|_| Mutex::new(left())).collect(),
+            results: (0..threads).map(|_| Mutex::new(results())).collect(),
         }
     }
 
-    pub(super) fn left(&self) -> &[Mutex<Left<M>>] {
-        &self.left
+    /// Returns the results of each thread.
+    pub(super) fn results(&self) -> &[Mutex<Results<M>>] {
+        &self.results
     }
 
-    /// Names a shard that the round to come is about.
+    /// Sets the shard of a task of the next round.
     pub(super) fn set_task(&self, task: u32, shard: u32) {
-        // Ordering: Relaxed, here and below; the pool publishes it with the round.
+        // Ordering: Relaxed, here and below; the pool publishes the store with the round.
         self.tasks[task as usize].store(shard, Ordering::Relaxed);
     }
 
@@ -153,18 +155,18 @@ impl<'w, M: Model> Shards<'w, M> {
         self.tasks[task as usize].load(Ordering::Relaxed)
     }
 
-    /// Executes the events of a task, by one of the threads.
+    /// Executes the events of a task on a thread.
     pub(super) fn execute(&self, task: u32, thread: usize, model: &M) {
         let mut shard = lock(&self.shards[self.task(task) as usize]);
         let Shard { lps, metrics, inbox } = &mut *shard;
-        let Left { effects, ledger, events } = &mut *lock(&self.left[thread]);
+        let Results { effects, ledger, events } = &mut *lock(&self.results[thread]);
         let world = read(self.world);
         inbox.reverse();
         while let Some(event) = inbox.pop() {
             let sent = effects.outbox.buffer.len();
             let execution = lps[self.placement.index(event.receiver)].execute(model, &world, event.parts(), effects);
             if effects.beyond_sends && ledger.collect((event.key(), event.receiver), effects, metrics) {
-                // What is left of the task comes after the failure.
+                // The remaining events of the task come after the failure.
                 inbox.clear();
                 return;
             }
@@ -183,19 +185,19 @@ impl<'w, M: Model> Shards<'w, M> {
         }
     }
 
-    /// All shards, held.
+    /// Locks all shards.
     pub(super) fn hold_all(&self) -> AllShards<'_, M> {
         AllShards { shards: self, held: self.shards.iter().map(|shard| Some(lock(shard))).collect() }
     }
 }
 
-/// The shards that the leader holds.
+/// The locks of the shards that the leader holds.
 pub(super) struct AllShards<'s, M: Model> {
     shards: &'s Shards<'s, M>,
     held: Vec<Option<MutexGuard<'s, Shard<M>>>>,
 }
 
-const HELD: &str = "the leader holds all shards but those of the round under way";
+const HELD: &str = "the leader holds all shards except those of a parallel round";
 
 impl<'s, M: Model> AllShards<'s, M> {
     #[inline(always)]
@@ -203,7 +205,7 @@ impl<'s, M: Model> AllShards<'s, M> {
         self.held[number as usize].as_deref_mut().expect(HELD)
     }
 
-    /// The shard of an LP.
+    /// Returns the shard of an LP.
     #[inline(always)]
     pub(super) fn of(&mut self, id: LpId) -> &mut Shard<M> {
         self.shard(self.shards.placement.partition(id))
@@ -215,7 +217,7 @@ impl<'s, M: Model> AllShards<'s, M> {
         &shard.lps[self.shards.placement.index(id)]
     }
 
-    /// The LPs of the only shard, and their metrics.
+    /// Removes and returns the LPs of the only shard, and their metrics.
     pub(super) fn take_one(&mut self) -> (Vec<Lp<M::State>>, Metrics) {
         let Shard { lps, metrics, .. } = self.shard(0);
         (std::mem::take(lps), std::mem::take(metrics))
@@ -233,24 +235,24 @@ impl<'s, M: Model> AllShards<'s, M> {
         self.held.iter_mut().map(|held| &mut **held.as_mut().expect(HELD)).for_each(each);
     }
 
-    /// All LPs in id order.
+    /// Returns all LPs in id order.
     pub(super) fn lps(&self) -> impl Iterator<Item = &Lp<M::State>> {
         self.held.iter().flat_map(|held| &held.as_ref().expect(HELD).lps)
     }
 
-    /// For global events, which record in `metrics`.
-    pub(super) fn with<'a>(&'a mut self, metrics: &'a mut Metrics) -> Resting<'a, 's, M> {
-        Resting { all: self, metrics }
+    /// Returns all LPs, for global events that record in `metrics`.
+    pub(super) fn with<'a>(&'a mut self, metrics: &'a mut Metrics) -> Residents<'a, 's, M> {
+        Residents { all: self, metrics }
     }
 }
 
-/// All LPs of a run, at rest.
-pub(super) struct Resting<'a, 's, M: Model> {
+/// The LPs of all shards, as a global event visits them.
+pub(super) struct Residents<'a, 's, M: Model> {
     all: &'a mut AllShards<'s, M>,
     metrics: &'a mut Metrics,
 }
 
-impl<M: Model> AllLps<M> for Resting<'_, '_, M> {
+impl<M: Model> AllLps<M> for Residents<'_, '_, M> {
     fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
         let mut ids = (0..).map(LpId);
         self.all.each_shard(|Shard { lps, metrics, .. }| {

@@ -91,7 +91,7 @@ impl Judge {
     }
 
     /// The events from which on a round is to be timed, and may be executed in parallel.
-    pub(super) fn least_crowd(&self) -> usize {
+    pub(super) fn events_min(&self) -> usize {
         match self.rule {
             Rule::Fixed(threshold) => usize::try_from(threshold).unwrap_or(usize::MAX).max(1),
             Rule::Naive { .. } | Rule::Cumulative(_) => 2,
@@ -109,7 +109,7 @@ impl Judge {
     }
 
     /// Takes up how long the round took that was last chosen for.
-    pub(super) fn note(&mut self, round: Round) {
+    pub(super) fn record(&mut self, round: Round) {
         if round.events == 0 {
             return;
         }
@@ -121,8 +121,8 @@ impl Judge {
                     *threshold = step(*threshold, serial > parallel);
                 }
             }
-            Rule::Cumulative(cumulative) => cumulative.note(round),
-            Rule::Adaptive(adaptive) => adaptive.note(round),
+            Rule::Cumulative(cumulative) => cumulative.record(round),
+            Rule::Adaptive(adaptive) => adaptive.record(round),
         }
     }
 }
@@ -235,7 +235,7 @@ impl Adaptive {
         }
     }
 
-    fn note(&mut self, round: Round) {
+    fn record(&mut self, round: Round) {
         let (cost, took) = (per_event(round), round.took.as_nanos() as f64);
         let class = self.asked;
         self.took_ns[class] += took;
@@ -356,7 +356,7 @@ impl Cumulative {
         events >= self.threshold
     }
 
-    fn note(&mut self, round: Round) {
+    fn record(&mut self, round: Round) {
         let way = &mut self.ways[usize::from(round.parallel)];
         let events = round.events as f64;
         // Rounds of extreme size do not count.
@@ -385,9 +385,9 @@ mod tests {
     fn settled(threshold: Threshold, events: u64, serial_ns: u64, waking_ns: u64) -> usize {
         let mut judge = Judge::new(threshold, 1);
         let mut choose = || {
-            let parallel = events >= judge.least_crowd() as u64 && judge.chooses_parallel(events);
+            let parallel = events >= judge.events_min() as u64 && judge.chooses_parallel(events);
             let took = if parallel { waking_ns + events * serial_ns / 2 } else { events * serial_ns };
-            judge.note(Round { events, parallel, took: Duration::from_nanos(took) });
+            judge.record(Round { events, parallel, took: Duration::from_nanos(took) });
             parallel
         };
         (0..5_000).for_each(|_| {
@@ -409,9 +409,9 @@ mod tests {
     fn the_adaptive_threshold_follows_the_rounds_there_are() {
         let mut judge = Judge::new(Threshold::Adaptive, 1);
         let mut choose = |events: u64| {
-            let parallel = events >= judge.least_crowd() as u64 && judge.chooses_parallel(events);
+            let parallel = events >= judge.events_min() as u64 && judge.chooses_parallel(events);
             let took = if parallel { 10_000 + events * 50 } else { events * 100 };
-            judge.note(Round { events, parallel, took: Duration::from_nanos(took) });
+            judge.record(Round { events, parallel, took: Duration::from_nanos(took) });
             parallel
         };
         assert!((0..300).filter(|_| choose(10_000)).count() > 200);
@@ -429,7 +429,7 @@ mod tests {
         let mut choose = |waking_ns: u64| {
             let parallel = judge.chooses_parallel(500);
             let took = if parallel { waking_ns + 25_000 } else { 50_000 };
-            judge.note(Round { events: 500, parallel, took: Duration::from_nanos(took) });
+            judge.record(Round { events: 500, parallel, took: Duration::from_nanos(took) });
             parallel
         };
         while !(0..100).all(|_| choose(0)) {}
@@ -452,7 +452,7 @@ mod tests {
                 let events = 100 + round * 7919 % 300;
                 let parallel = judge.chooses_parallel(events);
                 let took = if parallel { 30_000 + events * 50 } else { events * 100 };
-                judge.note(Round { events, parallel, took: Duration::from_nanos(took) });
+                judge.record(Round { events, parallel, took: Duration::from_nanos(took) });
             }
             assert!(!judge.chooses_parallel(260), "{:?}", judge.rule);
         }

@@ -1,4 +1,4 @@
-//! A partition: LPs that are executed together, and the events that wait at them.
+//! A partition: LPs that are executed together, and their pending events.
 
 use super::Order;
 use super::hand::Hand;
@@ -19,54 +19,48 @@ use parades_core::world::World;
 use parades_raw::huge_pages;
 use std::time::Duration;
 
-/// Bytes of LPs' records and of the events that wait at them from which executing LP by LP is taken to be
-/// faster than in the order of time until that has been tried: those that no cache near the core holds. By
-/// measurement (`parades run phold --engine window --threads 1 --set lps=262144`, with `--tune order=lp`
-/// and `order=time`): as fast with 16 MiB of records and 11 of events, 1.2 times as fast with 92 of events
-/// (`--set start_events=8`).
+/// The size of LPs' records and pending events, in bytes, from which a partition begins LP by LP. They then
+/// do not fit any cache near the core. Below this size a partition begins in the order of time.
 const OUT_OF_CACHE: usize = 32 << 20;
 
-/// Events in each window that has any from which LP by LP may be faster, as each window costs something. By
-/// measurement: PHOLD of 16,384 LPs with a lookahead of 10 us has 1.1, and takes 200 times as long so
-/// (`parades run phold --engine null-message --threads 1 --set lps=16384 --set lookahead=10us --until 20s`,
-/// with `--tune order=lp` and `order=time`).
-const PAYS: f64 = 1.25;
+/// The fewest events in a window, on average over windows that have events, with which LP by LP is allowed.
+/// Each window takes some time of its own.
+const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 
 /// A partition.
 pub(crate) struct Part<M: Model> {
     pub(crate) number: u32,
-    /// Who will be its LPs, until they are set up.
+    /// The ids of its LPs, until the LPs have started.
     pub(crate) members: Vec<LpId>,
     /// Its LPs, in the order of ids.
     pub(crate) lps: Vec<Lp<M::State>>,
     pub(crate) pending: Pending<M::Message>,
-    /// What its LPs recorded.
+    /// The metrics of its LPs.
     pub(crate) metrics: Metrics,
-    /// No event waits here before it.
+    /// A lower bound on the times of its pending events.
     pub(crate) next: Time,
-    /// Everything before it has been executed.
+    /// Everything before this time has been executed.
     reached: Time,
-    /// Events executed.
+    /// The number of events executed.
     pub(crate) events: u64,
-    /// An execution has failed: what would come later here will never count.
+    /// True once an execution has failed. Later events of the partition are then never executed.
     pub(crate) failed: bool,
-    /// The width of windows in which its LPs cannot reach each other, if there is any.
+    /// The width of windows in which its LPs cannot affect each other, if they have a lookahead.
     width: Option<Delay>,
-    /// The least and the greatest of its LPs.
+    /// The least and the greatest id of its LPs.
     bounds: (LpId, LpId),
     choice: Choice,
 }
 
-/// How the order of events is chosen.
+/// The choice of the order of events.
 #[derive(Debug)]
 enum Choice {
+    /// The order stays as it is.
     Fixed,
+    /// The faster order is measured.
     Measured(Trial),
-    /// Changed after so many visits.
-    Every {
-        visits: u32,
-        since: u32,
-    },
+    /// The order changes after each `visits` visits. `since` counts the visits since the last change.
+    Every { visits: u32, since: u32 },
 }
 
 impl<M: Model> Part<M> {
@@ -88,18 +82,18 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// Makes room for so many LPs, of which it has none.
-    pub(crate) fn make_room(&mut self, lps: usize) {
+    /// Reserves room for `lps` LPs. The partition has no LPs yet.
+    pub(crate) fn reserve(&mut self, lps: usize) {
         self.lps.reserve_exact(lps);
         huge_pages::ask_for(&self.lps);
     }
 
-    /// Adds an event that waits here.
+    /// Adds a pending event.
     pub(crate) fn push(&mut self, event: Event<M::Message>) {
         self.push_all(std::iter::once(event));
     }
 
-    /// Adds events that wait here, each in its parts: it is made where it waits.
+    /// Adds pending events. Each is written in parts, directly to its place in the pending set.
     #[inline(always)]
     pub(crate) fn push_all(&mut self, events: impl Iterator<Item = Event<M::Message>>) {
         let Part { pending, next, reached, .. } = self;
@@ -122,7 +116,7 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// Executes what waits before `bound`, and says when the next event is due.
+    /// Executes the events before `bound`, and updates `next`.
     #[inline(never)]
     pub(crate) fn execute_before(&mut self, bound: Time, of: (&M, &World), hand: &mut Hand<M>) {
         self.reached = bound;
@@ -150,8 +144,9 @@ impl<M: Model> Part<M> {
         self.next = if self.failed { Time::MAX } else { self.next_time() };
     }
 
-    /// Executes what waits before `bound`, `index` saying where an LP is among its own; how many events.
-    /// Always inlined, into the frame that has the effects.
+    /// Executes the events before `bound`. `index` returns the index of an LP in the partition. Returns the
+    /// number of events. Always inlined into the frame that holds the effects; see [`Effects::lend`] for
+    /// the reason.
     #[inline(always)]
     fn execute_by<Q: Queue<M::Message>>(
         &mut self,
@@ -174,7 +169,7 @@ impl<M: Model> Part<M> {
             let lp_of = move |id| &all[index(id)];
             fetcher.records(model, |ahead| pending.upcoming(ahead), lp_of);
             if !failed.is_empty() && failed.contains(&id) {
-                continue; // It waits behind its failure.
+                continue; // The event comes after its LP's failure.
             }
             let lp = &mut lps[index(id)];
             let execution = lp.execute(model, world, (header, body.as_ref()), effects);
@@ -195,11 +190,12 @@ impl<M: Model> Part<M> {
         events
     }
 
-    /// Looks when the next event is due.
-    pub(crate) fn look(&mut self) {
+    /// Sets `next` to the time of the earliest pending event.
+    pub(crate) fn update_next(&mut self) {
         self.next = self.next_time();
     }
 
+    /// Returns true if the partition executes LP by LP.
     pub(crate) fn is_by_lp(&self) -> bool {
         self.pending.is_by_lp()
     }
@@ -212,8 +208,8 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// How many events wait in it.
-    pub(crate) fn waiting(&self) -> usize {
+    /// Returns the number of pending events.
+    pub(crate) fn pending_events(&self) -> usize {
         len(&self.pending)
     }
 
@@ -225,7 +221,7 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// Takes all that waits here, in no order.
+    /// Removes and returns all pending events, in no order.
     pub(crate) fn take_all(&mut self) -> Leftover<M::Message> {
         self.next = Time::MAX;
         match &mut self.pending {
@@ -235,26 +231,26 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// Starts anew, all before `reached` having been executed.
+    /// Empties the partition for new LPs. Everything before `reached` has been executed.
     pub(crate) fn restart(&mut self, reached: Time) {
         self.reached = reached;
         self.next = Time::MAX;
     }
 
-    /// Has `act` do what a worker does when it comes by: take in what has arrived, execute it. Finds out by
-    /// that which order of events is faster.
+    /// Calls `act`, in which a worker receives events and executes them. Measures the call while the orders
+    /// of events are being compared.
     #[inline(always)]
     pub(crate) fn visit<T>(&mut self, act: impl FnOnce(&mut Part<M>) -> T) -> T {
-        let begin = self.is_measured().then(|| (now(), self.events));
+        let begin = self.begin_visit().then(|| (now(), self.events));
         let result = act(self);
         if let Some((begin, executed)) = begin {
-            self.has_measured(self.events - executed, begin.elapsed());
+            self.record_visit(self.events - executed, begin.elapsed());
         }
         result
     }
 
-    /// Whether the visit that begins is to be measured.
-    fn is_measured(&mut self) -> bool {
+    /// Begins a visit. Returns true if the visit must be measured.
+    fn begin_visit(&mut self) -> bool {
         match &mut self.choice {
             _ if self.width.is_none() => false,
             Choice::Fixed => false,
@@ -270,9 +266,9 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// A visit of so many events has taken so long.
+    /// Records a measured visit, and changes the order of events if that is due.
     #[cold]
-    fn has_measured(&mut self, events: u64, time: Duration) {
+    fn record_visit(&mut self, events: u64, time: Duration) {
         let Choice::Measured(trial) = &mut self.choice else { return };
         if trial.visited(events, time, self.events) {
             let (changed, took) = timed(|| self.change_order());
@@ -282,10 +278,10 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// From now on, when nothing waits here, has its events in the order that `order` says, for the LPs
-    /// that `plan` places here. Where it is to be found out, it begins with what has been found faster
-    /// elsewhere, if that is known.
-    pub(crate) fn order_by(&mut self, order: Order, plan: &Plan, found: Option<bool>) {
+    /// Sets the order of events by `order`, for the LPs that `plan` places here. There must be no pending
+    /// events. If the order is measured, `found` is the faster order that other partitions have found, if
+    /// they have.
+    pub(crate) fn set_order(&mut self, order: Order, plan: &Plan, found: Option<bool>) {
         let lps = plan.placement.len(self.number) as usize;
         self.bounds = plan.placement.bounds(self.number);
         self.width = plan.width;
@@ -302,9 +298,9 @@ impl<M: Model> Part<M> {
         self.change_to(self.width.filter(|_| by_lp));
     }
 
-    /// Goes on LP by LP if what waits here now is so large that this is probably faster, and nothing is
-    /// known yet; in the order of time if windows hold next to nothing.
-    pub(crate) fn suit(&mut self) {
+    /// Guesses the order of events, once the LPs and their pending events are there: LP by LP if they are
+    /// large. Does nothing if the order is fixed, or has been measured.
+    pub(crate) fn guess_order(&mut self) {
         let is_open = matches!(&self.choice, Choice::Measured(trial) if trial.found_by_lp(false).is_none());
         let bytes = self.lps.len() * size_of::<Lp<M::State>>() + self.allocated_bytes();
         if is_open && bytes >= OUT_OF_CACHE {
@@ -312,21 +308,21 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// Whether it executes LP by LP, if that has been found out by trying.
+    /// Returns the faster order, once it has been measured: true if LP by LP.
     pub(crate) fn found_by_lp(&self) -> Option<bool> {
         let Choice::Measured(trial) = &self.choice else { return None };
         trial.found_by_lp(self.is_by_lp())
     }
 
-    /// Goes on in the other order, if it can; whether it does.
+    /// Changes to the other order. Returns false if that order is not possible.
     fn change_order(&mut self) -> bool {
         let by_lp = self.is_by_lp();
         self.change_to(if by_lp { None } else { self.width });
         self.is_by_lp() != by_lp
     }
 
-    /// From now on executes LP by LP in windows of `width`, or in the order of time: also where it is free
-    /// to choose and such windows would hold next to nothing, as each window costs something.
+    /// Changes to LP by LP in windows of `width`, or to the order of time if there is no width. If the
+    /// order is measured, also changes to the order of time if such windows would hold too few events.
     fn change_to(&mut self, width: Option<Delay>) {
         let all = match std::mem::replace(&mut self.pending, Pending::Elsewhere) {
             Pending::ByTime(pending) => pending.into_unordered(),
@@ -334,20 +330,22 @@ impl<M: Model> Part<M> {
             Pending::Elsewhere | Pending::Optimistic(_) => Unordered::default(),
         };
         let is_free = matches!(self.choice, Choice::Measured(_));
-        self.pending = match width.map(Grid::new).filter(|&grid| !is_free || all.events_per_window(grid) >= PAYS) {
-            Some(grid) => Pending::ByLp(LpOrderedPending::from_unordered(grid, self.bounds, all)),
-            None => Pending::ByTime(all.into()),
-        };
+        self.pending =
+            match width.map(Grid::new).filter(|&grid| !is_free || all.events_per_window(grid) >= EVENTS_PER_WINDOW_MIN)
+            {
+                Some(grid) => Pending::ByLp(LpOrderedPending::from_unordered(grid, self.bounds, all)),
+                None => Pending::ByTime(all.into()),
+            };
     }
 }
 
-/// Where an LP is, found by a mask.
+/// Returns a function that finds the index of an LP by a mask.
 #[inline(always)]
 fn masked(mask: u32) -> impl Fn(LpId) -> usize + Copy {
     move |id| (id.0 & mask) as usize
 }
 
-/// How many events wait.
+/// Returns the number of events in a pending set.
 fn len<P>(pending: &Pending<P>) -> usize {
     match pending {
         Pending::ByTime(pending) => pending.len(),
@@ -356,9 +354,9 @@ fn len<P>(pending: &Pending<P>) -> usize {
     }
 }
 
-/// A pending set as the loop above uses it.
+/// The operations of a pending set in the loop above.
 trait Queue<P> {
-    /// Whether what comes out is in the order of time.
+    /// True if events come out in the order of time.
     const IN_TIME: bool;
     fn of(pending: &mut Pending<P>) -> &mut Self;
     fn pop_before(&mut self, bound: Time) -> Option<Event<P>>;
@@ -369,7 +367,7 @@ impl<P> Queue<P> for WindowedPending<P> {
     const IN_TIME: bool = true;
     #[inline(always)]
     fn of(pending: &mut Pending<P>) -> &mut Self {
-        let Pending::ByTime(pending) = pending else { unreachable!("it was looked at before") };
+        let Pending::ByTime(pending) = pending else { unreachable!("the caller has checked the kind") };
         pending
     }
     #[inline(always)]
@@ -386,7 +384,7 @@ impl<P> Queue<P> for LpOrderedPending<P> {
     const IN_TIME: bool = false;
     #[inline(always)]
     fn of(pending: &mut Pending<P>) -> &mut Self {
-        let Pending::ByLp(pending) = pending else { unreachable!("it was looked at before") };
+        let Pending::ByLp(pending) = pending else { unreachable!("the caller has checked the kind") };
         pending
     }
     #[inline(always)]

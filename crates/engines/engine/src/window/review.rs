@@ -103,7 +103,7 @@ impl Reviewer {
             *stopwatch = Stopwatch::new();
             self.begin_spell(parts, windows, stopwatch);
         }
-        self.retreat.weighs(world.lps() as usize + parts.iter().map(|part| part.waiting()).sum::<usize>());
+        self.retreat.weighs(world.lps() as usize + parts.iter().map(|part| part.pending_events()).sum::<usize>());
         let workers = plan.workers();
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
@@ -247,8 +247,8 @@ impl Reviewer {
         for number in 0..new.placement.partitions() {
             let part = &mut parts[number as usize];
             let lps = new.placement.len(number) as usize;
-            part.order_by(crew.settings.order, &new, found);
-            part.make_room(lps);
+            part.set_order(crew.settings.order, &new, found);
+            part.reserve(lps);
         }
         for id in super::ids(crew.lps) {
             let from = &mut lps[old.placement.partition(id) as usize];
@@ -262,7 +262,7 @@ impl Reviewer {
             parts[new.placement.partition(event.receiver) as usize].push(event);
         }
         for number in 0..new.placement.partitions() {
-            parts[number as usize].suit();
+            parts[number as usize].guess_order();
         }
         let mut metrics: Vec<&mut Metrics> = parts.iter_mut().map(|part| &mut part.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| new.placement.partition(id) as usize);
