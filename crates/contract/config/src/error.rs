@@ -1,19 +1,19 @@
-//! The one error of this crate: a sentence, its place and a remedy.
+//! The error type of this crate: a sentence, its place and a remedy.
 //!
-//! What a user typed is quoted in messages with its control characters made visible and its length cut, so that an error is one
-//! line whatever the input was, and no file can speak to the terminal.
+//! Messages quote the user's text with control characters escaped and the length limited. So an error is one
+//! line whatever the input was, and no file can send commands to the terminal.
 
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The longest quotation of a user's text, in characters.
+/// Longest quotation of a user's text, in characters.
 const QUOTED_CHARS_MAX: usize = 60;
 
-/// The longest line of a file that an error carries, in bytes.
+/// Longest line of a file that an error carries, in bytes.
 const SOURCE_LINE_BYTES_MAX: usize = 400;
 
-/// A wrong argument, parameter or file. Its display is one sentence, `place: message; help`, on one line.
+/// A wrong argument, parameter or file. It displays as one sentence on one line: `place: message; help`.
 ///
 /// ```
 /// use parades_config::{ConfigError, Place};
@@ -25,15 +25,15 @@ const SOURCE_LINE_BYTES_MAX: usize = 400;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     message: String,
-    // Boxed, because errors travel in results by value.
+    // Boxed to keep the error small, because results carry it by value.
     place: Option<Box<Place>>,
     help: Option<String>,
 }
 
-/// Where a value came from.
+/// The place of an error, where the wrong value was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// An argument of the command line, as one types it: `--set remote=1.5`.
+    /// An argument of the command line, as typed: `--set remote=1.5`.
     Argument(String),
     /// A file as a whole.
     File(PathBuf),
@@ -44,56 +44,56 @@ pub enum Place {
 /// A spot in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The file, as the user named it.
+    /// The path of the file, as the user wrote it.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// The column, in characters from 1.
+    /// The number of the column in characters, from 1.
     pub column: usize,
-    /// How many characters of this line, from the column on, it is about; at least 1.
+    /// The number of characters that the error is about, from the column on and within the line. At least 1.
     pub width: usize,
-    /// The text of the line, a character for a character; `None` where it is too long to show.
+    /// The text of the line, with as many characters as in the file. `None` if the line is too long to show.
     pub source_line: Option<String>,
 }
 
 impl ConfigError {
-    /// An error without a place: a sentence without a full stop.
+    /// Creates an error without a place. `message` is a sentence without a full stop.
     pub fn new(message: impl Into<String>) -> ConfigError {
         ConfigError { message: message.into(), place: None, help: None }
     }
 
-    /// The same error with what to do about it.
+    /// Adds a remedy: what the user can do.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> ConfigError {
         self.help = Some(help.into());
         self
     }
 
-    /// The same error at `place`.
+    /// Adds the place.
     #[must_use]
     pub fn at(mut self, place: Place) -> ConfigError {
         self.place = Some(Box::new(place));
         self
     }
 
-    /// The same error, its message opened by the key that it is about.
+    /// Puts the key that the error is about before the message.
     #[must_use]
-    pub(crate) fn about(mut self, key: &str) -> ConfigError {
+    pub(crate) fn in_key(mut self, key: &str) -> ConfigError {
         self.message = format!("`{key}`: {}", self.message);
         self
     }
 
-    /// What is wrong.
+    /// Returns the message: what is wrong.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Where it is.
+    /// Returns the place, if it is known.
     pub fn place(&self) -> Option<&Place> {
         self.place.as_deref()
     }
 
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
@@ -117,32 +117,33 @@ impl fmt::Display for ConfigError {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Argument(argument) => f.write_str(&cut(argument)),
-            Place::File(file) => f.write_str(&visible(&file.to_string_lossy())),
+            Place::Argument(argument) => f.write_str(&shortened(argument)),
+            Place::File(file) => f.write_str(&escaped(&file.to_string_lossy())),
             Place::Spot(spot) => {
-                let file = visible(&spot.file.to_string_lossy());
+                let file = escaped(&spot.file.to_string_lossy());
                 write!(f, "{file}:{}:{}", spot.line, spot.column)
             }
         }
     }
 }
 
-/// A file's path and text, from which spots are made.
+/// The path and the text of a file, from which spots are computed.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file, as the user named it.
+    /// The path of the file, as the user wrote it.
     pub path: PathBuf,
-    /// What stands in it.
+    /// The contents of the file.
     pub text: String,
 }
 
 impl Source {
-    /// The file `path` with the text that stands in it.
+    /// Creates the source of the file `path` with the contents `text`.
     pub fn new(path: &Path, text: String) -> Source {
         Source { path: path.to_owned(), text }
     }
 
-    /// The spot of the bytes `span`. Positions past the end, or inside a character, count as the character's or the end's.
+    /// Returns the spot of the bytes `span`. A position inside a character means the start of that character.
+    /// A position past the end means the end.
     pub fn spot(&self, span: Range<usize>) -> Spot {
         let start = self.text.floor_char_boundary(span.start);
         let end = self.text.floor_char_boundary(span.end).max(start);
@@ -160,26 +161,26 @@ impl Source {
     }
 }
 
-/// Whether a terminal acts on this character rather than showing it.
-fn is_command(c: char) -> bool {
+/// Returns true if a terminal executes this character instead of showing it.
+fn is_executed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with what a terminal would act on replaced, a character for a character, so that columns stay.
+/// Replaces each character that a terminal would execute by one that it shows, so that columns stay.
 fn printable(text: &str) -> String {
     let shown = |c| match c {
         '\t' => ' ',
-        c if is_command(c) => char::REPLACEMENT_CHARACTER,
+        c if is_executed(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     };
     text.chars().map(shown).collect()
 }
 
-/// `text` with what a terminal would act on written as escapes.
-pub(crate) fn visible(text: &str) -> String {
+/// Escapes the characters that a terminal would execute.
+pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_command(c) {
+        if is_executed(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
@@ -188,15 +189,15 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
-/// `text` visible, and cut to a length that one can read.
-pub(crate) fn cut(text: &str) -> String {
+/// Escapes `text` and limits its length for display.
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", visible(&text[..end])),
-        None => visible(text),
+        Some((end, _)) => format!("{}…", escaped(&text[..end])),
+        None => escaped(text),
     }
 }
 
-/// `text` between backticks, visible and cut.
+/// Puts `text` between backticks, escaped and limited in length.
 pub fn quoted(text: &str) -> String {
-    format!("`{}`", cut(text))
+    format!("`{}`", shortened(text))
 }

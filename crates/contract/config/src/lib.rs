@@ -1,7 +1,16 @@
-//! What a user configures: quantities with units, the parameters of a scenario, and scenario files.
+//! The configuration of a run: units, the parameters of a scenario, and scenario files.
 //!
-//! A scenario declares its parameters once, as a constant. Everything else follows from that: the values that the command line and
-//! files set, the checks, the errors that point at the place, and the file that `parades show` prints.
+//! A scenario declares its parameters once, in a constant. The rest follows from this declaration: reading
+//! values from the command line and from files, checking them, errors that point at the place, and the file
+//! that `parades show` writes.
+//!
+//! To add a scenario:
+//!
+//! 1. Declare its parameters as a constant `&[Parameter]`. The table in [`parameter`] shows the kinds.
+//! 2. Create [`Values`] from the constant. They hold the defaults until something is set.
+//! 3. Read each value by the getter of its kind, such as [`Values::integer`] or [`Values::duration`].
+//! 4. Report a wrong combination of values by [`Values::error_at`]. Wrong single values have been refused
+//!    already.
 //!
 //! ```
 //! use parades_config::{Parameter, Values};
@@ -10,7 +19,7 @@
 //! const PARAMETERS: &[Parameter] = &[
 //!     Parameter::integer("lps", 1024, 1..=4_000_000_000, "logical processes"),
 //!     Parameter::fraction("remote", 0.1, "share of the events that go to an LP drawn uniformly"),
-//!     Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event").positive().bare("s"),
+//!     Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event").positive().with_default_unit("s"),
 //! ];
 //!
 //! let mut values = Values::new("phold", PARAMETERS);
@@ -23,7 +32,8 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`parameter`], then [`value`], [`values`], [`scenario`] and [`mod@write`]; [`units`] and [`error`] serve them all.
+//! *Read next*: [`parameter`], then [`value`], [`values`], [`scenario`] and [`mod@write`]. All of them use
+//! [`units`] and [`error`].
 
 #![forbid(unsafe_code)]
 

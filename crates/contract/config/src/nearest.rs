@@ -1,10 +1,13 @@
-//! What a mistyped word was probably meant to be.
+//! Suggestions for mistyped words.
 
-/// No name is longer, so a longer word is near none of them, and costs nothing to compare.
+/// Longest word that is compared, in characters. No name is longer, so a longer word is near none.
 const WORD_CHARS_MAX: usize = 48;
 
-/// The candidate that `word` is probably a misspelling of; `None` where none is near. Case does not count; a wrong, missing, extra or
-/// swapped letter does, one for every four letters and one more; a word that begins a candidate, or that one begins, is near.
+/// Returns the candidate of which `word` is probably a misspelling, or `None` if none is near.
+///
+/// Case does not count. A word is near a candidate if it differs by at most one letter, and one more for
+/// every four letters of the word. A letter differs if it is wrong, missing, extra or swapped with its
+/// neighbour. A word is also near if it begins a candidate, or a candidate begins it.
 ///
 /// ```
 /// # use parades_config::nearest;
@@ -24,7 +27,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let distance = strsim::osa_distance(&word, &lower);
         let near = distance <= 1 + length / 4 && distance < length.max(candidate.len());
         let begins = word.starts_with(&lower) || lower.starts_with(&word);
-        // The first of equals stays, so that the answer follows the order of declaration.
+        // Of equally near candidates the first wins, so that the answer follows the order of declaration.
         if (near || begins) && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -32,7 +35,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// The help for an unknown key: the nearest one, or where none is near, all of them.
+/// Returns the help for an unknown key: the nearest key, or all keys if none is near.
 pub(crate) fn suggestion<'a>(key: &str, keys: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match (nearest(key, keys.clone()), list(keys, "and")) {
         (Some(near), _) => format!("did you mean `{near}`?"),
@@ -41,7 +44,7 @@ pub(crate) fn suggestion<'a>(key: &str, keys: impl IntoIterator<Item = &'a str> 
     }
 }
 
-/// `a, b and c`, for messages.
+/// Joins words for messages: `a, b and c`.
 pub(crate) fn list<'a>(words: impl IntoIterator<Item = &'a str>, joint: &str) -> String {
     let words: Vec<&str> = words.into_iter().collect();
     match words.split_last() {

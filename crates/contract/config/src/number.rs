@@ -1,33 +1,37 @@
-//! Decimal numbers of any length, exactly.
+//! Exact decimal numbers of any length.
 //!
-//! Binary floating point cannot hold 0.1, so a duration of `0.1s` must not pass through it: a [`Number`] keeps the digits as they
-//! were written, and rounds once, when it is multiplied by its unit.
+//! Binary floating point cannot represent 0.1, so a duration of `0.1s` must not pass through it. A [`Number`]
+//! keeps the digits as written. It is rounded once, when it is multiplied by its unit.
 
 /// A decimal number as written: its digits times a power of ten.
 #[derive(Debug)]
 pub(crate) struct Number {
     pub(crate) negative: bool,
-    /// From the most significant on, each `0..=9`.
+    /// The digits, each `0..=9`, the most significant first.
     digits: Vec<u8>,
-    /// The power of ten that the last digit counts.
+    /// The power of ten of the last digit.
     exponent: i64,
 }
 
 /// A product that fits in 64 bits.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Product {
-    /// Rounded to the nearest, halves up.
+    /// The product, rounded to the nearest integer, halves up.
     pub(crate) rounded: u64,
     /// True if `rounded` is the product itself.
     pub(crate) is_exact: bool,
 }
 
-/// An exponent beyond this is as good as this: no input has so many digits.
+/// Largest magnitude of an exponent. A larger one is cut to this value, which has the same effect: no input
+/// has this many digits.
 const EXPONENT_MAX: i64 = 1_000_000_000;
 
 impl Number {
-    /// Reads a number at the start of `text`, and returns it with what follows it; `None` where there is none. A sign, digits,
-    /// a fraction and an exponent, with `_` allowed between digits, as in TOML.
+    /// Reads a number at the start of `text`. Returns the number and the remaining text, or `None` if there
+    /// is no number.
+    ///
+    /// A number consists of an optional sign, digits, an optional fraction and an optional exponent. As in
+    /// TOML, `_` is allowed between digits.
     pub(crate) fn read(text: &str) -> Option<(Number, &str)> {
         let mut number = Number { negative: text.starts_with('-'), digits: Vec::new(), exponent: 0 };
         let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -47,12 +51,13 @@ impl Number {
         Some((number, rest))
     }
 
-    /// The magnitude times `unit`, rounded once; `None` where it does not fit in 64 bits.
+    /// Multiplies the magnitude by `unit`, rounding once. Returns `None` if the product does not fit in 64
+    /// bits.
     ///
-    /// `unit` is below 2^59, so that a digit times it, and a carry, fit as well.
+    /// `unit` must be below 2^59, so that the carry plus a digit times `unit` fits in 64 bits.
     pub(crate) fn times(&self, unit: u64) -> Option<Product> {
         debug_assert!(unit < 1 << 59, "a unit of {unit} would overflow the carry");
-        // The product's digits, from the least significant on.
+        // The digits of the product, the least significant first.
         let mut product = Vec::with_capacity(self.digits.len() + 20);
         let mut carry = 0;
         for &digit in self.digits.iter().rev() {
@@ -69,10 +74,11 @@ impl Number {
         let mut rounded = whole.iter().rev().try_fold(0_u64, push_digit)?;
         let zeros = usize::try_from(self.exponent).unwrap_or(0);
         if rounded > 0 {
-            // Overflows, and so ends, after 19 steps at most.
+            // Multiplying by ten overflows after 19 steps at most, so this loop is short.
             rounded = std::iter::repeat_n(&0, zeros).try_fold(rounded, push_digit)?;
         }
-        // The first digit after the point decides, unless the product is so small that zeros come before all of its digits.
+        // The first digit after the point decides. If the product has fewer digits than the fraction, that
+        // digit is 0.
         let tenths = if fraction.len() == fraction_digits { fraction.last() } else { None };
         if tenths.is_some_and(|&digit| digit >= 5) {
             rounded = rounded.checked_add(1)?;
@@ -80,7 +86,7 @@ impl Number {
         Some(Product { rounded, is_exact: fraction.iter().all(|&digit| digit == 0) })
     }
 
-    /// The double nearest to the number times `10^shift`; `None` where it is infinite.
+    /// Returns the double nearest to the number times `10^shift`, or `None` if that is infinite.
     pub(crate) fn to_f64(&self, shift: i64) -> Option<f64> {
         let sign = if self.negative { "-" } else { "" };
         let digits: String = self.digits.iter().map(|&digit| char::from(b'0' + digit)).collect();
@@ -98,7 +104,7 @@ fn starts_with_digit(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Moves the digits at the start of `text` to `digits`, and returns what follows.
+/// Moves the digits at the start of `text` to `digits`. Returns the remaining text.
 fn read_digits<'a>(text: &'a str, digits: &mut Vec<u8>) -> &'a str {
     let mut rest = text;
     while let Some(&byte) = rest.as_bytes().first() {
@@ -113,7 +119,8 @@ fn read_digits<'a>(text: &'a str, digits: &mut Vec<u8>) -> &'a str {
     rest
 }
 
-/// The exponent at the start of `text`, and what follows it. An `e` without digits is no exponent: it may begin a unit.
+/// Returns the exponent at the start of `text` and the remaining text. An `e` without digits is not an
+/// exponent, since it may begin a unit.
 fn read_exponent(text: &str) -> Option<(i64, &str)> {
     let after = text.strip_prefix(['e', 'E'])?;
     let unsigned = after.strip_prefix(['-', '+']).unwrap_or(after);
@@ -150,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn exponents_of_any_size_cost_nothing() {
+    fn exponents_of_any_size_cost_no_time() {
         assert_eq!(times("1.5e3", 2), Some((3000, true)));
         assert_eq!(times("25e-2", 4), Some((1, true)));
         assert_eq!(times("1e99999999999999999999", 1), None);
@@ -159,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_stays() {
+    fn text_that_is_not_a_number_is_left() {
         for text in ["", "-", ".", "_1", "e5", "s", "inf", "NaN", "½"] {
             assert!(Number::read(text).is_none(), "{text}");
         }

@@ -1,13 +1,27 @@
-//! What a scenario says of each of its parameters: the kind, the range, the default, the meaning.
+//! The declaration of a parameter: its key, kind, range, default and meaning.
 //!
-//! A description is a constant, and a mistake in it (a default outside its range, an unknown unit) does not compile:
+//! | constructor | text accepted | getter of [`Values`](crate::Values) | value |
+//! |---|---|---|---|
+//! | [`integer`](Parameter::integer) | `1024`, `16_384`, `1e6` | `integer` | `u64` |
+//! | [`float`](Parameter::float) | `0.5`, `-1.5`, `1e-3` | `float` | `f64` |
+//! | [`fraction`](Parameter::fraction) | `0.1`, `10%` | `float` | `f64` |
+//! | [`duration`](Parameter::duration) | `250ms`, `10s` | `duration` | `Delay` |
+//! | [`size`](Parameter::size) | `1500B`, `128KiB` | `size` | `u64` in bytes |
+//! | [`rate`](Parameter::rate) | `10Mbps` | `rate` | `u64` in bits per second |
+//! | [`boolean`](Parameter::boolean) | `true`, `false` | `boolean` | `bool` |
+//! | [`choice`](Parameter::choice) | one of the declared words | `choice` | `&'static str` |
+//! | [`text`](Parameter::text) | any text | `text` | `&str` |
+//! | [`path`](Parameter::path) | the name of a file | `path` | `Option<PathBuf>` |
+//!
+//! [`crate::units`] lists the units of durations, sizes and rates. A declaration is a constant, so a mistake
+//! in it does not compile: a default out of its range, or an unknown unit.
 //!
 //! ```compile_fail,E0080
 //! # use parades_config::Parameter;
 //! const TREES: Parameter = Parameter::integer("trees", 0, 1..=64, "trees that are grown");
 //! ```
 //!
-//! *Read next*: [`crate::value`], one value; [`crate::values`], those of a whole scenario.
+//! *Read next*: [`crate::value`], a single value; [`crate::values`], the values of a scenario.
 
 use crate::nearest::list;
 use crate::units::{DURATION, Quantity, RATE, SIZE};
@@ -15,26 +29,29 @@ use crate::value::{Value, float_range};
 use parades_core::time::Delay;
 use std::ops::RangeInclusive;
 
-/// One parameter of a scenario.
+/// The declaration of one parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     key: &'static str,
     kind: Kind,
     meaning: &'static str,
     pub(crate) positive: bool,
-    bare: Option<&'static str>,
+    default_unit: Option<&'static str>,
 }
 
-/// What values a parameter has, with its default.
+/// The kind of a parameter's values, with the default and the range.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the fields say what they are: the default, and the least and most that are allowed")]
+#[expect(
+    missing_docs,
+    reason = "the fields say what they are: the default, and the smallest and largest value allowed"
+)]
 pub enum Kind {
-    /// A whole number.
-    Integer { default: u64, least: u64, most: u64 },
-    /// A number.
-    Float { default: f64, least: f64, most: f64 },
-    /// A number between 0 and 1; `10%` is read as well.
+    /// A whole number from `min` to `max`.
+    Integer { default: u64, min: u64, max: u64 },
+    /// A number from `min` to `max`. An infinite bound means that any finite number is allowed on that side.
+    Float { default: f64, min: f64, max: f64 },
+    /// A number between 0 and 1. Text may write it in percent.
     Fraction { default: f64 },
     /// A span of virtual time.
     Duration { default: Delay },
@@ -48,72 +65,75 @@ pub enum Kind {
     Choice { default: &'static str, of: &'static [&'static str] },
     /// Any text.
     Text { default: &'static str },
-    /// A file, none by default.
+    /// The name of a file. There is none by default.
     Path,
 }
 
-/// The constructors, for constants.
+/// Constructors, which can be called in constants.
+///
+/// `key` is the name that users write, as in `--set KEY=VALUE`. `meaning` explains the parameter in a few
+/// words; lists, files and error messages show it.
 ///
 /// # Panics
 ///
-/// Each on a default that its own range or unit does not allow; in a constant that is an error of the compiler.
+/// Each panics if its own range or unit does not allow the default. In a constant, this is a compile error.
 impl Parameter {
     const fn new(key: &'static str, kind: Kind, meaning: &'static str) -> Parameter {
         assert!(!key.is_empty() && !meaning.is_empty(), "a parameter needs a key and a meaning");
-        Parameter { key, kind, meaning, positive: false, bare: None }
+        Parameter { key, kind, meaning, positive: false, default_unit: None }
     }
 
-    /// A whole number within `range`.
+    /// Declares a whole number within `range`.
     pub const fn integer(
         key: &'static str,
         default: u64,
         range: RangeInclusive<u64>,
         meaning: &'static str,
     ) -> Parameter {
-        let (least, most) = (*range.start(), *range.end());
-        assert!(default >= least && default <= most, "the default is out of its range");
-        Parameter::new(key, Kind::Integer { default, least, most }, meaning)
+        let (min, max) = (*range.start(), *range.end());
+        assert!(default >= min && default <= max, "the default is out of its range");
+        Parameter::new(key, Kind::Integer { default, min, max }, meaning)
     }
 
-    /// A number within `range`, whose ends may be infinite.
+    /// Declares a number within `range`, whose ends may be infinite.
     pub const fn float(
         key: &'static str,
         default: f64,
         range: RangeInclusive<f64>,
         meaning: &'static str,
     ) -> Parameter {
-        let (least, most) = (*range.start(), *range.end());
-        assert!(default >= least && default <= most && default.is_finite(), "the default is out of its range");
-        Parameter::new(key, Kind::Float { default, least, most }, meaning)
+        let (min, max) = (*range.start(), *range.end());
+        assert!(default >= min && default <= max && default.is_finite(), "the default is out of its range");
+        Parameter::new(key, Kind::Float { default, min, max }, meaning)
     }
 
-    /// A number between 0 and 1.
+    /// Declares a number between 0 and 1.
     pub const fn fraction(key: &'static str, default: f64, meaning: &'static str) -> Parameter {
         assert!(default >= 0.0 && default <= 1.0, "a fraction is between 0 and 1");
         Parameter::new(key, Kind::Fraction { default }, meaning)
     }
 
-    /// A span of virtual time.
+    /// Declares a span of virtual time.
     pub const fn duration(key: &'static str, default: Delay, meaning: &'static str) -> Parameter {
         Parameter::new(key, Kind::Duration { default }, meaning)
     }
 
-    /// A data size; `default` in bytes.
+    /// Declares a data size. `default` is in bytes.
     pub const fn size(key: &'static str, default: u64, meaning: &'static str) -> Parameter {
         Parameter::new(key, Kind::Size { default }, meaning)
     }
 
-    /// A rate; `default` in bits per second.
+    /// Declares a rate. `default` is in bits per second.
     pub const fn rate(key: &'static str, default: u64, meaning: &'static str) -> Parameter {
         Parameter::new(key, Kind::Rate { default }, meaning)
     }
 
-    /// True or false.
+    /// Declares a parameter that is true or false.
     pub const fn boolean(key: &'static str, default: bool, meaning: &'static str) -> Parameter {
         Parameter::new(key, Kind::Boolean { default }, meaning)
     }
 
-    /// One of the words `of`.
+    /// Declares a parameter whose values are the words `of`.
     pub const fn choice(
         key: &'static str,
         default: &'static str,
@@ -128,17 +148,17 @@ impl Parameter {
         Parameter::new(key, Kind::Choice { default, of }, meaning)
     }
 
-    /// Any text.
+    /// Declares a parameter that takes any text.
     pub const fn text(key: &'static str, default: &'static str, meaning: &'static str) -> Parameter {
         Parameter::new(key, Kind::Text { default }, meaning)
     }
 
-    /// A file, none by default. In a scenario file it is relative to that file's folder.
+    /// Declares a file, with no default. In a scenario file, its path is relative to the folder of that file.
     pub const fn path(key: &'static str, meaning: &'static str) -> Parameter {
         Parameter::new(key, Kind::Path, meaning)
     }
 
-    /// The same duration, size, rate or number, which must be above 0.
+    /// Requires a value above 0. This is for durations, sizes, rates and floats; an integer has its range.
     pub const fn positive(mut self) -> Parameter {
         let above = match self.kind {
             Kind::Duration { default } => default.as_ps() > 0,
@@ -151,39 +171,39 @@ impl Parameter {
         self
     }
 
-    /// The same quantity, for which a number alone counts in `unit`.
-    pub const fn bare(mut self, unit: &'static str) -> Parameter {
+    /// Makes a number without a unit count in `unit`. Without this call, such a number is an error.
+    pub const fn with_default_unit(mut self, unit: &'static str) -> Parameter {
         let Some(quantity) = self.kind.quantity() else {
             panic!("only durations, sizes and rates have units");
         };
         assert!(quantity.has_unit(unit), "there is no such unit");
-        self.bare = Some(unit);
+        self.default_unit = Some(unit);
         self
     }
 }
 
 impl Parameter {
-    /// Its name, as in `--set KEY=VALUE`.
+    /// Returns the name, as in `--set KEY=VALUE`.
     pub const fn key(&self) -> &'static str {
         self.key
     }
 
-    /// What values it has.
+    /// Returns the kind of its values.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What it means, for the user.
+    /// Returns the meaning, as shown to users.
     pub const fn meaning(&self) -> &'static str {
         self.meaning
     }
 
-    /// The unit in which a number alone counts.
-    pub fn bare_unit(&self) -> Option<&'static str> {
-        self.bare
+    /// Returns the unit in which a number without a unit counts, if there is one.
+    pub fn default_unit(&self) -> Option<&'static str> {
+        self.default_unit
     }
 
-    /// The value it has unless it is set.
+    /// Returns the value that holds unless another one is set.
     pub fn default_value(&self) -> Value {
         match self.kind {
             Kind::Integer { default, .. } => Value::Integer(default),
@@ -198,16 +218,15 @@ impl Parameter {
         }
     }
 
-    /// What may be given, in a few words: `integer from 1 to 64`, `duration above 0; a number alone counts in s`.
+    /// Returns the values that may be given, in a few words: `integer from 1 to 64`,
+    /// `duration, above 0; a number alone counts in s`.
     pub fn accepts(&self) -> String {
         let mut words = match self.kind {
-            Kind::Integer { least: 0, most: u64::MAX, .. } => "integer".to_owned(),
-            Kind::Integer { least, most: u64::MAX, .. } => format!("integer, at least {least}"),
-            Kind::Integer { least, most, .. } => format!("integer from {least} to {most}"),
-            Kind::Float { least, most, .. } if (least, most) == (f64::NEG_INFINITY, f64::INFINITY) => {
-                "number".to_owned()
-            }
-            Kind::Float { least, most, .. } => format!("number {}", float_range(least, most)),
+            Kind::Integer { min: 0, max: u64::MAX, .. } => "integer".to_owned(),
+            Kind::Integer { min, max: u64::MAX, .. } => format!("integer, at least {min}"),
+            Kind::Integer { min, max, .. } => format!("integer from {min} to {max}"),
+            Kind::Float { min, max, .. } if (min, max) == (f64::NEG_INFINITY, f64::INFINITY) => "number".to_owned(),
+            Kind::Float { min, max, .. } => format!("number {}", float_range(min, max)),
             Kind::Fraction { .. } => "number between 0 and 1".to_owned(),
             Kind::Duration { .. } => "duration".to_owned(),
             Kind::Size { .. } => "size".to_owned(),
@@ -220,7 +239,7 @@ impl Parameter {
         if self.positive {
             words.push_str(", above 0");
         }
-        if let Some(unit) = self.bare {
+        if let Some(unit) = self.default_unit {
             words.push_str("; a number alone counts in ");
             words.push_str(unit);
         }
@@ -229,7 +248,7 @@ impl Parameter {
 }
 
 impl Kind {
-    /// What a value is, for messages.
+    /// Returns the words for a value of this kind in messages.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Kind::Integer { .. } => "a whole number",

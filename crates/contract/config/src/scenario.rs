@@ -10,12 +10,13 @@
 //! mean_delay = "250ms"
 //! ```
 //!
-//! A file is read in two steps, because only its `scenario` key says which parameters there are: [`ScenarioFile::read`] checks the
-//! form and the run's settings, then [`ScenarioFile::apply`] sets the scenario's values.
+//! A file is read in two steps, because its `scenario` key determines the parameters that exist.
+//! [`ScenarioFile::read`] checks the form and the settings of the run. [`ScenarioFile::apply`] then sets the
+//! scenario's values.
 //!
 //! *Read next*: [`mod@crate::write`], the other direction.
 
-use crate::error::{ConfigError, Place, Source, quoted, visible};
+use crate::error::{ConfigError, Place, Source, escaped, quoted};
 use crate::nearest::{list, nearest};
 use crate::number::Number;
 use crate::parameter::{Kind, Parameter};
@@ -30,14 +31,15 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The largest scenario file, in bytes. The parser needs up to a hundred bytes for each, so this bounds what a mistaken path costs.
+/// Size of the largest scenario file, in bytes. The parser needs up to a hundred bytes for each, so this
+/// limits the cost of a wrong path.
 pub const FILE_BYTES_MAX: u64 = MIB;
 
-/// Worker threads at most: as many as can meet at a barrier.
+/// Largest number of worker threads: the number of parties that a barrier can have.
 pub const THREADS_MAX: u64 = (1 << 15) - 1;
 
-/// The keys that a scenario file may have above its `[parameters]`. Only `scenario` is required; the defaults of the others are
-/// never read, because [`Settings`] first asks whether a key is set.
+/// The settings, which are the keys above `[parameters]`. Only `scenario` is required. The defaults of the
+/// others are never read, because [`ScenarioFile::settings`] first asks whether a key is set.
 pub const SETTINGS: &[Parameter] = &[
     Parameter::text("scenario", "", "the scenario's name"),
     Parameter::integer("seed", 1, 0..=u64::MAX, "random streams"),
@@ -48,26 +50,28 @@ pub const SETTINGS: &[Parameter] = &[
     Parameter::integer("processes", 1, 1..=65_536, "processes on this machine"),
 ];
 
-/// What a run is told beside the scenario's parameters. `None` leaves it to the command line, and then to the default.
+/// The settings of a run, other than the scenario's parameters. `None` leaves a setting to the command line,
+/// and then to its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The scenario's name.
+    /// The name of the scenario.
     pub scenario: String,
     /// The seed of the random streams.
     pub seed: Option<u64>,
     /// The seed that shuffles simultaneous events.
     pub tie_seed: Option<u64>,
-    /// When virtual time ends.
+    /// The end of virtual time.
     pub until: Option<Time>,
-    /// The engine's name.
+    /// The name of the engine.
     pub engine: Option<String>,
-    /// Worker threads in each process.
+    /// The number of worker threads in each process.
     pub threads: Option<u64>,
-    /// Processes on this machine.
+    /// The number of processes on this machine.
     pub processes: Option<u64>,
 }
 
-/// A scenario file whose form and settings are right, and whose parameters wait for the scenario that declares them.
+/// A scenario file with correct form and settings. Its parameters have not been checked, since only the
+/// scenario declares them.
 #[derive(Clone, Debug)]
 pub struct ScenarioFile {
     source: Source,
@@ -75,22 +79,22 @@ pub struct ScenarioFile {
     parameters: Vec<Assignment>,
 }
 
-/// A key and its value, with where each stands in the file, in bytes.
+/// A key and its value. The spans are their positions in the file, in bytes.
 #[derive(Clone, Debug)]
 struct Assignment {
     key: String,
     key_span: Range<usize>,
-    value: Given,
+    value: TomlValue,
     value_span: Range<usize>,
 }
 
-/// A TOML value, as far as a parameter can take it.
+/// A TOML value, as far as parameters accept it.
 #[derive(Clone, Debug)]
-enum Given {
+enum TomlValue {
     Number(String),
     Text(String),
     Boolean(bool),
-    /// What no parameter takes, by its name.
+    /// A value that no parameter accepts, by the name of its type.
     Other(&'static str),
 }
 
@@ -99,7 +103,8 @@ impl ScenarioFile {
     ///
     /// # Errors
     ///
-    /// On a file that cannot be read, is larger than [`FILE_BYTES_MAX`], or is wrong as for [`ScenarioFile::parse`].
+    /// Fails if the file cannot be read or is larger than [`FILE_BYTES_MAX`], and where
+    /// [`ScenarioFile::parse`] fails.
     pub fn read(path: &Path) -> Result<ScenarioFile, ConfigError> {
         let whole_file = |message: String| ConfigError::new(message).at(Place::File(path.to_owned()));
         let unreadable = |error: std::io::Error| {
@@ -126,16 +131,17 @@ impl ScenarioFile {
         }
     }
 
-    /// Reads `text`, which stands in the file `path`.
+    /// Reads `text`, the contents of the file `path`.
     ///
     /// # Errors
     ///
-    /// On malformed TOML, an unknown key above `[parameters]`, a setting of the wrong type or out of range, or no `scenario`.
+    /// Fails on malformed TOML, an unknown key above `[parameters]`, a setting of the wrong type or out of
+    /// range, or a missing `scenario`.
     pub fn parse(path: &Path, text: String) -> Result<ScenarioFile, ConfigError> {
-        // Editors put a byte order mark there, which no column should count.
+        // Editors put a byte order mark here. No column counts it.
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let source = Source::new(path, text);
-        let (settings, parameters) = sort(&source)?;
+        let (settings, parameters) = separate(&source)?;
         if !settings.is_set("scenario") {
             return Err(ConfigError::new("the file names no scenario")
                 .with_help(
@@ -146,7 +152,7 @@ impl ScenarioFile {
         Ok(ScenarioFile { source, settings, parameters })
     }
 
-    /// What the file says of the run, beside the scenario's parameters.
+    /// Returns the file's settings.
     pub fn settings(&self) -> Settings {
         let set = |key| self.settings.is_set(key);
         let integer = |key| set(key).then(|| self.settings.integer(key));
@@ -161,20 +167,21 @@ impl ScenarioFile {
         }
     }
 
-    /// Sets the file's parameters. Those that the command line sets are set after it, and so prevail.
+    /// Sets the file's parameters. Values from the command line are set afterwards, and so replace these.
     ///
     /// # Errors
     ///
-    /// On the first key, in the order of the file, that is not among `values`, has the wrong type or is out of range.
+    /// Fails on the first key, in the order of the file, that is not among `values`, has the wrong type or is
+    /// out of range.
     pub fn apply(&self, values: &mut Values) -> Result<(), ConfigError> {
         self.parameters.iter().try_for_each(|assignment| assignment.set(&self.source, values))
     }
 
-    /// An error about the setting `key`, at its value: an unknown engine, a scenario that does not exist.
+    /// Returns an error about the value of the setting `key`, for instance an unknown engine or scenario.
     ///
     /// # Panics
     ///
-    /// Where scenario files have no such key.
+    /// Panics if there is no such setting.
     #[must_use]
     pub fn error_at(&self, key: &str, message: &str, help: &str) -> ConfigError {
         self.settings.error_at(key, message, help)
@@ -182,7 +189,7 @@ impl ScenarioFile {
 }
 
 impl Assignment {
-    /// Sets it among `values`, with errors that point at the key or at the value.
+    /// Sets the value among `values`. Errors point at the key or at the value.
     fn set(&self, source: &Source, values: &mut Values) -> Result<(), ConfigError> {
         if values.get(&self.key).is_none() {
             let mut error = values.unknown(&self.key);
@@ -198,44 +205,45 @@ impl Assignment {
     }
 }
 
-impl Given {
-    /// Its value for `parameter`: text and numbers are read as on the command line, if they may stand for that kind at all.
+impl TomlValue {
+    /// Returns the value for `parameter`. Text and numbers are read as on the command line, if that kind
+    /// accepts them at all.
     fn read(&self, parameter: &Parameter) -> Result<Value, ConfigError> {
         match (parameter.kind(), self) {
-            (Kind::Boolean { .. }, Given::Boolean(value)) => return Ok(Value::Boolean(*value)),
-            (Kind::Fraction { .. }, Given::Text(text)) if text.ends_with('%') => {
+            (Kind::Boolean { .. }, TomlValue::Boolean(value)) => return Ok(Value::Boolean(*value)),
+            (Kind::Fraction { .. }, TomlValue::Text(text)) if text.ends_with('%') => {
                 return parameter.parse(text);
             }
-            (Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. }, Given::Number(text))
-            | (Kind::Choice { .. } | Kind::Text { .. } | Kind::Path, Given::Text(text))
+            (Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. }, TomlValue::Number(text))
+            | (Kind::Choice { .. } | Kind::Text { .. } | Kind::Path, TomlValue::Text(text))
             | (
                 Kind::Duration { .. } | Kind::Size { .. } | Kind::Rate { .. },
-                Given::Number(text) | Given::Text(text),
+                TomlValue::Number(text) | TomlValue::Text(text),
             ) => return parameter.parse(text),
             _ => {}
         }
         let error = parameter.must_be(parameter.kind().noun(), self.noun());
         let quotes = matches!(parameter.kind(), Kind::Choice { .. } | Kind::Text { .. } | Kind::Path);
         Err(match self {
-            Given::Text(_) => error.with_help("write it without quotes"),
-            Given::Number(_) | Given::Boolean(_) if quotes => error.with_help("write it in quotes"),
+            TomlValue::Text(_) => error.with_help("write it without quotes"),
+            TomlValue::Number(_) | TomlValue::Boolean(_) if quotes => error.with_help("write it in quotes"),
             _ => error,
         })
     }
 
     fn noun(&self) -> &'static str {
         match self {
-            Given::Number(_) => "a number",
-            Given::Text(_) => "text in quotes",
-            Given::Boolean(true) => "`true`",
-            Given::Boolean(false) => "`false`",
-            Given::Other(noun) => noun,
+            TomlValue::Number(_) => "a number",
+            TomlValue::Text(_) => "text in quotes",
+            TomlValue::Boolean(true) => "`true`",
+            TomlValue::Boolean(false) => "`false`",
+            TomlValue::Other(noun) => noun,
         }
     }
 }
 
-/// The text's settings, which are known here, and its parameters, which are not.
-fn sort(source: &Source) -> Result<(Values, Vec<Assignment>), ConfigError> {
+/// Separates the settings from the parameters. Only the settings are checked.
+fn separate(source: &Source) -> Result<(Values, Vec<Assignment>), ConfigError> {
     let top = DeTable::parse(&source.text).map_err(|error| malformed(source, &error))?;
     let mut settings = Values::new("a scenario file", SETTINGS);
     let mut parameters = Vec::new();
@@ -256,7 +264,7 @@ fn sort(source: &Source) -> Result<(Values, Vec<Assignment>), ConfigError> {
     Ok((settings, parameters))
 }
 
-/// The entries of `table` in the order of the file, those that are tables with their table.
+/// Returns the entries of `table` in the order of the file. An entry that is a table comes with that table.
 fn assignments<'a, 'i>(table: &'a DeTable<'i>) -> Vec<(Assignment, Option<&'a DeTable<'i>>)> {
     let mut entries: Vec<_> = table
         .iter()
@@ -264,7 +272,7 @@ fn assignments<'a, 'i>(table: &'a DeTable<'i>) -> Vec<(Assignment, Option<&'a De
             let assignment = Assignment {
                 key: key.get_ref().to_string(),
                 key_span: key.span(),
-                value: given(value),
+                value: toml_value(value),
                 value_span: value.span(),
             };
             (assignment, value.get_ref().as_table())
@@ -274,23 +282,23 @@ fn assignments<'a, 'i>(table: &'a DeTable<'i>) -> Vec<(Assignment, Option<&'a De
     entries
 }
 
-fn given(value: &Spanned<DeValue<'_>>) -> Given {
+fn toml_value(value: &Spanned<DeValue<'_>>) -> TomlValue {
     match value.get_ref() {
-        DeValue::String(text) => Given::Text(text.to_string()),
-        DeValue::Integer(integer) if integer.radix() == 10 => Given::Number(integer.as_str().to_owned()),
+        DeValue::String(text) => TomlValue::Text(text.to_string()),
+        DeValue::Integer(integer) if integer.radix() == 10 => TomlValue::Number(integer.as_str().to_owned()),
         DeValue::Integer(integer) => {
             let number = u128::from_str_radix(integer.as_str(), integer.radix());
-            Given::Number(number.map_or_else(|_| integer.to_string(), |number| number.to_string()))
+            TomlValue::Number(number.map_or_else(|_| integer.to_string(), |number| number.to_string()))
         }
-        DeValue::Float(float) => Given::Number(float.as_str().to_owned()),
-        DeValue::Boolean(boolean) => Given::Boolean(*boolean),
-        DeValue::Datetime(_) => Given::Other("a date"),
-        DeValue::Array(_) => Given::Other("an array"),
-        DeValue::Table(_) => Given::Other("a table"),
+        DeValue::Float(float) => TomlValue::Number(float.as_str().to_owned()),
+        DeValue::Boolean(boolean) => TomlValue::Boolean(*boolean),
+        DeValue::Datetime(_) => TomlValue::Other("a date"),
+        DeValue::Array(_) => TomlValue::Other("an array"),
+        DeValue::Table(_) => TomlValue::Other("a table"),
     }
 }
 
-/// The error of a key above `[parameters]`, which may be one that belongs below.
+/// Completes the error of a key above `[parameters]`, which may belong below.
 fn misplaced(key: &str, error: ConfigError) -> ConfigError {
     let mut known = SETTINGS.iter().map(Parameter::key);
     if known.any(|known| known == key) || nearest(key, SETTINGS.iter().map(Parameter::key)).is_some() {
@@ -300,13 +308,13 @@ fn misplaced(key: &str, error: ConfigError) -> ConfigError {
     error.with_help(format!("the scenario's own keys belong below `[parameters]`; above it stand {known}"))
 }
 
-/// The error of text that is not TOML.
+/// Returns the error of text that is not TOML.
 pub fn malformed(source: &Source, error: &toml::de::Error) -> ConfigError {
     let spot = source.spot(error.span().unwrap_or(0..0));
     let line = spot.source_line.clone().unwrap_or_default();
-    let message = visible(&error.message().replace('\n', ", "));
+    let message = escaped(&error.message().replace('\n', ", "));
     let (message, help) = match message.as_str() {
-        // A bare word, or nothing at all, where a value belongs.
+        // A word without quotes, or nothing at all, in the place of a value.
         said if said.starts_with("string values must be quoted") => match assignment(&line) {
             Some((_, "")) => ("there is no value", None),
             _ => ("text, and a value with its unit, needs quotes", unquoted(&line)),
@@ -321,13 +329,13 @@ pub fn malformed(source: &Source, error: &toml::de::Error) -> ConfigError {
     }
 }
 
-/// The key and the value of a line, whose value is no text and holds no `#`.
+/// Returns the key and the value of a line, whose value must contain neither text in quotes nor `#`.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once('=')?;
     Some((key.trim(), value.split('#').next()?.trim()))
 }
 
-/// How the line should be: `` write `until = "10s"` `` for `until = 10s`.
+/// Returns the correction of a value without quotes: `` write `until = "10s"` `` for `until = 10s`.
 fn unquoted(line: &str) -> Option<String> {
     let (key, value) = assignment(line)?;
     let has_unit = |quantity: &&Quantity| {

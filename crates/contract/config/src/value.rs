@@ -1,8 +1,9 @@
-//! A parameter's value: read from text, checked against the description, printed and turned into JSON.
+//! One value of a parameter: reading it from text, checking it against the declaration, printing it, and
+//! converting it to JSON.
 //!
 //! *Read next*: [`crate::values`].
 
-use crate::error::{ConfigError, cut, quoted};
+use crate::error::{ConfigError, quoted, shortened};
 use crate::nearest::{list, nearest};
 use crate::number::Number;
 use crate::parameter::{Kind, Parameter};
@@ -11,60 +12,60 @@ use parades_core::time::Delay;
 use serde::Serialize;
 use std::fmt;
 
-/// A parameter's value. Its display is the canonical text, which reads back as the same value.
+/// The value of a parameter. It displays as canonical text, which reads back as the same value.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// Of [`Kind::Integer`].
+    /// A value of [`Kind::Integer`].
     Integer(u64),
-    /// Of [`Kind::Float`] and [`Kind::Fraction`]; finite.
+    /// A value of [`Kind::Float`] or [`Kind::Fraction`]. It is finite.
     Float(f64),
-    /// Of [`Kind::Duration`].
+    /// A value of [`Kind::Duration`].
     Duration(Delay),
-    /// Of [`Kind::Size`], in bytes.
+    /// A value of [`Kind::Size`], in bytes.
     Size(u64),
-    /// Of [`Kind::Rate`], in bits per second.
+    /// A value of [`Kind::Rate`], in bits per second.
     Rate(u64),
-    /// Of [`Kind::Boolean`].
+    /// A value of [`Kind::Boolean`].
     Boolean(bool),
-    /// Of [`Kind::Choice`].
+    /// A value of [`Kind::Choice`].
     Choice(&'static str),
-    /// Of [`Kind::Text`].
+    /// A value of [`Kind::Text`].
     Text(String),
-    /// Of [`Kind::Path`], as written; empty for none.
+    /// A value of [`Kind::Path`], as written. The text is empty if the path is not set.
     Path(String),
 }
 
-/// A value as JSON has it.
+/// A value in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Json {
     /// A path that is not set.
     Null,
-    /// A whole number; also a quantity in its bare unit, where it is whole in it.
+    /// A whole number. Also a quantity that is a whole number of its parameter's default unit.
     Integer(u64),
-    /// A number; also a quantity in its bare unit.
+    /// A number. Also any other quantity whose parameter has a default unit, as a number of that unit.
     Number(f64),
     /// True or false.
     Boolean(bool),
-    /// A word, a text, a path, or a quantity with its unit.
+    /// A word, a text or a path. Also a quantity whose parameter has no default unit, with its unit.
     Text(String),
 }
 
 impl Parameter {
-    /// Reads the value that `text` is for this parameter.
+    /// Reads `text` as a value of this parameter.
     ///
     /// # Errors
     ///
-    /// On text that is no such value, or one outside the range. The error has no place yet.
+    /// Fails if `text` is not a value of this kind, or is out of range. The error has no place yet.
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         let quantity = |quantity: &Quantity| {
-            let value = quantity.parse(text, self.bare_unit()).map_err(|error| error.about(self.key()))?;
+            let value = quantity.parse(text, self.default_unit()).map_err(|error| error.in_key(self.key()))?;
             self.check_positive(value > 0, text).map(|()| value)
         };
         match self.kind() {
-            Kind::Integer { least, most, .. } => self.parse_integer(text, least, most).map(Value::Integer),
-            Kind::Float { least, most, .. } => self.parse_float(text, least, most).map(Value::Float),
+            Kind::Integer { min, max, .. } => self.parse_integer(text, min, max).map(Value::Integer),
+            Kind::Float { min, max, .. } => self.parse_float(text, min, max).map(Value::Float),
             Kind::Fraction { .. } => self.parse_float(text, 0.0, 1.0).map(Value::Float),
             Kind::Duration { .. } => quantity(&DURATION).map(|ps| Value::Duration(Delay::from_ps(ps))),
             Kind::Size { .. } => quantity(&SIZE).map(Value::Size),
@@ -78,23 +79,23 @@ impl Parameter {
         }
     }
 
-    fn parse_integer(&self, text: &str, least: u64, most: u64) -> Result<u64, ConfigError> {
+    fn parse_integer(&self, text: &str, min: u64, max: u64) -> Result<u64, ConfigError> {
         let Some((number, "")) = Number::read(text.trim()) else {
             return Err(self.must_be(self.kind().noun(), &quoted(text)));
         };
         let product = number.times(1);
         if product.as_ref().is_some_and(|product| !product.is_exact) {
-            return Err(self.must_be(self.kind().noun(), &cut(text.trim())));
+            return Err(self.must_be(self.kind().noun(), &shortened(text.trim())));
         }
         match product.map(|product| product.rounded) {
-            Some(value) if (least..=most).contains(&value) && (value == 0 || !number.negative) => Ok(value),
-            None if most == u64::MAX => Err(self.must_be("below 2^64", &cut(text.trim()))),
-            Some(_) if most == u64::MAX => Err(self.must_be(&format!("at least {least}"), &cut(text.trim()))),
-            _ => Err(self.must_be(&format!("between {least} and {most}"), &cut(text.trim()))),
+            Some(value) if (min..=max).contains(&value) && (value == 0 || !number.negative) => Ok(value),
+            None if max == u64::MAX => Err(self.must_be("below 2^64", &shortened(text.trim()))),
+            Some(_) if max == u64::MAX => Err(self.must_be(&format!("at least {min}"), &shortened(text.trim()))),
+            _ => Err(self.must_be(&format!("between {min} and {max}"), &shortened(text.trim()))),
         }
     }
 
-    fn parse_float(&self, text: &str, least: f64, most: f64) -> Result<f64, ConfigError> {
+    fn parse_float(&self, text: &str, min: f64, max: f64) -> Result<f64, ConfigError> {
         let fraction = matches!(self.kind(), Kind::Fraction { .. });
         let (number, shift) = match Number::read(text.trim()) {
             Some((number, "")) => (number, 0),
@@ -102,8 +103,8 @@ impl Parameter {
             _ => return Err(self.must_be(self.kind().noun(), &quoted(text))),
         };
         match number.to_f64(shift) {
-            Some(value) if value >= least && value <= most => self.check_positive(value > 0.0, text).map(|()| value),
-            _ => Err(self.must_be(&float_range(least, most), &cut(text.trim()))),
+            Some(value) if value >= min && value <= max => self.check_positive(value > 0.0, text).map(|()| value),
+            _ => Err(self.must_be(&float_range(min, max), &shortened(text.trim()))),
         }
     }
 
@@ -120,17 +121,18 @@ impl Parameter {
 
     fn check_positive(&self, is_positive: bool, text: &str) -> Result<(), ConfigError> {
         if self.positive && !is_positive {
-            return Err(self.must_be("above 0", &cut(text.trim())));
+            return Err(self.must_be("above 0", &shortened(text.trim())));
         }
         Ok(())
     }
 
-    /// `` `remote` must be between 0 and 1, not 1.5 ``.
+    /// Returns the error of a wrong value: `` `remote` must be between 0 and 1, not 1.5 ``.
     pub(crate) fn must_be(&self, what: &str, given: &str) -> ConfigError {
         ConfigError::new(format!("`{}` must be {what}, not {given}", self.key()))
     }
 
-    /// `value` as JSON has it: a quantity with a bare unit as a number of that unit, one without as text with its unit.
+    /// Converts `value` to JSON. A quantity becomes a number of the default unit, or text with its unit if
+    /// there is no default unit.
     pub fn json(&self, value: &Value) -> Json {
         match value {
             Value::Duration(delay) => self.quantity_json(delay.as_ps(), value),
@@ -145,7 +147,7 @@ impl Parameter {
     }
 
     fn quantity_json(&self, amount: u64, value: &Value) -> Json {
-        match self.bare_unit().and_then(|unit| self.kind().quantity()?.base_units_in(unit)) {
+        match self.default_unit().and_then(|unit| self.kind().quantity()?.base_units_in(unit)) {
             None => Json::Text(value.to_string()),
             Some(base) if amount.is_multiple_of(base) => Json::Integer(amount / base),
             Some(base) => Json::Number(amount as f64 / base as f64),
@@ -168,17 +170,17 @@ impl fmt::Display for Value {
     }
 }
 
-/// The shortest text that reads back as the same double: `1`, `0.1`, `1e300`.
+/// Returns the shortest text that reads back as the same number: `1`, `0.1`, `1e300`.
 fn format_float(value: f64) -> String {
     let text = format!("{value:?}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-pub(crate) fn float_range(least: f64, most: f64) -> String {
-    match (least.is_finite(), most.is_finite()) {
-        (true, true) => format!("between {} and {}", format_float(least), format_float(most)),
-        (true, false) => format!("at least {}, and finite", format_float(least)),
-        (false, true) => format!("at most {}, and finite", format_float(most)),
+pub(crate) fn float_range(min: f64, max: f64) -> String {
+    match (min.is_finite(), max.is_finite()) {
+        (true, true) => format!("between {} and {}", format_float(min), format_float(max)),
+        (true, false) => format!("at least {}, and finite", format_float(min)),
+        (false, true) => format!("at most {}, and finite", format_float(max)),
         (false, false) => "finite".to_owned(),
     }
 }

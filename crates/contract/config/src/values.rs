@@ -1,4 +1,4 @@
-//! The values of all parameters of a scenario, and where each came from.
+//! The values of all parameters of a scenario, with the place where each was set.
 
 use crate::error::{ConfigError, Place, Spot, quoted};
 use crate::nearest::suggestion;
@@ -8,15 +8,17 @@ use parades_core::time::Delay;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::path::PathBuf;
 
-/// A value for each parameter that a scenario declares, defaults included, in the order of declaration.
+/// The values of the parameters that a scenario declares, in the order of declaration.
 ///
-/// The typed getters return the value of a declared parameter. They panic on a key that was not declared, or not with that kind:
-/// that is a mistake in the scenario, never one of the user. Two `Values` are equal where they hold the same values for the same
-/// keys, wherever those came from. Serialised, they are a map in the order of declaration, with values as [`Parameter::json`] has
-/// them.
+/// A parameter has its default until a value is set. The getters return values by their kind, such as
+/// [`Values::integer`]. A getter panics if the key was not declared, or was declared with another kind: this
+/// is a mistake in the scenario, never one of the user.
+///
+/// Two `Values` are equal if they hold the same values for the same keys, wherever the values were set. They
+/// serialise to a map in the order of declaration, with the values of [`Parameter::json`].
 #[derive(Clone, Debug)]
 pub struct Values {
-    /// Whose parameters these are, for messages.
+    /// The owner of the parameters, named in messages: a scenario, an engine or a file.
     owner: String,
     entries: Vec<Entry>,
 }
@@ -28,23 +30,24 @@ struct Entry {
     origin: Origin,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Debug)]
 enum Origin {
-    /// The declaration, or a preset.
+    /// The declaration of the parameter, or a preset.
     Default,
-    /// The command line; the argument as typed.
+    /// The command line, with the argument as typed.
     Argument(String),
-    /// A scenario file.
+    /// A spot in a scenario file.
     File(Spot),
 }
 
 impl Values {
-    /// The defaults of `parameters`, which belong to `owner`: a scenario, an engine.
+    /// Creates the default values of `parameters`. Messages name `owner` as their owner, for example the
+    /// scenario `phold`.
     ///
     /// # Panics
     ///
-    /// Where two parameters have the same key.
+    /// Panics if two parameters have the same key.
     pub fn new(owner: &str, parameters: &'static [Parameter]) -> Values {
         for (index, parameter) in parameters.iter().enumerate() {
             let same = parameters[..index].iter().find(|other| other.key() == parameter.key());
@@ -58,11 +61,13 @@ impl Values {
         Values { owner: owner.to_owned(), entries: parameters.iter().map(entry).collect() }
     }
 
-    /// Sets what an argument of the command line says: `option` is its name and `assignment` its `KEY=VALUE`. The last one counts.
+    /// Sets a value from the command line. `option` is the name of the option, such as `--set`, and
+    /// `assignment` its `KEY=VALUE`. A later call replaces the value of an earlier one.
     ///
     /// # Errors
     ///
-    /// On an unknown key, a text that is no value of that parameter, or a value outside its range; the place is the argument.
+    /// Fails if the key is unknown, or if the text is not a value of that parameter or is out of range. The
+    /// error's place is the argument.
     pub fn set_argument(&mut self, option: &str, assignment: &str) -> Result<(), ConfigError> {
         let argument = format!("{option} {assignment}");
         let place = || Place::Argument(argument.clone());
@@ -80,7 +85,7 @@ impl Values {
         Ok(())
     }
 
-    /// Sets what a scenario file says; errors have no place yet.
+    /// Sets a value from a scenario file. Errors have no place yet.
     pub(crate) fn set_from_file(
         &mut self,
         key: &str,
@@ -93,11 +98,12 @@ impl Values {
         Ok(())
     }
 
-    /// Replaces a default by `text`, for a scenario whose presets change several parameters at once. What the user has set stays.
+    /// Replaces the default of `key` by `text`. A value that the user has set stays. This is for a scenario
+    /// in which one choice changes the defaults of several parameters.
     ///
     /// # Panics
     ///
-    /// On an undeclared key, or a text that is no value of it.
+    /// Panics if the key was not declared, or if the text is not a value of it.
     pub fn preset(&mut self, key: &str, text: &str) {
         let index = self.index(key);
         let entry = &mut self.entries[index];
@@ -106,12 +112,12 @@ impl Values {
         }
     }
 
-    /// Whether the user has set `key`, on the command line or in a file.
+    /// Returns true if the user has set `key`, on the command line or in a file.
     pub fn is_set(&self, key: &str) -> bool {
         !matches!(self.entry(key).origin, Origin::Default)
     }
 
-    /// Where the value of `key` came from; `None` for a default.
+    /// Returns the place where `key` was set, or `None` if it has its default.
     pub fn place(&self, key: &str) -> Option<Place> {
         match &self.entry(key).origin {
             Origin::Default => None,
@@ -120,8 +126,9 @@ impl Values {
         }
     }
 
-    /// An error of a check of the whole scenario, at the place where the value of `key` came from. Where that is the declaration,
-    /// the message says that the value is the default.
+    /// Returns an error about `key` for a check that a single value cannot fail, such as one of two values
+    /// together. The error points at the place where `key` was set. If `key` has its default, the message
+    /// says so.
     ///
     /// ```
     /// # use parades_config::{Parameter, Values};
@@ -148,82 +155,82 @@ impl Values {
         }
     }
 
-    /// The parameters and their values, in the order of declaration.
+    /// Returns the parameters and their values, in the order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, &Value)> {
         self.entries.iter().map(|entry| (entry.parameter, &entry.value))
     }
 
-    /// The value of `key`, of whatever kind; `None` where there is no such parameter.
+    /// Returns the value of `key`, of whatever kind, or `None` if there is no such parameter.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.entries.iter().find(|entry| entry.parameter.key() == key).map(|entry| &entry.value)
     }
 
-    /// The value of an integer parameter.
+    /// Returns the value of an integer parameter.
     pub fn integer(&self, key: &str) -> u64 {
         match self.entry(key).value {
             Value::Integer(value) => value,
-            _ => self.other_kind(key, "an integer"),
+            _ => self.panic_wrong_kind(key, "an integer"),
         }
     }
 
-    /// The value of a float or a fraction.
+    /// Returns the value of a float or a fraction.
     pub fn float(&self, key: &str) -> f64 {
         match self.entry(key).value {
             Value::Float(value) => value,
-            _ => self.other_kind(key, "a float or a fraction"),
+            _ => self.panic_wrong_kind(key, "a float or a fraction"),
         }
     }
 
-    /// The value of a duration.
+    /// Returns the value of a duration.
     pub fn duration(&self, key: &str) -> Delay {
         match self.entry(key).value {
             Value::Duration(value) => value,
-            _ => self.other_kind(key, "a duration"),
+            _ => self.panic_wrong_kind(key, "a duration"),
         }
     }
 
-    /// The value of a size, in bytes.
+    /// Returns the value of a size, in bytes.
     pub fn size(&self, key: &str) -> u64 {
         match self.entry(key).value {
             Value::Size(value) => value,
-            _ => self.other_kind(key, "a size"),
+            _ => self.panic_wrong_kind(key, "a size"),
         }
     }
 
-    /// The value of a rate, in bits per second.
+    /// Returns the value of a rate, in bits per second.
     pub fn rate(&self, key: &str) -> u64 {
         match self.entry(key).value {
             Value::Rate(value) => value,
-            _ => self.other_kind(key, "a rate"),
+            _ => self.panic_wrong_kind(key, "a rate"),
         }
     }
 
-    /// The value of a boolean.
+    /// Returns the value of a boolean.
     pub fn boolean(&self, key: &str) -> bool {
         match self.entry(key).value {
             Value::Boolean(value) => value,
-            _ => self.other_kind(key, "a boolean"),
+            _ => self.panic_wrong_kind(key, "a boolean"),
         }
     }
 
-    /// The value of a choice: one of the declared words.
+    /// Returns the value of a choice, one of the declared words.
     pub fn choice(&self, key: &str) -> &'static str {
         match self.entry(key).value {
             Value::Choice(word) => word,
-            _ => self.other_kind(key, "a choice"),
+            _ => self.panic_wrong_kind(key, "a choice"),
         }
     }
 
-    /// The value of a text.
+    /// Returns the value of a text.
     pub fn text(&self, key: &str) -> &str {
         match &self.entry(key).value {
             Value::Text(text) => text,
-            _ => self.other_kind(key, "a text"),
+            _ => self.panic_wrong_kind(key, "a text"),
         }
     }
 
-    /// The value of a path, if it is set: relative to the folder of the scenario file where that file set it, and to the working
-    /// directory otherwise.
+    /// Returns the value of a path, or `None` if it is not set. A path from a scenario file is relative to
+    /// the folder of that file, and any other to the working directory.
     pub fn path(&self, key: &str) -> Option<PathBuf> {
         let entry = self.entry(key);
         match (&entry.value, &entry.origin) {
@@ -232,7 +239,7 @@ impl Values {
                 Some(spot.file.parent().map_or_else(|| PathBuf::from(path), |folder| folder.join(path)))
             }
             (Value::Path(path), _) => Some(PathBuf::from(path)),
-            _ => self.other_kind(key, "a path"),
+            _ => self.panic_wrong_kind(key, "a path"),
         }
     }
 
@@ -245,7 +252,7 @@ impl Values {
         &self.entries[self.index(key)]
     }
 
-    /// The entry of a key that the user gave.
+    /// Returns the entry of a key that the user gave, which may be unknown.
     fn entry_mut(&mut self, key: &str) -> Result<&mut Entry, ConfigError> {
         match self.entries.iter().position(|entry| entry.parameter.key() == key) {
             Some(index) => Ok(&mut self.entries[index]),
@@ -258,7 +265,7 @@ impl Values {
         ConfigError::new(format!("{} has no key {}", self.owner, quoted(key))).with_help(suggestion(key, keys))
     }
 
-    fn other_kind(&self, key: &str, kind: &str) -> ! {
+    fn panic_wrong_kind(&self, key: &str, kind: &str) -> ! {
         panic!("{} declares `{key}`, but not as {kind}", self.owner)
     }
 }

@@ -1,4 +1,4 @@
-//! Writing a scenario as a file that one can edit and run.
+//! Writing a scenario as a file that users can edit and run.
 
 use crate::parameter::Parameter;
 use crate::scenario::Settings;
@@ -7,12 +7,14 @@ use crate::value::Value;
 use crate::values::Values;
 use std::fmt::Write;
 
-/// Comments are wrapped at this width.
+/// Largest width of a comment line, in characters.
 const COMMENT_CHARS: usize = 100;
 
-/// The scenario `settings` and `values` as a scenario file: every parameter with its meaning, what it accepts and its default as
-/// comments, under the heading `about`, a sentence on the scenario. What is not set stands there as a comment, ready to be set.
-/// Reading the file gives the same settings and values.
+/// Writes `settings` and `values` as a scenario file.
+///
+/// The file begins with the comment `about`, a sentence on the scenario. Before each parameter, comments give
+/// its meaning, the values accepted and the default. A setting or path that is not set becomes a comment,
+/// which the user can complete. Reading the file returns the same settings and values.
 ///
 /// ```
 /// # use parades_config::{Parameter, ScenarioFile, Settings, Values, write_scenario};
@@ -49,7 +51,7 @@ pub fn write_scenario(settings: &Settings, about: &str, values: &Values) -> Stri
     text
 }
 
-/// A line above `[parameters]`; what is not set stands there as a comment, with an example.
+/// Writes a line above `[parameters]`. A setting without a value becomes a comment with an example.
 fn setting(text: &mut String, key: &str, value: Option<String>, example: &str, meaning: &str) {
     let line = match value {
         Some(value) => format!("{key} = {value}"),
@@ -79,7 +81,7 @@ fn parameter(text: &mut String, parameter: &Parameter, value: &Value) {
     .expect("text grows");
 }
 
-/// A TOML string of one line.
+/// Returns `text` as a TOML string on one line.
 ///
 /// ```
 /// assert_eq!(parades_config::toml_string("say \"hi\"\n"), r#""say \"hi\"\u000a""#);
@@ -97,7 +99,7 @@ pub fn toml_string(text: &str) -> String {
     quoted
 }
 
-/// `words` as lines of comment.
+/// Writes `words` as comment lines.
 fn comment(text: &mut String, words: &str) {
     let mut line = String::from("#");
     for word in words.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Text with units becomes exact numbers, and numbers become text that reads back as the same number.
+//! Text with units becomes exact numbers, and numbers become text that reads back as the same numbers.
 
 use parades_config::units::{
     format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size, parse_time,
@@ -32,7 +32,8 @@ fn every_unit_of_time_is_read() {
 
 #[test]
 fn durations_are_exact_to_the_picosecond_and_round_to_nearest() {
-    // As a double, 0.3 s would be a picosecond's fraction off, and 18446744.073709551615 s whole milliseconds.
+    // As a double, 0.3 s would be off by a fraction of a picosecond, and 18446744.073709551615 s by whole
+    // milliseconds.
     assert_eq!(ps("0.3s"), 300_000_000_000);
     assert_eq!(ps("18446744.073709551615s"), u64::MAX);
     assert_eq!(ps("0.4999ps"), 0);
@@ -84,7 +85,7 @@ fn an_unknown_unit_suggests_the_nearest() {
 }
 
 #[test]
-fn what_is_no_quantity_is_refused() {
+fn text_that_is_not_a_quantity_is_refused() {
     assert_eq!(wrong_duration("soon"), "`soon` is not a duration; write a number and a unit, such as `10s`");
     assert_eq!(wrong_duration(""), "`` is not a duration; write a number and a unit, such as `10s`");
     assert_eq!(wrong_duration("inf s"), "`inf s` is not a duration; write a number and a unit, such as `10s`");
@@ -127,8 +128,8 @@ fn the_largest_whole_unit_is_printed() {
 
 proptest! {
     #[test]
-    fn what_is_printed_reads_back(value: u64, zeros in 0_u32..20) {
-        // Round numbers are printed in larger units, so they are drawn as well.
+    fn printed_quantities_read_back(value: u64, zeros in 0_u32..20) {
+        // Round numbers are printed in larger units, so some of the values are round.
         for value in [value, value / 10_u64.pow(zeros) * 10_u64.pow(zeros), value >> zeros << zeros, 60 * (value >> 6)] {
             let delay = Delay::from_ps(value);
             prop_assert_eq!(parse_duration(&format_duration(delay)), Ok(delay));
@@ -139,7 +140,7 @@ proptest! {
 
     #[test]
     fn decimals_agree_with_integer_arithmetic(whole in 0_u64..5_000_000, fraction in 0_u64..1_000_000_000_000_000) {
-        // Seconds with 15 decimals: the last three are below a picosecond, and decide the rounding.
+        // Seconds with 15 decimals. The last three are below a picosecond and decide the rounding.
         let expected = whole * 1_000_000_000_000 + fraction / 1000 + u64::from(fraction % 1000 >= 500);
         prop_assert_eq!(ps(&format!("{whole}.{fraction:015}s")), expected);
     }

@@ -1,4 +1,4 @@
-//! Scenario files set values, and whatever is wrong with one is a sentence that points at the place.
+//! Scenario files set values. An error in one is a sentence that points at the place.
 
 use parades_config::{ConfigError, Parameter, Place, ScenarioFile, Settings, Values, write_scenario};
 use parades_core::time::{Delay, Time};
@@ -10,7 +10,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::integer("salt", 0, 0..=u64::MAX, "folded into the digest"),
     Parameter::fraction("remote", 0.1, "share of remote events"),
     Parameter::float("load", 0.5, f64::NEG_INFINITY..=f64::INFINITY, "offered load"),
-    Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event").positive().bare("s"),
+    Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event").positive().with_default_unit("s"),
     Parameter::duration("period", Delay::from_secs(20), "stabilisation period"),
     Parameter::size("segment", 1460, "data in a segment"),
     Parameter::rate("link", 10_000_000, "rate of a link"),
@@ -31,7 +31,7 @@ fn wrong(text: &str) -> String {
     parse(text).expect_err("a wrong file").to_string()
 }
 
-/// The error of a wrong line below `[parameters]`.
+/// Returns the error of a wrong line below `[parameters]`.
 fn wrong_parameter(line: &str) -> String {
     wrong(&format!("scenario = \"phold\"\n[parameters]\n{line}\n"))
 }
@@ -83,19 +83,19 @@ fn a_file_sets_settings_and_parameters() {
     assert!(values.boolean("share"));
     assert_eq!(values.choice("delay"), "constant");
     assert_eq!(values.text("note"), "tab\there");
-    // Relative to the folder of the file, so that a scenario and its data move together.
+    // Relative to the folder of the file, so that a scenario and its data can move together.
     assert_eq!(values.path("topology"), Some(PathBuf::from("dir/net/b.graphml")));
 }
 
 #[test]
-fn what_a_file_leaves_out_is_not_set() {
+fn keys_that_a_file_leaves_out_are_not_set() {
     let (settings, values) = parse("scenario = \"phold\"").expect("a right file");
     assert_eq!(settings, Settings { scenario: "phold".to_owned(), ..Settings::default() });
     assert_eq!(values, Values::new("phold", PARAMETERS));
 }
 
 #[test]
-fn the_command_line_prevails_when_it_is_set_later() {
+fn a_later_value_from_the_command_line_replaces_that_of_the_file() {
     let (_, mut values) = parse("scenario = \"phold\"\n[parameters]\nlps = 5\nnote = \"a\"").expect("a right file");
     values.set_argument("--set", "lps=6").expect("a right assignment");
     assert_eq!(values.integer("lps"), 6);
@@ -153,7 +153,7 @@ fn an_unknown_key_suggests_the_nearest_and_says_where_it_belongs() {
 }
 
 #[test]
-fn a_wrong_type_says_which_is_right() {
+fn a_wrong_type_names_the_right_one() {
     assert_eq!(wrong("scenario = 3"), "dir/a.toml:1:12: `scenario` must be text, not a number; write it in quotes");
     assert_eq!(
         wrong_parameter("lps = \"5\""),
@@ -179,7 +179,7 @@ fn a_wrong_type_says_which_is_right() {
 }
 
 #[test]
-fn a_wrong_value_is_told_the_range_or_the_units() {
+fn the_error_of_a_wrong_value_gives_the_range_or_the_units() {
     assert_eq!(wrong_parameter("remote = 1.5"), "dir/a.toml:3:10: `remote` must be between 0 and 1, not 1.5");
     assert_eq!(wrong_parameter("mean_delay = 0"), "dir/a.toml:3:14: `mean_delay` must be above 0, not 0");
     assert_eq!(wrong_parameter("load = inf"), "dir/a.toml:3:8: `load` must be a number, not `inf`");
@@ -208,7 +208,7 @@ fn a_file_without_a_scenario_is_refused() {
 }
 
 #[test]
-fn a_setting_that_only_the_caller_can_judge_has_its_place() {
+fn the_caller_can_report_a_wrong_setting_at_its_place() {
     let file = ScenarioFile::parse(Path::new("a.toml"), "scenario = 'phold'\nengine = 'windw'".to_owned());
     let error = file.expect("a right file").error_at("engine", "there is no engine `windw`", "did you mean `window`?");
     assert_eq!(error.to_string(), "a.toml:2:10: there is no engine `windw`; did you mean `window`?");
@@ -217,7 +217,8 @@ fn a_setting_that_only_the_caller_can_judge_has_its_place() {
 #[test]
 fn an_error_carries_the_line_for_a_snippet() {
     let error = parse("scenario = \"phold\"\n[parameters]\n\tremote = 1.5  # \u{7}\r\n").expect_err("a wrong file");
-    // A control character in a comment is malformed already; the snippet shows it as what it is not.
+    // A control character in a comment is malformed TOML already. The snippet shows a replacement character
+    // for it.
     let Some(Place::Spot(spot)) = error.place() else { panic!("{error} has no spot") };
     assert_eq!((spot.line, spot.source_line.as_deref()), (3, Some(" remote = 1.5  # \u{fffd}")));
     let error = parse("scenario = \"phold\"\n[parameters]\n  remote = 1.5\n").expect_err("a wrong file");
@@ -246,7 +247,7 @@ fn hostile_files_cost_little_and_overflow_no_stack() {
         format!("until='{}s'", "1".repeat(n - 9)),
         format!("{}=1", "k".repeat(n - 2)),
     ];
-    // A small stack, so that recursion by the depth of the input would show.
+    // A small stack, on which a recursion as deep as the input would overflow.
     let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
         for text in texts {
             let error = wrong(&text);
@@ -257,7 +258,7 @@ fn hostile_files_cost_little_and_overflow_no_stack() {
     assert_eq!(wrong(&format!("a={}", "[".repeat(1000))), "dir/a.toml:1:83: malformed TOML: nested too deeply");
 }
 
-/// A file in the tests' own folder, removed when it is dropped.
+/// A file in the folder of the tests, removed when this value is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -267,7 +268,7 @@ impl Scratch {
         Scratch(path)
     }
 
-    /// The error of reading it, without the folder.
+    /// Returns the error of reading the file, without the folder's name.
     fn wrong(&self) -> String {
         let error = ScenarioFile::read(&self.0).expect_err("a wrong file").to_string();
         error.replace(&format!("{}/", env!("CARGO_TARGET_TMPDIR")), "")
@@ -276,7 +277,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A file that stays behind harms nobody.
+        // A file that remains does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -343,7 +344,7 @@ mean_delay = "250ms"
 }
 
 #[test]
-fn what_is_not_set_is_written_as_a_comment_that_is_right_when_uncommented() {
+fn keys_that_are_not_set_are_written_as_comments_that_are_right_when_uncommented() {
     let settings = Settings { scenario: "phold".to_owned(), ..Settings::default() };
     let text = write_scenario(&settings, "About.", &Values::new("phold", PARAMETERS));
     let uncomment = |line: &str| match line.strip_prefix("# ") {
@@ -358,7 +359,7 @@ fn what_is_not_set_is_written_as_a_comment_that_is_right_when_uncommented() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(
+    fn written_scenarios_read_back(
         numbers: (u64, u32, Option<u64>, Option<u64>),
         fraction in 0.0_f64..=1.0,
         load in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO,

@@ -1,4 +1,4 @@
-//! Values come from the command line, are checked against what the scenario declares, and remember where they came from.
+//! Values from the command line are checked against the declaration, and remember where they were set.
 
 use parades_config::{Json, Parameter, Place, Value, Values};
 use parades_core::time::Delay;
@@ -13,9 +13,9 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::fraction("remote", 0.1, "share of remote events"),
     Parameter::float("load", 0.5, 0.0..=f64::INFINITY, "offered load").positive(),
     Parameter::float("offset", 0.0, -1.5..=1.5, "offset"),
-    Parameter::duration("lookahead", Delay::from_ms(500), "least delay").bare("s"),
+    Parameter::duration("lookahead", Delay::from_ms(500), "least delay").with_default_unit("s"),
     Parameter::duration("period", Delay::from_secs(20), "stabilisation period").positive(),
-    Parameter::size("payload", 32, "bytes carried").bare("B"),
+    Parameter::size("payload", 32, "bytes carried").with_default_unit("B"),
     Parameter::rate("link", 10_000_000, "rate of a link").positive(),
     Parameter::boolean("share", false, "whether data are shared"),
     Parameter::choice("delay", "exponential", DELAYS, "distribution of the delay"),
@@ -71,7 +71,7 @@ fn every_kind_is_set_from_text() {
 }
 
 #[test]
-fn the_last_assignment_counts() {
+fn a_later_assignment_replaces_an_earlier_one() {
     let mut values = set("lps=2");
     values.set_argument("--set", "lps=3").expect("a right assignment");
     assert_eq!(values.integer("lps"), 3);
@@ -86,7 +86,7 @@ fn a_wrong_assignment_changes_nothing() {
 }
 
 #[test]
-fn what_is_out_of_range_is_told_the_range() {
+fn the_error_of_a_value_out_of_range_gives_the_range() {
     assert_eq!(wrong("remote=1.5"), "--set remote=1.5: `remote` must be between 0 and 1, not 1.5");
     assert_eq!(wrong("remote=101%"), "--set remote=101%: `remote` must be between 0 and 1, not 101%");
     assert_eq!(wrong("lps=0"), "--set lps=0: `lps` must be between 1 and 4000000000, not 0");
@@ -103,7 +103,7 @@ fn what_is_out_of_range_is_told_the_range() {
 }
 
 #[test]
-fn what_is_no_value_of_the_kind_is_refused() {
+fn text_that_is_not_a_value_of_the_kind_is_refused() {
     assert_eq!(wrong("lps=many"), "--set lps=many: `lps` must be a whole number, not `many`");
     assert_eq!(wrong("lps=1.5"), "--set lps=1.5: `lps` must be a whole number, not 1.5");
     assert_eq!(wrong("lps="), "--set lps=: `lps` must be a whole number, not ``");
@@ -151,7 +151,7 @@ fn errors_stay_one_short_line_whatever_was_typed() {
 }
 
 #[test]
-fn a_check_of_the_whole_scenario_points_at_the_origin() {
+fn the_error_of_a_check_by_the_scenario_points_at_the_origin() {
     let message = "`lookahead` is above the mean delay";
     assert_eq!(
         set("lookahead=2").error_at("lookahead", message, "lower it").to_string(),
@@ -194,7 +194,7 @@ fn canonical_text_reads_back_as_the_same_values() {
 }
 
 #[test]
-fn json_has_numbers_where_a_bare_number_is_read_and_keeps_the_declared_order() {
+fn json_has_numbers_where_there_is_a_default_unit_and_keeps_the_declared_order() {
     let json = serde_json::to_string(&set("lookahead=250ms")).expect("plain values");
     assert_eq!(
         json,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`prefetch`], [`huge_pages`] | hints to the processor and to the operating system |
 //! | [`affinity`] | binding a thread to a core |
-//! | [`allocator`] | returning freed memory to the system; a clear end of the program when memory is exhausted |
+//! | [`allocator`] | returning freed memory to the system; a clear end when memory is exhausted |
 //! | [`typed`] | a box that holds a value of any type, with a fast check of that type |
 //! | [`stackful`] | code on a stack of its own: starting, switching and unwinding |
 //! | `stack_pool` | the stacks themselves, each above a guard |

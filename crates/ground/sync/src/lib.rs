@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`barrier`] | barriers: no worker continues before all have arrived |
-//! | [`reduction`] | a reduction that does not block: each worker offers some words, and later all read them all |
+//! | [`reduction`] | a reduction that does not block: workers offer words, and all read them later |
 //! | [`event_count`] | a worker sleeps until another notifies it |
 //! | [`pool`] | workers that help a leader with rounds of tasks |
 //! | [`patience`] | the time for which a thread spins and yields before it sleeps |

@@ -113,10 +113,10 @@ fn quantity(quantity: &Quantity) -> Value {
 
 fn of_parameter(parameter: &Parameter) -> Value {
     let value = match parameter.kind() {
-        Kind::Integer { least, most, .. } => json!({"type": "integer", "minimum": least, "maximum": most}),
-        Kind::Float { least, most, .. } => {
+        Kind::Integer { min, max, .. } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Float { min, max, .. } => {
             let mut number = Map::from_iter([("type".to_owned(), json!("number"))]);
-            for (name, bound) in [("minimum", least), ("maximum", most)] {
+            for (name, bound) in [("minimum", min), ("maximum", max)] {
                 if bound.is_finite() {
                     number.insert(name.into(), json!(bound));
                 }

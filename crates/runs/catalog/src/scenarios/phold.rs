@@ -12,8 +12,9 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         Parameter::integer("lps", 1024, 1..=4_000_000_000, "logical processes"),
         Parameter::integer("start_events", 1, 0..=1_000_000, "events that each LP begins with"),
         Parameter::fraction("remote", 0.5, "share of events sent to an LP drawn uniformly, the sender included"),
-        Parameter::duration("lookahead", Delay::from_ms(100), "least delay of an event").bare("s"),
-        Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event, lookahead included").bare("s"),
+        Parameter::duration("lookahead", Delay::from_ms(100), "least delay of an event").with_default_unit("s"),
+        Parameter::duration("mean_delay", Delay::from_secs(1), "mean delay of an event, lookahead included")
+            .with_default_unit("s"),
         Parameter::choice(
             "delay",
             "exponential",
