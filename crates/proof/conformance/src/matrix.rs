@@ -182,11 +182,10 @@ fn chord_constant() -> parades_program::Processes<parades_p2p::chord::Chord> {
 }
 
 /// Its messages are flows, which share the links of a star.
-fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<parades_program::Shared<ChordFlows>>> {
+fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<ChordFlows>> {
     use parades_flow::{generators, terms};
     let platform = generators::star(16).expect("it is possible").into();
     let network = ChordFlows::new(platform, terms::Terms::Shared(terms::Sharing::LV08), 16, |_| 10.0);
-    let network = parades_program::Shared(network);
     parades_p2p::chord::Chord::over(network, chord(), 1).expect("the parameters are possible")
 }
 

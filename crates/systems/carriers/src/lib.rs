@@ -1,11 +1,26 @@
 //! Carriers: what the messages of programs travel over.
 //!
-//! [`flow_level`] makes each message a flow over the links of a platform.
+//! | carrier | a message takes |
+//! |---|---|
+//! | [`Constant`] | the same time always |
+//! | [`Direct`] | a time that depends on its sender, its receiver and itself ([`Latencies`]) |
+//! | [`Matrix`] | the latency that a table has for its sender and receiver |
+//! | [`FlowLevel`] | as long as a flow over the links of a platform, which it shares with others |
+//! | [`Both`] | what one of two carriers says; each message names its carrier |
 //!
-//! *Read next*: [`FlowLevel`].
+//! A program over one of them runs over any other: all are carriers in the sense of [`parades_program::carrier`], where further ones can be written in any
+//! crate. `tests/outside` is an example of such a crate.
+//!
+//! *Read next*: [`direct`], the simplest.
 
 #![forbid(unsafe_code)]
 
+pub mod both;
+pub mod direct;
 pub mod flow_level;
+pub mod matrix;
 
+pub use both::{Both, Which};
+pub use direct::{Constant, Direct, Latencies, Latency};
 pub use flow_level::FlowLevel;
+pub use matrix::Matrix;

@@ -6,7 +6,7 @@ use parades_engine::{rounds, sequential};
 use parades_flow::generators::star;
 use parades_flow::terms::{Sharing, Terms};
 use parades_flow::xml;
-use parades_program::{Delivery, Either, Node, Processes, Program, Shared, Start, Undelivered, select};
+use parades_program::{Delivery, Either, Node, Processes, Program, Start, Undelivered, select};
 use std::path::Path;
 use std::pin::Pin;
 
@@ -16,18 +16,18 @@ type Main = fn(Node<Script>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Script {
     nodes: u32,
     main: Main,
-    network: Shared<FlowLevel<u64>>,
+    carrier: FlowLevel<u64>,
 }
 
 impl Program for Script {
     type Message = u64;
     type State = Vec<String>;
-    type Network = Shared<FlowLevel<u64>>;
+    type Carrier = FlowLevel<u64>;
     fn nodes(&self) -> u32 {
         self.nodes
     }
-    fn network(&self) -> &Self::Network {
-        &self.network
+    fn carrier(&self) -> &Self::Carrier {
+        &self.carrier
     }
     fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::new();
@@ -61,8 +61,8 @@ fn lines(outcome: &Outcome) -> Vec<String> {
 
 /// Runs it for 100 s under two engines.
 fn run(platform: parades_flow::platform::Platform, nodes: u32, main: Main) -> Outcome {
-    let network = Shared(FlowLevel::new(platform.into(), cm02(), nodes, |&bytes| bytes as f64));
-    let model = Processes::new(Script { nodes, main, network });
+    let carrier = FlowLevel::new(platform.into(), cm02(), nodes, |&bytes| bytes as f64);
+    let model = Processes::new(Script { nodes, main, carrier });
     let options = || RunOptions::until(Time::from_secs_f64(100.0).expect("short"));
     let outcome = sequential::run(&model, options()).expect("it runs");
     let settings = rounds::Settings { threshold: rounds::Threshold::Fixed(2), ..rounds::Settings::of_threads(2) };
@@ -223,13 +223,13 @@ fn more_nodes_than_hosts_share_them_and_reach_each_other() {
 fn a_route_that_is_missing_ends_the_run_with_a_sentence() {
     let text = r#"<platform version="4.1"><zone id="world" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/></zone></platform>"#;
     let platform = xml::parse(Path::new("apart.xml"), text.as_bytes()).expect("it is right");
-    let network = Shared(FlowLevel::new(platform.into(), cm02(), 2, |&bytes: &u64| bytes as f64));
+    let carrier = FlowLevel::new(platform.into(), cm02(), 2, |&bytes: &u64| bytes as f64);
     let main: Main = |node| {
         Box::pin(async move {
             drop(node.send(LpId(1 - node.id().0), 1));
         })
     };
-    let model = Processes::new(Script { nodes: 2, main, network });
+    let model = Processes::new(Script { nodes: 2, main, carrier });
     let error = sequential::run(&model, RunOptions::until(Time::MAX)).expect_err("there is no route");
     assert!(error.to_string().contains("the platform has no route from `a` to `b`"), "{error}");
 }
@@ -256,13 +256,13 @@ fn who_waits_for_a_change_of_its_host_that_is_to_come_does_not_wait_for_ever() {
 #[test]
 fn a_message_to_no_node_ends_the_run_with_a_sentence_however_it_is_sent() {
     for (to, past) in [(2, false), (2, true), (9, true)] {
-        let network = Shared(FlowLevel::new(two("", "").into(), cm02(), 2, |&bytes: &u64| bytes as f64));
+        let carrier = FlowLevel::new(two("", "").into(), cm02(), 2, |&bytes: &u64| bytes as f64);
         let main: Main = match (to, past) {
             (2, false) => |node| Box::pin(async move { drop(node.send(LpId(2), 1)) }),
             (2, _) => |node| Box::pin(async move { node.send_after(LpId(2), Delay::from_ms(1), 1) }),
             _ => |node| Box::pin(async move { node.send_after(LpId(9), Delay::from_ms(1), 1) }),
         };
-        let model = Processes::new(Script { nodes: 2, main, network });
+        let model = Processes::new(Script { nodes: 2, main, carrier });
         let error = sequential::run(&model, RunOptions::until(Time::MAX)).expect_err("there is no such node");
         assert!(error.to_string().contains(&format!("it sent to node {to}, but there are only 2 nodes")), "{error}");
     }

@@ -10,7 +10,6 @@ use parades_core::prelude::*;
 use parades_flow::generators::star;
 use parades_flow::terms::{Sharing, Terms};
 use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Parameters};
-use parades_program::Shared;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).peekable();
@@ -25,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = RunOptions { seed: u64::from(seed), ..RunOptions::until(until) };
     let outcome = if precise {
         let network = FlowLevel::new(star(nodes)?.into(), Terms::Shared(Sharing::LV08), nodes, |_| MESSAGE_BYTES);
-        let model = Chord::over(Shared(network), parameters, u64::from(seed)).map_err(|(_, what)| what)?;
+        let model = Chord::over(network, parameters, u64::from(seed)).map_err(|(_, what)| what)?;
         parades_engine::sequential::run(&model, options)?
     } else {
         let model = Chord::model(parameters, u64::from(seed)).map_err(|(_, what)| what)?;

@@ -37,9 +37,10 @@ pub use message::{MESSAGE_BYTES, Message};
 pub use node::Peer;
 pub use ring::Ring;
 
+use parades_carriers::Constant;
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
-use parades_program::{Carrier, Constant, Processes, Program, Start};
+use parades_program::{Carrier, Processes, Program, Start};
 use report::Ids;
 
 /// What is looked up.
@@ -251,13 +252,13 @@ impl<N> Chord<N> {
 impl<N: Carrier<Message>> Program for Chord<N> {
     type Message = Message;
     type State = Peer;
-    type Network = N;
+    type Carrier = N;
 
     fn nodes(&self) -> u32 {
         self.parameters.nodes
     }
 
-    fn network(&self) -> &N {
+    fn carrier(&self) -> &N {
         &self.network
     }
 

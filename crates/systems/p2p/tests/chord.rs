@@ -10,7 +10,7 @@ use parades_flow::platform::Platform;
 use parades_flow::terms::{Sharing, Terms};
 use parades_flow::xml;
 use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Message, Parameters};
-use parades_program::{Processes, Shared};
+use parades_program::Processes;
 use parades_sync::pool::Waiting;
 use std::path::Path;
 use std::sync::Arc;
@@ -198,11 +198,11 @@ fn a_ring_that_has_not_had_time_to_settle_is_told_of_and_no_error() {
     assert!(error.to_string().contains("the ring is wrong: of "), "{error}");
 }
 
-type Precise = Chord<Shared<FlowLevel<Message>>>;
+type Precise = Chord<FlowLevel<Message>>;
 
 fn precise_on(platform: Platform, parameters: Parameters, seed: u64) -> Processes<Precise> {
     let network = FlowLevel::new(Arc::new(platform), Terms::Shared(Sharing::LV08), parameters.nodes, |_| MESSAGE_BYTES);
-    Chord::over(Shared(network), parameters, seed).expect("the parameters are possible")
+    Chord::over(network, parameters, seed).expect("the parameters are possible")
 }
 
 fn precise(parameters: Parameters, seed: u64) -> Processes<Precise> {

@@ -5,10 +5,11 @@
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures, and says what it measured")]
 
+use parades_carriers::Constant;
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::sequential;
-use parades_program::{Constant, Processes, Program, Start};
+use parades_program::{Processes, Program, Start};
 
 /// How long a hop takes, and how far it goes.
 const HOP: Delay = Delay::from_ms(1);
@@ -21,18 +22,18 @@ fn next(id: LpId, nodes: u32) -> LpId {
 /// As processes.
 struct Asynchronous {
     nodes: u32,
-    network: Constant,
+    carrier: Constant,
 }
 
 impl Program for Asynchronous {
     type Message = u32;
     type State = ();
-    type Network = Constant;
+    type Carrier = Constant;
     fn nodes(&self) -> u32 {
         self.nodes
     }
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
     fn start(&self, start: &mut Start<'_, Self>) {
         let nodes = self.nodes;
@@ -114,7 +115,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..3 {
         let (plain, plain_bytes) = measure(&Plain { nodes }, hops)?;
         let (process, process_bytes) =
-            measure(&Processes::new(Asynchronous { nodes, network: Constant::new(HOP) }), hops)?;
+            measure(&Processes::new(Asynchronous { nodes, carrier: Constant::new(HOP) }), hops)?;
         println!(
             "an event of a plain LP: {plain:.0} ns; of a process: {process:.0} ns, {:.0} more; bytes a node: {plain_bytes:.0}, {process_bytes:.0}",
             process - plain

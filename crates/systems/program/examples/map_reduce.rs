@@ -5,9 +5,10 @@
 //! *Scenario*: node 0 sends each of three mappers a part of a text. A mapper counts the words of its part, line by line in processes of their own, and sends
 //! each word's count to the reducer of that word. Reducers send node 0 their sums when they have heard from all mappers.
 
+use parades_carriers::Constant;
 use parades_core::error::Error;
 use parades_core::prelude::*;
-use parades_program::{Constant, Node, Processes, Program, Start, all};
+use parades_program::{Node, Processes, Program, Start, all};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ const MAPPERS: u32 = 3;
 const REDUCERS: u32 = 2;
 
 struct MapReduce {
-    network: Constant,
+    carrier: Constant,
 }
 
 /// What is sent.
@@ -61,14 +62,14 @@ fn add(counts: &mut Counts, message: &Message) {
 impl Program for MapReduce {
     type Message = Message;
     type State = Counts;
-    type Network = Constant;
+    type Carrier = Constant;
 
     fn nodes(&self) -> u32 {
         1 + MAPPERS + REDUCERS
     }
 
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
 
     fn metrics(&self) -> Metrics {
@@ -149,7 +150,7 @@ async fn mapper(node: Node<MapReduce>) {
 
 /// Runs it; what it has to say.
 pub(crate) fn run() -> Result<String, Error> {
-    let model = Processes::new(MapReduce { network: Constant::new(Delay::from_ms(2)) });
+    let model = Processes::new(MapReduce { carrier: Constant::new(Delay::from_ms(2)) });
     let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?;
     let mut text = String::new();
     for row in

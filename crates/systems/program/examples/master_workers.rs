@@ -5,9 +5,10 @@
 //! *Scenario*: the master on node 0 has 20 tasks for four workers. Each worker has two processors, and each task takes 1 to 3 s on one. A worker on node 3
 //! breaks down after 4 s; the master gives tasks that are not done within 10 s to another.
 
+use parades_carriers::Constant;
 use parades_core::error::Error;
 use parades_core::prelude::*;
-use parades_program::{Constant, Either, Node, Processes, Program, Start, select};
+use parades_program::{Either, Node, Processes, Program, Start, select};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ const TASKS: u32 = 20;
 const PROCESSORS: u32 = 2;
 
 struct Cluster {
-    network: Constant,
+    carrier: Constant,
 }
 
 /// What is sent.
@@ -45,14 +46,14 @@ struct Books {
 impl Program for Cluster {
     type Message = Message;
     type State = Books;
-    type Network = Constant;
+    type Carrier = Constant;
 
     fn nodes(&self) -> u32 {
         5
     }
 
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
 
     fn metrics(&self) -> Metrics {
@@ -135,7 +136,7 @@ async fn worker(node: Node<Cluster>) {
 
 /// Runs it; what it has to say.
 pub(crate) fn run() -> Result<String, Error> {
-    let model = Processes::new(Cluster { network: Constant::new(Delay::from_ms(1)) });
+    let model = Processes::new(Cluster { carrier: Constant::new(Delay::from_ms(1)) });
     let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(100_000_000_000_000)))?;
     let mut text = String::new();
     for row in

@@ -5,28 +5,29 @@
 //! *Scenario*: node 0 serves. Who receives the ball holds it for a millisecond and sends it back, which takes 10 ms. After six hits the ball is kept, and both
 //! nodes are done.
 
+use parades_carriers::Constant;
 use parades_core::error::Error;
 use parades_core::prelude::*;
-use parades_program::{Constant, Node, Processes, Program, Start};
+use parades_program::{Node, Processes, Program, Start};
 
 const HITS: u32 = 6;
 
 struct PingPong {
-    network: Constant,
+    carrier: Constant,
 }
 
 impl Program for PingPong {
     /// How often the ball has been hit.
     type Message = u32;
     type State = Vec<String>;
-    type Network = Constant;
+    type Carrier = Constant;
 
     fn nodes(&self) -> u32 {
         2
     }
 
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
 
     fn metrics(&self) -> Metrics {
@@ -73,7 +74,7 @@ async fn player(node: Node<PingPong>) {
 
 /// Runs it; what it has to say.
 pub(crate) fn run() -> Result<String, Error> {
-    let model = Processes::new(PingPong { network: Constant::new(Delay::from_ms(10)) });
+    let model = Processes::new(PingPong { carrier: Constant::new(Delay::from_ms(10)) });
     let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?;
     let log = outcome.metrics.get("log").and_then(|log| log.table()).map(|log| log.rows()).unwrap_or_default();
     let lines = log.iter().filter_map(|row| match &row[0] {

@@ -5,16 +5,17 @@
 //! *Scenario*: six nodes in a ring pass a token on. Who has it works with it for a random time if it has something to do, which it has half of the time. After
 //! five rounds the first node takes the token away, and all end.
 
+use parades_carriers::Constant;
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::{sequential, window};
-use parades_program::{Constant, Node, Processes, Program, Start};
+use parades_program::{Node, Processes, Program, Start};
 
 const NODES: u32 = 6;
 const ROUNDS: u32 = 5;
 
 struct TokenRing {
-    network: Constant,
+    carrier: Constant,
 }
 
 /// How often a node worked, and for how long.
@@ -28,14 +29,14 @@ impl Program for TokenRing {
     /// The token, with the round it is in; after the last it tells that all is over.
     type Message = u32;
     type State = Work;
-    type Network = Constant;
+    type Carrier = Constant;
 
     fn nodes(&self) -> u32 {
         NODES
     }
 
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
 
     fn metrics(&self) -> Metrics {
@@ -86,7 +87,7 @@ async fn worker(node: Node<TokenRing>) {
 
 /// Runs it; what it has to say.
 pub(crate) fn run() -> Result<String, Error> {
-    let model = Processes::new(TokenRing { network: Constant::new(Delay::from_ms(1)) });
+    let model = Processes::new(TokenRing { carrier: Constant::new(Delay::from_ms(1)) });
     let options = || RunOptions::until(Time::from_ps(10_000_000_000_000));
     let outcome = sequential::run(&model, options())?;
     let parallel = window::run(&model, options(), &window::Settings::of_threads(2))?;

@@ -6,7 +6,7 @@
 use crate::baton::OnThread;
 use crate::context::{Node, Start};
 use crate::desk::{try_with_parts, with_parts};
-use crate::model::Program;
+use crate::program::Program;
 use crate::spawn::{Handle, code};
 use parades_raw::stackful::{Name, Refused, Stackful, Switch};
 use std::pin::Pin;
@@ -40,10 +40,11 @@ use std::task::{Context, Poll};
 /// A recursive function, no part of which is `async`, in which node 0 waits for numbers:
 ///
 /// ```
+/// use parades_carriers::Constant;
 /// use parades_core::prelude::*;
-/// use parades_program::{Constant, Node, Program, Processes, Stack, Start};
+/// use parades_program::{Node, Program, Processes, Stack, Start};
 ///
-/// struct Sums { network: Constant, stack: Stack }
+/// struct Sums { carrier: Constant, stack: Stack }
 ///
 /// fn sum(node: Node<Sums>, numbers: u64) -> u64 {
 ///     if numbers == 0 { 0 } else { node.wait(node.receive()).message + sum(node, numbers - 1) }
@@ -52,16 +53,16 @@ use std::task::{Context, Poll};
 /// impl Program for Sums {
 ///     type Message = u64;
 ///     type State = u64;
-///     type Network = Constant;
+///     type Carrier = Constant;
 ///     fn nodes(&self) -> u32 { 2 }
-///     fn network(&self) -> &Constant { &self.network }
+///     fn carrier(&self) -> &Constant { &self.carrier }
 ///     fn start(&self, start: &mut Start<'_, Self>) -> u64 {
 ///         start.spawn_on(self.stack, "main", |node| {
 ///             if node.id() == LpId(0) {
 ///                 let found = sum(node, 4);
 ///                 node.with_state(|sum| *sum = found);
 ///             } else {
-///                 (1..=4).for_each(|number| node.wait(node.send(LpId(0), number)));
+///                 (1..=4).for_each(|number| node.wait(node.send(LpId(0), number)).expect("nothing fails"));
 ///             }
 ///         });
 ///         0
@@ -74,7 +75,7 @@ use std::task::{Context, Poll};
 /// let mut digests = Vec::new();
 /// # #[cfg(all(target_os = "linux", target_env = "gnu"))]
 /// for stack in [Stack::SLAB, Stack::UCONTEXT, Stack::THREAD.with_bytes(64 << 10)] {
-///     let model = Processes::new(Sums { network: Constant::new(Delay::from_ms(1)), stack });
+///     let model = Processes::new(Sums { carrier: Constant::new(Delay::from_ms(1)), stack });
 ///     digests.push(parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?.digest);
 /// }
 /// assert!(digests.windows(2).all(|pair| pair[0] == pair[1]));

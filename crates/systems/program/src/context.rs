@@ -1,9 +1,11 @@
 //! What a process may do.
 
-use crate::desk::{Desk, Outgoing, Record, Worker, with_desk, with_parts};
-use crate::inbox::Inbox;
-use crate::model::{Inner, Program, Received};
-use crate::network::{Carries, HostIs, SendingOf, WayOf};
+use crate::carrier::Timed;
+use crate::delivery::{Delivery, HostIs};
+use crate::desk::{Outgoing, Record, with_desk, with_parts};
+use crate::here::Here;
+use crate::model::Inner;
+use crate::program::{Program, Received};
 use crate::receive::{Pick, Receive};
 use crate::serve::Serve;
 use crate::sleep::{Sleep, TIMEOUT, WAIT};
@@ -21,7 +23,7 @@ use std::ops::ControlFlow;
 
 /// The node to which a process belongs, as the process sees it. Copy it wherever it is needed.
 ///
-/// It can be used by the node's own processes alone, while they are polled: elsewhere its methods panic.
+/// Only the node's own processes can use it, while they are polled. Elsewhere its methods panic.
 pub struct Node<P> {
     id: LpId,
     program: PhantomData<fn() -> P>,
@@ -44,24 +46,24 @@ impl<P: Program> Node<P> {
         Node { id, program: PhantomData }
     }
 
-    /// Which node it is.
+    /// Returns the node's id.
     #[inline]
     pub fn id(self) -> LpId {
         self.id
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(self) -> u32 {
         with_parts(|worker, _| worker.nodes)
     }
 
-    /// The virtual time.
+    /// Returns the virtual time.
     #[inline]
     pub fn now(self) -> Time {
         with_parts(|worker, _| worker.now.time)
     }
 
-    /// The virtual time with its round.
+    /// Returns the virtual time with its round.
     pub fn instant(self) -> Instant {
         with_parts(|worker, _| worker.now)
     }
@@ -72,76 +74,75 @@ impl<P: Program> Node<P> {
         self.with(|here| draw(here.rng()))
     }
 
-    /// Sends a message to a node, itself perhaps. It is on its way at once; who awaits what is returned goes on when the message has arrived:
-    /// [`Sending`], or in a shared network [`crate::Delivery`], which tells of messages that fail.
+    /// Sends a message to a node, which may be the node itself. The message sets out at once. Await the returned [`Delivery`] to wait until the message has
+    /// arrived, or has failed.
     #[inline]
-    pub fn send(self, to: LpId, message: P::Message) -> SendingOf<P> {
+    pub fn send(self, to: LpId, message: P::Message) -> Delivery {
         with_desk::<P, _>(|desk| {
             let (mut here, table) = Here::on(desk);
-            let now = here.now();
-            let mut way = here.way(to, &message);
-            let sending = P::Network::sending(now, &mut way, table);
-            here.outgoing.push(Outgoing { to, way, message });
-            sending
+            here.actions.post(to, message, table)
         })
     }
 
-    /// Sends a message so that it arrives after `delay`, whatever the network. That must not be less than the channel's lookahead.
-    pub fn send_after(self, to: LpId, delay: Delay, message: P::Message) {
-        let way = P::Network::after(delay);
-        with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, way, message }));
+    /// Sends a message so that it arrives after `delay`, whatever else the carrier carries. A delay below the channel's lookahead is an error of the run.
+    pub fn send_after(self, to: LpId, delay: Delay, message: P::Message)
+    where
+        P::Carrier: Timed<P::Message>,
+    {
+        let plan = P::Carrier::after(delay);
+        with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, ticket: 0, plan, message }));
     }
 
-    /// Waits for `delay` of virtual time. With [`Delay::ZERO`], what else the node does at this instant comes first.
+    /// Waits for `delay` of virtual time. With [`Delay::ZERO`], everything else that the node does at this instant comes first.
     #[inline]
     pub fn sleep(self, delay: Delay) -> Sleep {
         Sleep::until(self.now().checked_add(delay), WAIT)
     }
 
-    /// Waits until a time, or for no time if it is past.
+    /// Waits until a time. Does not wait if the time is past.
     #[inline]
     pub fn sleep_until(self, time: Time) -> Sleep {
         Sleep::until(Some(time), WAIT)
     }
 
-    /// A sleep that will probably be dropped before its time. It does the same as [`Node::sleep`]; timeouts that are set and dropped again and again
-    /// cost less in this form.
+    /// Returns a sleep that is probably dropped before its time. It does the same as [`Node::sleep`], and costs less where timeouts are set and dropped again
+    /// and again.
     #[inline]
     pub fn timer(self, delay: Delay) -> Sleep {
         Sleep::until(self.now().checked_add(delay), TIMEOUT)
     }
 
-    /// Waits for a message; those that have come are received in their order. Several processes are served in the order in which they began to wait.
+    /// Waits for a message. Messages are received in the order of their arrival. If several processes wait, the first to wait is served first.
     #[inline]
     pub fn receive(self) -> Receive<P> {
         Receive::new(Pick::Any)
     }
 
-    /// Waits for a message that the test picks; others are left where they are.
+    /// Waits for a message that the test picks. Other messages stay in the inbox.
     pub fn receive_where(self, picks: impl Fn(&Received<P::Message>) -> bool + Send + 'static) -> Receive<P> {
         Receive::new(Pick::Some(Box::new(picks)))
     }
 
-    /// Takes the first message that has come, if there is one.
+    /// Takes the first message from the inbox, if there is one.
     #[inline]
     pub fn try_receive(self) -> Option<Received<P::Message>> {
         with_desk::<P, _>(|desk| inner(desk.node.as_deref_mut()).inbox.pop())
     }
 
-    /// Waits for a message, but not for longer than `patience`.
+    /// Waits for a message, for `patience` at most.
     #[inline]
     pub fn receive_within(self, patience: Delay) -> impl Future<Output = Option<Received<P::Message>>> + Send {
         let mut timer = self.timer(patience);
         async move { self.receive_before(&mut timer).await }
     }
 
-    /// Waits for a message until `timer` is over; a timer can be used for several.
+    /// Waits for a message until `timer` is over. One timer can be used for several messages.
     #[inline]
     pub fn receive_before(self, timer: &mut Sleep) -> crate::receive::ReceiveBefore<'_, P> {
         crate::receive::ReceiveBefore { receive: self.receive(), timer }
     }
 
-    /// Waits for a future, but not for longer than `patience`: the future is then dropped.
+    /// Waits for a future, for `patience` at most. Then the future is dropped.
     pub async fn within<F: Future>(self, patience: Delay, future: F) -> Option<F::Output> {
         match crate::select::select(future, self.timer(patience)).await {
             crate::select::Either::Left(output) => Some(output),
@@ -174,14 +175,14 @@ impl<P: Program> Node<P> {
         self.with(|here| read(here.program))
     }
 
-    /// Does several things to the node at once, for which it must be found only once. What the closure drops (permits, sleeps, handles) and whom it wakes is
-    /// dealt with when it is over.
+    /// Does several things to the node at once, so that the node is looked up only once. What the closure drops (permits, sleeps, handles) and the processes
+    /// that it wakes are handled after the closure has returned.
     #[inline(always)]
     pub fn with<T>(self, act: impl FnOnce(&mut Here<'_, P>) -> T) -> T {
         with_desk::<P, _>(|desk| act(&mut Here::on(desk).0))
     }
 
-    /// Waits for messages and has `serve` deal with each that comes, until that breaks with a value.
+    /// Waits for messages, and calls `serve` with each message until `serve` breaks with a value.
     #[inline]
     pub fn serve<T, F>(self, serve: F) -> Serve<P, F>
     where
@@ -190,12 +191,12 @@ impl<P: Program> Node<P> {
         Serve::new(serve)
     }
 
-    /// Ends all other processes of the node, as [`Handle::kill`] does: with [`Node::disconnect`], the node crashes.
+    /// Ends all other processes of the node, as [`Handle::kill`] does. Together with [`Node::disconnect`] this is a crash of the node.
     pub fn kill_others(self) {
         crate::spawn::kill_others();
     }
 
-    /// Lets no message reach the node from now on, and forgets those that wait: it has crashed, or is switched off.
+    /// Disconnects the node, which has crashed or is switched off. From now on no message reaches it. The messages in its inbox are lost.
     pub fn disconnect(self) {
         with_desk::<P, _>(|desk| {
             let node = inner(desk.node.as_deref_mut());
@@ -205,22 +206,22 @@ impl<P: Program> Node<P> {
         });
     }
 
-    /// Lets messages reach the node again.
+    /// Connects the node again, so that messages reach it.
     pub fn connect(self) {
         with_parts(|_, table| table.online = true);
     }
 
-    /// Whether the node's host works: on a platform, hosts may fail and come back. Until they do, no message reaches them or leaves them.
+    /// Returns whether the node's host works. On a platform, hosts may fail and come back. Meanwhile no message reaches them or leaves them.
     pub fn host_works(self) -> bool {
         with_parts(|_, table| table.works)
     }
 
-    /// Waits until the node's host fails, unless it has.
+    /// Waits until the node's host fails. Does not wait if the host has failed.
     pub fn until_host_fails(self) -> HostIs {
         HostIs::new(false)
     }
 
-    /// Waits until the node's host works, unless it does.
+    /// Waits until the node's host works. Does not wait if the host works.
     pub fn until_host_works(self) -> HostIs {
         HostIs::new(true)
     }
@@ -256,22 +257,22 @@ impl<P: Program> Node<P> {
         });
     }
 
-    /// A mutex for the processes of the node.
+    /// Makes a mutex for the processes of the node.
     pub fn mutex(self) -> Mutex {
         Mutex::new()
     }
 
-    /// A semaphore of so many permits for the processes of the node.
+    /// Makes a semaphore with `permits` permits for the processes of the node.
     pub fn semaphore(self, permits: u32) -> Semaphore {
         Semaphore::new(permits)
     }
 
-    /// A barrier for so many processes of the node.
+    /// Makes a barrier at which `parties` processes of the node meet.
     pub fn barrier(self, parties: u32) -> Barrier {
         Barrier::new(parties)
     }
 
-    /// A condition for the processes of the node.
+    /// Makes a condition for the processes of the node.
     pub fn condition(self) -> Condition {
         Condition::new()
     }
@@ -280,121 +281,6 @@ impl<P: Program> Node<P> {
 #[inline]
 pub(crate) fn inner<P: Program>(node: Option<&mut Inner<P>>) -> &mut Inner<P> {
     node.expect("a process runs only while its node is on the desk")
-}
-
-/// A node, found: what needs no waiting is done here.
-pub struct Here<'a, P: Program> {
-    /// The program's constants.
-    pub program: &'a P,
-    /// What the processes of the node share.
-    pub state: &'a mut P::State,
-    worker: &'a mut Worker,
-    inbox: &'a mut Inbox<Received<P::Message>>,
-    outgoing: &'a mut Vec<Outgoing<P::Message, WayOf<P>>>,
-}
-
-impl<P: Program> fmt::Debug for Here<'_, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Here").field(&self.worker.id.0).finish()
-    }
-}
-
-impl<'a, P: Program> Here<'a, P> {
-    /// What lies on the desk, and the node's waits.
-    #[inline(always)]
-    pub(crate) fn on(desk: &'a mut Desk<P>) -> (Here<'a, P>, &'a mut Table) {
-        let Desk { program, worker, node, outgoing, .. } = desk;
-        let Inner { table, inbox, state, .. } = inner(node.as_deref_mut());
-        (Here { program, state, worker, inbox, outgoing }, table)
-    }
-
-    /// Which node it is.
-    #[inline]
-    pub fn id(&self) -> LpId {
-        self.worker.id
-    }
-
-    /// How many nodes there are.
-    pub fn nodes(&self) -> u32 {
-        self.worker.nodes
-    }
-
-    /// The virtual time.
-    #[inline]
-    pub fn now(&self) -> Time {
-        self.worker.now.time
-    }
-
-    /// The node's random stream.
-    #[inline]
-    pub fn rng(&mut self) -> &mut Rng {
-        &mut self.worker.rng
-    }
-
-    /// Sends a message to a node, as [`Node::send`]; when it arrives, where the network knows.
-    #[inline]
-    pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
-        let way = self.way(to, &message);
-        self.outgoing.push(Outgoing { to, way, message });
-        P::Network::arrival(self.worker.now.time, way)
-    }
-
-    #[inline]
-    fn way(&mut self, to: LpId, message: &P::Message) -> WayOf<P> {
-        self.program.network().way(self.worker.id, to, message, &mut self.worker.rng)
-    }
-
-    /// Takes the first message that has come, if there is one.
-    #[inline]
-    pub fn try_receive(&mut self) -> Option<Received<P::Message>> {
-        self.inbox.pop()
-    }
-
-    #[inline]
-    pub(crate) fn is_inbox_empty(&self) -> bool {
-        self.inbox.is_empty()
-    }
-
-    /// As [`Node::timer`].
-    #[inline]
-    pub fn timer(&self, delay: Delay) -> Sleep {
-        Sleep::until(self.now().checked_add(delay), TIMEOUT)
-    }
-
-    /// Adds to a counter.
-    #[inline]
-    pub fn count(&mut self, metric: MetricId, amount: u64) {
-        self.observe(metric, amount);
-    }
-
-    /// Records one observation of an integer metric.
-    #[inline]
-    pub fn observe(&mut self, metric: MetricId, value: u64) {
-        self.worker.records.push(Record::Integer(metric, value));
-    }
-
-    /// Records one observation of a floating-point metric.
-    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
-        self.worker.records.push(Record::Float(metric, value));
-    }
-
-    /// The worker, for what waits.
-    #[inline]
-    pub(crate) fn worker(&mut self) -> &mut Worker {
-        self.worker
-    }
-}
-
-/// A message on its way. Awaiting it is to wait until it has arrived; it arrives all the same if it is not awaited.
-#[derive(Debug)]
-pub struct Sending(pub(crate) Sleep);
-
-impl Future for Sending {
-    type Output = ();
-    #[inline]
-    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-        std::pin::Pin::new(&mut self.0).poll(context)
-    }
 }
 
 /// A node that starts up.
@@ -416,22 +302,22 @@ impl<'a, P: Program> Start<'a, P> {
         Start { node, nodes, rng, table }
     }
 
-    /// Which node it is.
+    /// Returns the node's id.
     pub fn id(&self) -> LpId {
         self.node.id
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// The node's random stream.
+    /// Returns the node's random stream.
     pub fn rng(&mut self) -> &mut Rng {
         self.rng
     }
 
-    /// Begins a process of the node, at time 0; several begin in the order in which they are spawned.
+    /// Begins a process of the node, at time 0. Processes begin in the order in which they are spawned.
     pub fn spawn<F>(&mut self, name: &'static str, process: impl FnOnce(Node<P>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -4,10 +4,11 @@
 //! futures find it, and back when nothing is ready any more. So there is no lock, no count of references, no allocation, and several simulations
 //! may go on at a time: each thread has its desk, and a simulation begun inside a process of another has a desk of its own meanwhile.
 
-use crate::model::{Inner, Program};
-use crate::network::WayOf;
+use crate::carrier::{Letter, PlanOf, Receipt};
+use crate::model::Inner;
+use crate::program::Program;
 use crate::table::{Code, State, Table};
-use crate::wait::{Place, Wait, Waiter};
+use crate::wait::{Place, Ticket, Wait, Waiter};
 use parades_core::event::LpId;
 use parades_core::metrics::MetricId;
 use parades_core::random::Rng;
@@ -15,6 +16,7 @@ use parades_core::time::Instant;
 use parades_raw::typed::Typed;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -59,16 +61,28 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) program: Arc<P>,
     pub(crate) worker: Worker,
     pub(crate) node: Option<Box<Inner<P>>>,
-    pub(crate) outgoing: Vec<Outgoing<P::Message, WayOf<P>>>,
+    pub(crate) outgoing: Vec<Outgoing<P::Message, PlanOf<P>>>,
     /// The desk of a simulation in one of whose processes this one runs.
     pub(crate) outer: Option<AnyDesk>,
 }
 
 /// A message that goes out when the event is over.
-pub(crate) struct Outgoing<M, W> {
+pub(crate) struct Outgoing<M, P> {
     pub(crate) to: LpId,
-    pub(crate) way: W,
+    /// The name by which its sender waits for it to arrive; 0 if the sender does not wait.
+    pub(crate) ticket: Ticket,
+    pub(crate) plan: P,
     pub(crate) message: M,
+}
+
+impl<M, P> Outgoing<M, P> {
+    /// Returns the message as its carrier posts it. A sender that has stopped waiting needs no report.
+    #[inline]
+    pub(crate) fn into_letter(self, table: &Table) -> Letter<M, P> {
+        let Outgoing { to, ticket, plan, message } = self;
+        let receipt = NonZeroU32::new(ticket).filter(|&ticket| table.awaits_delivery(ticket.get())).map(Receipt);
+        Letter { to, receipt, plan, message }
+    }
 }
 
 /// A measurement, applied when the event is over.
@@ -176,7 +190,7 @@ impl Worker {
 
     /// Whether the processes did anything that the event must tell of, beside sending.
     #[inline]
-    pub(crate) fn has_told(&self) -> bool {
+    pub(crate) fn has_records(&self) -> bool {
         !(self.records.is_empty() && self.notes.is_empty() && self.failure.is_none())
     }
 

@@ -1,120 +1,26 @@
 //! A program as a model: what every node does with an event.
 
+use crate::carrier::{AccessOf, AtNode, Carrier, Kernel, Layout, News, OwnLpOf, PacketOf, Wiring};
 use crate::context::{Node, Start};
 use crate::desk::{self, Desk, Outgoing, Record, Worker};
 use crate::inbox::Inbox;
-use crate::network::{Carrier, Carries, HubOf, Opened, ParcelOf};
 use crate::polling::{self, Polled};
-use crate::report;
+use crate::program::{Program, Received};
 use crate::table::{CLOCKS, Table};
+use crate::{delivery, report};
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
 use std::fmt;
 use std::sync::Arc;
 
-/// What the nodes of a simulation do, as processes.
-///
-/// # Examples
-///
-/// Two nodes that pass a ball to and fro:
-///
-/// ```
-/// use parades_core::prelude::*;
-/// use parades_program::{Constant, Program, Processes, Start};
-///
-/// struct PingPong { network: Constant }
-///
-/// impl Program for PingPong {
-///     type Message = u64;
-///     type State = u64; // hits so far
-///     type Network = Constant;
-///
-///     fn nodes(&self) -> u32 { 2 }
-///     fn network(&self) -> &Constant { &self.network }
-///     fn start(&self, start: &mut Start<'_, Self>) -> u64 {
-///         start.spawn("player", |node| async move {
-///             let other = LpId(1 - node.id().0);
-///             if node.id() == LpId(0) {
-///                 node.send(other, 1);
-///             }
-///             loop {
-///                 let ball = node.receive().await;
-///                 node.with_state(|hits| *hits += 1);
-///                 node.send(ball.from, ball.message + 1);
-///             }
-///         });
-///         0
-///     }
-/// }
-///
-/// let model = Processes::new(PingPong { network: Constant::new(Delay::from_ms(10)) });
-/// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?;
-/// assert_eq!(outcome.events, 2 + 99); // two starts, then a hit each 10 ms
-/// # Ok::<(), parades_core::error::Error>(())
-/// ```
-pub trait Program: Sized + Send + Sync + 'static {
-    /// What nodes send each other. A message is copied from the event to the process that receives it: share what is large
-    /// ([`parades_core::shared::Shared`]).
-    type Message: Payload + Clone;
-    /// What the processes of a node share, and what is left of the node at the end of the run.
-    type State: Send + 'static;
-    /// How messages get from node to node.
-    type Network: Carrier<Self::Message>;
-
-    /// How many nodes there are. Node `i` is the LP of that id.
-    fn nodes(&self) -> u32;
-
-    /// The network between them.
-    fn network(&self) -> &Self::Network;
-
-    /// The metrics of the program, as of [`Model::metrics`].
-    fn metrics(&self) -> Metrics {
-        Metrics::new()
-    }
-
-    /// Makes the state of a node and spawns its first processes, which begin at time 0. A pure function of the program, the seed and the node.
-    fn start(&self, start: &mut Start<'_, Self>) -> Self::State;
-
-    /// Whether it is an error if a process waits for ever: if the run comes to a point where nothing will ever happen again, with processes that
-    /// have not ended. Servers do; workers should not.
-    fn must_end(&self) -> bool {
-        false
-    }
-
-    /// Asks the processor for what the state of a node points to, an event for it being due soon, as [`Model::fetch`].
-    #[inline]
-    fn fetch(&self, state: &Self::State) {
-        let _ = state;
-    }
-
-    /// Folds the final state of a node into the digest.
-    fn fold(&self, state: &Self::State, digest: &mut Digest) {
-        let _ = (state, digest);
-    }
-
-    /// Adds what is left in the final state of a node to the metrics, as [`Model::finish`].
-    fn finish(&self, id: LpId, state: &Self::State, end: &End, metrics: &mut Metrics) {
-        let _ = (id, state, end, metrics);
-    }
-
-    /// Checks what must hold at the end, as [`Model::conclude`].
-    ///
-    /// # Errors
-    ///
-    /// One sentence on what does not hold; it becomes the error of the run.
-    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        let _ = (end, metrics);
-        Ok(())
-    }
-}
-
-/// A program as a model, which engines run. Its state cannot be restored (a process under way cannot be copied), so
-/// optimistic engines refuse it by its type.
+/// A program as a model, which engines run. Its state cannot be restored, since a process that has begun cannot be copied. So optimistic engines refuse it
+/// by its type.
 pub struct Processes<P> {
     program: Arc<P>,
+    layout: Layout,
     metrics: Metrics,
     ids: report::Ids,
-    /// Whether the nodes are so many that what they remember has to be fetched into the cache.
+    /// Whether the nodes' states are too large for the caches, so that they are prefetched.
     fetches: bool,
 }
 
@@ -124,21 +30,21 @@ impl<P: fmt::Debug> fmt::Debug for Processes<P> {
     }
 }
 
-/// An LP of a program: a node, or its network if that is [`crate::Shared`].
+/// An LP of a program: a node, or an LP of its carrier.
 #[derive(Debug)]
 pub enum LpState<P: Program> {
     /// A node.
     Node(NodeState<P>),
-    /// The network.
-    Hub(HubState<P>),
+    /// An LP of the carrier's own.
+    Carrier(CarrierState<P>),
 }
 
-/// The network of a program, with the messages on their way.
-pub struct HubState<P: Program>(HubOf<P>);
+/// An LP of a carrier's own.
+pub struct CarrierState<P: Program>(OwnLpOf<P>);
 
-impl<P: Program> fmt::Debug for HubState<P> {
+impl<P: Program> fmt::Debug for CarrierState<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HubState").finish_non_exhaustive()
+        f.debug_struct("CarrierState").finish_non_exhaustive()
     }
 }
 
@@ -151,24 +57,18 @@ impl<P: Program> fmt::Debug for NodeState<P> {
     }
 }
 
-/// A node, in one piece that moves by one pointer.
+/// The parts of a node, in one piece that moves by one pointer.
 pub(crate) struct Inner<P: Program> {
     pub(crate) table: Table,
     pub(crate) inbox: Inbox<Received<P::Message>>,
+    /// Messages that reached the node and that no process can receive.
     pub(crate) lost: u64,
+    /// The carrier's state at the node.
+    pub(crate) access: AccessOf<P>,
     pub(crate) state: P::State,
 }
 
-/// A message that a node received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received<M> {
-    /// Who sent it.
-    pub from: LpId,
-    /// What it says.
-    pub message: M,
-}
-
-/// Nodes that the caches near a core hold, at one or two kilobytes each.
+/// The number of nodes that the caches near a core hold, at one or two kilobytes each.
 const CACHED: u32 = 1500;
 
 const WHOLE: &str = "a node is whole between events";
@@ -179,7 +79,7 @@ impl<P: Program> NodeState<P> {
     }
 }
 
-/// What a dropped process cleans up concerns its own node, and no other that may be on the desk.
+/// The destructors of processes act on their own node, and not on another that may be on the desk.
 impl<P: Program> Drop for NodeState<P> {
     fn drop(&mut self) {
         let Some(mut inner) = self.0.take() else { return };
@@ -188,7 +88,7 @@ impl<P: Program> Drop for NodeState<P> {
             desk.worker.dropped = code;
             desk.node = Some(inner);
         });
-        // Nothing that they do counts: the run is over.
+        // The run is over, so nothing that the destructors do counts.
         let mut inner = None;
         let clear = |desk: &mut Desk<P>| {
             desk.outgoing.clear();
@@ -197,27 +97,28 @@ impl<P: Program> Drop for NodeState<P> {
             desk.worker.failure = None;
             inner = desk.node.take();
         };
-        // Not even the failure of a process that they begin.
+        // The failure of a process that a destructor begins does not count either.
         let _ = polling::poll_all(&mut Polled::default(), clear);
         drop(inner);
     }
 }
 
 impl<P: Program> Processes<P> {
-    /// The model of a program.
+    /// Makes the model of a program.
     pub fn new(program: P) -> Processes<P> {
         let mut metrics = program.metrics();
-        let ids = report::Ids::declare(&mut metrics, P::Network::HUBS > 0);
-        let fetches = program.nodes() > CACHED;
-        Processes { program: Arc::new(program), metrics, ids, fetches }
+        let nodes = program.nodes();
+        let layout = Layout::new(nodes, nodes, program.carrier().lps(nodes));
+        let ids = report::Ids::declare(&mut metrics, layout.lps() > 0);
+        Processes { program: Arc::new(program), layout, metrics, ids, fetches: nodes > CACHED }
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &P {
         &self.program
     }
 
-    /// Lets the node's processes run: those that `begin` makes ready, and those that they make ready.
+    /// Polls the processes that `begin` makes ready, and those that they make ready.
     #[inline]
     fn run(&self, state: &mut NodeState<P>, ctx: &mut Context<'_, Self>, begin: impl FnOnce(&mut Worker, &mut Table)) {
         let mut node = state.0.take().expect(WHOLE);
@@ -226,42 +127,81 @@ impl<P: Program> Processes<P> {
             let worker = &mut desk.worker;
             worker.now = ctx.instant();
             worker.id = ctx.id();
-            worker.nodes = ctx.lps() - P::Network::HUBS;
+            worker.nodes = self.layout.nodes();
             worker.rng = ctx.rng().clone();
             begin(worker, &mut node.table);
             polling::next(worker, &mut node.table, &mut polled);
             desk.node = Some(node);
         });
         let result = polling::poll_all::<P>(&mut polled, |desk| {
-            hand_on(desk, ctx);
+            self.apply_effects(desk, ctx);
             state.0 = desk.node.take();
         });
         if let Err(panic) = result {
-            // Not `panic!`, which would report it once more.
+            // `panic!` would report the panic a second time.
             std::panic::resume_unwind(Box::new(panic));
         }
         arm(&mut state.0.as_mut().expect(WHOLE).table, ctx);
     }
-}
 
-/// Hands on what the node's processes did.
-#[inline]
-fn hand_on<P: Program>(desk: &mut Desk<P>, ctx: &mut Context<'_, Processes<P>>) {
-    let Desk { worker, outgoing, node, .. } = desk;
-    *ctx.rng() = worker.rng.clone();
-    if let Some(node) = node {
-        for Outgoing { to, way, message } in outgoing.drain(..) {
-            P::Network::post(ctx, (to, way, message), &node.table);
+    /// Applies what the node's processes did: their sends, and their records.
+    #[inline]
+    fn apply_effects(&self, desk: &mut Desk<P>, ctx: &mut Context<'_, Self>) {
+        let Desk { worker, outgoing, node, program, .. } = desk;
+        *ctx.rng() = worker.rng.clone();
+        if let Some(node) = node {
+            for letter in outgoing.drain(..) {
+                if self.layout.lps() > 0 && letter.to.0 >= self.layout.nodes() {
+                    ctx.fail(format!(
+                        "it sent to node {}, but there are only {} nodes",
+                        letter.to.0,
+                        self.layout.nodes()
+                    ));
+                    continue;
+                }
+                let letter = Outgoing::into_letter(letter, &node.table);
+                program.carrier().post(letter, &mut node.access, &mut Kernel::node(ctx, self.layout));
+            }
+        }
+        if worker.has_records() {
+            apply_records(worker, ctx);
         }
     }
-    if worker.has_told() {
-        tell(worker, ctx);
+
+    /// Lets a carrier handle what concerns it at a node, and the node's processes what comes of that.
+    #[inline]
+    fn carry(
+        &self,
+        state: &mut NodeState<P>,
+        ctx: &mut Context<'_, Self>,
+        handle: impl FnOnce(&P::Carrier, &mut AccessOf<P>, &mut AtNode<'_, '_, Self, P::Message>),
+    ) {
+        let Inner { table, inbox, lost, access, .. } = state.0.as_deref_mut().expect(WHOLE);
+        let kernel = Kernel::node(ctx, self.layout);
+        let mut node = AtNode { kernel, table, inbox, lost, news: News::default() };
+        handle(self.program.carrier(), access, &mut node);
+        let News { delivered, reports, host } = node.news;
+        let is_received = delivered > 0 && table.receiver.is_some();
+        if !is_received && reports.is_empty() && host.is_none() {
+            return;
+        }
+        self.run(state, ctx, |worker, table| {
+            for (receipt, outcome) in reports {
+                delivery::settle(worker, table, receipt.0.get(), outcome);
+            }
+            if let Some(works) = host {
+                delivery::host_changed(worker, table, works);
+            }
+            for _ in 0..delivered {
+                offer(worker, table);
+            }
+        });
     }
 }
 
-/// Hands on what few events have.
+/// Applies what few events have: measurements, notes and failures.
 #[inline(never)]
-fn tell<P: Program>(worker: &mut Worker, ctx: &mut Context<'_, Processes<P>>) {
+fn apply_records<P: Program>(worker: &mut Worker, ctx: &mut Context<'_, Processes<P>>) {
     for record in worker.records.drain(..) {
         match record {
             Record::Integer(metric, value) => ctx.observe(metric, value),
@@ -276,7 +216,7 @@ fn tell<P: Program>(worker: &mut Worker, ctx: &mut Context<'_, Processes<P>>) {
     }
 }
 
-/// Sets the kernel's timers to when the first sleep and the first timeout are due.
+/// Sets the kernel's timers to the first sleep and the first timeout that are due.
 #[inline]
 fn arm<P: Program>(table: &mut Table, ctx: &mut Context<'_, Processes<P>>) {
     for (clock, id) in table.clocks.iter_mut().zip(0..) {
@@ -293,17 +233,19 @@ fn arm<P: Program>(table: &mut Table, ctx: &mut Context<'_, Processes<P>>) {
 
 impl<P: Program> Model for Processes<P> {
     type State = LpState<P>;
-    type Message = ParcelOf<P>;
+    type Message = PacketOf<P>;
     type Global = NoGlobal;
 
     const FETCHES: usize = 3;
 
     fn lps(&self) -> u32 {
-        self.program.nodes().saturating_add(P::Network::HUBS)
+        self.layout.nodes().saturating_add(self.layout.lps())
     }
 
     fn channels(&self) -> Channels {
-        self.program.network().channels(self.program.nodes())
+        let mut wiring = Wiring::new(self.layout.nodes(), self.lps());
+        self.program.carrier().wire(self.layout, &mut wiring);
+        wiring.into_channels()
     }
 
     fn metrics(&self) -> Metrics {
@@ -311,14 +253,16 @@ impl<P: Program> Model for Processes<P> {
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> LpState<P> {
-        let mut table = Table::default();
-        let (id, nodes) = (ctx.id(), ctx.lps() - P::Network::HUBS);
+        let (id, nodes) = (ctx.id(), self.layout.nodes());
+        let carrier = self.program.carrier();
         if id.0 >= nodes {
-            return LpState::Hub(HubState(self.program.network().open_hub(ctx)));
+            return LpState::Carrier(CarrierState(carrier.start(&mut Kernel::own(ctx, self.layout))));
         }
+        let mut table = Table::default();
         let state = self.program.start(&mut Start::new(Node::new(id), nodes, ctx.rng(), &mut table));
         arm(&mut table, ctx);
-        let inner = Inner { table, inbox: Inbox::new(), lost: 0, state };
+        let access = carrier.access(id, self.layout);
+        let inner = Inner { table, inbox: Inbox::new(), lost: 0, access, state };
         LpState::Node(NodeState(Some(Box::new(inner)), Arc::clone(&self.program)))
     }
 
@@ -327,7 +271,7 @@ impl<P: Program> Model for Processes<P> {
         self.fetches
     }
 
-    /// First the node, with its first message; then its first process and what its state points to; then what that process remembers.
+    /// Step 0 prefetches the node with its first message, step 1 its first process and what its state points to, step 2 the memory of that process.
     #[inline]
     fn fetch(&self, state: &LpState<P>, step: usize) {
         let LpState::Node(NodeState(Some(node), _)) = state else { return };
@@ -343,69 +287,54 @@ impl<P: Program> Model for Processes<P> {
     }
 
     #[inline]
-    fn handle(&self, state: &mut LpState<P>, event: Body<&ParcelOf<P>>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut LpState<P>, event: Body<&PacketOf<P>>, ctx: &mut Context<'_, Self>) {
         let state = match state {
             LpState::Node(state) => state,
-            LpState::Hub(hub) => {
-                let parcel = match event {
-                    Body::Message(parcel) => Some(parcel),
-                    Body::Timer(_) => None,
-                };
-                return self.program.network().serve(&mut hub.0, parcel, ctx);
+            LpState::Carrier(CarrierState(lp)) => {
+                return self.program.carrier().execute(lp, event, &mut Kernel::own(ctx, self.layout));
             }
         };
-        let node = state.0.as_deref_mut().expect(WHOLE);
         match event {
-            Body::Message(parcel) => {
-                let (from, message) = match P::Network::open(parcel, ctx.sender()) {
-                    Opened::Message(from, message) => (from, message),
-                    Opened::Told(ticket, outcome) => {
-                        return self.run(state, ctx, |worker, table| {
-                            crate::network::told(worker, table, ticket, outcome);
-                        });
-                    }
-                    Opened::Host(works) => {
-                        return self.run(state, ctx, |worker, table| {
-                            crate::network::host(worker, table, works);
-                        });
-                    }
-                };
-                if !node.table.online || node.table.alive == 0 {
-                    node.lost += 1;
-                    return;
-                }
-                let from = from.unwrap_or(ctx.id());
-                node.inbox.push(Received { from, message: message.clone() });
-                if node.table.receiver.is_some() {
-                    self.run(state, ctx, offer);
-                }
+            Body::Message(packet) => {
+                self.carry(state, ctx, |carrier, access, node| carrier.receive(packet, access, node));
+            }
+            Body::Timer(TimerId(id)) if id < CLOCKS => {
+                let clock = id as usize;
+                state.0.as_deref_mut().expect(WHOLE).table.clocks[clock].armed = Time::MAX;
+                self.run(state, ctx, |worker, table| wake_due(worker, table, clock));
             }
             Body::Timer(TimerId(id)) => {
-                let clock = id as usize % CLOCKS;
-                node.table.clocks[clock].armed = Time::MAX;
-                self.run(state, ctx, |worker, table| ring(worker, table, clock));
+                let timer = TimerId(id - CLOCKS);
+                self.carry(state, ctx, |carrier, access, node| carrier.timer(timer, access, node));
             }
         }
     }
 
     fn fold(&self, state: &LpState<P>, digest: &mut Digest) {
-        let LpState::Node(state) = state else { return };
-        let node = state.inner();
-        digest.word(u64::from(node.table.alive) << 32 | node.inbox.len() as u64);
-        self.program.fold(&node.state, digest);
+        match state {
+            LpState::Node(state) => {
+                let node = state.inner();
+                digest.word(u64::from(node.table.alive) << 32 | node.inbox.len() as u64);
+                self.program.fold(&node.state, digest);
+            }
+            LpState::Carrier(CarrierState(lp)) => self.program.carrier().fold(lp, digest),
+        }
     }
 
     fn finish(&self, id: LpId, state: &LpState<P>, end: &End, metrics: &mut Metrics) {
-        let state = match state {
-            LpState::Node(state) => state,
-            LpState::Hub(hub) => return self.ids.finish_network(self.program.network().held(&hub.0), metrics),
-        };
-        let node = state.inner();
-        self.ids.finish(id, (&node.table, node.lost, node.inbox.len() as u64), metrics);
-        self.program.finish(id, &node.state, end, metrics);
+        match state {
+            LpState::Node(state) => {
+                let node = state.inner();
+                self.ids.finish(id, (&node.table, node.lost, node.inbox.len() as u64), metrics);
+                self.program.finish(id, &node.state, end, metrics);
+            }
+            LpState::Carrier(CarrierState(lp)) => {
+                self.ids.finish_carrier(self.program.carrier().held(lp), metrics);
+            }
+        }
     }
 
-    fn unfinished(&self, messages: Unfinished<ParcelOf<P>>, metrics: &mut Metrics) {
+    fn unfinished(&self, messages: Unfinished<PacketOf<P>>, metrics: &mut Metrics) {
         self.ids.unfinished(messages.count(), metrics);
     }
 
@@ -416,16 +345,16 @@ impl<P: Program> Model for Processes<P> {
     }
 }
 
-/// Wakes those whose time has come.
+/// Wakes the sleepers of a clock that are due.
 #[inline]
-fn ring(worker: &mut Worker, table: &mut Table, clock: usize) {
+fn wake_due(worker: &mut Worker, table: &mut Table, clock: usize) {
     let now = worker.now.time;
     while let Some(waiter) = table.pop_due(clock, now) {
         worker.wake(table, waiter);
     }
 }
 
-/// Wakes who may take a message, in the order in which they began to wait.
+/// Wakes the processes that may take a message, in the order in which they began to wait.
 #[inline]
 pub(crate) fn offer(worker: &mut Worker, table: &mut Table) {
     while let Some(receiver) = table.pop_receiver() {

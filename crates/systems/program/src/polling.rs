@@ -3,7 +3,7 @@
 //! One is taken out of the node, polled while the desk is free for what it does, and put back.
 
 use crate::desk::{Desk, Worker, leave, with_desk, with_parts};
-use crate::model::Program;
+use crate::program::Program;
 use crate::table::{Code, Killed, State, Table};
 use crate::wait::{Place, Wait};
 use std::any::Any;

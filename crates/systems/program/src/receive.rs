@@ -2,7 +2,8 @@
 
 use crate::context::inner;
 use crate::desk::{Desk, Worker, now_or_later, with_desk};
-use crate::model::{Program, Received, offer};
+use crate::model::offer;
+use crate::program::{Program, Received};
 use crate::sleep::Sleep;
 use crate::table::Table;
 use crate::wait::{Ticket, Wait};

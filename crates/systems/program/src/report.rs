@@ -1,6 +1,6 @@
 //! What became of the processes: how many ended, were killed, or still wait, and who waits for what if nothing will ever happen again.
 
-use crate::network::Held;
+use crate::carrier::Held;
 use crate::table::{State, Table};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
@@ -68,9 +68,9 @@ impl Ids {
     }
 
     /// Adds what a shared network holds.
-    pub(crate) fn finish_network(&self, held: Held, metrics: &mut Metrics) {
+    pub(crate) fn finish_carrier(&self, held: Held, metrics: &mut Metrics) {
         metrics.count(self.on_their_way, held.on_their_way);
-        metrics.count(self.asleep, u64::from(held.moves && held.on_their_way == 0));
+        metrics.count(self.asleep, u64::from(held.is_active && held.on_their_way == 0));
         metrics.count(self.lost, held.stuck);
         if let Some(failed) = self.failed {
             metrics.count(failed, held.failed);

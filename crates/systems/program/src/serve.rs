@@ -1,8 +1,8 @@
 //! Serving messages until one of them brings what is waited for.
 
-use crate::context::Here;
 use crate::desk::with_desk;
-use crate::model::{Program, Received};
+use crate::here::Here;
+use crate::program::{Program, Received};
 use crate::receive::{end, give_up};
 use crate::sleep::{Sleep, TIMEOUT};
 use crate::wait::{Ticket, Wait};
@@ -15,8 +15,9 @@ use std::task::{Context, Poll};
 /// Serves messages by a closure until that breaks with a value ([`crate::Node::serve`]), or, with a bound on its patience, until no more time is left.
 ///
 /// ```
+/// use parades_carriers::Constant;
 /// use parades_core::prelude::*;
-/// use parades_program::{Constant, Program, Processes, Start};
+/// use parades_program::{Program, Processes, Start};
 /// use std::ops::ControlFlow;
 ///
 /// /// Node 0 adds numbers until their sum is 10; node 1 sends them.
@@ -25,14 +26,14 @@ use std::task::{Context, Poll};
 /// impl Program for Adder {
 ///     type Message = u64;
 ///     type State = Option<u64>;
-///     type Network = Constant;
+///     type Carrier = Constant;
 ///     fn nodes(&self) -> u32 { 2 }
-///     fn network(&self) -> &Constant { &self.0 }
+///     fn carrier(&self) -> &Constant { &self.0 }
 ///     fn start(&self, start: &mut Start<'_, Self>) -> Option<u64> {
 ///         start.spawn("main", |node| async move {
 ///             if node.id() == LpId(1) {
 ///                 for number in 1..=9 {
-///                     node.send(LpId(0), number).await;
+///                     node.send(LpId(0), number).await.expect("nothing fails");
 ///                 }
 ///                 return;
 ///             }

@@ -73,8 +73,9 @@ impl Drop for Place {
 /// A number of permits; who finds too few waits.
 ///
 /// ```
+/// use parades_carriers::Constant;
 /// use parades_core::prelude::*;
-/// use parades_program::{Constant, Program, Processes, Start};
+/// use parades_program::{Program, Processes, Start};
 /// use std::sync::Arc;
 ///
 /// /// Three customers at two tills.
@@ -83,9 +84,9 @@ impl Drop for Place {
 /// impl Program for Shop {
 ///     type Message = ();
 ///     type State = Vec<Time>;
-///     type Network = Constant;
+///     type Carrier = Constant;
 ///     fn nodes(&self) -> u32 { 1 }
-///     fn network(&self) -> &Constant { &self.0 }
+///     fn carrier(&self) -> &Constant { &self.0 }
 ///     fn start(&self, start: &mut Start<'_, Self>) -> Vec<Time> {
 ///         start.spawn("shop", |node| async move {
 ///             let tills = Arc::new(node.semaphore(2));

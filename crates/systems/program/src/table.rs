@@ -3,8 +3,8 @@
 //! Nothing here depends on what the node's messages are. What few nodes need lies behind one pointer ([`Rare`]), so that a node with one process
 //! takes a few hundred bytes.
 
+use crate::delivery::Deliveries;
 use crate::desk::Worker;
-use crate::network::Deliveries;
 use crate::sync::Object;
 use crate::wait::{Place, Ticket, Wait, Waiter};
 use parades_core::time::Time;
@@ -18,7 +18,7 @@ pub(crate) type Code = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How many timers of the kernel's a node uses: one for sleeps, which are over when their time has come, and one for timeouts, which seldom are. So the wake
 /// of a timeout that is set anew again and again stays where it is.
-pub(crate) const CLOCKS: usize = 2;
+pub(crate) const CLOCKS: u32 = 2;
 
 /// One process.
 pub(crate) struct Process {
@@ -73,7 +73,7 @@ pub(crate) struct Clock {
 #[derive(Debug, Default)]
 pub(crate) struct Rare {
     /// Sleeps beyond the first of each clock.
-    later: [BTreeMap<(Time, Ticket), Waiter>; CLOCKS],
+    later: [BTreeMap<(Time, Ticket), Waiter>; CLOCKS as usize],
     /// Those who wait for a message, beyond the first.
     pub(crate) receivers: VecDeque<Receiver>,
     /// Who waits for the end of a process, by its place: at most one has its handle.
@@ -96,9 +96,9 @@ pub(crate) struct Receiver {
 }
 
 /// A node's processes and their waits.
-pub struct Table {
+pub(crate) struct Table {
     pub(crate) processes: Vec<Process>,
-    pub(crate) clocks: [Clock; CLOCKS],
+    pub(crate) clocks: [Clock; CLOCKS as usize],
     /// Who waits for a message first.
     pub(crate) receiver: Option<Receiver>,
     rare: Option<Box<Rare>>,

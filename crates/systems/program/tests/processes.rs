@@ -67,7 +67,7 @@ fn messages_are_received_in_the_order_of_their_arrival() {
             id => {
                 node.sleep(ms(10 * u64::from(id))).await;
                 node.send(LpId(0), u64::from(id));
-                node.send(LpId(0), u64::from(id) + 100).await;
+                assert_eq!(node.send(LpId(0), u64::from(id) + 100).await, Ok(()));
                 support::log(node, "arrived");
             }
         }
@@ -472,7 +472,7 @@ fn waits_that_are_dropped_inside_of_a_closure_leave_nothing_behind() {
         node.sleep(ms(1)).await;
         condition.notify_one();
         node.sleep(ms(1)).await;
-        node.send(node.id(), 7).await;
+        assert_eq!(node.send(node.id(), 7).await, Ok(()));
     });
     assert_eq!(log, ["1 dropped", "5 7"]);
     assert_eq!(counter(&outcome, "processes_waiting"), 0);
@@ -553,7 +553,7 @@ fn what_has_begun_to_wait_in_one_process_and_goes_on_in_another_wakes_the_other(
         let quick = node.spawn("quick", |node| node.sleep(ms(7)));
         hand_over(node, "joined", quick).await;
         for _ in 0..2 {
-            node.send(node.id(), 1).await;
+            assert_eq!(node.send(node.id(), 1).await, Ok(()));
         }
         node.sleep(ms(8)).await;
         semaphore.release(1);
@@ -589,7 +589,7 @@ fn who_has_served_its_message_leaves_the_others_in_their_order() {
         }
         node.sleep(Delay::ZERO).await;
         for message in 1..=3 {
-            node.send(node.id(), message).await;
+            assert_eq!(node.send(node.id(), message).await, Ok(()));
         }
     });
     assert_eq!(log, ["1 first served Some(1)", "2 second received 2", "3 third received 3"]);
@@ -604,14 +604,14 @@ fn patience_that_begins_again_keeps_its_place_among_other_timeouts() {
         });
         node.sleep(Delay::ZERO).await;
         // Alone on its clock, then beside a timeout before it and one after it.
-        node.send(node.id(), 1).await;
+        assert_eq!(node.send(node.id(), 1).await, Ok(()));
         for wait in [4, 20] {
             node.spawn("timer", move |node| async move {
                 node.timer(ms(wait)).await;
                 support::log(node, &format!("timer of {wait}"));
             });
         }
-        node.send(node.id(), 2).await;
+        assert_eq!(node.send(node.id(), 2).await, Ok(()));
     });
     assert_eq!(log, ["5 timer of 4", "12 given up: true", "21 timer of 20"]);
 }

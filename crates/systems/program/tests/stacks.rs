@@ -3,8 +3,9 @@
 mod support;
 
 use futures_util::future::join;
+use parades_carriers::Constant;
 use parades_core::prelude::*;
-use parades_program::{Constant, Killed, Node, Processes, Program, Stack, Start, select};
+use parades_program::{Killed, Node, Processes, Program, Stack, Start, select};
 use support::{Flag, Script, TellsWhenDropped, counter, log, ms, run, run_with};
 
 /// What there is here.
@@ -23,12 +24,12 @@ fn stacks() -> Vec<Stack> {
 struct Ring {
     nodes: u32,
     stack: fn(u32) -> Option<Stack>,
-    network: Constant,
+    carrier: Constant,
 }
 
 impl Ring {
     fn model(nodes: u32, stack: fn(u32) -> Option<Stack>) -> Processes<Ring> {
-        Processes::new(Ring { nodes, stack, network: Constant::new(ms(1)) })
+        Processes::new(Ring { nodes, stack, carrier: Constant::new(ms(1)) })
     }
 }
 
@@ -63,12 +64,12 @@ fn pass_deep(node: Node<Ring>, depth: u32) -> u64 {
 impl Program for Ring {
     type Message = u64;
     type State = u64;
-    type Network = Constant;
+    type Carrier = Constant;
     fn nodes(&self) -> u32 {
         self.nodes
     }
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
     fn start(&self, start: &mut Start<'_, Self>) -> u64 {
         match (self.stack)(start.id().0) {

@@ -7,7 +7,6 @@ use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
 use parades_flow::terms::Terms;
 use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Parameters};
-use parades_program::Shared;
 use std::sync::Arc;
 
 pub(crate) const SCENARIO: Scenario = Scenario {
@@ -117,7 +116,7 @@ pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Resu
     }
     let terms = Terms::named(values.choice("model"), Delay::ZERO).expect("the choices are among the names");
     let network = FlowLevel::new(Arc::new(platform), terms, nodes, |_| MESSAGE_BYTES);
-    let model = Chord::over(Shared(network), parameters, seed).map_err(refused)?;
+    let model = Chord::over(network, parameters, seed).map_err(refused)?;
     Ok(visitor.visit_unrestorable(Prepared { model, until, notes }))
 }
 

@@ -2,9 +2,10 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use parades_carriers::Constant;
 use parades_core::error::Error;
 use parades_core::prelude::*;
-use parades_program::{Constant, Node, Processes, Program, Start};
+use parades_program::{Node, Processes, Program, Start};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
@@ -16,7 +17,7 @@ pub(crate) struct Script {
     nodes: u32,
     main: Main,
     must_end: bool,
-    network: Constant,
+    carrier: Constant,
 }
 
 pub(crate) fn ms(ms: u64) -> Delay {
@@ -71,19 +72,19 @@ impl Script {
         F: Future<Output = ()> + Send + 'static,
     {
         let main: Main = Box::new(move |node| Box::pin(main(node)));
-        Processes::new(Script { nodes, main, must_end, network: Constant::new(ms(1)) })
+        Processes::new(Script { nodes, main, must_end, carrier: Constant::new(ms(1)) })
     }
 }
 
 impl Program for Script {
     type Message = u64;
     type State = Vec<String>;
-    type Network = Constant;
+    type Carrier = Constant;
     fn nodes(&self) -> u32 {
         self.nodes
     }
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
     fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::new();

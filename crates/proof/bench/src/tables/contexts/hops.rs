@@ -1,8 +1,9 @@
 //! A token that hops through nodes, each of which waits for it: one wait that ends and one that begins with each event.
 
+use parades_carriers::Constant;
 use parades_core::error::Error;
 use parades_core::prelude::*;
-use parades_program::{Constant, Node, Processes, Program, Stack, Start};
+use parades_program::{Node, Processes, Program, Stack, Start};
 use std::sync::{Mutex, PoisonError};
 
 /// What a node is.
@@ -106,7 +107,7 @@ pub(super) fn run(kind: Kind, hops: Hops, memory: fn() -> u64, clock: fn() -> f6
         parades_engine::sequential::run(&model, options)?;
         return Ok(model.watch.found());
     }
-    let model = Processes::new(Waiting { watch, kind, network: Constant::new(HOP) });
+    let model = Processes::new(Waiting { watch, kind, carrier: Constant::new(HOP) });
     parades_engine::sequential::run(&model, options)?;
     Ok(model.program().watch.found())
 }
@@ -148,7 +149,7 @@ impl Model for Bare {
 struct Waiting {
     watch: Watch,
     kind: Kind,
-    network: Constant,
+    carrier: Constant,
 }
 
 /// Passes the token on.
@@ -167,14 +168,14 @@ fn pass(node: Node<Waiting>, hops: u64) {
 impl Program for Waiting {
     type Message = u64;
     type State = u64;
-    type Network = Constant;
+    type Carrier = Constant;
 
     fn nodes(&self) -> u32 {
         self.watch.hops.nodes
     }
 
-    fn network(&self) -> &Constant {
-        &self.network
+    fn carrier(&self) -> &Constant {
+        &self.carrier
     }
 
     fn start(&self, start: &mut Start<'_, Waiting>) -> u64 {

@@ -1,17 +1,18 @@
-//! Waiting for what a shared network tells: that a message has arrived or failed, that the node's host fails or works again.
+//! Waiting for what a carrier reports: that a message has arrived or failed, that the node's host fails or works again.
 
-use super::shared::Undelivered;
+use crate::carrier::Undelivered;
 use crate::desk::{Worker, now_or_later, with_parts};
+use crate::sleep::Sleep;
 use crate::table::Table;
 use crate::wait::{Ticket, Wait, Waiter};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// The messages whose arrival is waited for at a node.
+/// The messages of a node whose reports its processes wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries(Vec<Awaited>);
 
-/// A message whose arrival is waited for.
+/// A message whose report a process waits for.
 #[derive(Debug)]
 struct Awaited {
     ticket: Ticket,
@@ -25,7 +26,7 @@ impl Deliveries {
         self.0.iter().any(|awaited| awaited.ticket == ticket)
     }
 
-    /// What became of a message is known.
+    /// Keeps the report on a message, and returns the waiter to wake.
     fn settle(&mut self, ticket: Ticket, outcome: Result<(), Undelivered>) -> Option<Waiter> {
         let awaited = self.0.iter_mut().find(|awaited| awaited.ticket == ticket)?;
         awaited.outcome = Some(outcome);
@@ -33,32 +34,60 @@ impl Deliveries {
     }
 }
 
-/// Tells those who wait what became of a message.
-pub(crate) fn told(worker: &mut Worker, table: &mut Table, ticket: Ticket, outcome: Result<(), Undelivered>) {
+/// Wakes the process that waits for the report on a message.
+pub(crate) fn settle(worker: &mut Worker, table: &mut Table, ticket: Ticket, outcome: Result<(), Undelivered>) {
     if let Some(waiter) = table.rare().deliveries.settle(ticket, outcome) {
         worker.wake(table, waiter);
     }
 }
 
-/// A message on its way through a shared network. Awaiting it is to wait until it has arrived, or has failed; it goes its way all the same
-/// if it is not awaited.
+/// A message on its way. Await it to wait until the message has arrived, or has failed. The message goes its way all the same if nobody awaits it.
 #[derive(Debug)]
-pub struct Delivery {
+pub struct Delivery(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    /// The arrival is known from the start.
+    At(Sleep),
+    /// The carrier reports the arrival.
+    Reported(Report),
+}
+
+/// A report that is awaited. It leaves the node's list when it is dropped.
+#[derive(Debug)]
+struct Report {
+    /// 0 once the report has been received.
     ticket: Ticket,
 }
 
 impl Delivery {
-    /// That of the message of this name.
-    pub(super) fn of(ticket: Ticket, table: &mut Table) -> Delivery {
+    /// The delivery of a message that arrives when `sleep` is over.
+    #[inline]
+    pub(crate) fn at(sleep: Sleep) -> Delivery {
+        Delivery(Kind::At(sleep))
+    }
+
+    /// The delivery of a message that the carrier reports under this ticket.
+    pub(crate) fn reported(ticket: Ticket, table: &mut Table) -> Delivery {
         table.rare().deliveries.0.push(Awaited { ticket, outcome: None, waiter: None });
-        Delivery { ticket }
+        Delivery(Kind::Reported(Report { ticket }))
     }
 }
 
 impl Future for Delivery {
     type Output = Result<(), Undelivered>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Result<(), Undelivered>> {
+        match &mut self.0 {
+            Kind::At(sleep) => Pin::new(sleep).poll(context).map(Ok),
+            Kind::Reported(report) => report.poll(context),
+        }
+    }
+}
+
+impl Report {
+    fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Result<(), Undelivered>> {
         let ticket = self.ticket;
         let polled = with_parts(|worker, table| {
             worker.waits(table, Wait::Delivery);
@@ -80,7 +109,7 @@ impl Future for Delivery {
     }
 }
 
-impl Drop for Delivery {
+impl Drop for Report {
     fn drop(&mut self) {
         let ticket = self.ticket;
         if ticket != 0 {
@@ -103,8 +132,8 @@ impl HostIs {
     }
 }
 
-/// The host of the node that is on the desk fails, or works again.
-pub(crate) fn host(worker: &mut Worker, table: &mut Table, works: bool) {
+/// Wakes the processes of the node on the desk that wait for its host to fail, or to work again.
+pub(crate) fn host_changed(worker: &mut Worker, table: &mut Table, works: bool) {
     table.works = works;
     let Some(rare) = table.rare_mut() else { return };
     for waiter in std::mem::take(&mut rare.host_waiters) {

@@ -1,0 +1,269 @@
+//! Two carriers at once, such as one by latency for control messages and one by capacity for data.
+
+mod half;
+
+use half::{AsFirst, AsSecond, Half};
+use parades_core::digest::{Digest, Payload};
+use parades_core::event::{Body, LpId, TimerId};
+use parades_core::random::Rng;
+use parades_core::time::Time;
+use parades_program::{Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Wiring};
+use std::fmt;
+
+/// Names one of two carriers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first carrier.
+    First,
+    /// The second carrier.
+    Second,
+}
+
+/// Something of the first carrier, or of the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of<A, B> {
+    /// Of the first.
+    First(A),
+    /// Of the second.
+    Second(B),
+}
+
+impl<A: Payload, B: Payload> Payload for Of<A, B> {
+    #[inline]
+    fn fold(&self, digest: &mut Digest) {
+        match self {
+            Of::First(packet) => {
+                digest.word(1);
+                packet.fold(digest);
+            }
+            Of::Second(packet) => {
+                digest.word(2);
+                packet.fold(digest);
+            }
+        }
+    }
+}
+
+/// Two carriers of one program. Each message names its carrier.
+///
+/// The LPs of the second follow those of the first. Each of the two may be such a pair itself.
+///
+/// # Examples
+///
+/// Questions take 1 ms whatever else goes on; answers are flows, and share the links of a star:
+///
+/// ```
+/// use parades_carriers::{Both, Constant, FlowLevel, Which};
+/// use parades_core::prelude::*;
+/// use parades_flow::generators::star;
+/// use parades_flow::terms::{Sharing, Terms};
+/// use parades_program::{Processes, Program, Start};
+///
+/// #[derive(Clone, Debug)]
+/// enum Message { Ask, Block { bytes: u64 } }
+/// impl Payload for Message {
+///     fn fold(&self, digest: &mut Digest) {
+///         digest.word(match self { Message::Ask => 0, Message::Block { bytes } => *bytes })
+///     }
+/// }
+///
+/// struct Download(Both<Constant, FlowLevel<Message>, Message>);
+///
+/// impl Program for Download {
+///     type Message = Message;
+///     type State = Option<Time>;
+///     type Carrier = Both<Constant, FlowLevel<Message>, Message>;
+///     fn nodes(&self) -> u32 { 2 }
+///     fn carrier(&self) -> &Self::Carrier { &self.0 }
+///     fn start(&self, start: &mut Start<'_, Self>) -> Option<Time> {
+///         start.spawn("main", |node| async move {
+///             if node.id() == LpId(0) {
+///                 node.send(LpId(1), Message::Ask);
+///                 node.receive().await;
+///                 node.with(|here| *here.state = Some(here.now()));
+///             } else {
+///                 let asked = node.receive().await;
+///                 node.send(asked.from, Message::Block { bytes: 125_000_000 });
+///             }
+///         });
+///         None
+///     }
+///     fn finish(&self, id: LpId, arrived: &Option<Time>, _: &End, _: &mut Metrics) {
+///         // 1 ms for the question; 600 µs and a second for 125 MB at 125 MB/s.
+///         assert!(id != LpId(0) || arrived.unwrap().as_secs_f64() == 1.0016);
+///     }
+/// }
+///
+/// let terms = Terms::Shared(Sharing { cross_traffic: 0.0, ..Sharing::CM02 });
+/// let flows = FlowLevel::new(star(2).unwrap().into(), terms, 2, |message| match message {
+///     Message::Ask => 0.0,
+///     Message::Block { bytes } => *bytes as f64,
+/// });
+/// let which = |message: &Message| match message { Message::Ask => Which::First, Message::Block { .. } => Which::Second };
+/// let model = Processes::new(Download(Both::new(Constant::new(Delay::from_ms(1)), flows, which)));
+/// parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(9_000_000_000_000)))?;
+/// # Ok::<(), parades_core::error::Error>(())
+/// ```
+pub struct Both<A, B, M> {
+    first: A,
+    second: B,
+    which: fn(&M) -> Which,
+}
+
+impl<A: fmt::Debug, B: fmt::Debug, M> fmt::Debug for Both<A, B, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Both").field(&self.first).field(&self.second).finish()
+    }
+}
+
+impl<A, B, M> Both<A, B, M> {
+    /// Makes one carrier of two; `which` names the carrier of a message.
+    pub fn new(first: A, second: B, which: fn(&M) -> Which) -> Both<A, B, M> {
+        Both { first, second, which }
+    }
+}
+
+impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Both<A, B, M> {
+    fn layouts(&self, layout: Layout) -> (Layout, Layout) {
+        let (nodes, lps) = (layout.nodes(), self.first.lps(layout.nodes()));
+        let begin = layout.own(0).0;
+        (Layout::new(nodes, begin, lps), Layout::new(nodes, begin + lps, layout.lps() - lps))
+    }
+}
+
+impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
+    type Packet = Of<A::Packet, B::Packet>;
+    type Access = (A::Access, B::Access);
+    type Lp = Of<A::Lp, B::Lp>;
+    type Plan = Of<A::Plan, B::Plan>;
+
+    fn lps(&self, nodes: u32) -> u32 {
+        self.first.lps(nodes).saturating_add(self.second.lps(nodes))
+    }
+
+    fn node_ports(&self, layout: Layout, node: LpId) -> u32 {
+        let (first, second) = self.layouts(layout);
+        self.first.node_ports(first, node) + self.second.node_ports(second, node)
+    }
+
+    fn wire(&self, layout: Layout, wiring: &mut Wiring) {
+        let (first, second) = self.layouts(layout);
+        self.first.wire(first, wiring);
+        self.second.wire(second, wiring);
+    }
+
+    fn access(&self, node: LpId, layout: Layout) -> Self::Access {
+        let (first, second) = self.layouts(layout);
+        (self.first.access(node, first), self.second.access(node, second))
+    }
+
+    fn start(&self, lp: &mut impl CarrierContext<Self::Packet>) -> Self::Lp {
+        let (first, second) = self.layouts(lp.layout());
+        if first.index(lp.id()).is_some() {
+            Of::First(self.first.start(&mut Half::own(lp, first, AsFirst)))
+        } else {
+            Of::Second(self.second.start(&mut Half::own(lp, second, AsSecond)))
+        }
+    }
+
+    #[inline]
+    fn plan(&self, departure: Departure<'_, M>, access: &mut Self::Access, rng: &mut Rng) -> Self::Plan {
+        match (self.which)(departure.message) {
+            Which::First => Of::First(self.first.plan(departure, &mut access.0, rng)),
+            Which::Second => Of::Second(self.second.plan(departure, &mut access.1, rng)),
+        }
+    }
+
+    #[inline]
+    fn arrival(&self, plan: Self::Plan, now: Time) -> Option<Time> {
+        match plan {
+            Of::First(plan) => self.first.arrival(plan, now),
+            Of::Second(plan) => self.second.arrival(plan, now),
+        }
+    }
+
+    #[inline]
+    fn post(
+        &self,
+        letter: Letter<M, Self::Plan>,
+        access: &mut Self::Access,
+        node: &mut impl CarrierContext<Self::Packet>,
+    ) {
+        let Letter { to, receipt, plan, message } = letter;
+        let (first, second) = self.layouts(node.layout());
+        let ports = self.first.node_ports(first, node.id());
+        match plan {
+            Of::First(plan) => {
+                let letter = Letter { to, receipt, plan, message };
+                self.first.post(letter, &mut access.0, &mut Half::node(node, first, 0, AsFirst));
+            }
+            Of::Second(plan) => {
+                let letter = Letter { to, receipt, plan, message };
+                self.second.post(letter, &mut access.1, &mut Half::node(node, second, ports, AsSecond));
+            }
+        }
+    }
+
+    #[inline]
+    fn receive(&self, packet: &Self::Packet, access: &mut Self::Access, node: &mut impl NodeContext<M, Self::Packet>) {
+        let (first, second) = self.layouts(node.layout());
+        let ports = self.first.node_ports(first, node.id());
+        match packet {
+            Of::First(packet) => {
+                self.first.receive(packet, &mut access.0, &mut Half::node(node, first, 0, AsFirst));
+            }
+            Of::Second(packet) => {
+                self.second.receive(packet, &mut access.1, &mut Half::node(node, second, ports, AsSecond));
+            }
+        }
+    }
+
+    fn timer(&self, TimerId(timer): TimerId, access: &mut Self::Access, node: &mut impl NodeContext<M, Self::Packet>) {
+        let (first, second) = self.layouts(node.layout());
+        let ports = self.first.node_ports(first, node.id());
+        let own = TimerId(timer / 2);
+        if timer.is_multiple_of(2) {
+            self.first.timer(own, &mut access.0, &mut Half::node(node, first, 0, AsFirst));
+        } else {
+            self.second.timer(own, &mut access.1, &mut Half::node(node, second, ports, AsSecond));
+        }
+    }
+
+    #[inline]
+    fn execute(&self, lp: &mut Self::Lp, event: Body<&Self::Packet>, ctx: &mut impl CarrierContext<Self::Packet>) {
+        let (first, second) = self.layouts(ctx.layout());
+        match lp {
+            Of::First(lp) => {
+                let event = only(event, |packet| if let Of::First(packet) = packet { Some(packet) } else { None });
+                self.first.execute(lp, event, &mut Half::own(ctx, first, AsFirst));
+            }
+            Of::Second(lp) => {
+                let event = only(event, |packet| if let Of::Second(packet) = packet { Some(packet) } else { None });
+                self.second.execute(lp, event, &mut Half::own(ctx, second, AsSecond));
+            }
+        }
+    }
+
+    fn fold(&self, lp: &Self::Lp, digest: &mut Digest) {
+        match lp {
+            Of::First(lp) => self.first.fold(lp, digest),
+            Of::Second(lp) => self.second.fold(lp, digest),
+        }
+    }
+
+    fn held(&self, lp: &Self::Lp) -> Held {
+        match lp {
+            Of::First(lp) => self.first.held(lp),
+            Of::Second(lp) => self.second.held(lp),
+        }
+    }
+}
+
+/// Returns the event of an LP as its own carrier knows it.
+#[inline]
+fn only<'p, P, Q>(event: Body<&'p P>, packet: impl Fn(&'p P) -> Option<&'p Q>) -> Body<&'p Q> {
+    match event {
+        Body::Message(of) => Body::Message(packet(of).expect("an LP is sent packets by its own carrier")),
+        Body::Timer(timer) => Body::Timer(timer),
+    }
+}

@@ -1,0 +1,86 @@
+//! Tables of latencies from files of numbers.
+
+use super::Matrix;
+use parades_config::{ConfigError, Place, Source, quoted};
+use parades_core::time::Delay;
+use std::ops::Range;
+use std::path::Path;
+
+/// Reads the table in a file.
+pub(super) fn file(path: &Path, unit: Delay) -> Result<Matrix, ConfigError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => self::text(Source::new(path, text), unit),
+        Err(error) => Err(ConfigError::new(format!("the file cannot be read: {error}"))
+            .with_help("check its name and permissions")
+            .at(Place::File(path.to_owned()))),
+    }
+}
+
+/// Reads the table in a text.
+pub(super) fn text(source: Source, unit: Delay) -> Result<Matrix, ConfigError> {
+    let refuse = |span: Range<usize>, message: String, help: &str| {
+        Err(ConfigError::new(message).with_help(help).at(Place::Spot(source.spot(span))))
+    };
+    let mut entries = Vec::new();
+    // Where each row is in the text, and its numbers.
+    let mut rows: Vec<(Range<usize>, usize)> = Vec::new();
+    for line in lines(&source.text) {
+        let before = entries.len();
+        for word in words(&source.text, line.clone()) {
+            let text = &source.text[word.clone()];
+            let Some(latency) = text.parse().ok().and_then(|number: f64| times(unit, number)) else {
+                return refuse(word, format!("a latency cannot be {}", shown(text)), "write a number from 0 on");
+            };
+            entries.push(latency);
+        }
+        rows.push((line, entries.len() - before));
+    }
+    let Ok(places @ 1..) = u32::try_from(rows.len()) else {
+        return refuse(0..0, "there is no table of latencies".into(), "write a line of numbers for each place");
+    };
+    let is_symmetric = places > 1 && rows[0].1 == 1;
+    for (index, (line, numbers)) in rows.into_iter().enumerate() {
+        let wanted = if is_symmetric { index + 1 } else { places as usize };
+        if numbers != wanted {
+            let message = format!("this line has {numbers} latencies, not {wanted}");
+            let help = if is_symmetric {
+                "a triangle has one in its first line, and one more in each further line"
+            } else {
+                "a table has as many latencies in each line as it has lines"
+            };
+            return refuse(line, message, help);
+        }
+    }
+    Ok(Matrix::of(places, entries, is_symmetric))
+}
+
+/// Returns a latency of `number` units, if there is one.
+fn times(unit: Delay, number: f64) -> Option<Delay> {
+    Delay::from_secs_f64(number * unit.as_secs_f64())
+}
+
+/// Returns a word as it stands where it is a number, and else quoted.
+fn shown(word: &str) -> String {
+    if word.parse::<f64>().is_ok() { word.to_owned() } else { quoted(word) }
+}
+
+/// Returns the lines that are neither empty nor a remark, without blanks at their ends.
+fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let begins = std::iter::once(0).chain(text.match_indices('\n').map(|(newline, _)| newline + 1));
+    let lines = begins.map(|begin| {
+        let line = text[begin..].split('\n').next().unwrap_or_default();
+        let begin = begin + (line.len() - line.trim_start().len());
+        begin..begin + line.trim().len()
+    });
+    lines.filter(|line| !line.is_empty() && !text[line.clone()].starts_with('#'))
+}
+
+/// Returns the words of a line, between blanks and commas.
+fn words(text: &str, line: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let separates = |c: char| c.is_whitespace() || c == ',';
+    let words = text[line.clone()].split(separates).filter(|word| !word.is_empty());
+    words.map(move |word| {
+        let begin = word.as_ptr().addr() - text.as_ptr().addr();
+        begin..begin + word.len()
+    })
+}

@@ -1,0 +1,204 @@
+//! What a carrier may do in an event.
+
+use super::{Layout, Receipt, Undelivered};
+use crate::inbox::Inbox;
+use crate::program::Received;
+use crate::table::{CLOCKS, Table};
+use parades_core::channel::Port;
+use parades_core::event::{LpId, Sender, TimerId};
+use parades_core::model::{Context, Model};
+use parades_core::random::Rng;
+use parades_core::time::{Delay, Time};
+
+/// What a carrier may do with the LP on which it acts: a node, or an LP of its own. `P` are the carrier's packets.
+pub trait CarrierContext<P> {
+    /// Returns where nodes and the carrier's own LPs are.
+    fn layout(&self) -> Layout;
+
+    /// Returns the LP on which the carrier acts.
+    fn id(&self) -> LpId;
+
+    /// Returns the virtual time.
+    fn now(&self) -> Time;
+
+    /// Returns the LP that sent the packet that is being handled; `None` when the LP starts up.
+    fn sender(&self) -> Option<LpId>;
+
+    /// Returns the LP's own random stream.
+    fn rng(&mut self) -> &mut Rng;
+
+    /// Sends a packet through a channel by pair. A delay below the channel's lookahead is an error of the run.
+    fn send(&mut self, port: Port, delay: Delay, packet: P);
+
+    /// Sends a packet to any LP, as declared by [`super::Wiring::to_anyone`] or [`super::Wiring::nodes_to_anyone`]; to the LP itself without a declaration.
+    fn send_to(&mut self, receiver: LpId, delay: Delay, packet: P);
+
+    /// Sets a timer of the carrier's own at this LP, or resets it: it will be due once, after `delay`.
+    fn set_timer(&mut self, timer: TimerId, delay: Delay);
+
+    /// Cancels a timer of the carrier's own at this LP.
+    fn cancel_timer(&mut self, timer: TimerId);
+
+    /// Ends the run with an error: the carrier cannot go on.
+    fn fail(&mut self, why: String);
+}
+
+/// What a carrier may do at a node that a packet has reached. `M` are the program's messages.
+pub trait NodeContext<M, P>: CarrierContext<P> {
+    /// Delivers a message to the node's processes. It is lost if the node is disconnected, or all its processes are over.
+    fn deliver(&mut self, from: LpId, message: M);
+
+    /// Reports what became of a message that the node sent.
+    fn report(&mut self, receipt: Receipt, outcome: Result<(), Undelivered>);
+
+    /// Reports that the node's host fails, or works again.
+    fn report_host(&mut self, works: bool);
+}
+
+/// The context of an event, as a carrier has it.
+pub(crate) struct Kernel<'a, 'c, L: Model> {
+    ctx: &'a mut Context<'c, L>,
+    layout: Layout,
+    /// The kernel's number of the carrier's timer 0.
+    first_timer: u32,
+}
+
+impl<'a, 'c, L: Model> Kernel<'a, 'c, L> {
+    /// The context of an LP of the carrier's own.
+    #[inline]
+    pub(crate) fn own(ctx: &'a mut Context<'c, L>, layout: Layout) -> Kernel<'a, 'c, L> {
+        Kernel { ctx, layout, first_timer: 0 }
+    }
+
+    /// The context of a node. The first timers there belong to the node's processes.
+    #[inline]
+    pub(crate) fn node(ctx: &'a mut Context<'c, L>, layout: Layout) -> Kernel<'a, 'c, L> {
+        Kernel { ctx, layout, first_timer: CLOCKS }
+    }
+}
+
+impl<L: Model> CarrierContext<L::Message> for Kernel<'_, '_, L> {
+    #[inline]
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+    #[inline]
+    fn id(&self) -> LpId {
+        self.ctx.id()
+    }
+    #[inline]
+    fn now(&self) -> Time {
+        self.ctx.now()
+    }
+    #[inline]
+    fn sender(&self) -> Option<LpId> {
+        self.ctx.sender().and_then(Sender::as_lp)
+    }
+    #[inline]
+    fn rng(&mut self) -> &mut Rng {
+        self.ctx.rng()
+    }
+    #[inline]
+    fn send(&mut self, port: Port, delay: Delay, packet: L::Message) {
+        self.ctx.send(port, delay, packet);
+    }
+    #[inline]
+    fn send_to(&mut self, receiver: LpId, delay: Delay, packet: L::Message) {
+        self.ctx.send_to(receiver, delay, packet);
+    }
+    #[inline]
+    fn set_timer(&mut self, timer: TimerId, delay: Delay) {
+        // A number beyond the greatest is refused by the kernel.
+        self.ctx.set_timer(TimerId(timer.0.saturating_add(self.first_timer)), delay);
+    }
+    #[inline]
+    fn cancel_timer(&mut self, timer: TimerId) {
+        self.ctx.cancel_timer(TimerId(timer.0.saturating_add(self.first_timer)));
+    }
+    #[cold]
+    fn fail(&mut self, why: String) {
+        self.ctx.fail(why);
+    }
+}
+
+/// What the processes of a node learn from its carrier in one event.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// Messages that were added to the inbox.
+    pub(crate) delivered: u32,
+    pub(crate) reports: Vec<(Receipt, Result<(), Undelivered>)>,
+    /// Whether the host works, where that was reported.
+    pub(crate) host: Option<bool>,
+}
+
+/// A node that a packet has reached.
+pub(crate) struct AtNode<'a, 'c, L: Model, M> {
+    pub(crate) kernel: Kernel<'a, 'c, L>,
+    pub(crate) table: &'a Table,
+    pub(crate) inbox: &'a mut Inbox<Received<M>>,
+    pub(crate) lost: &'a mut u64,
+    pub(crate) news: News,
+}
+
+impl<L: Model, M> CarrierContext<L::Message> for AtNode<'_, '_, L, M> {
+    #[inline]
+    fn layout(&self) -> Layout {
+        self.kernel.layout()
+    }
+    #[inline]
+    fn id(&self) -> LpId {
+        self.kernel.id()
+    }
+    #[inline]
+    fn now(&self) -> Time {
+        self.kernel.now()
+    }
+    #[inline]
+    fn sender(&self) -> Option<LpId> {
+        self.kernel.sender()
+    }
+    #[inline]
+    fn rng(&mut self) -> &mut Rng {
+        self.kernel.rng()
+    }
+    #[inline]
+    fn send(&mut self, port: Port, delay: Delay, packet: L::Message) {
+        self.kernel.send(port, delay, packet);
+    }
+    #[inline]
+    fn send_to(&mut self, receiver: LpId, delay: Delay, packet: L::Message) {
+        self.kernel.send_to(receiver, delay, packet);
+    }
+    #[inline]
+    fn set_timer(&mut self, timer: TimerId, delay: Delay) {
+        self.kernel.set_timer(timer, delay);
+    }
+    #[inline]
+    fn cancel_timer(&mut self, timer: TimerId) {
+        self.kernel.cancel_timer(timer);
+    }
+    #[cold]
+    fn fail(&mut self, why: String) {
+        self.kernel.fail(why);
+    }
+}
+
+impl<L: Model, M> NodeContext<M, L::Message> for AtNode<'_, '_, L, M> {
+    #[inline]
+    fn deliver(&mut self, from: LpId, message: M) {
+        if self.table.online && self.table.alive > 0 {
+            self.inbox.push(Received { from, message });
+            self.news.delivered += 1;
+        } else {
+            *self.lost += 1;
+        }
+    }
+
+    fn report(&mut self, receipt: Receipt, outcome: Result<(), Undelivered>) {
+        self.news.reports.push((receipt, outcome));
+    }
+
+    fn report_host(&mut self, works: bool) {
+        self.news.host = Some(works);
+    }
+}

@@ -1,0 +1,200 @@
+//! A node, looked up once for several actions that need no waiting.
+
+use crate::carrier::{AccessOf, Carrier, Departure, PlanOf};
+use crate::context::inner;
+use crate::delivery::Delivery;
+use crate::desk::{Desk, Outgoing, Record, Worker};
+use crate::inbox::Inbox;
+use crate::model::Inner;
+use crate::program::{Program, Received};
+use crate::sleep::{Sleep, TIMEOUT, WAIT};
+use crate::table::Table;
+use parades_core::event::LpId;
+use parades_core::metrics::MetricId;
+use parades_core::random::Rng;
+use parades_core::time::{Delay, Time};
+use std::fmt;
+
+/// A node that has been looked up: its state, and what can be done to it without waiting.
+///
+/// Its methods are those of [`Actions`]. Its fields can be borrowed apart, where code changes the state and acts at the same time.
+pub struct Here<'a, P: Program> {
+    /// The program's constants.
+    pub program: &'a P,
+    /// What the processes of the node share.
+    pub state: &'a mut P::State,
+    /// What can be done to the node.
+    pub actions: Actions<'a, P>,
+}
+
+/// What can be done to a node without waiting.
+pub struct Actions<'a, P: Program> {
+    program: &'a P,
+    worker: &'a mut Worker,
+    inbox: &'a mut Inbox<Received<P::Message>>,
+    access: &'a mut AccessOf<P>,
+    outgoing: &'a mut Vec<Outgoing<P::Message, PlanOf<P>>>,
+}
+
+impl<P: Program> fmt::Debug for Here<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Here").field(&self.actions.worker.id.0).finish()
+    }
+}
+
+impl<P: Program> fmt::Debug for Actions<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Actions").field(&self.worker.id.0).finish()
+    }
+}
+
+impl<'a, P: Program> Here<'a, P> {
+    /// Returns the node on the desk, and its waits.
+    #[inline(always)]
+    pub(crate) fn on(desk: &'a mut Desk<P>) -> (Here<'a, P>, &'a mut Table) {
+        let Desk { program, worker, node, outgoing, .. } = desk;
+        let Inner { table, inbox, state, access, .. } = inner(node.as_deref_mut());
+        let program: &P = program;
+        (Here { program, state, actions: Actions { program, worker, inbox, access, outgoing } }, table)
+    }
+
+    /// Returns the node's id.
+    #[inline]
+    pub fn id(&self) -> LpId {
+        self.actions.id()
+    }
+
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.actions.nodes()
+    }
+
+    /// Returns the virtual time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.actions.now()
+    }
+
+    /// Returns the node's random stream.
+    #[inline]
+    pub fn rng(&mut self) -> &mut Rng {
+        self.actions.rng()
+    }
+
+    /// Sends a message, as [`Actions::send`].
+    #[inline]
+    pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
+        self.actions.send(to, message)
+    }
+
+    /// Takes the first message from the inbox, if there is one.
+    #[inline]
+    pub fn try_receive(&mut self) -> Option<Received<P::Message>> {
+        self.actions.inbox.pop()
+    }
+
+    /// Returns a sleep that is probably dropped before its time, as [`crate::Node::timer`].
+    #[inline]
+    pub fn timer(&self, delay: Delay) -> Sleep {
+        Sleep::until(self.now().checked_add(delay), TIMEOUT)
+    }
+
+    /// Adds to a counter.
+    #[inline]
+    pub fn count(&mut self, metric: MetricId, amount: u64) {
+        self.actions.observe(metric, amount);
+    }
+
+    /// Records one observation of an integer metric.
+    #[inline]
+    pub fn observe(&mut self, metric: MetricId, value: u64) {
+        self.actions.observe(metric, value);
+    }
+
+    /// Records one observation of a floating-point metric.
+    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
+        self.actions.observe_float(metric, value);
+    }
+
+    #[inline]
+    pub(crate) fn is_inbox_empty(&self) -> bool {
+        self.actions.inbox.is_empty()
+    }
+
+    /// Returns the worker, which futures need to begin a wait.
+    #[inline]
+    pub(crate) fn worker(&mut self) -> &mut Worker {
+        self.actions.worker
+    }
+}
+
+impl<P: Program> Actions<'_, P> {
+    /// Returns the node's id.
+    #[inline]
+    pub fn id(&self) -> LpId {
+        self.worker.id
+    }
+
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.worker.nodes
+    }
+
+    /// Returns the virtual time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.worker.now.time
+    }
+
+    /// Returns the node's random stream.
+    #[inline]
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.worker.rng
+    }
+
+    /// Sends a message to a node, as [`crate::Node::send`]. Returns the time of its arrival, where that is known already.
+    #[inline]
+    pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
+        let plan = self.plan(to, &message);
+        self.outgoing.push(Outgoing { to, ticket: 0, plan, message });
+        self.program.carrier().arrival(plan, self.worker.now.time)
+    }
+
+    /// Sends a message, and returns what a process awaits until the message has arrived.
+    #[inline]
+    pub(crate) fn post(&mut self, to: LpId, message: P::Message, table: &mut Table) -> Delivery {
+        let plan = self.plan(to, &message);
+        let (ticket, delivery) = match self.program.carrier().arrival(plan, self.worker.now.time) {
+            Some(arrival) => (0, Delivery::at(Sleep::until(Some(arrival), WAIT))),
+            None => {
+                let ticket = table.ticket();
+                (ticket, Delivery::reported(ticket, table))
+            }
+        };
+        self.outgoing.push(Outgoing { to, ticket, plan, message });
+        delivery
+    }
+
+    #[inline]
+    fn plan(&mut self, to: LpId, message: &P::Message) -> PlanOf<P> {
+        let departure = Departure { from: self.worker.id, to, message, now: self.worker.now.time };
+        self.program.carrier().plan(departure, self.access, &mut self.worker.rng)
+    }
+
+    /// Adds to a counter.
+    #[inline]
+    pub fn count(&mut self, metric: MetricId, amount: u64) {
+        self.observe(metric, amount);
+    }
+
+    /// Records one observation of an integer metric.
+    #[inline]
+    pub fn observe(&mut self, metric: MetricId, value: u64) {
+        self.worker.records.push(Record::Integer(metric, value));
+    }
+
+    /// Records one observation of a floating-point metric.
+    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
+        self.worker.records.push(Record::Float(metric, value));
+    }
+}
