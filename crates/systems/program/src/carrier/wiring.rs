@@ -147,7 +147,7 @@ mod tests {
         wiring.to_anyone(LpId(1), LONG);
         wiring.to_anyone(LpId(3), LONG);
         let channels = wiring.into_channels();
-        let found = [0, 1, 2, 3].map(|lp| channels.anyone(LpId(lp)));
+        let found = [0, 1, 2, 3].map(|lp| channels.lookahead_to_anyone(LpId(lp)));
         assert_eq!(found, [Some(SHORT), Some(SHORT), None, Some(LONG)]);
     }
 }
