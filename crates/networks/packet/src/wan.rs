@@ -116,7 +116,8 @@ impl Parameters {
     /// # Examples
     ///
     /// ```
-    /// use parades_packet::wan::{Parameters, backbone};
+    /// use parades_packet::wan::Parameters;
+    /// use parades_topology::generators::backbone;
     /// let wan = Parameters { load: 0.5, ..Parameters::default() }.build(backbone(), 1)?;
     /// assert_eq!(wan.network.flows().len(), 1000);
     /// assert_eq!(wan.load, 0.5);

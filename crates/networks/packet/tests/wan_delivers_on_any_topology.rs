@@ -3,7 +3,7 @@
 use parades_core::prelude::*;
 use parades_packet::queue::QueueLimit;
 use parades_packet::wan::{Arrivals, Parameters, Wan, Weights};
-use parades_topology::backbone;
+use parades_topology::generators::backbone;
 use parades_topology::graphml;
 use parades_topology::{Link, NodeId, Topology};
 

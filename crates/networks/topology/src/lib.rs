@@ -1,19 +1,18 @@
-//! Networks at rest: nodes, links, and the paths between them, before any model is made of them.
+//! Nodes, links, and the paths between them, before any model is made of them.
 //!
-//! A [`Topology`] is nodes and full-duplex links. It is built by hand, read from a GraphML file ([`graphml`]), or generated ([`backbone`]).
-//! [`routing`] finds shortest paths through it. [`geo`] turns places on Earth into delays.
+//! A [`Topology`] is nodes and links. It is built by hand, read from a GraphML file ([`graphml`]), or generated
+//! ([`generators`]). [`routing`] finds shortest paths through it. [`geo`] turns places on Earth into delays.
 //!
-//! This crate may use the contract alone; every packet and flow network stands on it.
+//! This crate may use the contract only. Every packet and flow network is built on it.
 //!
 //! *Read next*: [`Topology`].
 
 #![forbid(unsafe_code)]
 
-mod backbone;
+pub mod generators;
 pub mod geo;
 pub mod graphml;
 pub mod routing;
 mod topology;
 
-pub use backbone::backbone;
 pub use topology::{Interface, Link, LinkId, NodeId, Topology, TopologyError};

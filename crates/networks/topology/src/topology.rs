@@ -1,8 +1,12 @@
-//! A network at rest: nodes and full-duplex links, before any model is made of them.
+//! Nodes and links, before any model is made of them.
 //!
-//! A [`Topology`] is validated once, when it is built, and never changes. Beside the list of links it keeps, for each node, its *interfaces*: the
-//! outgoing halves of its links, ordered by neighbour and then by link. A node's interface number `i` is the `i`-th of them, and a
-//! route is a sequence of such numbers. Everything lies in four flat arrays: 53,800 nodes and as many links take about 3 MB.
+//! A [`Topology`] is validated once, when it is built, and never changes. For each node it lists the node's
+//! *interfaces*: the outgoing halves of the node's links. A route is a sequence of interface numbers.
+//!
+//! *Order of interfaces*: leaves come last, then by neighbour, then by link. A leaf has one link only, and no path
+//! leads through it. So tables of next hops hold small numbers, however many leaves a node has.
+//!
+//! *Memory*: five flat arrays. 53,800 nodes and as many links take about 3 MB.
 //!
 //! *Read next*: [`crate::routing`], paths through it; [`crate::graphml`], files that describe one.
 
@@ -32,7 +36,7 @@ impl LinkId {
     }
 }
 
-/// A full-duplex link: each direction has the whole rate and the whole delay.
+/// A link. Each direction has the whole rate and the whole delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// One end.
@@ -54,13 +58,13 @@ pub struct Interface {
     pub link: LinkId,
 }
 
-/// Why nodes and links make no network; each displays as one sentence.
+/// The reason why nodes and links make no network. Each displays as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
     /// There is no node.
     #[error("a network needs at least one node")]
     Empty,
-    /// More nodes, links or letters of names than 32 bits count.
+    /// There are more nodes, links or bytes of names than 32 bits can count.
     #[error("a network has at most 2^31 - 1 links, 2^32 - 2 nodes and 4 GiB of names")]
     TooLarge,
     /// A link ends at a node that does not exist.
@@ -70,7 +74,7 @@ pub enum TopologyError {
         link: usize,
         /// The node it names.
         node: u32,
-        /// The last node there is.
+        /// The number of the last node.
         last: u32,
     },
     /// Both ends of a link are one node.
@@ -81,7 +85,7 @@ pub enum TopologyError {
         /// The node's name.
         node: String,
     },
-    /// A link carries nothing.
+    /// A link has a rate of zero.
     #[error("link {link}, between `{a}` and `{b}`, has a rate of zero bits per second; a rate must be positive")]
     ZeroRate {
         /// The link's place in the list.
@@ -91,7 +95,7 @@ pub enum TopologyError {
         /// The name of the other end.
         b: String,
     },
-    /// The sum of all links' delays overflows virtual time, so that a path's delay might.
+    /// The sum of all links' delays overflows virtual time. So a path's delay may overflow too.
     #[error(
         "the links' delays add up to more than virtual time holds, 213 days; the longest, between `{a}` and `{b}`, is {delay}"
     )]
@@ -103,19 +107,19 @@ pub enum TopologyError {
         /// Its delay.
         delay: Delay,
     },
-    /// Two nodes have no path between them.
+    /// No path joins two nodes.
     #[error("`{a}` and `{b}` cannot meet: the network is in {parts} parts that no link joins")]
     Disconnected {
         /// The name of a node of the largest part.
         a: String,
         /// The name of a node outside it.
         b: String,
-        /// How many parts there are.
+        /// The number of parts.
         parts: usize,
     },
 }
 
-/// Nodes with names, and full-duplex links between them; two nodes may be joined by several.
+/// Nodes with names, and links between them. Several links may join two nodes.
 ///
 /// # Examples
 ///
@@ -137,18 +141,35 @@ pub struct Topology {
     names: String,
     name_ends: Vec<u32>,
     links: Vec<Link>,
+    // Links that carry packets from `a` to `b` only, ascending.
+    one_way: Vec<LinkId>,
+    // By node: true if the node has one link, to a node that has several.
+    leaves: Vec<bool>,
     // Compressed sparse rows: node `n`'s interfaces are `interfaces[first[n]..first[n + 1]]`.
     first: Vec<u32>,
     interfaces: Vec<Interface>,
 }
 
 impl Topology {
-    /// The network of these nodes, numbered as listed, and these links. Names are for people and need not differ.
+    /// Creates a network of these nodes, numbered as listed, and these links. Names may repeat.
     ///
     /// # Errors
     ///
-    /// Where there is no node, or a link is impossible; the first such link is named.
+    /// If there is no node, or a link is impossible. The error names the first such link.
     pub fn new<S: AsRef<str>>(names: &[S], links: Vec<Link>) -> Result<Topology, TopologyError> {
+        Topology::with_one_way(names, links, Vec::new())
+    }
+
+    /// Creates a network in which the links `one_way` carry packets from `a` to `b` only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Topology::new`].
+    pub fn with_one_way<S: AsRef<str>>(
+        names: &[S],
+        links: Vec<Link>,
+        mut one_way: Vec<LinkId>,
+    ) -> Result<Topology, TopologyError> {
         if names.is_empty() {
             return Err(TopologyError::Empty);
         }
@@ -164,65 +185,94 @@ impl Topology {
             joined.push_str(name.as_ref());
             name_ends.push(u32::try_from(joined.len()).map_err(|_| TopologyError::TooLarge)?);
         }
-        let (first, interfaces) = rows(names.len(), &links);
-        Ok(Topology { names: joined, name_ends, links, first, interfaces })
+        one_way.sort_unstable();
+        one_way.dedup();
+        let leaves = leaves(names.len(), &links, &one_way);
+        let (first, interfaces) = rows(&links, &one_way, &leaves);
+        Ok(Topology { names: joined, name_ends, links, one_way, leaves, first, interfaces })
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     #[inline]
     pub fn nodes(&self) -> usize {
         self.name_ends.len()
     }
 
-    /// All node ids, in order.
+    /// Returns all node ids, in order.
     pub fn node_ids(&self) -> impl ExactSizeIterator<Item = NodeId> + use<> {
         // The constructor holds the count below 2^32.
         #[expect(clippy::cast_possible_truncation, reason = "the constructor bounds the count of nodes")]
         (0..self.nodes() as u32).map(NodeId)
     }
 
-    /// The name of `node`.
+    /// Returns the name of `node`.
     pub fn name(&self, node: NodeId) -> &str {
         let start = node.index().checked_sub(1).map_or(0, |before| self.name_ends[before]);
         &self.names[start as usize..self.name_ends[node.index()] as usize]
     }
 
-    /// All links, in the order in which they were given.
+    /// Returns all links, in the order in which they were given.
     #[inline]
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// The link `id`.
+    /// Returns the link `id`.
     #[inline]
     pub fn link(&self, id: LinkId) -> Link {
         self.links[id.index()]
     }
 
-    /// The interfaces of `node`, ordered by neighbour, then by link.
+    /// Returns true if no link is one-way.
+    pub fn is_symmetric(&self) -> bool {
+        self.one_way.is_empty()
+    }
+
+    /// Returns true if `node` has one link, which carries packets both ways, to a node that has several links. No path
+    /// leads through a leaf.
+    #[inline]
+    pub fn is_leaf(&self, node: NodeId) -> bool {
+        self.leaves[node.index()]
+    }
+
+    /// Returns the number of the interface by which the neighbour of `leaf` sends to `leaf`.
+    ///
+    /// # Panics
+    ///
+    /// If `leaf` is not a leaf.
+    pub fn interface_to_leaf(&self, leaf: NodeId) -> u32 {
+        assert!(self.is_leaf(leaf), "node {} is not a leaf", leaf.0);
+        let neighbour = self.interfaces(leaf)[0].neighbour;
+        let interfaces = self.interfaces(neighbour);
+        let order = |node: NodeId| (self.is_leaf(node), node);
+        let number = interfaces.partition_point(|interface| order(interface.neighbour) < order(leaf));
+        u32::try_from(number).expect("the constructor bounds the number of links")
+    }
+
+    /// Returns the interfaces of `node`: those to leaves last, then by neighbour, then by link.
     #[inline]
     pub fn interfaces(&self, node: NodeId) -> &[Interface] {
         &self.interfaces[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
     }
 
-    /// Where the interfaces of `node` begin when those of all nodes are counted through, in the order of nodes: interface `i` of `node` has
-    /// the number `first_interface(node) + i`, below [`Topology::interface_count`].
+    /// Returns the place of the first interface of `node` in the list of all interfaces, which is in the order of
+    /// nodes. Interface `i` of `node` has the place `first_interface(node) + i`.
     #[inline]
     pub fn first_interface(&self, node: NodeId) -> usize {
         self.first[node.index()] as usize
     }
 
-    /// How many interfaces all nodes have together: twice the number of links.
+    /// Returns the number of interfaces of all nodes: two for each link, one for a one-way link.
     #[inline]
     pub fn interface_count(&self) -> usize {
         self.interfaces.len()
     }
 
-    /// The interfaces that a packet leaves by when it starts at `from` and follows `route`, a sequence of interface numbers.
+    /// Returns the interfaces by which a packet leaves each node, if it starts at `from` and follows `route`.
     ///
     /// # Panics
     ///
-    /// While iterating, where a node on the way has no interface of the number given.
+    /// While iterating, if a node on the route has no interface of the given number.
     pub fn follow<'a>(&'a self, from: NodeId, route: &'a [u32]) -> impl Iterator<Item = Interface> + 'a {
         let mut at = from;
         route.iter().map(move |&number| {
@@ -232,33 +282,33 @@ impl Topology {
         })
     }
 
-    /// For each node the number of its part of the network, from 0; parts are numbered by their least node.
+    /// Returns for each node the number of its part of the network. Links join parts whatever their direction. Parts
+    /// are numbered from 0, in the order of their smallest nodes.
     pub fn parts(&self) -> Vec<u32> {
-        const UNSEEN: u32 = u32::MAX;
-        let mut parts = vec![UNSEEN; self.nodes()];
+        // Disjoint sets: each node points towards the smallest node of its part.
+        let mut parts: Vec<u32> = self.node_ids().map(|node| node.0).collect();
+        let root = |parts: &mut [u32], mut node: u32| {
+            while parts[node as usize] != node {
+                parts[node as usize] = parts[parts[node as usize] as usize];
+                node = parts[node as usize];
+            }
+            node
+        };
+        for link in &self.links {
+            let (a, b) = (root(&mut parts, link.a.0), root(&mut parts, link.b.0));
+            parts[a.max(b) as usize] = a.min(b);
+        }
         let mut next = 0;
-        let mut to_visit = Vec::new();
-        for root in self.node_ids() {
-            if parts[root.index()] != UNSEEN {
-                continue;
-            }
-            parts[root.index()] = next;
-            to_visit.push(root);
-            while let Some(node) = to_visit.pop() {
-                for interface in self.interfaces(node) {
-                    let part = &mut parts[interface.neighbour.index()];
-                    if *part == UNSEEN {
-                        *part = next;
-                        to_visit.push(interface.neighbour);
-                    }
-                }
-            }
-            next += 1;
+        for node in 0..parts.len() {
+            // A root has the smallest number of its part, so the nodes before it have their part already.
+            let towards = parts[node] as usize;
+            parts[node] = if towards == node { next } else { parts[towards] };
+            next += u32::from(towards == node);
         }
         parts
     }
 
-    /// Whether every two nodes can meet.
+    /// Checks that links join all nodes.
     ///
     /// # Errors
     ///
@@ -272,7 +322,8 @@ impl Topology {
         }
     }
 
-    /// The first node of the largest part, the first node outside it, and the number of parts; `None` where there is one part.
+    /// Returns the first node of the largest part, the first node outside it, and the number of parts. `None` if
+    /// there is one part.
     pub fn first_pair_apart(&self) -> Option<(NodeId, NodeId, usize)> {
         let parts = self.parts();
         let mut sizes = vec![0_usize; parts.iter().max().map_or(0, |&last| last as usize + 1)];
@@ -287,7 +338,7 @@ impl Topology {
     }
 }
 
-/// Refuses the first impossible link.
+/// Checks all links. The error names the first impossible link.
 fn validate<S: AsRef<str>>(names: &[S], nodes: u32, links: &[Link]) -> Result<(), TopologyError> {
     let name = |node: NodeId| names[node.index()].as_ref().to_owned();
     let mut delay_sum = Some(0_u64);
@@ -313,27 +364,50 @@ fn validate<S: AsRef<str>>(names: &[S], nodes: u32, links: &[Link]) -> Result<()
     }
 }
 
-/// The interfaces of all nodes, and where each node's begin. A counting sort by node, then a sort of each node's few.
-fn rows(nodes: usize, links: &[Link]) -> (Vec<u32>, Vec<Interface>) {
-    let mut first = vec![0_u32; nodes + 1];
+/// Returns for each node true if it is a leaf ([`Topology::is_leaf`]).
+fn leaves(nodes: usize, links: &[Link], one_way: &[LinkId]) -> Vec<bool> {
+    let mut degrees = vec![0_u32; nodes];
     for link in links {
-        first[link.a.index() + 1] += 1;
-        first[link.b.index() + 1] += 1;
+        degrees[link.a.index()] += 1;
+        degrees[link.b.index()] += 1;
     }
+    let mut leaves = vec![false; nodes];
+    for (id, link) in (0..).map(LinkId).zip(links) {
+        if one_way.binary_search(&id).is_err() {
+            for (end, other) in [(link.a, link.b), (link.b, link.a)] {
+                leaves[end.index()] |= degrees[end.index()] == 1 && degrees[other.index()] > 1;
+            }
+        }
+    }
+    leaves
+}
+
+/// Returns the place of each node's first interface, and all interfaces.
+fn rows(links: &[Link], one_way: &[LinkId], leaves: &[bool]) -> (Vec<u32>, Vec<Interface>) {
+    let nodes = leaves.len();
+    let halves = || {
+        let of_link = |(id, link): (LinkId, &Link)| {
+            let back = one_way.binary_search(&id).is_err().then_some((link.b, link.a, id));
+            std::iter::once((link.a, link.b, id)).chain(back)
+        };
+        (0..).map(LinkId).zip(links).flat_map(of_link)
+    };
+    let mut first = vec![0_u32; nodes + 1];
+    halves().for_each(|(from, ..)| first[from.index() + 1] += 1);
     for node in 0..nodes {
         first[node + 1] += first[node];
     }
+    // A counting sort by node, then a sort of each node's few interfaces.
     let mut free = first.clone();
-    let mut interfaces = vec![Interface { neighbour: NodeId(0), link: LinkId(0) }; links.len() * 2];
-    for (id, link) in (0..).map(LinkId).zip(links) {
-        for (end, neighbour) in [(link.a, link.b), (link.b, link.a)] {
-            let place = &mut free[end.index()];
-            interfaces[*place as usize] = Interface { neighbour, link: id };
-            *place += 1;
-        }
+    let mut interfaces = vec![Interface { neighbour: NodeId(0), link: LinkId(0) }; first[nodes] as usize];
+    for (from, neighbour, link) in halves() {
+        let place = &mut free[from.index()];
+        interfaces[*place as usize] = Interface { neighbour, link };
+        *place += 1;
     }
     for node in 0..nodes {
-        interfaces[first[node] as usize..first[node + 1] as usize].sort_unstable();
+        let of_node = &mut interfaces[first[node] as usize..first[node + 1] as usize];
+        of_node.sort_unstable_by_key(|interface| (leaves[interface.neighbour.index()], *interface));
     }
     (first, interfaces)
 }

@@ -1,34 +1,39 @@
 //! Routes are shortest paths, the one path of their definition, whatever other flows are asked for.
 
 use parades_core::time::Delay;
-use parades_topology::routing::{Metric, Routes, RoutingError};
-use parades_topology::{Link, NodeId, Topology};
+use parades_topology::routing::{Metric, NextHops, Routes, RoutingError};
+use parades_topology::{Link, LinkId, NodeId, Topology};
 use proptest::prelude::*;
 
 /// Cost, then hops; `None` where there is no path.
 type Distances = Vec<Vec<Option<(u64, u32)>>>;
 
 fn network(nodes: u32, links: &[(u32, u32, u64)]) -> Topology {
+    one_way_network(nodes, links, Vec::new())
+}
+
+fn one_way_network(nodes: u32, links: &[(u32, u32, u64)], one_way: Vec<LinkId>) -> Topology {
     let names: Vec<String> = (0..nodes).map(|node| format!("n{node}")).collect();
     let link = |&(a, b, us)| Link { a: NodeId(a), b: NodeId(b), rate_bps: 1, delay: Delay::from_us(us) };
-    Topology::new(&names, links.iter().map(link).collect()).expect("the links are possible")
+    Topology::with_one_way(&names, links.iter().map(link).collect(), one_way).expect("the links are possible")
 }
 
-fn cost(topology: &Topology, link: parades_topology::LinkId, metric: Metric) -> u64 {
-    match metric {
-        Metric::Hops => 0,
-        Metric::Delay => topology.link(link).delay.as_ps(),
-    }
+fn cost(topology: &Topology, link: LinkId, metric: Metric) -> u64 {
+    metric.cost(topology.link(link).delay)
 }
 
-/// Floyd and Warshall's algorithm.
 fn all_distances(topology: &Topology, metric: Metric) -> Distances {
+    distances_without(topology, metric, &[])
+}
+
+/// Floyd and Warshall's algorithm, on the links that are not `down`.
+fn distances_without(topology: &Topology, metric: Metric, down: &[LinkId]) -> Distances {
     let nodes = topology.nodes();
     let mut distances: Distances = vec![vec![None; nodes]; nodes];
     let lower = |slot: &mut Option<(u64, u32)>, to: (u64, u32)| *slot = Some(slot.map_or(to, |old| old.min(to)));
     for node in topology.node_ids() {
         lower(&mut distances[node.index()][node.index()], (0, 0));
-        for i in topology.interfaces(node) {
+        for i in topology.interfaces(node).iter().filter(|i| !down.contains(&i.link)) {
             lower(&mut distances[node.index()][i.neighbour.index()], (cost(topology, i.link, metric), 1));
         }
     }
@@ -44,16 +49,26 @@ fn all_distances(topology: &Topology, metric: Metric) -> Distances {
     distances
 }
 
-/// The path of the definition, by the table of all distances.
-fn expected(topology: &Topology, distances: &Distances, metric: Metric, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+/// The path of the definition, by the table of all distances on the links that are not `down`.
+fn expected(
+    topology: &Topology,
+    distances: &Distances,
+    (metric, down): (Metric, &[LinkId]),
+    (from, to): (NodeId, NodeId),
+) -> Option<Vec<u32>> {
     let left = |node: NodeId| distances[node.index()][to.index()];
     left(from)?;
     let (mut at, mut route) = (from, Vec::new());
     while at != to {
-        let nearer = topology.interfaces(at).iter().position(|i| {
-            let rest = left(i.neighbour).expect("a neighbour reaches what the node does");
-            left(at) == Some((rest.0 + cost(topology, i.link, metric), rest.1 + 1))
-        });
+        let is_nearer = |i: &parades_topology::Interface| {
+            !down.contains(&i.link)
+                && left(i.neighbour)
+                    .is_some_and(|rest| left(at) == Some((rest.0 + cost(topology, i.link, metric), rest.1 + 1)))
+        };
+        // By neighbour, then by link, whatever the order of interfaces.
+        let interfaces = topology.interfaces(at);
+        let nearer = (0..interfaces.len()).filter(|&number| is_nearer(&interfaces[number]));
+        let nearer = nearer.min_by_key(|&number| interfaces[number]);
         let number = nearer.expect("a shortest path has a first hop");
         route.push(u32::try_from(number).expect("a small network"));
         at = topology.interfaces(at)[number].neighbour;
@@ -80,7 +95,7 @@ proptest! {
         let distances = all_distances(&topology, metric);
         let pairs = topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b)));
         let mut flows: Vec<_> = pairs.filter(|&(a, b)| distances[a.index()][b.index()].is_some()).collect();
-        let wanted = |&(a, b): &(NodeId, NodeId)| expected(&topology, &distances, metric, a, b).unwrap();
+        let wanted = |&(a, b): &(NodeId, NodeId)| expected(&topology, &distances, (metric, &[]), (a, b)).unwrap();
 
         // All pairs; then a part of them in another order, each twice, so that other roots are chosen; then one by one.
         let all = Routes::for_flows(&topology, &flows, metric).unwrap();
@@ -101,6 +116,67 @@ proptest! {
             if by_delay {
                 let delay = Delay::from_ps(distances[pair.0.index()][pair.1.index()].unwrap().0);
                 prop_assert_eq!(some.delay(&topology, flow, pair.0), delay);
+            }
+        }
+    }
+
+    #[test]
+    fn routes_and_tables_agree_with_the_definition_where_links_are_one_way(
+        topology in networks(),
+        bits in any::<u32>(),
+        by_delay in any::<bool>(),
+    ) {
+        let metric = if by_delay { Metric::Delay } else { Metric::Hops };
+        let chosen = |bits: u32| -> Vec<LinkId> {
+            (0..topology.links().len() as u32).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
+        };
+        let names: Vec<&str> = topology.node_ids().map(|node| topology.name(node)).collect();
+        let topology = Topology::with_one_way(&names, topology.links().to_vec(), chosen(bits)).unwrap();
+        let distances = all_distances(&topology, metric);
+        for pair in topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b))) {
+            let wanted = expected(&topology, &distances, (metric, &[]), pair);
+            let found = Routes::for_flows(&topology, &[(pair.0, pair.0), pair], metric);
+            match (&wanted, &found) {
+                (Some(route), Ok(routes)) => prop_assert_eq!(routes.route(1), route),
+                (None, Err(RoutingError::Unreachable { flow, .. })) => prop_assert_eq!(*flow, 1),
+                _ => prop_assert!(false, "{:?} {:?} of {:?}", wanted, found, topology),
+            }
+        }
+    }
+
+    #[test]
+    fn tables_lead_along_the_path_of_the_definition_while_links_are_down(
+        topology in networks(),
+        one_way in any::<u32>(),
+        down in any::<u32>(),
+        by_delay in any::<bool>(),
+    ) {
+        let metric = if by_delay { Metric::Delay } else { Metric::Hops };
+        let chosen = |bits: u32| -> Vec<LinkId> {
+            (0..topology.links().len() as u32).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
+        };
+        let (one_way, down) = (chosen(one_way & one_way >> 1), chosen(down & down >> 1));
+        let names: Vec<&str> = topology.node_ids().map(|node| topology.name(node)).collect();
+        let topology = Topology::with_one_way(&names, topology.links().to_vec(), one_way).unwrap();
+        let next_hops = NextHops::new(&topology, topology.node_ids());
+        let cost = |link| (!down.contains(&link)).then(|| cost(&topology, link, metric));
+        let table = next_hops.table(&topology, metric, cost).unwrap();
+        let distances = distances_without(&topology, metric, &down);
+        for (from, to) in topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b))) {
+            let destination = next_hops.destination(to).unwrap();
+            let (mut at, mut route) = (from, Vec::new());
+            // A leaf whose link is down still has its port: the packet is lost there.
+            let leads = expected(&topology, &distances, (metric, &down), (from, to));
+            while let Some(wanted) = &leads && at != to {
+                let number = next_hops.interface(&table, at, &destination).unwrap();
+                route.push(number);
+                prop_assert!(route.len() <= wanted.len(), "{:?} to {:?} of {:?}", from, to, topology);
+                at = topology.interfaces(at)[number as usize].neighbour;
+            }
+            prop_assert_eq!(route, leads.clone().unwrap_or_default());
+            let is_inner = |node| !topology.is_leaf(node);
+            if is_inner(from) && is_inner(to) {
+                prop_assert_eq!(next_hops.is_reachable(&topology, &table, from, &destination), leads.is_some());
             }
         }
     }
@@ -128,7 +204,8 @@ fn leaves_reach_their_neighbour_each_other_and_all_the_rest() {
     for metric in [Metric::Hops, Metric::Delay] {
         let routes = Routes::for_flows(&topology, &flows, metric).unwrap();
         let all: Vec<&[u32]> = (0..flows.len()).map(|flow| routes.route(flow)).collect();
-        assert_eq!(all, [&[0_u32] as &[u32], &[0, 3], &[0, 1, 2], &[0, 0, 0], &[3], &[0], &[], &[]]);
+        // Interfaces of node 2: to node 3 twice, then to the leaves 0 and 4.
+        assert_eq!(all, [&[0_u32] as &[u32], &[0, 3], &[0, 0, 2], &[0, 0, 2], &[3], &[0], &[], &[]]);
     }
 }
 

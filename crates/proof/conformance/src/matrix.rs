@@ -144,7 +144,7 @@ fn campus_multicast() -> parades_packet::multicast::Multicast<Shared<Box<[u8]>>>
 /// As `campus`. Large packets and a short queue: overload, and drops, by few packets.
 fn wan(sample: Delay) -> parades_packet::network::Network {
     use parades_packet::wan::Parameters;
-    use parades_topology::backbone;
+    use parades_topology::generators::backbone;
     let (queue, sizes) =
         (parades_packet::queue::QueueLimit::Packets(2), parades_packet::traffic::Sizes::Constant(40_000));
     let small = Parameters { flows: 100, load: 1.5, queue, sizes, sample, ..Parameters::default() };

@@ -2,8 +2,8 @@
 //! of a path is its number of links.
 
 use super::Table;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use parades_topology::routing::{Open, settle};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 /// The memory that the cached predecessor lists of one zone may take, in bytes.
@@ -117,20 +117,10 @@ impl Dijkstra {
         let mut predecessors = vec![NO_NODE; self.members.len()];
         let mut costs = vec![u64::MAX; self.members.len()];
         costs[source as usize] = 0;
-        let mut open = BinaryHeap::from([Reverse((0u64, source))]);
-        while let Some(Reverse((cost, node))) = open.pop() {
-            if cost > costs[node as usize] {
-                continue;
-            }
-            for &(next, links) in &self.edges[node as usize] {
-                let sum = cost + u64::from(links);
-                if sum < costs[next as usize] {
-                    costs[next as usize] = sum;
-                    predecessors[next as usize] = node;
-                    open.push(Reverse((sum, next)));
-                }
-            }
-        }
+        let edges = |node: u32, cost: u64| {
+            Some(self.edges[node as usize].iter().map(move |&(next, links)| (next, cost + u64::from(links))))
+        };
+        settle(source, &mut costs, &mut Open::new(), edges, |node, _, next, _| predecessors[next as usize] = node);
         predecessors.into()
     }
 }

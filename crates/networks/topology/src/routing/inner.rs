@@ -1,7 +1,6 @@
 //! The network without its leaves: the only part that paths lead through.
 
-use super::Metric;
-use crate::{NodeId, Topology};
+use crate::{LinkId, NodeId, Topology};
 
 /// An interface to another inner node.
 #[derive(Clone, Copy, Debug)]
@@ -10,31 +9,41 @@ pub(super) struct Hop {
     pub(super) to: u32,
     /// The interface's number at its node in the whole network.
     pub(super) interface: u32,
-    /// What the link costs, in picoseconds; 0 where only hops count.
+    /// The cost of the link: picoseconds, or 0 if only hops count.
     pub(super) cost: u64,
 }
 
-/// The nodes that are no leaves, numbered anew in the same order, with the interfaces between them, in the same order too.
+/// Hops by node, in compressed sparse rows.
 #[derive(Debug)]
-pub(super) struct Inner {
-    // For every node of the network the number of its anchor, and whether it is a leaf.
-    anchors: Vec<u32>,
-    is_leaf: Vec<bool>,
+struct Rows {
     first: Vec<u32>,
     hops: Vec<Hop>,
 }
 
+impl Rows {
+    #[inline]
+    fn of(&self, node: u32) -> &[Hop] {
+        &self.hops[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+    }
+}
+
+/// The nodes that are not leaves, renumbered in the same order, and the usable interfaces between them, in the same
+/// order too.
+#[derive(Debug)]
+pub(super) struct Inner {
+    /// For every node of the network, the number of its anchor.
+    anchors: Vec<u32>,
+    forward: Rows,
+    /// For each inner node, hops from that node to the nodes that send to it. `None` if the network is symmetric:
+    /// then `forward` serves both directions.
+    backward: Option<Rows>,
+}
+
 impl Inner {
-    /// The inner part of `topology`. A leaf is a node with one link, to a node that has more than one: two nodes that have
-    /// only each other both stay, so that a leaf's neighbour is always an inner node.
-    pub(super) fn of(topology: &Topology, metric: Metric) -> Inner {
-        let degree = |node: NodeId| topology.interfaces(node).len();
-        let is_leaf: Vec<bool> = topology
-            .node_ids()
-            .map(|node| matches!(topology.interfaces(node), [only] if degree(only.neighbour) > 1))
-            .collect();
+    /// Returns the inner part of `topology`. `cost` returns the cost of a link, `None` if the link is down.
+    pub(super) fn of(topology: &Topology, cost: impl Fn(LinkId) -> Option<u64>) -> Inner {
         let mut numbers = vec![u32::MAX; topology.nodes()];
-        let inner: Vec<NodeId> = topology.node_ids().filter(|node| !is_leaf[node.index()]).collect();
+        let inner: Vec<NodeId> = topology.node_ids().filter(|&node| !topology.is_leaf(node)).collect();
         for (number, node) in (0..).zip(&inner) {
             numbers[node.index()] = number;
         }
@@ -42,11 +51,7 @@ impl Inner {
         let mut hops = Vec::new();
         for &node in &inner {
             for (interface, end) in (0..).zip(topology.interfaces(node)) {
-                if !is_leaf[end.neighbour.index()] {
-                    let cost = match metric {
-                        Metric::Hops => 0,
-                        Metric::Delay => topology.link(end.link).delay.as_ps(),
-                    };
+                if let Some(cost) = cost(end.link).filter(|_| !topology.is_leaf(end.neighbour)) {
                     hops.push(Hop { to: numbers[end.neighbour.index()], interface, cost });
                 }
             }
@@ -55,45 +60,60 @@ impl Inner {
         }
         let anchors = topology
             .node_ids()
-            .map(|node| match is_leaf[node.index()] {
+            .map(|node| match topology.is_leaf(node) {
                 true => numbers[topology.interfaces(node)[0].neighbour.index()],
                 false => numbers[node.index()],
             })
             .collect();
-        Inner { anchors, is_leaf, first, hops }
+        let forward = Rows { first, hops };
+        let backward = (!topology.is_symmetric()).then(|| reversed(&forward));
+        Inner { anchors, forward, backward }
     }
 
-    /// How many inner nodes there are.
+    /// Returns the number of inner nodes.
     pub(super) fn nodes(&self) -> usize {
-        self.first.len() - 1
+        self.forward.first.len() - 1
     }
 
-    /// The inner node through which all paths to and from `node` lead: itself, or a leaf's neighbour.
+    /// Returns the inner node through which all paths to and from `node` lead: `node` itself, or a leaf's neighbour.
     pub(super) fn anchor(&self, node: NodeId) -> u32 {
         self.anchors[node.index()]
     }
 
-    /// The interfaces of an inner node to other inner nodes.
+    /// Returns true if each hop has an equal hop back, so that a search from a node serves both directions.
+    pub(super) fn is_symmetric(&self) -> bool {
+        self.backward.is_none()
+    }
+
+    /// Returns the hops of an inner node to other inner nodes.
     #[inline]
     pub(super) fn hops(&self, node: u32) -> &[Hop] {
-        &self.hops[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+        self.forward.of(node)
     }
 
-    /// The hop from `source` to its anchor, where there is one: a leaf has only interface 0.
-    pub(super) fn enter(&self, source: NodeId, hops: &mut Vec<u32>) {
-        if self.is_leaf[source.index()] {
-            hops.push(0);
-        }
+    /// Returns hops from an inner node to the inner nodes that send to it, with the costs of sending.
+    #[inline]
+    pub(super) fn hops_back(&self, node: u32) -> &[Hop] {
+        self.backward.as_ref().unwrap_or(&self.forward).of(node)
     }
+}
 
-    /// The hop from its anchor to `destination`, where there is one.
-    pub(super) fn leave(&self, topology: &Topology, destination: NodeId, hops: &mut Vec<u32>) {
-        if self.is_leaf[destination.index()] {
-            let anchor = topology.interfaces(destination)[0].neighbour;
-            let interfaces = topology.interfaces(anchor);
-            let number = interfaces.partition_point(|interface| interface.neighbour < destination);
-            assert_eq!(interfaces[number].neighbour, destination, "a leaf's neighbour has an interface to it");
-            hops.push(u32::try_from(number).expect("a topology's interfaces are bounded"));
+/// Returns all hops, each in the row of the node at its far end. Interface numbers keep their meaning.
+fn reversed(rows: &Rows) -> Rows {
+    let nodes = rows.first.len() - 1;
+    let mut first = vec![0_u32; nodes + 1];
+    rows.hops.iter().for_each(|hop| first[hop.to as usize + 1] += 1);
+    for node in 0..nodes {
+        first[node + 1] += first[node];
+    }
+    let mut free = first.clone();
+    let mut hops = vec![Hop { to: 0, interface: 0, cost: 0 }; rows.hops.len()];
+    for node in (0..).take(nodes) {
+        for hop in rows.of(node) {
+            let place = &mut free[hop.to as usize];
+            hops[*place as usize] = Hop { to: node, ..*hop };
+            *place += 1;
         }
     }
+    Rows { first, hops }
 }

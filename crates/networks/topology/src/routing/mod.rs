@@ -1,31 +1,39 @@
-//! Shortest paths, kept per flow.
+//! Shortest paths: source routes by flow, or tables of next hops.
 //!
-//! A routing table of every node for every destination takes memory with the square of the network. A model that knows its flows
-//! beforehand needs only their paths: a packet carries its flow's number and how far it has come, and each node on the way reads from
-//! the *source route* which of its interfaces comes next (Riley, Ammar and Zegura, *Stateless Routing in Network Simulations*,
-//! MASCOTS 2000, call them nix-vectors). Memory is four bytes a hop.
+//! A table for every node and every destination takes memory with the square of the network. A model that knows its
+//! flows beforehand needs only their paths. A packet carries the number of its flow and its position on the path, and
+//! each node reads from the *source route* which interface comes next (Riley, Ammar and Zegura, *Stateless Routing in
+//! Network Simulations*, MASCOTS 2000, who call them nix-vectors). [`Routes`] takes four bytes a hop. [`NextHops`] has
+//! tables, one for each state of the links, for networks whose links change.
 //!
 //! # Which path
 //!
-//! Of all paths between two nodes, the one of least cost by the [`Metric`]; of those, one of the fewest hops; of those, the one that from
-//! the source on takes at each node the smallest neighbour that it can, and the smallest link to it. That names one path, whatever
-//! other flows there are. Every part of it is itself the path between its ends; the path back may be another.
+//! Of all paths between two nodes: the path of least cost by the [`Metric`]; of those, one of the fewest hops; of those,
+//! the one that takes at each node, from the source on, the smallest possible neighbour and the smallest link to it. That
+//! names one path, whatever other flows there are, and both forms give it. Every part of the path is itself the path
+//! between its ends. The path back may be another one.
 //!
 //! # Cost
 //!
-//! Nodes with one link are set aside: no path leads through them (a campus of 53,800 nodes keeps 3,400). Since links are alike in both
-//! directions, one search from a node serves the flows that start there and those that end there; the roots are chosen so that few
-//! searches do, and each stops when its last flow is reached. Searches share their scratch space, some 40 bytes a node.
+//! Leaves are set aside, since no path leads through them: a campus of 53,800 nodes keeps 3,400. If links are alike in
+//! both directions, one search from a node serves the flows that start there and the flows that end there. Roots are
+//! chosen so that few searches suffice, and each search stops when it has reached its last flow. Searches share their
+//! scratch memory, some 40 bytes a node.
 
+mod dijkstra;
 mod inner;
+mod next_hops;
 mod search;
+
+pub use dijkstra::{Open, settle};
+pub use next_hops::{Destination, NextHops, Table};
 
 use crate::{NodeId, Topology};
 use inner::Inner;
 use parades_core::time::Delay;
 use search::Search;
 
-/// What makes one path shorter than another.
+/// The measure of a path's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// The number of links.
@@ -34,7 +42,17 @@ pub enum Metric {
     Delay,
 }
 
-/// Why there are no routes; each displays as one sentence.
+impl Metric {
+    /// Returns the cost of a link with this delay, in picoseconds. Hops are counted beside costs, so they cost 0.
+    pub fn cost(self, delay: Delay) -> u64 {
+        match self {
+            Metric::Hops => 0,
+            Metric::Delay => delay.as_ps(),
+        }
+    }
+}
+
+/// The reason why there are no routes. Each displays as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoutingError {
     /// A flow names a node that does not exist.
@@ -44,10 +62,10 @@ pub enum RoutingError {
         flow: usize,
         /// The node it names.
         node: u32,
-        /// The last node there is.
+        /// The number of the last node.
         last: u32,
     },
-    /// The ends of a flow lie in different parts of the network.
+    /// No path leads from the source of a flow to its destination.
     #[error("there is no path from `{source_name}` to `{destination}`, the ends of flow {flow}")]
     Unreachable {
         /// The flow's place in the list.
@@ -57,16 +75,19 @@ pub enum RoutingError {
         /// The name of the node where it ends.
         destination: String,
     },
-    /// More flows, or more hops of all routes together, than 32 bits count.
+    /// A node has too many interfaces for a table of next hops.
+    #[error("a node has more than 65534 links to nodes of several links")]
+    TooManyInterfaces,
+    /// There are more flows, or more hops of all routes together, than 32 bits can count.
     #[error("the routes of all flows together have at most 2^32 - 1 hops, and there are at most 2^32 - 1 flows")]
     TooLarge,
 }
 
-/// The route of each of a list of flows, as the interface number by which it leaves each node on the way.
+/// The routes of a list of flows. A route is the interface number at each node on the path.
 ///
 /// # Examples
 ///
-/// Two ways from `west` to `east`; the one through `south` has fewer hops, the one through the north is faster:
+/// Two paths lead from `west` to `east`. The path through `south` has fewer hops, the path through the north is faster:
 ///
 /// ```
 /// use parades_core::time::Delay;
@@ -85,44 +106,49 @@ pub enum RoutingError {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes {
-    // Route `r` is `hops[starts[r]..starts[r + 1]]`; flows with the same ends share it.
+    // Route `r` is `hops[starts[r]..starts[r + 1]]`. Flows with the same ends share a route.
     hops: Vec<u32>,
     starts: Vec<u32>,
     route_of_flow: Vec<u32>,
 }
 
 impl Routes {
-    /// The routes of `flows`, pairs of source and destination. A flow from a node to itself has an empty route.
+    /// Finds the routes of `flows`, pairs of source and destination. A flow from a node to itself has an empty route.
     ///
     /// # Errors
     ///
-    /// Names the first flow with an end that does not exist, or without a path.
+    /// Names the first flow that has an end that does not exist, or no path.
     pub fn for_flows(topology: &Topology, flows: &[(NodeId, NodeId)], metric: Metric) -> Result<Routes, RoutingError> {
         check_ends(topology, flows)?;
         let (pairs, route_of_flow) = distinct(flows)?;
-        let inner = Inner::of(topology, metric);
+        let inner = Inner::of(topology, |link| Some(metric.cost(topology.link(link).delay)));
         let mut search = Search::new(&inner, metric);
         // Routes are found root by root, and laid out in that order.
         let jobs = jobs(&inner, &pairs);
         let mut hops = Vec::new();
         let mut bounds = vec![(0, 0); pairs.len()];
+        let mut is_unreachable = vec![false; pairs.len()];
         for batch in jobs.chunk_by(|a, b| a.root == b.root) {
             search.run(batch[0].root, batch);
             for job in batch {
                 let start = count(hops.len())?;
                 let (source, destination) = pairs[job.pair as usize];
-                if source != destination {
-                    inner.enter(source, &mut hops);
+                is_unreachable[job.pair as usize] = !search.is_reached(job.far);
+                if source != destination && search.is_reached(job.far) {
+                    hops.extend(topology.is_leaf(source).then_some(0));
                     search.append_path(job, &mut hops);
-                    inner.leave(topology, destination, &mut hops);
+                    hops.extend(topology.is_leaf(destination).then(|| topology.interface_to_leaf(destination)));
                 }
                 bounds[job.pair as usize] = (start, count(hops.len())?);
             }
         }
-        Ok(Routes::in_order(&hops, &bounds, route_of_flow))
+        match route_of_flow.iter().position(|&route| is_unreachable[route as usize]) {
+            Some(flow) => Err(unreachable(topology, flow, flows[flow])),
+            None => Ok(Routes::in_order(&hops, &bounds, route_of_flow)),
+        }
     }
 
-    /// Lays the routes out in the order of their ends, so that the result tells nothing of how it was found.
+    /// Lays the routes out in the order of their ends, so that the result does not depend on the order of the searches.
     fn in_order(hops: &[u32], bounds: &[(u32, u32)], route_of_flow: Vec<u32>) -> Routes {
         let mut ordered = Vec::with_capacity(hops.len());
         let mut starts = Vec::with_capacity(bounds.len() + 1);
@@ -136,28 +162,28 @@ impl Routes {
         Routes { hops: ordered, starts, route_of_flow }
     }
 
-    /// The interface numbers by which `flow` leaves its source, then each node on its way.
+    /// Returns the interface numbers by which `flow` leaves its source and each node on its path.
     ///
     /// # Panics
     ///
-    /// Where there is no such flow.
+    /// If there is no such flow.
     #[inline]
     pub fn route(&self, flow: usize) -> &[u32] {
         let route = self.route_of_flow[flow] as usize;
         &self.hops[self.starts[route] as usize..self.starts[route + 1] as usize]
     }
 
-    /// How many flows there are.
+    /// Returns the number of flows.
     pub fn flows(&self) -> usize {
         self.route_of_flow.len()
     }
 
-    /// Bytes that the routes take.
+    /// Returns the memory that the routes take, in bytes.
     pub fn bytes(&self) -> usize {
         (self.hops.len() + self.starts.len() + self.route_of_flow.len()) * size_of::<u32>()
     }
 
-    /// The sum of the propagation delays on the way of `flow`, which starts at `source`.
+    /// Returns the sum of the propagation delays on the path of `flow`, which starts at `source`.
     pub fn delay(&self, topology: &Topology, flow: usize, source: NodeId) -> Delay {
         topology
             .follow(source, self.route(flow))
@@ -168,20 +194,20 @@ impl Routes {
 /// Source and destination.
 type Pair = (NodeId, NodeId);
 
-/// A route to be found: between two inner nodes, by a search from one of them.
+/// A route to find: between two inner nodes, by a search from one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Job {
-    /// Where the search starts: one end of the route.
+    /// The root of the search: one end of the route.
     root: u32,
-    /// Whether the root is where the route starts; else it is where it ends.
+    /// True if the route starts at the root, false if it ends there.
     forward: bool,
     /// The other end.
     far: u32,
-    /// Whose route it is: a place in the list of distinct flows.
+    /// The place of the route's ends in the list of distinct pairs.
     pair: u32,
 }
 
-/// Refuses the first flow that has no route.
+/// Refuses the first flow with an unknown end, or with ends in different parts of the network.
 fn check_ends(topology: &Topology, flows: &[Pair]) -> Result<(), RoutingError> {
     let parts = topology.parts();
     for (flow, &(source, destination)) in flows.iter().enumerate() {
@@ -191,14 +217,18 @@ fn check_ends(topology: &Topology, flows: &[Pair]) -> Result<(), RoutingError> {
             }
         }
         if parts[source.index()] != parts[destination.index()] {
-            let (source_name, destination) = (topology.name(source).to_owned(), topology.name(destination).to_owned());
-            return Err(RoutingError::Unreachable { flow, source_name, destination });
+            return Err(unreachable(topology, flow, (source, destination)));
         }
     }
     Ok(())
 }
 
-/// The different pairs among the flows, in order, and which of them each flow has.
+fn unreachable(topology: &Topology, flow: usize, (source, destination): Pair) -> RoutingError {
+    let [source_name, destination] = [source, destination].map(|end| topology.name(end).to_owned());
+    RoutingError::Unreachable { flow, source_name, destination }
+}
+
+/// Returns the different pairs among the flows, in order, and the place of each flow's pair among them.
 fn distinct(flows: &[Pair]) -> Result<(Vec<Pair>, Vec<u32>), RoutingError> {
     let mut order: Vec<u32> = (0..count(flows.len())?).collect();
     order.sort_unstable_by_key(|&flow| flows[flow as usize]);
@@ -214,8 +244,8 @@ fn distinct(flows: &[Pair]) -> Result<(Vec<Pair>, Vec<u32>), RoutingError> {
     Ok((pairs, pair_of_flow))
 }
 
-/// A root for each pair, sorted by root: all sources, all destinations, or always the end that more flows have, whichever takes
-/// the fewest searches. The choice cannot be seen in the routes.
+/// Chooses the root of each pair, and sorts jobs by root. The roots are all sources, all destinations, or always the end
+/// that more flows have, whichever needs the fewest searches. The choice cannot be seen in the routes.
 fn jobs(inner: &Inner, pairs: &[Pair]) -> Vec<Job> {
     let mut uses = vec![0_u32; inner.nodes()];
     for &(source, destination) in pairs {
@@ -235,14 +265,18 @@ fn jobs(inner: &Inner, pairs: &[Pair]) -> Vec<Job> {
         jobs.sort_unstable();
         jobs
     };
+    let to_destinations = by(&|_, _| false);
+    if !inner.is_symmetric() {
+        return to_destinations;
+    }
     let searches = |jobs: &Vec<Job>| jobs.chunk_by(|a, b| a.root == b.root).count();
-    // Equal uses are decided by number, so that the flows there and back between two nodes get the same root.
+    // Numbers decide between ends of equal use, so that the flows there and back between two nodes have the same root.
     let busier = |from: u32, to: u32| (uses[from as usize], to) > (uses[to as usize], from);
-    let choices = [by(&busier), by(&|_, _| true), by(&|_, _| false)];
+    let choices = [by(&busier), by(&|_, _| true), to_destinations];
     choices.into_iter().min_by_key(searches).unwrap_or_default()
 }
 
-/// A count that must fit 32 bits.
+/// Checks that a count fits 32 bits.
 fn count(of: usize) -> Result<u32, RoutingError> {
     u32::try_from(of).ok().filter(|&n| n < u32::MAX).ok_or(RoutingError::TooLarge)
 }

@@ -1,177 +1,174 @@
-//! One search from one root, and the paths that it finds to or from it.
+//! One search from one root, and the paths that it finds to or from the root.
 //!
-//! A search labels nodes with their distance from the root. By the distances alone a path *to* the root is read off: from its start,
-//! take at each node the first interface whose far end lies nearer by just that link. Paths *from* the root need to know the node
-//! before each: nodes are visited by hops and, among those of equal hops, in the order of their paths, and the first to reach a node is on
-//! its path. Where hops are the metric, that is the order of the search itself; else it is a second pass. Both ways give the path that
-//! [`super`] defines, so the choice of roots cannot be seen in the routes.
+//! A search finds the distance of each node. The distances alone give the path *to* the root: from its start, take at
+//! each node the first hop whose far end is nearer by just that hop. A path *from* the root needs the node before each
+//! node. So a second pass visits nodes by hops and, among nodes of equal hops, in the order of their paths. The first
+//! visit to a node is on its path. If hops are the metric, the search itself visits nodes in that order. Both ways give
+//! the path that [`super`] defines, so the choice of roots cannot be seen in the routes.
+//!
+//! In a network with one-way links, a search follows hops backwards, and finds paths to the root only.
 
+use super::dijkstra::{Open, settle};
 use super::inner::{Hop, Inner};
 use super::{Job, Metric};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-/// What a search knows of a node.
+/// The cost and the hops of a path. Fewer hops break a tie of costs.
+type Distance = (u64, u32);
+
+const UNREACHED: Distance = (u64::MAX, u32::MAX);
+
+/// Returns the distance of the far end of a hop from a node at `distance`.
+#[inline]
+fn beyond(distance: Distance, hop: &Hop) -> Distance {
+    (distance.0.saturating_add(hop.cost), distance.1 + 1)
+}
+
+/// The node before another one on the path from the root, and the interface there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Label {
-    /// Cost of the way from the root.
-    cost: u64,
-    /// Hops of that way.
-    hops: u32,
-    /// The node before this one on the path from the root, and the interface there; `NONE` where that is not known.
-    before: u32,
+struct Before {
+    node: u32,
     interface: u32,
 }
 
-const NONE: u32 = u32::MAX;
-const UNSEEN: Label = Label { cost: u64::MAX, hops: u32::MAX, before: NONE, interface: 0 };
+/// No such node is known.
+const UNKNOWN: Before = Before { node: u32::MAX, interface: 0 };
 
-impl Label {
-    /// How far from the root: by cost, then by hops.
-    #[inline]
-    fn distance(&self) -> (u64, u32) {
-        (self.cost, self.hops)
-    }
-
-    /// The distance at the far end of a hop from here. It never overflows, for a topology's delays add up to a `u64`.
-    #[inline]
-    fn beyond(&self, hop: &Hop) -> (u64, u32) {
-        (self.cost + hop.cost, self.hops + 1)
-    }
-}
-
-/// The labels of the last search, and scratch space that all searches share.
+/// The result of the last search, and scratch memory that all searches share.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     inner: &'a Inner,
     metric: Metric,
-    labels: Vec<Label>,
+    distances: Vec<Distance>,
+    before: Vec<Before>,
     wanted: Vec<bool>,
-    /// The nodes with a label, so that clearing costs no more than the search did.
-    labelled: Vec<u32>,
-    /// Nodes by cost, then by hops, then by number.
-    queue: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// The nodes that the last search reached, so that clearing costs no more than the search did.
+    reached: Vec<u32>,
+    open: Open<Distance>,
     /// Nodes in the order of the second pass.
     visited: Vec<u32>,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(inner: &'a Inner, metric: Metric) -> Search<'a> {
+        let nodes = inner.nodes();
         Search {
             inner,
             metric,
-            labels: vec![UNSEEN; inner.nodes()],
-            wanted: vec![false; inner.nodes()],
-            labelled: Vec::new(),
-            queue: BinaryHeap::new(),
+            distances: vec![UNREACHED; nodes],
+            before: vec![UNKNOWN; nodes],
+            wanted: vec![false; nodes],
+            reached: Vec::new(),
+            open: Open::new(),
             visited: Vec::new(),
         }
     }
 
     /// Searches from `root` until the far ends of all `jobs` are reached.
     pub(super) fn run(&mut self, root: u32, jobs: &[Job]) {
-        for &node in &self.labelled {
-            self.labels[node as usize] = UNSEEN;
-        }
         let mut missing = 0;
         for job in jobs {
             missing += usize::from(!std::mem::replace(&mut self.wanted[job.far as usize], true));
         }
-        self.labels[root as usize] = Label { cost: 0, hops: 0, ..UNSEEN };
-        self.labelled.clear();
-        self.labelled.push(root);
-        match self.metric {
-            Metric::Hops => self.breadth_first(missing),
-            Metric::Delay => {
-                self.cheapest_first(root, missing);
-                if jobs.iter().any(|job| job.forward) {
-                    self.trace_forward(root);
-                }
-            }
+        self.search(root, missing);
+        if self.metric == Metric::Delay && jobs.iter().any(|job| job.forward) {
+            self.trace_forward(root);
         }
         for job in jobs {
             self.wanted[job.far as usize] = false;
         }
     }
 
-    /// Labels nodes by hops, every cost being 0, in the order of their paths.
+    /// Searches from `root` until all nodes that can send to it are reached.
+    pub(super) fn run_to_all(&mut self, root: u32) {
+        self.search(root, usize::MAX);
+    }
+
+    fn search(&mut self, root: u32, missing: usize) {
+        for &node in &self.reached {
+            self.distances[node as usize] = UNREACHED;
+            self.before[node as usize] = UNKNOWN;
+        }
+        self.distances[root as usize] = (0, 0);
+        self.reached.clear();
+        self.reached.push(root);
+        match self.metric {
+            Metric::Hops => self.breadth_first(missing),
+            Metric::Delay => self.cheapest_first(root, missing),
+        }
+    }
+
+    /// Finds distances by hops, every cost being 0, in the order of paths.
     fn breadth_first(&mut self, mut missing: usize) {
         let mut next = 0;
-        while let Some(&node) = self.labelled.get(next) {
+        while let Some(&node) = self.reached.get(next) {
             next += 1;
             missing -= usize::from(self.wanted[node as usize]);
             if missing == 0 {
                 return;
             }
-            let hops = self.labels[node as usize].hops + 1;
-            for hop in self.inner.hops(node) {
-                let there = &mut self.labels[hop.to as usize];
-                if there.hops == UNSEEN.hops {
-                    *there = Label { cost: 0, hops, before: node, interface: hop.interface };
-                    self.labelled.push(hop.to);
+            let hops = self.distances[node as usize].1 + 1;
+            for hop in self.inner.hops_back(node) {
+                if self.distances[hop.to as usize] == UNREACHED {
+                    self.distances[hop.to as usize] = (0, hops);
+                    self.before[hop.to as usize] = Before { node, interface: hop.interface };
+                    self.reached.push(hop.to);
                 }
             }
         }
     }
 
-    /// Dijkstra's algorithm, by cost and then by hops.
+    /// Finds distances by cost, then by hops.
     fn cheapest_first(&mut self, root: u32, mut missing: usize) {
-        self.queue.clear();
-        self.queue.push(Reverse((0, 0, root)));
-        while let Some(Reverse((cost, hops, node))) = self.queue.pop() {
-            let label = self.labels[node as usize];
-            if (cost, hops) != label.distance() {
-                continue; // A shorter way was found since.
+        let Search { inner, distances, wanted, reached, open, .. } = self;
+        let edges = |node: u32, distance: Distance| {
+            missing -= usize::from(wanted[node as usize]);
+            (missing > 0).then(|| inner.hops_back(node).iter().map(move |hop| (hop.to, beyond(distance, hop))))
+        };
+        let improved = |_, _, to, before: Distance| {
+            if before == UNREACHED {
+                reached.push(to);
             }
-            missing -= usize::from(self.wanted[node as usize]);
-            if missing == 0 {
-                return;
-            }
-            for hop in self.inner.hops(node) {
-                let (distance, there) = (label.beyond(hop), &mut self.labels[hop.to as usize]);
-                if distance < there.distance() {
-                    if *there == UNSEEN {
-                        self.labelled.push(hop.to);
-                    }
-                    (there.cost, there.hops) = distance;
-                    self.queue.push(Reverse((distance.0, distance.1, hop.to)));
-                }
-            }
-        }
+        };
+        settle(root, distances, open, edges, improved);
     }
 
-    /// The second pass: along shortest hops only, so that a node is first reached by the path to it that is first in order. Nodes whose
-    /// label is not final, because the search stopped before, are on no path that is asked for.
+    /// The second pass. It follows shortest hops only, so that the first visit to a node is by the path that is first
+    /// in order. Nodes whose distance is not final, because the search stopped before, are on no wanted path.
     fn trace_forward(&mut self, root: u32) {
         self.visited.clear();
         self.visited.push(root);
         let mut next = 0;
         while let Some(&node) = self.visited.get(next) {
             next += 1;
-            let label = self.labels[node as usize];
+            let distance = self.distances[node as usize];
             for hop in self.inner.hops(node) {
-                let there = &mut self.labels[hop.to as usize];
-                if there.before == NONE && there.distance() == label.beyond(hop) {
-                    (there.before, there.interface) = (node, hop.interface);
+                let before = &mut self.before[hop.to as usize];
+                if *before == UNKNOWN && self.distances[hop.to as usize] == beyond(distance, hop) {
+                    *before = Before { node, interface: hop.interface };
                     self.visited.push(hop.to);
                 }
             }
         }
     }
 
-    /// Appends the path of a job of the last search.
+    /// Returns true if the last search reached `node`.
+    #[inline]
+    pub(super) fn is_reached(&self, node: u32) -> bool {
+        self.distances[node as usize] != UNREACHED
+    }
+
+    /// Appends the path of a job of the last search, which must have reached the far end.
     pub(super) fn append_path(&self, job: &Job, hops: &mut Vec<u32>) {
+        let mut node = job.far;
         if job.forward {
             let start = hops.len();
-            let mut node = job.far;
             while node != job.root {
-                let label = &self.labels[node as usize];
-                hops.push(label.interface);
-                node = label.before;
+                let before = &self.before[node as usize];
+                hops.push(before.interface);
+                node = before.node;
             }
             hops[start..].reverse();
         } else {
-            let mut node = job.far;
             while node != job.root {
                 let hop = self.first_hop_nearer(node);
                 hops.push(hop.interface);
@@ -180,13 +177,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The first interface of a labelled node that starts a shortest way to the root.
-    fn first_hop_nearer(&self, node: u32) -> &Hop {
-        let distance = self.labels[node as usize].distance();
-        let nearer = |hop: &&Hop| {
-            let there = &self.labels[hop.to as usize];
-            *there != UNSEEN && there.beyond(hop) == distance
+    /// Returns the first hop of a reached node that begins a shortest path to the root.
+    pub(super) fn first_hop_nearer(&self, node: u32) -> &'a Hop {
+        let distance = self.distances[node as usize];
+        let is_nearer = |hop: &&Hop| {
+            let there = self.distances[hop.to as usize];
+            there != UNREACHED && beyond(there, hop) == distance
         };
-        self.inner.hops(node).iter().find(nearer).expect("a labelled node has a neighbour nearer to the root")
+        self.inner.hops(node).iter().find(is_nearer).expect("a reached node has a neighbour nearer to the root")
     }
 }

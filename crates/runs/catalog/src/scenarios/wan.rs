@@ -9,7 +9,7 @@ use parades_packet::network::Network;
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::Sizes;
 use parades_packet::wan::{Arrivals, Parameters, Weights};
-use parades_topology::backbone;
+use parades_topology::generators::backbone;
 use parades_topology::graphml::{self, Options, ReadError};
 use parades_topology::routing::Metric;
 

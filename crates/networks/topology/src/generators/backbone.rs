@@ -1,4 +1,4 @@
-//! The topology that `wan` runs on where none is given.
+//! The topology of `wan`, unless another one is given.
 
 use crate::geo::Position;
 use crate::{Link, NodeId, Topology};
@@ -77,11 +77,13 @@ const REGIONAL: [(u32, u32); 21] = [
 const TRUNK_BPS: u64 = 100_000_000;
 const REGIONAL_BPS: u64 = 25_000_000;
 
-/// A backbone of 24 European cities and 35 links, invented for this purpose. Delays are those of light in fibre along the great
-/// circle; rates, 100 Mbit/s and 25 Mbit/s, are those of the nineties, so that queues form at packet rates that are quick to simulate.
+/// Makes a backbone of 24 European cities and 35 links, invented for this purpose.
+///
+/// Delays are those of light in fibre along the great circle. Rates, 100 Mbit/s and 25 Mbit/s, are those of the nineties:
+/// so queues form at packet rates that are quick to simulate.
 ///
 /// ```
-/// let backbone = parades_topology::backbone();
+/// let backbone = parades_topology::generators::backbone();
 /// assert_eq!((backbone.nodes(), backbone.links().len()), (24, 35));
 /// assert_eq!(backbone.connected(), Ok(()));
 /// ```
