@@ -1,26 +1,28 @@
-//! What is wrong with a file, before its place is turned into line and column.
+//! Faults of files. Their places are byte offsets, which become lines and columns at the end.
 
 use parades_config::{ConfigError, Place, Spot};
 use std::path::Path;
 
-/// The longest line of a file that an error shows, in bytes.
+/// The length in bytes of the longest line that an error quotes.
 const SOURCE_LINE_BYTES_MAX: usize = 400;
 
-/// Something wrong at a byte of a text.
+/// Something wrong in a text.
 #[derive(Debug)]
 pub(crate) struct Fault {
+    /// The place, in bytes.
     pub(crate) offset: usize,
     message: String,
     help: String,
 }
 
 impl Fault {
-    /// Something wrong at this byte: a sentence without its full stop, and what to do about it.
+    /// Returns a fault at this offset. `message` is a sentence without full stop, and `help` says how to
+    /// correct it.
     pub(crate) fn new(offset: usize, message: impl Into<String>, help: impl Into<String>) -> Fault {
         Fault { offset, message: message.into(), help: help.into() }
     }
 
-    /// This fault, in the file of this path and text.
+    /// Converts the fault into an error that quotes the line of the file.
     pub(crate) fn within(self, file: &Path, text: &str) -> ConfigError {
         let Fault { offset, message, help } = self;
         let start = text.floor_char_boundary(offset);
@@ -39,7 +41,7 @@ impl Fault {
     }
 }
 
-/// What a library says of a text, on one line, without control characters, and not endless.
+/// Returns the message of a library on one line, without control characters, and shortened.
 pub(crate) fn one_line(why: &str) -> String {
     const SHOWN_MAX: usize = 200;
     let line = why.chars().map(|c| if c.is_control() { ' ' } else { c });

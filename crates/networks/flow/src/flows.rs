@@ -1,26 +1,27 @@
 //! The model `flows`: a list of flows on a platform.
 //!
-//! One LP owns the network, since any flow may share a link with any other. It starts each flow at its date, and has one timer: the next start, or
-//! the next thing that happens in the network, whichever comes first. The run ends with the last flow.
+//! One LP owns the network, since any flow may share a link with any other flow. The LP starts each flow at
+//! its date. It has one timer, set to the next start or the network's next event, whichever is earlier. The
+//! run ends with the last flow.
 
-use crate::network::{Ended, Network, Outcome};
+use crate::network::{Ended, FluidNetwork, Outcome};
+use crate::network_model::NetworkModel;
 use crate::platform::{HostId, Platform};
-use crate::terms::Terms;
 use parades_core::prelude::*;
 use std::sync::Arc;
 
 /// A flow of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// What it is called in results: a number, as a rule.
+    /// The name in results, mostly a number.
     pub id: Box<str>,
-    /// Who sends.
+    /// The sender.
     pub source: HostId,
-    /// Who receives.
+    /// The receiver.
     pub destination: HostId,
-    /// How much.
+    /// The size.
     pub bytes: f64,
-    /// From when on.
+    /// The date at which the flow starts.
     pub start: Time,
 }
 
@@ -31,16 +32,16 @@ pub struct Flow {
 /// ```
 /// use parades_core::prelude::*;
 /// use parades_engine::sequential;
-/// use parades_flow::{flows::Flows, pattern, terms::{Sharing, Terms}, xml};
+/// use parades_flow::{flows::Flows, pattern, network_model::{MaxMinModel, NetworkModel}, xml};
 /// let text = r#"<platform version="4.1">
 ///   <cluster id="c" prefix="n" radical="0-9" suffix="" speed="1Gf" bw="100MBps" lat="50us"/></platform>"#;
 /// let platform = xml::parse("c.xml".as_ref(), text.as_bytes())?;
 /// let list = pattern::parse("p.txt".as_ref(), b"1 n0 n1 1e8 0\n2 n0 n2 1e8 0.5", &platform)?;
 ///
-/// let model = Flows::new(platform, list, Terms::Shared(Sharing::CM02));
+/// let model = Flows::new(platform, list, NetworkModel::MaxMin(MaxMinModel::CM02));
 /// let outcome = sequential::run(&model, RunOptions::until(Time::MAX)).unwrap();
 /// let rows = outcome.metrics.get("flows").and_then(|metric| metric.table()).unwrap().rows();
-/// // Each alone for half a second, and sharing the link of n0 in between; 100 µs of latency.
+/// // Each flow is alone for half a second. In between they share the link of n0. The latency is 100 µs.
 /// assert_eq!(rows[0], [Cell::Integer(1), Cell::Integer(0), Cell::Integer(1_500_100_000_000)]);
 /// assert_eq!(rows[1], [Cell::Integer(2), Cell::Integer(500_000_000_000), Cell::Integer(2_000_100_000_000)]);
 /// # Ok::<(), parades_config::ConfigError>(())
@@ -48,44 +49,44 @@ pub struct Flow {
 #[derive(Debug)]
 pub struct Flows {
     platform: Arc<Platform>,
-    terms: Terms,
+    network_model: NetworkModel,
     /// In the order of their starts.
     flows: Vec<Flow>,
     /// The ids as they are reported.
     ids: Vec<Cell>,
 }
 
-/// Where the flows stand.
+/// The state of the LP.
 #[derive(Clone, Debug)]
 pub struct State {
-    standing: Standing,
-    /// Where they stood some events ago, if events may be taken back.
-    earlier: Option<Arc<Standing>>,
-    /// The times of the events since then.
-    since: Vec<Time>,
+    progress: Progress,
+    /// A copy of `progress` from some events ago. `None` on engines that do not roll back.
+    checkpoint: Option<Arc<Progress>>,
+    /// The times of the events since the checkpoint.
+    since_checkpoint: Vec<Time>,
 }
 
-/// States are equal where the flows stand alike; what is kept so that events can be taken back is no part of it.
+/// Compares the progress of the flows. Checkpoints are not part of the model's state.
 impl PartialEq for State {
     fn eq(&self, other: &State) -> bool {
-        self.standing == other.standing
+        self.progress == other.progress
     }
 }
 
-/// The network, and what has become of the flows.
+/// The network and the progress of the flows.
 #[derive(Clone, Debug, PartialEq)]
-struct Standing {
-    network: Network,
-    /// The first flow that has not started.
+struct Progress {
+    network: FluidNetwork,
+    /// The index of the next flow to start.
     next: usize,
-    /// When and how each ended, by the order of their starts.
+    /// The end of each flow, if it has ended, in the order of the starts.
     ends: Vec<Option<(Time, Outcome)>>,
-    /// How many have.
+    /// The number of flows that have ended.
     ended: usize,
 }
 
-/// After so many events a copy of the state is kept, where they may be taken back.
-const EVENTS_A_COPY: usize = 64;
+/// The number of events between two checkpoints.
+const EVENTS_PER_CHECKPOINT: usize = 64;
 
 const TIMER: TimerId = TimerId(0);
 const TABLE: MetricId = MetricId(0);
@@ -96,49 +97,54 @@ const BYTES: MetricId = MetricId(4);
 const DURATION: MetricId = MetricId(5);
 
 impl Flows {
-    /// These flows, under a model.
-    pub fn new(platform: Platform, mut flows: Vec<Flow>, terms: Terms) -> Flows {
-        // A stable sort: flows of one date start in the order of the list.
+    /// Returns the model of these flows.
+    pub fn new(platform: Platform, mut flows: Vec<Flow>, network_model: NetworkModel) -> Flows {
+        // The sort is stable, so flows of the same date start in the order of the list.
         flows.sort_by_key(|flow| flow.start);
-        // Ids are numbers if all of them are written as such, so that all are reported alike.
+        // Ids are reported as numbers only if all of them are numbers.
         let number = |flow: &Flow| flow.id.parse::<u64>().ok().filter(|number| *number.to_string() == *flow.id);
         let numbers: Option<Vec<Cell>> = flows.iter().map(|flow| number(flow).map(Cell::Integer)).collect();
         let ids = numbers.unwrap_or_else(|| flows.iter().map(|flow| Cell::Text(flow.id.clone())).collect());
-        Flows { platform: Arc::new(platform), terms, flows, ids }
+        Flows { platform: Arc::new(platform), network_model, flows, ids }
     }
 
-    /// The flows, in the order of their starts.
+    /// Returns the flows, in the order of their starts.
     pub fn flows(&self) -> &[Flow] {
         &self.flows
     }
 
-    /// The platform.
+    /// Returns the platform.
     pub fn platform(&self) -> &Platform {
         &self.platform
     }
 
-    /// Does all that is due at a time, and tells what has ended.
-    fn proceed(&self, standing: &mut Standing, now: Time) -> Result<Vec<Ended>, String> {
+    /// Advances the network to the time `now`, starts the flows that are due, and returns the flows that have
+    /// ended.
+    ///
+    /// # Errors
+    ///
+    /// A sentence if a flow has no route.
+    fn advance(&self, progress: &mut Progress, now: Time) -> Result<Vec<Ended>, String> {
         loop {
-            standing.network.advance(now);
-            while let Some(flow) = self.flows.get(standing.next).filter(|flow| flow.start <= now) {
-                standing.next += 1;
-                let started = standing.network.start_flow(flow.source, flow.destination, flow.bytes);
+            progress.network.advance(now);
+            while let Some(flow) = self.flows.get(progress.next).filter(|flow| flow.start <= now) {
+                progress.next += 1;
+                let started = progress.network.start_flow(flow.source, flow.destination, flow.bytes);
                 started.map_err(|why| format!("the flow {} cannot start: {why}", flow.id))?;
             }
-            if standing.network.next_event().is_none_or(|date| date > now) {
+            if progress.network.next_event().is_none_or(|date| date > now) {
                 break;
             }
         }
-        let ended: Vec<Ended> = std::iter::from_fn(|| standing.network.take_ended()).collect();
+        let ended: Vec<Ended> = std::iter::from_fn(|| progress.network.take_ended()).collect();
         for ended in &ended {
-            standing.ends[number(ended)] = Some((ended.at, ended.outcome));
+            progress.ends[number(ended)] = Some((ended.at, ended.outcome));
         }
-        standing.ended += ended.len();
+        progress.ended += ended.len();
         Ok(ended)
     }
 
-    /// Records what has ended.
+    /// Records the flows that have ended.
     fn report(&self, ended: &[Ended], ctx: &mut Context<'_, Self>) {
         for ended in ended {
             let flow = &self.flows[number(ended)];
@@ -155,22 +161,22 @@ impl Flows {
         }
     }
 
-    /// Executes an event: all events are the timer.
+    /// Executes an event. All events are the timer's.
     fn execute(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
-        match self.proceed(&mut state.standing, ctx.now()) {
+        match self.advance(&mut state.progress, ctx.now()) {
             Ok(ended) => self.report(&ended, ctx),
             Err(why) => return ctx.fail(why),
         }
-        self.set_timer(&mut state.standing, ctx);
+        self.set_timer(&mut state.progress, ctx);
     }
 
-    /// Sets the timer to what comes next. When all flows have ended, so does the run, whatever else would happen on the platform.
-    fn set_timer(&self, standing: &mut Standing, ctx: &mut Context<'_, Self>) {
-        if standing.ended == self.flows.len() {
+    /// Sets the timer to the next start or the network's next event. Ends the run if all flows have ended.
+    fn set_timer(&self, progress: &mut Progress, ctx: &mut Context<'_, Self>) {
+        if progress.ended == self.flows.len() {
             return ctx.request_stop();
         }
-        let start = self.flows.get(standing.next).map(|flow| flow.start);
-        if let Some(date) = start.into_iter().chain(standing.network.next_event()).min() {
+        let start = self.flows.get(progress.next).map(|flow| flow.start);
+        if let Some(date) = start.into_iter().chain(progress.network.next_event()).min() {
             ctx.set_timer(TIMER, date.since(ctx.now()));
         }
     }
@@ -208,21 +214,21 @@ impl Model for Flows {
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {
-        let network = Network::new(Arc::clone(&self.platform), self.terms);
-        let mut standing = Standing { network, next: 0, ends: vec![None; self.flows.len()], ended: 0 };
-        self.set_timer(&mut standing, ctx);
-        State { standing, earlier: None, since: Vec::new() }
+        let network = FluidNetwork::new(Arc::clone(&self.platform), self.network_model);
+        let mut progress = Progress { network, next: 0, ends: vec![None; self.flows.len()], ended: 0 };
+        self.set_timer(&mut progress, ctx);
+        State { progress, checkpoint: None, since_checkpoint: Vec::new() }
     }
 
     fn handle(&self, state: &mut State, _: Body<&()>, ctx: &mut Context<'_, Self>) {
-        // Nobody takes this event back, nor those before it.
-        state.earlier = None;
-        state.since.clear();
+        // This event will not be rolled back, nor will the events before it.
+        state.checkpoint = None;
+        state.since_checkpoint.clear();
         self.execute(state, ctx);
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {
-        for end in &state.standing.ends {
+        for end in &state.progress.ends {
             let (time, outcome) = end.map_or((u64::MAX, 3), |(time, outcome)| (time.as_ps(), outcome as u64));
             digest.word(time);
             digest.word(outcome);
@@ -230,8 +236,8 @@ impl Model for Flows {
     }
 
     fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
-        for ((flow, id), end) in self.flows.iter().zip(&self.ids).zip(&state.standing.ends) {
-            // What failed has no end that one could compare with others'.
+        for ((flow, id), end) in self.flows.iter().zip(&self.ids).zip(&state.progress.ends) {
+            // The end of a failed flow cannot be compared with those of completed flows.
             let done = end.filter(|(_, outcome)| *outcome == Outcome::Done);
             let end_cell = done.map_or(Cell::Empty, |(time, _)| Cell::Integer(time.as_ps()));
             metrics.row(TABLE, [id.clone(), Cell::Integer(flow.start.as_ps()), end_cell]);
@@ -242,49 +248,53 @@ impl Model for Flows {
     }
 }
 
-/// The flow that has ended: flows are counted by the network in the order in which they start, which is that of the list.
+/// Returns the index of a flow that has ended. The network numbers flows by their starts, and so does the
+/// list.
 fn number(ended: &Ended) -> usize {
     usize::try_from(ended.id.number()).expect("fewer flows than memory has bytes")
 }
 
-/// What an execution replaced: where the flows stood earlier, and the times of the events from there.
+/// The checkpoint that an execution replaced, and the times of the events after it.
 #[derive(Debug)]
-pub struct Replaced(Option<Arc<Standing>>, Vec<Time>);
+pub struct ReplacedCheckpoint(Option<Arc<Progress>>, Vec<Time>);
 
-/// A network is too large to be copied for each event, and an event may change all of it. But what an event does depends on the state and the
-/// time alone. So a copy is kept now and then, and to take an event back, those between the copy and it are executed again, in silence.
+/// A network is too large to be copied for each event, and one event may change all of it. But the effect of
+/// an event depends only on the state and the time. So a checkpoint is taken every [`EVENTS_PER_CHECKPOINT`]
+/// events. To undo an event, the events between the checkpoint and this event are executed again, without
+/// sending (coast forward).
 impl Restorable for Flows {
-    type Undo = Option<Replaced>;
+    type Undo = Option<ReplacedCheckpoint>;
 
     fn handle_undoable(
         &self,
         state: &mut State,
         _: Body<&()>,
         ctx: &mut Context<'_, Self>,
-        log: &mut UndoLog<Option<Replaced>>,
+        log: &mut UndoLog<Option<ReplacedCheckpoint>>,
     ) {
-        let due = state.earlier.is_none() || state.since.len() == EVENTS_A_COPY;
+        let due = state.checkpoint.is_none() || state.since_checkpoint.len() == EVENTS_PER_CHECKPOINT;
         log.push(due.then(|| {
-            let copy = Some(Arc::new(state.standing.clone()));
-            Replaced(std::mem::replace(&mut state.earlier, copy), std::mem::take(&mut state.since))
+            let checkpoint = Some(Arc::new(state.progress.clone()));
+            let replaced = std::mem::replace(&mut state.checkpoint, checkpoint);
+            ReplacedCheckpoint(replaced, std::mem::take(&mut state.since_checkpoint))
         }));
-        state.since.push(ctx.now());
+        state.since_checkpoint.push(ctx.now());
         self.execute(state, ctx);
     }
 
-    fn undo(&self, state: &mut State, _: Body<&()>, log: &mut UndoLog<Option<Replaced>>) {
+    fn undo(&self, state: &mut State, _: Body<&()>, log: &mut UndoLog<Option<ReplacedCheckpoint>>) {
         let replaced = log.pop().expect("every execution leaves one record");
-        state.since.pop();
-        let copy = state.earlier.as_ref().expect("executions that can be taken back keep a copy");
-        state.standing = Standing::clone(copy);
-        if let Some(Replaced(earlier, since)) = replaced {
-            // The copy was made just before the event.
-            (state.earlier, state.since) = (earlier, since);
+        state.since_checkpoint.pop();
+        let checkpoint = state.checkpoint.as_ref().expect("an undoable execution leaves a checkpoint");
+        state.progress = Progress::clone(checkpoint);
+        if let Some(ReplacedCheckpoint(checkpoint, times)) = replaced {
+            // This checkpoint was taken just before the undone event.
+            (state.checkpoint, state.since_checkpoint) = (checkpoint, times);
             return;
         }
-        for &time in &state.since {
-            // What went well once goes well again.
-            let _ = self.proceed(&mut state.standing, time);
+        for &time in &state.since_checkpoint {
+            // An execution that has succeeded succeeds again.
+            let _ = self.advance(&mut state.progress, time);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Platforms that are generated.
+//! Generated platforms.
 
 use crate::build::NUMBERS_MAX;
 use crate::platform::Platform;
@@ -6,11 +6,13 @@ use crate::xml;
 use parades_config::ConfigError;
 use std::path::Path;
 
-/// The most hosts of [`star`].
+/// The greatest number of hosts of [`star`].
 pub const STAR_HOSTS_MAX: u32 = NUMBERS_MAX;
 
-/// A star of hosts, as in the published measurements of Chord: links of 125 MB/s and 50 µs up and down, and between them a backbone of 2.25 GB/s and
-/// 500 µs.
+/// Returns a star of hosts, as in the published measurements of Chord in SimGrid.
+///
+/// Each host has a link up and a link down, of 125 MB/s and 50 µs. All routes cross a backbone of 2.25 GB/s
+/// and 500 µs.
 ///
 /// ```
 /// use parades_flow::generators::star;
@@ -24,7 +26,7 @@ pub const STAR_HOSTS_MAX: u32 = NUMBERS_MAX;
 ///
 /// # Errors
 ///
-/// Without a host, and with more than [`STAR_HOSTS_MAX`].
+/// If `hosts` is zero or greater than [`STAR_HOSTS_MAX`].
 pub fn star(hosts: u32) -> Result<Platform, ConfigError> {
     let last = hosts.checked_sub(1).ok_or_else(|| ConfigError::new("a star needs a host"))?;
     let text = format!(

@@ -1,17 +1,22 @@
-//! A flow-level network: how long transfers and computations take that share links and processors max-min fairly.
+//! Flow-level networks: the durations of transfers and computations that share links and processors max-min
+//! fairly.
 //!
-//! Packets are not simulated. A flow has a rate at each moment, the one that max-min fairness gives it among all flows of that moment, and the
-//! rates change only when a flow begins or ends. So a transfer costs a few events, whatever it carries.
+//! Packets are not simulated. A flow has a rate: its max-min fair share among all present flows. Rates change
+//! only when a flow begins or ends, or when a resource changes. So a transfer costs a few events, whatever
+//! its size.
 //!
-//! | where | what |
+//! This crate may use the crates of its floor and those below it. It knows no engine, except in tests.
+//!
+//! | module | content |
 //! |---|---|
 //! | [`solver`] | max-min fairness, solved again only where something has changed |
-//! | [`terms`] | the models: latency, penalties, bounds |
-//! | [`platform`] | hosts, links, zones and their routes |
+//! | [`network_model`] | the models: latencies, penalties and bounds of flows |
+//! | [`platform`] | hosts, links, zones and routes |
 //! | [`xml`], [`toml_form`] | platforms from files |
-//! | [`network`] | activities, and when they end |
-//! | [`flows`], [`pattern`] | the model: a list of flows on a platform |
-//! | [`messages`] | the network between processes: each message is a flow |
+//! | [`generators`] | generated platforms |
+//! | [`profile`] | changes of resources over time |
+//! | [`network`] | activities on a platform, and their ends |
+//! | [`flows`], [`pattern`] | the model `flows`: a list of flows on a platform |
 
 #![forbid(unsafe_code)]
 
@@ -20,13 +25,12 @@ mod fault;
 pub mod flows;
 pub mod generators;
 pub mod network;
+pub mod network_model;
 pub mod pattern;
 pub mod platform;
 pub mod profile;
 pub mod solver;
-pub mod terms;
 pub mod toml_form;
-
 mod units;
 pub mod xml;
 
@@ -34,11 +38,13 @@ use parades_config::ConfigError;
 use platform::Platform;
 use std::path::Path;
 
-/// Reads the platform file at `path`: SimGrid's XML ([`xml`]), or if its name ends in `.toml`, this project's own form ([`toml_form`]).
+/// Reads the platform file at `path`: in TOML ([`toml_form`]) if its name ends in `.toml`, or else in
+/// SimGrid's XML ([`xml`]).
 ///
 /// # Errors
 ///
-/// Where it cannot be read, or describes no platform: one sentence, with the place.
+/// If the file cannot be read or describes no valid platform. The error is one sentence with the place in the
+/// file.
 pub fn read(path: &Path) -> Result<Platform, ConfigError> {
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
         return toml_form::read(path);

@@ -1,6 +1,7 @@
-//! Patterns: which flows there are.
+//! Patterns: lists of flows.
 //!
-//! A pattern file has a line for each flow, `id source destination bytes start_s`, with blanks between; lines that begin with `#` mean nothing.
+//! A pattern file has a line for each flow: `id source destination bytes start_s`, separated by white space.
+//! Lines that begin with `#` are comments.
 
 use crate::fault::Fault;
 use crate::flows::Flow;
@@ -11,19 +12,19 @@ use parades_core::time::Time;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The most flows that a pattern may have.
+/// The greatest number of flows of a pattern.
 pub const FLOWS_MAX: usize = 1 << 24;
 
 /// Reads the pattern file at `path`, of flows between hosts of `platform`.
 ///
 /// # Errors
 ///
-/// Where it cannot be read, or a line of it is no flow of this platform.
+/// If the file cannot be read, or if a line is not a flow between hosts of this platform.
 pub fn read(path: &Path, platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
     parse(path, &xml::bytes_of(path)?, platform)
 }
 
-/// Reads a pattern from memory; `file` is the name that errors give it.
+/// Reads a pattern from memory. Errors name the file `file`.
 ///
 /// # Examples
 ///
@@ -48,6 +49,7 @@ pub fn parse(file: &Path, bytes: &[u8], platform: &Platform) -> Result<Vec<Flow>
     lines(text, platform).map_err(|fault| fault.within(file, text))
 }
 
+/// Reads the flows, line by line.
 fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
     const FORM: &str = "write `id source destination bytes start_s`";
     let mut flows = Vec::new();
@@ -61,8 +63,8 @@ fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
-        // Where a word of the line begins in the file.
         let words: Vec<&str> = content.split_whitespace().collect();
+        // Returns the offset of a word in the file.
         let place = |word: &str| start + (word.as_ptr() as usize - line.as_ptr() as usize);
         let &[id, source, destination, bytes, begin] = &words[..] else {
             let message = format!("the line has {} words, and a flow has five", words.len());
@@ -107,7 +109,7 @@ fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
     }
 }
 
-/// The host of a name, or what else could be meant.
+/// Returns the host of a name, or else a hint at what the user may have meant.
 fn host(platform: &Platform, name: &str) -> Result<HostId, String> {
     platform.host(name).ok_or_else(|| match nearest(name, platform.hosts().iter().map(|host| &*host.name)) {
         Some(near) => format!("did you mean `{near}`?"),

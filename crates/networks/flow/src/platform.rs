@@ -1,15 +1,20 @@
-//! Platforms: hosts that compute, links that carry, and zones that know the routes between them.
+//! Platforms: hosts, links, and zones with the routes between their members.
 //!
-//! A zone holds hosts, routers and other zones, its *members*, and knows routes between its members. A route between zones has *gateways*, the
-//! hosts or routers within them where it begins and ends. So a route between any two hosts is found by going up from both to the first zone
-//! that holds them, and down again through the gateways: a platform's memory is that of its zones, not of all pairs.
+//! The *members* of a zone are hosts, routers and other zones. The zone has the routes between its members. A
+//! route between two zones has *gateways*: the hosts or routers inside these zones where the route begins and
+//! ends.
 //!
-//! A platform is constant. What of it changes over time ([`crate::profile`]) is part of the state of a [`crate::network::Network`].
+//! To find the route between two hosts, a search goes up from both hosts to the first zone that contains
+//! both. From the gateways of that zone's route, it goes down again to the hosts. So the memory of a platform
+//! grows with its zones, and not with the number of pairs of hosts.
 //!
-//! *Read next*: [`crate::xml`], how platforms are written down.
+//! A platform is constant. Changes by profiles ([`crate::profile`]) are part of the state of a
+//! [`crate::network::FluidNetwork`].
 //!
-//! *References*: L. Bobelin et al., *Scalable Multi-Purpose Network Representation for Large Scale Distributed System Simulation*, CCGrid,
-//! 2012 (zones).
+//! *Read next*: [`crate::xml`], the form of platform files.
+//!
+//! *References*: L. Bobelin et al., *Scalable Multi-Purpose Network Representation for Large Scale
+//! Distributed System Simulation*, CCGrid, 2012 (zones).
 
 mod dijkstra;
 mod dragonfly;
@@ -20,11 +25,12 @@ mod star;
 mod table;
 mod torus;
 
+pub use crate::solver::SharingPolicy;
 pub(crate) use dijkstra::Dijkstra;
-pub(crate) use dragonfly::{Dragonfly, Parts};
+pub(crate) use dragonfly::{Dragonfly, Shape};
 pub(crate) use fat_tree::{FatTree, Wiring};
 pub(crate) use floyd::{FLOYD_MEMBERS_MAX, Floyd};
-pub(crate) use route::Seat;
+pub(crate) use route::HostPosition;
 pub use route::{NoRoute, Route};
 pub(crate) use star::{Branch, Star};
 pub(crate) use table::{Gateways, Leg, Table};
@@ -35,41 +41,33 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A host, by its place in [`Platform::hosts`].
+/// The index of a host in [`Platform::hosts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u32);
 
-/// A link, by its place in [`Platform::links`].
+/// The index of a link in [`Platform::links`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
-/// A host, a router or a zone.
+/// The index of a point in [`Platform::points`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PointId(pub(crate) u32);
 
-/// A zone, by its place in [`Platform::zones`].
+/// The index of a zone in [`Platform::zones`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ZoneId(pub(crate) u32);
-
-/// How a link is shared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkSharing {
-    /// Flows share its bandwidth.
-    Shared,
-    /// Each flow has its bandwidth: what is shared is elsewhere (`FATPIPE`).
-    Pipe,
-}
 
 /// A machine that computes, and sends and receives.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Its name.
+    /// The name, unique among hosts, routers and zones.
     pub name: Box<str>,
-    /// Flops per second of one core, for each of the host's states of power, the first of which is the fastest as a rule.
+    /// The speeds of one core in flops per second, one for each power state (pstate). The first is mostly the
+    /// fastest.
     pub speeds: Vec<f64>,
-    /// Which of the speeds it has at the start.
+    /// The power state at the start: an index into `speeds`.
     pub pstate: u32,
-    /// How many cores it has.
+    /// The number of cores.
     pub cores: u32,
     pub(crate) point: PointId,
     pub(crate) speed_profile: Option<Arc<Profile>>,
@@ -77,29 +75,29 @@ pub struct Host {
 }
 
 impl Host {
-    /// Flops per second of one core at the start.
+    /// Returns the speed of one core at the start, in flops per second.
     pub fn speed(&self) -> f64 {
         self.speeds[self.pstate as usize]
     }
 }
 
-/// What carries bytes from one place to another.
+/// A link. A split-duplex link of a file is two links, one for each direction.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its name.
+    /// The name.
     pub name: Box<str>,
-    /// Bytes per second.
+    /// The bandwidth, in bytes per second.
     pub bandwidth: f64,
-    /// Seconds that it takes to cross.
+    /// The latency, in seconds.
     pub latency: f64,
-    /// How flows share it.
-    pub sharing: LinkSharing,
+    /// How flows share the bandwidth.
+    pub policy: SharingPolicy,
     pub(crate) bandwidth_profile: Option<Arc<Profile>>,
     pub(crate) latency_profile: Option<Arc<Profile>>,
     pub(crate) state_profile: Option<Arc<Profile>>,
 }
 
-/// What a point is.
+/// The kinds of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PointKind {
     Host,
@@ -107,16 +105,16 @@ pub(crate) enum PointKind {
     Zone(ZoneId),
 }
 
-/// A host, a router or a zone, as routes know it.
+/// An end of routes: a host, a router or a zone (SimGrid's `NetPoint`).
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) name: Box<str>,
     pub(crate) kind: PointKind,
-    /// The zone that it lies in; none for the outermost.
+    /// The zone of which the point is a member. `None` for the outermost zone.
     pub(crate) zone: Option<ZoneId>,
-    /// Its place among that zone's members.
+    /// The index among that zone's members.
     pub(crate) index: u32,
-    /// In the space of latencies, in milliseconds.
+    /// Vivaldi's coordinates: two in the plane and a height, in milliseconds of latency.
     pub(crate) coordinates: Option<[f64; 3]>,
 }
 
@@ -127,9 +125,10 @@ pub(crate) struct Zone {
     pub(crate) point: PointId,
     pub(crate) parent: Option<ZoneId>,
     pub(crate) members: Vec<PointId>,
-    /// Whether it holds other zones, so that its routes have gateways.
+    /// True if a member is a zone. Then the zone's routes have gateways.
     pub(crate) holds_zones: bool,
     pub(crate) routing: Routing,
+    /// Declared routes that replace those of the zone's routing.
     pub(crate) bypasses: BTreeMap<(PointId, PointId), Leg>,
 }
 
@@ -140,7 +139,8 @@ pub(crate) enum Routing {
     Full(Table),
     Floyd(Floyd),
     Dijkstra(Dijkstra),
-    /// Members around a centre: clusters, and with `vivaldi` what Vivaldi's coordinates add.
+    /// Members around a centre: clusters. With `vivaldi`, routes have the latency of Vivaldi's coordinates,
+    /// too.
     Star {
         star: Star,
         vivaldi: bool,
@@ -180,7 +180,7 @@ pub struct Platform {
     pub(crate) profile_files: Vec<PathBuf>,
 }
 
-/// In short: a platform may have a million hosts.
+/// Prints the sizes only, since a platform may have a million hosts.
 impl std::fmt::Debug for Platform {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Platform { hosts, links, zones, .. } = self;
@@ -188,7 +188,7 @@ impl std::fmt::Debug for Platform {
     }
 }
 
-/// Platforms are constant, and shared: two networks are on the same one, or on different ones.
+/// Compares by address: a platform is constant and shared by its networks.
 impl PartialEq for Platform {
     fn eq(&self, other: &Platform) -> bool {
         std::ptr::eq(self, other)
@@ -196,32 +196,32 @@ impl PartialEq for Platform {
 }
 
 impl Platform {
-    /// What of the file was left aside, a sentence each.
+    /// Returns a sentence for each kind of element that the reader ignored.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The files of profiles that the platform's file names.
+    /// Returns the paths of the profiles that the platform's file names.
     pub fn profile_files(&self) -> &[PathBuf] {
         &self.profile_files
     }
 
-    /// All hosts, in the order in which the file has them.
+    /// Returns all hosts, in the order of the file.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
-    /// All links, those that come of clusters included.
+    /// Returns all links, including those that clusters generate.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// The host of this name.
+    /// Returns the host of this name.
     pub fn host(&self, name: &str) -> Option<HostId> {
         self.host_names.get(name).copied()
     }
 
-    /// The link of this name.
+    /// Returns the link of this name.
     pub fn link(&self, name: &str) -> Option<LinkId> {
         self.link_names.get(name).copied()
     }

@@ -1,14 +1,14 @@
-//! Profiles: how a resource's speed, bandwidth, latency or state changes over time.
+//! Profiles: the changes over time of a resource's speed, bandwidth, latency or state.
 
 use crate::fault::Fault;
 use parades_config::quoted;
 
-/// The most lines that a profile may have.
+/// The greatest number of points of a profile.
 const POINTS_MAX: usize = 1 << 20;
 /// The shortest period of a profile that repeats, in seconds.
 const PERIOD_MIN_S: f64 = 1e-6;
 
-/// A sequence of values, each with the time since the one before.
+/// A sequence of values, each with the time since the previous value.
 ///
 /// # Examples
 ///
@@ -21,26 +21,34 @@ const PERIOD_MIN_S: f64 = 1e-6;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// Seconds since the point before, and the value from then on.
+    /// The seconds since the previous point, and the value from this point on.
     points: Vec<(f64, f64)>,
-    /// Seconds from the last point to where the first counts from again.
-    again: Option<f64>,
+    /// The seconds from the last point to the start of the next repetition. `None` if the profile does not
+    /// repeat.
+    repeat_after: Option<f64>,
 }
 
 impl Profile {
-    /// Reads SimGrid's text form: lines of a date in seconds and a value, the dates in order; `PERIODICITY t` makes it repeat every `t`
-    /// seconds, `LOOPAFTER t` anew `t` seconds after the last line. Lines that begin with `#` or `%` mean nothing.
+    /// Reads SimGrid's text form. Each line has a date in seconds and a value, in ascending order of the
+    /// dates.
+    ///
+    /// `PERIODICITY t` repeats the profile every `t` seconds. `LOOPAFTER t` repeats it `t` seconds after the
+    /// last line. Lines that begin with `#` or `%` are comments.
     ///
     /// # Errors
     ///
-    /// One sentence on the first line that is none of these.
+    /// A sentence about the first line that is wrong.
     pub fn parse(text: &str) -> Result<Profile, String> {
         Profile::read(text, 0.0).map_err(|fault| fault.1)
     }
 
-    /// As [`Profile::parse`], with a period given beside; 0 or less for none. The error comes with its byte.
+    /// Reads the text form like [`Profile::parse`], with the period from elsewhere; 0 or less for none.
+    ///
+    /// # Errors
+    ///
+    /// The offset of the wrong line, and the sentence.
     pub(crate) fn read(text: &str, mut period: f64) -> Result<Profile, (usize, String)> {
-        let mut again = None;
+        let mut repeat_after = None;
         let mut last = 0.0;
         let mut points = Vec::new();
         let mut offset = 0;
@@ -63,7 +71,7 @@ impl Profile {
             };
             match first {
                 "PERIODICITY" => period = value,
-                "LOOPAFTER" => again = Some(value),
+                "LOOPAFTER" => repeat_after = Some(value),
                 first => match number(first) {
                     None => return wrong("is not a date and a value"),
                     Some(date) if date < last => return wrong("is earlier than the one before it"),
@@ -76,29 +84,32 @@ impl Profile {
             }
         }
         if period > 0.0 {
-            again = Some(period - last);
+            repeat_after = Some(period - last);
         }
-        match again {
+        match repeat_after {
             Some(gap) if gap < 0.0 => Err((0, "the profile repeats before it ends".to_owned())),
             Some(gap) if last + gap < PERIOD_MIN_S => {
                 Err((0, format!("the profile repeats after less than {PERIOD_MIN_S} seconds")))
             }
             _ if points.is_empty() => Err((0, "the profile has no line with a date and a value".to_owned())),
-            _ => Ok(Profile { points, again }),
+            _ => Ok(Profile { points, repeat_after }),
         }
     }
 
-    /// The point of this number, counted through all repetitions: seconds since the one before (the first: since the start), and the value.
+    /// Returns a point: the seconds since the previous point (or the start), and the value.
+    ///
+    /// Numbers continue through all repetitions. `None` after the last point of a profile that does not
+    /// repeat.
     pub fn point(&self, number: usize) -> Option<(f64, f64)> {
         if let Some(&point) = self.points.get(number) {
             return Some(point);
         }
-        let (gap, (after, value)) = (self.again?, self.points[number % self.points.len()]);
+        let (gap, (after, value)) = (self.repeat_after?, self.points[number % self.points.len()]);
         Some((if number.is_multiple_of(self.points.len()) { after + gap } else { after }, value))
     }
 }
 
-/// A fault of a profile within an element that begins at `offset`.
+/// Returns the fault of a profile whose element begins at `offset`.
 pub(crate) fn fault(offset: usize, message: String) -> Fault {
     Fault::new(offset, message, "write lines of a date in seconds and a value, in order of dates")
 }

@@ -1,13 +1,13 @@
-//! Platforms in TOML: this project's own form, for those who write platforms by hand.
+//! Platforms in TOML: a form for platforms that are written by hand.
 //!
 //! ```toml
-//! [zone]                      # the outermost; others lie in it as [[zone.zone]]
+//! [zone]                      # the outermost zone; inner zones are [[zone.zone]]
 //! name = "world"
 //! routing = "Full"            # or Floyd, Dijkstra, Cluster, Vivaldi, None
 //!
 //! [[zone.host]]
 //! name = "a"
-//! speed = "1Gf"               # several, separated by commas, are states of power
+//! speed = "1Gf"               # several speeds, separated by commas, are power states
 //! cores = 4
 //!
 //! [[zone.link]]
@@ -19,7 +19,7 @@
 //! [[zone.route]]
 //! from = "a"
 //! to = "b"
-//! links = ["wire:UP"]         # :UP or :DOWN for links of two directions
+//! links = ["wire:UP"]         # :UP or :DOWN for SPLITDUPLEX links
 //!
 //! [[zone.cluster]]
 //! name = "cluster"
@@ -32,11 +32,16 @@
 //! backbone_latency = "500us"
 //! ```
 //!
-//! The words mean what they mean in [`crate::xml`]: both forms make the same platforms. Within a zone, hosts and routers come first, then links,
-//! zones, clusters, routes and bypasses, whatever their order in the file. Routes are symmetrical unless they say otherwise; bypasses are if they say so.
+//! The words have the same meaning as in [`crate::xml`], and both forms describe the same platforms.
+//!
+//! The elements of a zone are read in this order, whatever their order in the file: hosts, routers, links,
+//! zones, clusters, routes and bypasses. Routes are symmetrical unless they have `symmetrical = false`.
+//! Bypasses are symmetrical only if they have `symmetrical = true`.
+
+mod tables;
 
 use crate::build::{
-    Builder, Cluster, Connection, ConnectionKind, Direction, NewHost, NewLink, NewSharing, Topology, radicals,
+    Builder, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NewHost, NewLink, Topology, radicals,
 };
 use crate::fault::{Fault, one_line};
 use crate::platform::Platform;
@@ -44,144 +49,25 @@ use crate::profile::{self, Profile};
 use crate::units::{BANDWIDTH, DURATION, Quantity, SPEED};
 use crate::xml;
 use parades_config::{ConfigError, quoted};
-use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
+use tables::{
+    ClusterTable, Coordinates, File, HostLinkTable, HostTable, LinkTable, ProfileTable, RouteTable, RouterTable, Text,
+    ZoneTable,
+};
 use toml::Spanned;
-
-/// A text, and where it stands.
-type Text = Spanned<String>;
-/// Three numbers, and where they stand.
-type Coordinates = Spanned<[f64; 3]>;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    zone: Spanned<ZoneTable>,
-    #[serde(default)]
-    profile: Vec<Spanned<ProfileTable>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ZoneTable {
-    name: Text,
-    routing: Text,
-    #[serde(default)]
-    host: Vec<Spanned<HostTable>>,
-    #[serde(default)]
-    router: Vec<Spanned<RouterTable>>,
-    #[serde(default)]
-    link: Vec<Spanned<LinkTable>>,
-    #[serde(default)]
-    host_link: Vec<Spanned<HostLinkTable>>,
-    backbone: Option<Spanned<LinkTable>>,
-    #[serde(default)]
-    zone: Vec<Spanned<ZoneTable>>,
-    #[serde(default)]
-    cluster: Vec<Spanned<ClusterTable>>,
-    #[serde(default)]
-    route: Vec<Spanned<RouteTable>>,
-    #[serde(default)]
-    bypass: Vec<Spanned<RouteTable>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HostTable {
-    name: Text,
-    speed: Text,
-    cores: Option<u32>,
-    power_state: Option<u32>,
-    coordinates: Option<Coordinates>,
-    /// Of a peer: what it receives and sends by.
-    bandwidth_in: Option<Text>,
-    bandwidth_out: Option<Text>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RouterTable {
-    name: Text,
-    coordinates: Option<Coordinates>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LinkTable {
-    name: Text,
-    bandwidth: Text,
-    latency: Option<Text>,
-    sharing: Option<Text>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HostLinkTable {
-    host: Text,
-    up: Text,
-    down: Text,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RouteTable {
-    from: Text,
-    to: Text,
-    from_gateway: Option<Text>,
-    to_gateway: Option<Text>,
-    links: Vec<Text>,
-    symmetrical: Option<bool>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClusterTable {
-    name: Text,
-    hosts: Text,
-    #[serde(default)]
-    prefix: String,
-    #[serde(default)]
-    suffix: String,
-    speed: Text,
-    cores: Option<u32>,
-    bandwidth: Text,
-    latency: Text,
-    sharing: Option<Text>,
-    backbone_bandwidth: Option<Text>,
-    backbone_latency: Option<Text>,
-    backbone_sharing: Option<Text>,
-    loopback_bandwidth: Option<Text>,
-    loopback_latency: Option<Text>,
-    limiter: Option<Text>,
-    router: Option<String>,
-    topology: Option<Text>,
-    parameters: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProfileTable {
-    /// SPEED, HOST_AVAIL, BANDWIDTH, LATENCY or LINK_AVAIL.
-    kind: Text,
-    /// The host or link.
-    of: Text,
-    /// Lines of a date in seconds and a value; or a file of them.
-    points: Option<Text>,
-    file: Option<Text>,
-    period: Option<Spanned<f64>>,
-}
 
 /// Reads the platform file at `path`.
 ///
 /// # Errors
 ///
-/// Where it cannot be read, is no TOML, or describes no platform.
+/// If the file cannot be read, is not valid TOML, or describes no valid platform.
 pub fn read(path: &Path) -> Result<Platform, ConfigError> {
     parse(path, &xml::bytes_of(path)?)
 }
 
-/// Reads a platform from memory; `file` is the name that errors give it, and its folder is where profiles are looked for.
+/// Reads a platform from memory. Errors name the file `file`. Names of profiles are relative to the folder of
+/// `file`.
 ///
 /// # Examples
 ///
@@ -213,23 +99,24 @@ pub fn parse(file: &Path, bytes: &[u8]) -> Result<Platform, ConfigError> {
     document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text))
 }
 
+/// Reads a whole document into `builder`.
 fn document(text: &str, mut builder: Builder) -> Result<Platform, Fault> {
     let File { zone, profile } = toml::from_str(text).map_err(|why| {
         let offset = why.span().map_or(0, |span| span.start);
-        // A message may have several lines; a sentence has one.
+        // The parser's message may have several lines.
         let message: Vec<&str> = why.message().lines().map(str::trim).collect();
         Fault::new(offset, one_line(&message.join(", ")), "the fields of a platform are those of its documentation")
     })?;
     self::zone(&mut builder, &zone)?;
     for table in &profile {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         self::profile(&mut builder, table.get_ref())?;
     }
-    builder.at = 0;
+    builder.offset = 0;
     builder.finish()
 }
 
-/// Something wrong with a value.
+/// Returns the fault that a value is wrong. `what` completes the sentence after the value.
 fn wrong(text: &Text, what: &str) -> Fault {
     Fault::new(text.span().start, format!("{} {what}", quoted(text.get_ref())), "correct it")
 }
@@ -238,7 +125,8 @@ fn quantity(text: &Text, quantity: &Quantity) -> Result<f64, Fault> {
     quantity.read(text.get_ref()).map_err(|what| wrong(text, &what))
 }
 
-fn optional(text: Option<&Text>, of: &Quantity) -> Result<f64, Fault> {
+/// Reads a quantity, or returns 0 if it is absent.
+fn quantity_or_zero(text: Option<&Text>, of: &Quantity) -> Result<f64, Fault> {
     text.map_or(Ok(0.0), |text| quantity(text, of))
 }
 
@@ -246,7 +134,7 @@ fn speeds(text: &Text) -> Result<Vec<f64>, Fault> {
     text.get_ref().split(',').map(|part| SPEED.read(part).map_err(|what| wrong(text, &what))).collect()
 }
 
-/// Coordinates, none of which is `nan` or `inf`: those are numbers to TOML.
+/// Reads coordinates, which must be finite: TOML also has `nan` and `inf`.
 fn coordinates(numbers: Option<&Coordinates>) -> Result<Option<[f64; 3]>, Fault> {
     let Some(numbers) = numbers else { return Ok(None) };
     if numbers.get_ref().iter().all(|number| number.is_finite()) {
@@ -255,7 +143,7 @@ fn coordinates(numbers: Option<&Coordinates>) -> Result<Option<[f64; 3]>, Fault>
     Err(Fault::new(numbers.span().start, "the coordinates are not three finite numbers", "correct them"))
 }
 
-/// The period of a profile; 0 where it has none.
+/// Reads the period of a profile in seconds, or returns 0 if it is absent.
 fn period(number: Option<&Spanned<f64>>) -> Result<f64, Fault> {
     let Some(number) = number else { return Ok(0.0) };
     if number.get_ref().is_finite() {
@@ -264,42 +152,43 @@ fn period(number: Option<&Spanned<f64>>) -> Result<f64, Fault> {
     Err(Fault::new(number.span().start, "the period is not a finite number", "correct it, or leave it out"))
 }
 
-fn sharing(text: Option<&Text>, default: NewSharing) -> Result<NewSharing, Fault> {
+fn policy(text: Option<&Text>, default: DeclaredPolicy) -> Result<DeclaredPolicy, Fault> {
     let Some(text) = text else { return Ok(default) };
     match text.get_ref().to_ascii_uppercase().as_str() {
-        "SHARED" => Ok(NewSharing::Shared),
-        "FATPIPE" => Ok(NewSharing::Pipe),
-        "SPLITDUPLEX" => Ok(NewSharing::SplitDuplex),
+        "SHARED" => Ok(DeclaredPolicy::Shared),
+        "FATPIPE" => Ok(DeclaredPolicy::FatPipe),
+        "SPLITDUPLEX" => Ok(DeclaredPolicy::SplitDuplex),
         _ => Err(wrong(text, "is none of SHARED, FATPIPE, SPLITDUPLEX")),
     }
 }
 
+/// Reads a zone and its elements.
 fn zone(builder: &mut Builder, table: &Spanned<ZoneTable>) -> Result<(), Fault> {
     let start = table.span().start;
     let table = table.get_ref();
-    builder.at = table.routing.span().start;
+    builder.offset = table.routing.span().start;
     builder.begin_zone(table.name.get_ref(), table.routing.get_ref())?;
     for table in &table.host {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         host(builder, table.get_ref())?;
     }
     for table in &table.router {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         let RouterTable { name, coordinates: numbers } = table.get_ref();
         builder.router(name.get_ref(), coordinates(numbers.as_ref())?)?;
     }
     for table in &table.link {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         let link = link(table.get_ref())?;
         builder.link(&link)?;
     }
     if let Some(table) = &table.backbone {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         let link = link(table.get_ref())?;
         builder.backbone(&link)?;
     }
     for table in &table.host_link {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         let HostLinkTable { host, up, down } = table.get_ref();
         builder.host_link(host.get_ref(), up.get_ref(), down.get_ref())?;
     }
@@ -307,17 +196,17 @@ fn zone(builder: &mut Builder, table: &Spanned<ZoneTable>) -> Result<(), Fault> 
         zone(builder, table)?;
     }
     for table in &table.cluster {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         let cluster = cluster(table.get_ref())?;
         builder.cluster(&cluster)?;
     }
     for (table, bypass) in
         table.route.iter().map(|table| (table, false)).chain(table.bypass.iter().map(|table| (table, true)))
     {
-        builder.at = table.span().start;
+        builder.offset = table.span().start;
         route(builder, table.get_ref(), bypass)?;
     }
-    builder.at = start;
+    builder.offset = start;
     builder.end_zone()
 }
 
@@ -345,20 +234,20 @@ fn link(table: &LinkTable) -> Result<NewLink, Fault> {
     Ok(NewLink {
         name: table.name.get_ref().clone(),
         bandwidth: quantity(&table.bandwidth, &BANDWIDTH)?,
-        latency: optional(table.latency.as_ref(), &DURATION)?,
-        sharing: sharing(table.sharing.as_ref(), NewSharing::Shared)?,
+        latency: quantity_or_zero(table.latency.as_ref(), &DURATION)?,
+        policy: policy(table.sharing.as_ref(), DeclaredPolicy::Shared)?,
         bandwidth_profile: None,
         latency_profile: None,
         state_profile: None,
     })
 }
 
-/// A link of a cluster that is there if it has a bandwidth.
-fn part(bandwidth: Option<&Text>, latency: Option<&Text>) -> Result<Option<(f64, f64)>, Fault> {
+/// Reads bandwidth and latency of a link that a cluster may have. `None` if both are absent.
+fn optional_link(bandwidth: Option<&Text>, latency: Option<&Text>) -> Result<Option<(f64, f64)>, Fault> {
     match (bandwidth, latency) {
         (Some(bandwidth), latency) => {
-            let quality = (quantity(bandwidth, &BANDWIDTH)?, optional(latency, &DURATION)?);
-            if quality.0 > 0.0 { Ok(Some(quality)) } else { Err(wrong(bandwidth, "is not above zero")) }
+            let link = (quantity(bandwidth, &BANDWIDTH)?, quantity_or_zero(latency, &DURATION)?);
+            if link.0 > 0.0 { Ok(Some(link)) } else { Err(wrong(bandwidth, "is not above zero")) }
         }
         (None, Some(latency)) => Err(wrong(latency, "is the latency of a link without bandwidth")),
         (None, None) => Ok(None),
@@ -376,8 +265,8 @@ fn cluster(table: &ClusterTable) -> Result<Cluster, Fault> {
             return Err(wrong(text, "is none of FLAT, TORUS, FAT_TREE, DRAGONFLY"));
         }
     };
-    let backbone_sharing = sharing(table.backbone_sharing.as_ref(), NewSharing::Shared)?;
-    if let (NewSharing::SplitDuplex, Some(text)) = (backbone_sharing, &table.backbone_sharing) {
+    let backbone_policy = policy(table.backbone_sharing.as_ref(), DeclaredPolicy::Shared)?;
+    if let (DeclaredPolicy::SplitDuplex, Some(text)) = (backbone_policy, &table.backbone_sharing) {
         return Err(wrong(text, "is neither SHARED nor FATPIPE"));
     }
     Ok(Cluster {
@@ -388,11 +277,11 @@ fn cluster(table: &ClusterTable) -> Result<Cluster, Fault> {
         speeds: speeds(&table.speed)?,
         cores: table.cores.unwrap_or(1),
         link: (quantity(&table.bandwidth, &BANDWIDTH)?, quantity(&table.latency, &DURATION)?),
-        sharing: sharing(table.sharing.as_ref(), NewSharing::SplitDuplex)?,
-        backbone: part(table.backbone_bandwidth.as_ref(), table.backbone_latency.as_ref())?,
-        backbone_sharing,
-        loopback: part(table.loopback_bandwidth.as_ref(), table.loopback_latency.as_ref())?,
-        limiter: part(table.limiter.as_ref(), None)?.map(|(bandwidth, _)| bandwidth),
+        policy: policy(table.sharing.as_ref(), DeclaredPolicy::SplitDuplex)?,
+        backbone: optional_link(table.backbone_bandwidth.as_ref(), table.backbone_latency.as_ref())?,
+        backbone_policy,
+        loopback: optional_link(table.loopback_bandwidth.as_ref(), table.loopback_latency.as_ref())?,
+        limiter: optional_link(table.limiter.as_ref(), None)?.map(|(bandwidth, _)| bandwidth),
         router: table.router.clone(),
         topology,
         parameters: table.parameters.clone().unwrap_or_default(),
@@ -402,7 +291,7 @@ fn cluster(table: &ClusterTable) -> Result<Cluster, Fault> {
 fn route(builder: &mut Builder, table: &RouteTable, bypass: bool) -> Result<(), Fault> {
     let ends = (table.from.get_ref().as_str(), table.to.get_ref().as_str());
     let gateways = match (&table.from_gateway, &table.to_gateway) {
-        (Some(leaves), Some(enters)) => Some((leaves.get_ref().as_str(), enters.get_ref().as_str())),
+        (Some(exit), Some(entry)) => Some((exit.get_ref().as_str(), entry.get_ref().as_str())),
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => {
             return Err(Fault::new(one.span().start, "the route has one gateway", "give both, or neither"));
@@ -432,7 +321,7 @@ fn profile(builder: &mut Builder, table: &ProfileTable) -> Result<(), Fault> {
         (None, Some(file)) => builder.profile_from_file(file.get_ref())?,
         _ => return Err(builder.wrong("the profile has not one of `points` and `file`", "give one of them")),
     };
-    let trace = format!("profile at byte {}", builder.at);
+    let trace = format!("profile at byte {}", builder.offset);
     builder.trace(&trace, profile)?;
     builder.connect(Connection { kind, element: table.of.get_ref().clone(), trace });
     Ok(())

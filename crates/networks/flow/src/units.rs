@@ -1,23 +1,23 @@
 //! Numbers with units, as platform files write them: `1Gf`, `125MBps`, `50us`.
 
-/// A quantity and the names of its units.
+/// A physical quantity and its units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantity {
-    /// What it is called in messages.
+    /// The noun in messages.
     pub(crate) noun: &'static str,
-    /// Units of their own, with what they are worth.
+    /// Units without prefixes, with their values in the base unit.
     units: &'static [(&'static str, f64)],
-    /// Units that take prefixes.
+    /// Units that take prefixes, with their values in the base unit.
     prefixed: &'static [(&'static str, f64)],
-    /// Whether prefixes are words (`giga`) rather than letters for the second of those.
+    /// True if the prefixes of the second unit of `prefixed` are words (`giga`) rather than letters.
     words: bool,
-    /// Whether binary prefixes (`Ki`) are allowed.
+    /// True if binary prefixes (`Ki`) are allowed.
     binary: bool,
-    /// An example, for messages.
+    /// An example in messages.
     pub(crate) example: &'static str,
 }
 
-/// Flops per second.
+/// Speeds, in flops per second.
 pub(crate) const SPEED: Quantity = Quantity {
     noun: "speed",
     units: &[],
@@ -27,7 +27,7 @@ pub(crate) const SPEED: Quantity = Quantity {
     example: "`1Gf`",
 };
 
-/// Bytes per second.
+/// Bandwidths, in bytes per second.
 pub(crate) const BANDWIDTH: Quantity = Quantity {
     noun: "bandwidth",
     units: &[],
@@ -37,7 +37,7 @@ pub(crate) const BANDWIDTH: Quantity = Quantity {
     example: "`125MBps` or `1Gbps`",
 };
 
-/// Seconds.
+/// Durations, in seconds.
 pub(crate) const DURATION: Quantity = Quantity {
     noun: "duration",
     units: &[
@@ -62,20 +62,20 @@ const BINARY: [&str; 8] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi"];
 const WORDS: [&str; 8] = ["kilo", "mega", "giga", "tera", "peta", "exa", "zeta", "yotta"];
 
 impl Quantity {
-    /// What a unit is worth.
+    /// Returns the value of a unit in the base unit.
     fn unit(&self, name: &str) -> Option<f64> {
         if let Some(&(_, worth)) = self.units.iter().find(|(unit, _)| *unit == name) {
             return Some(worth);
         }
-        for (place, &(unit, worth)) in self.prefixed.iter().enumerate() {
+        for (index, &(unit, worth)) in self.prefixed.iter().enumerate() {
             let Some(prefix) = name.strip_suffix(unit) else { continue };
             if prefix.is_empty() {
                 return Some(worth);
             }
-            let decimal: &[&str; 8] = if self.words && place == 1 { &WORDS } else { &LETTERS };
+            let decimal: &[&str; 8] = if self.words && index == 1 { &WORDS } else { &LETTERS };
             let scaled = |prefixes: &[&str; 8], base: f64| {
                 let power = prefixes.iter().position(|known| *known == prefix)?;
-                // By repeated multiplication, which is exact as far as it goes.
+                // Repeated multiplication is exact as long as the result has at most 53 bits.
                 Some((0..=power).fold(worth, |scaled, _| scaled * base))
             };
             let found = scaled(decimal, 1000.0).or_else(|| if self.binary { scaled(&BINARY, 1024.0) } else { None });
@@ -86,21 +86,21 @@ impl Quantity {
         None
     }
 
-    /// Reads a quantity that is at least zero. A number alone counts in the first of the units (a speed in flops per second, a bandwidth in
-    /// bytes per second, a duration in seconds).
+    /// Reads a quantity that is not negative. A number without unit is in the base unit.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, to follow the text itself.
+    /// The second half of a sentence that says what is wrong. The caller puts the text before it.
     pub(crate) fn read(&self, text: &str) -> Result<f64, String> {
         let text = text.trim();
         let number = |text: &str| {
-            // `inf` and `nan` are numbers to Rust.
+            // Rust would parse `inf` and `nan` as numbers.
             text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
                 .then(|| text.parse::<f64>().ok())
                 .flatten()
         };
-        // The longest number that the text begins with; an `E` may be its exponent, or the prefix of a unit.
+        // The longest number at the beginning of the text: an `E` may belong to the number or be a unit's
+        // prefix.
         let end =
             (0..=text.len().min(64)).rev().find(|&end| text.get(..end).and_then(number).is_some_and(f64::is_finite));
         let Some((value, unit)) = end.and_then(|end| Some((number(&text[..end])?, text[end..].trim_start()))) else {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn text_that_is_no_quantity_is_refused() {
         for text in ["", "fast", "nan", "inf", "1e999", "-1s", "1 parsec", "1Gs", "--1", "1e308w"] {
             assert!(DURATION.read(text).is_err(), "{text}");
         }

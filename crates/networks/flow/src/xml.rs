@@ -176,7 +176,7 @@ fn document(text: &str, builder: Builder) -> Result<Platform, Fault> {
 impl Reader {
     /// Handles the start of an element.
     fn start(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), Fault> {
-        self.builder.at = offset;
+        self.builder.offset = offset;
         if self.open.len() == DEPTH_MAX {
             return Err(self.builder.wrong(format!("elements nest more than {DEPTH_MAX} deep"), "nest them less"));
         }
@@ -248,7 +248,7 @@ impl Reader {
     /// Handles the end of the innermost element. The XML parser has checked that its name matches.
     fn end(&mut self) -> Result<(), Fault> {
         let Some((element, offset)) = self.open.pop() else { return Ok(()) };
-        self.builder.at = offset;
+        self.builder.offset = offset;
         match element {
             Element::Zone => self.builder.end_zone(),
             Element::Route(kind, attributes, links) => elements::route(&mut self.builder, kind, &attributes, &links),

@@ -1,11 +1,11 @@
-//! The model under several engines: the same rows, the same digest.
+//! The model `flows` on several engines: the same rows and the same digest.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, sequential, time_warp, window};
 use parades_flow::flows::Flows;
-use parades_flow::terms::{Sharing, Terms};
+use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::{pattern, xml};
 
 fn model() -> Flows {
@@ -17,11 +17,11 @@ fn model() -> Flows {
         .map(|k| format!("{k} n{} n{} {}e6 0.{:02}\n", k % 10, (k * 7 + 1) % 10, 1 + k * 3 % 17, k * 3 % 50))
         .collect();
     let flows = pattern::parse("p.txt".as_ref(), lines.as_bytes(), &platform).unwrap();
-    Flows::new(platform, flows, Terms::Shared(Sharing::LV08))
+    Flows::new(platform, flows, NetworkModel::MaxMin(MaxMinModel::LV08))
 }
 
 #[test]
-fn executions_that_are_taken_back_and_repeated_give_the_same() {
+fn undone_and_repeated_executions_give_the_same_result() {
     let model = model();
     let options = || RunOptions::until(Time::MAX);
     let (once, twice) = (sequential::run(&model, options()).unwrap(), rollback_check::run(&model, options()).unwrap());
@@ -36,7 +36,7 @@ fn executions_that_are_taken_back_and_repeated_give_the_same() {
 }
 
 #[test]
-fn a_run_that_ends_early_says_what_is_unfinished() {
+fn a_run_that_ends_early_counts_the_unfinished_flows() {
     let model = model();
     let outcome = sequential::run(&model, RunOptions::until(Time::from_secs_f64(0.2).unwrap())).unwrap();
     let count = |name: &str| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
@@ -50,7 +50,7 @@ fn a_run_that_ends_early_says_what_is_unfinished() {
 }
 
 #[test]
-fn engines_of_several_workers_give_the_same() {
+fn parallel_engines_give_the_result_of_the_sequential_engine() {
     let model = model();
     let options = || RunOptions::until(Time::MAX);
     let expected = sequential::run(&model, options()).unwrap();

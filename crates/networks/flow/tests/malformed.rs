@@ -1,25 +1,25 @@
-//! Malformed and hostile files: each gives one sentence with its place, and none a panic.
+//! Malformed and hostile files: each gives an error of one sentence with its place, and none a panic.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use parades_flow::{pattern, toml_form, xml};
 use proptest::prelude::*;
 
-/// What the error of a file says.
+/// Returns the error of an XML file.
 fn error(text: &str) -> String {
     let error = xml::parse("bad.xml".as_ref(), text.as_bytes()).expect_err(text).to_string();
     assert!(!error.contains('\n') && error.len() < 400, "not one sentence: {error}");
     error
 }
 
-/// The error of a zone with this content, in line 2.
+/// Returns the error of an XML file whose zone has this content in line 2.
 fn in_zone(content: &str) -> String {
     error(&format!("<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">\n{content}</zone></platform>"))
 }
 
 const HOSTS: &str = r#"<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1MBps"/>"#;
 
-/// What a zone may hold that is wrong, and what is said of it.
+/// Wrong contents of a zone, and a part of the error of each.
 const MISTAKES: &[(&str, &str)] = &[
     (r#"<host id="a"/>"#, "bad.xml:2:1: <host> has no speed; add the attribute"),
     (r#"<host id="a" speed="fast"/>"#, "bad.xml:2:1: the speed of <host>, `fast`, is not a speed such as `1Gf`"),
@@ -98,7 +98,7 @@ const MISTAKES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn each_mistake_is_named_with_its_place() {
+fn each_mistake_in_a_zone_is_reported_with_its_place() {
     for (content, wanted) in MISTAKES {
         let error = in_zone(content);
         assert!(error.contains(wanted), "{content}\n  {error}\n  does not say: {wanted}");
@@ -107,7 +107,7 @@ fn each_mistake_is_named_with_its_place() {
 }
 
 #[test]
-fn each_mistake_in_a_route_is_named() {
+fn each_mistake_in_a_route_is_reported() {
     for (content, wanted) in [
         (r#"<route src="a" dst="c"><link_ctn id="l"/></route>"#, "there is no host, router or zone `c`"),
         (r#"<route src="a" dst="b"></route>"#, "the route has no link"),
@@ -174,7 +174,8 @@ fn hostile_files_end_in_one_sentence() {
     assert!(error(&wide).contains("longer than") || error(&wide).contains("well-formed"));
     let huge = format!("<platform version=\"{}\"/>", "4".repeat(1000));
     assert!(error(&huge).contains("…"));
-    // Both would take memory in proportion to the square of the file's length, or to that times the hosts.
+    // Without bounds, the memory for the first file would grow with the square of its length, and the memory
+    // for the last with its length times the number of hosts.
     let ones = vec!["1"; 170_000].join(",");
     let tree = format!(
         r#"<cluster id="c" prefix="" suffix="" radical="0" speed="1Gf" bw="1MBps" lat="0" topology="FAT_TREE" topo_parameters="170000;{ones};{ones};{ones}"/>"#
@@ -191,21 +192,21 @@ fn hostile_files_end_in_one_sentence() {
 }
 
 #[test]
-fn gateways_that_lead_in_circles_give_one_sentence() {
-    // The way from `a` to `y`, where the zone is left, is by the same bypass, and so on.
+fn gateways_that_lead_in_circles_give_an_error_of_one_sentence() {
+    // The route from `a` to the exit gateway `y` uses the same bypass, and so on without end.
     let circle = r#"<platform version="4.1"><zone id="Z" routing="Full"><host id="a" speed="1Gf"/>
         <zone id="sub" routing="Full"><host id="x" speed="1Gf"/><host id="y" speed="1Gf"/></zone><link id="l" bandwidth="1MBps"/>
         <bypassZoneRoute src="Z" dst="sub" gw_src="y" gw_dst="x"><link_ctn id="l"/></bypassZoneRoute></zone></platform>"#;
     let platform = xml::parse("circle.xml".as_ref(), circle.as_bytes()).unwrap();
     let (a, x) = (platform.host("a").unwrap(), platform.host("x").unwrap());
-    // On a small stack, as a thread of an engine may have.
+    // The stack is as small as that of an engine's thread may be.
     let find = move || platform.route(a, x).unwrap_err().to_string();
     let found = std::thread::Builder::new().stack_size(1 << 20).spawn(find).unwrap().join().unwrap();
     assert_eq!(found, "the platform has no route from `a` to `x`: the gateways of its zones lead in circles");
 }
 
 #[test]
-fn mistakes_in_toml_and_in_patterns_are_named_with_their_place() {
+fn mistakes_in_toml_and_in_patterns_are_reported_with_their_place() {
     let toml = |text: &str| toml_form::parse("bad.toml".as_ref(), text.as_bytes()).unwrap_err().to_string();
     assert!(toml("zone = 3").starts_with("bad.toml:1:8: "), "{}", toml("zone = 3"));
     assert!(toml("[zone]\nname = \"a\"\n").contains("missing field `routing`"));
@@ -217,15 +218,15 @@ fn mistakes_in_toml_and_in_patterns_are_named_with_their_place() {
     let one = |host: &str| {
         format!("zone = {{ name = \"a\", routing = \"Full\", host = [{{ name = \"h\", speed = \"1Gf\"{host} }}] }}\n")
     };
-    for endless in ["nan", "inf", "-inf"] {
-        let far = one(&format!(", coordinates = [1.0, {endless}, 3.0]"));
+    for not_finite in ["nan", "inf", "-inf"] {
+        let far = one(&format!(", coordinates = [1.0, {not_finite}, 3.0]"));
         assert_eq!(toml(&far), "bad.toml:1:91: the coordinates are not three finite numbers; correct them");
         let router = format!(
-            "[zone]\nname = \"a\"\nrouting = \"Full\"\nrouter = [{{ name = \"r\", coordinates = [{endless}, 1.0, 1.0] }}]"
+            "[zone]\nname = \"a\"\nrouting = \"Full\"\nrouter = [{{ name = \"r\", coordinates = [{not_finite}, 1.0, 1.0] }}]"
         );
         assert!(toml(&router).starts_with("bad.toml:4:39: the coordinates are not three"), "{}", toml(&router));
         let profile =
-            one("") + &format!("[[profile]]\nkind = \"SPEED\"\nof = \"h\"\npoints = \"0 1\"\nperiod = {endless}");
+            one("") + &format!("[[profile]]\nkind = \"SPEED\"\nof = \"h\"\npoints = \"0 1\"\nperiod = {not_finite}");
         assert!(toml(&profile).starts_with("bad.toml:6:10: the period is not a finite number"), "{}", toml(&profile));
     }
     let platform = format!("<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">{HOSTS}</zone></platform>");
@@ -248,7 +249,7 @@ fn mistakes_in_toml_and_in_patterns_are_named_with_their_place() {
 }
 
 proptest! {
-    /// Files cut off, and with bytes changed: an error or a platform, but no panic.
+    /// Truncated files with changed bytes give an error or a platform.
     #[test]
     fn damaged_files_do_not_panic(cut in 0usize..2000, changes in prop::collection::vec((0usize..2000, any::<u8>()), 0..6)) {
         let text = format!(

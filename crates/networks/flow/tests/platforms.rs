@@ -1,4 +1,4 @@
-//! Platforms: the routes of each kind of zone and cluster, in both forms of file.
+//! The routes of each kind of zone and cluster, in both file forms.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -10,7 +10,7 @@ fn read(content: &str) -> Platform {
     xml::parse("test.xml".as_ref(), text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The names of the links from one host to another, and the latency.
+/// Returns the names of the links from one host to another, and the latency in seconds.
 fn route(platform: &Platform, from: &str, to: &str) -> (String, f64) {
     let host = |name: &str| platform.host(name).unwrap_or_else(|| panic!("no host {name}"));
     let route = platform.route(host(from), host(to)).unwrap_or_else(|error| panic!("{error}"));
@@ -30,13 +30,13 @@ fn link(name: &str) -> String {
     format!(r#"<link id="{name}" bandwidth="1MBps" latency="1ms"/>"#)
 }
 
-fn way(from: &str, to: &str, links: &[&str]) -> String {
+fn declared_route(from: &str, to: &str, links: &[&str]) -> String {
     let links: String = links.iter().map(|link| format!(r#"<link_ctn id="{link}"/>"#)).collect();
     format!(r#"<route src="{from}" dst="{to}">{links}</route>"#)
 }
 
 #[test]
-fn a_route_back_is_the_route_forth_in_reverse_unless_it_says_otherwise() {
+fn a_reverse_route_has_the_links_in_reverse_order_unless_the_route_is_not_symmetrical() {
     let platform = read(&format!(
         r#"<zone id="world" routing="Full">{}{}{}{}{}
         <link id="duplex" bandwidth="1MBps" latency="1ms" sharing_policy="SPLITDUPLEX"/>
@@ -60,17 +60,17 @@ fn a_route_back_is_the_route_forth_in_reverse_unless_it_says_otherwise() {
 }
 
 #[test]
-fn floyd_and_dijkstra_compose_the_routes_of_fewest_links() {
+fn floyd_and_dijkstra_find_the_routes_with_the_fewest_links() {
     for routing in ["Floyd", "Dijkstra", "DijkstraCache"] {
         let hosts: String = ["a", "b", "c", "d"].map(host).concat();
         let all: String = ["ab", "bc", "cd", "ad1", "ad2", "ad3", "ad4"].map(link).concat();
-        let ways = [
-            way("a", "b", &["ab"]),
-            way("b", "c", &["bc"]),
-            way("c", "d", &["cd"]),
-            way("a", "d", &["ad1", "ad2", "ad3", "ad4"]),
+        let routes = [
+            declared_route("a", "b", &["ab"]),
+            declared_route("b", "c", &["bc"]),
+            declared_route("c", "d", &["cd"]),
+            declared_route("a", "d", &["ad1", "ad2", "ad3", "ad4"]),
         ];
-        let platform = read(&format!(r#"<zone id="world" routing="{routing}">{hosts}{all}{}</zone>"#, ways.concat()));
+        let platform = read(&format!(r#"<zone id="world" routing="{routing}">{hosts}{all}{}</zone>"#, routes.concat()));
         assert_eq!(route(&platform, "a", "d"), ("ab bc cd".into(), 0.003), "{routing}");
         assert_eq!(links(&platform, "d", "b"), "cd bc", "{routing}");
         assert_eq!(links(&platform, "c", "c"), "__loopback__", "{routing}");
@@ -78,13 +78,13 @@ fn floyd_and_dijkstra_compose_the_routes_of_fewest_links() {
 }
 
 #[test]
-fn a_cluster_has_limiters_loopbacks_and_a_backbone_that_counts_once() {
+fn a_route_in_a_cluster_has_limiters_and_the_backbone_once_and_loopbacks_are_apart() {
     let platform = read(
         r#"<cluster id="c" prefix="n" suffix=".x" radical="0-1,7" speed="1Gf" bw="1MBps" lat="1ms" bb_bw="9MBps" bb_lat="2ms"
         limiter_link="5MBps" loopback_bw="3MBps" loopback_lat="4ms"/>"#,
     );
-    let forth = "c_link_0_limiter c_link_0_UP c_backbone c_link_7_DOWN c_link_7_limiter";
-    assert_eq!(route(&platform, "n0.x", "n7.x"), (forth.into(), 0.004));
+    let expected = "c_link_0_limiter c_link_0_UP c_backbone c_link_7_DOWN c_link_7_limiter";
+    assert_eq!(route(&platform, "n0.x", "n7.x"), (expected.into(), 0.004));
     assert_eq!(route(&platform, "n1.x", "n1.x"), ("c_link_1_loopback".into(), 0.004));
     let shared = read(
         r#"<cluster id="c" prefix="n" suffix="" radical="0-1" speed="1Gf" bw="1MBps" lat="1ms" sharing_policy="SHARED"/>"#,
@@ -94,7 +94,7 @@ fn a_cluster_has_limiters_loopbacks_and_a_backbone_that_counts_once() {
 }
 
 #[test]
-fn a_zone_of_hosts_with_links_is_a_cluster_made_by_hand() {
+fn a_zone_of_hosts_with_host_links_routes_like_a_cluster() {
     let platform = read(
         r#"<zone id="z" routing="Cluster"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
         <link id="la" bandwidth="1MBps" latency="1ms" sharing_policy="SPLITDUPLEX"/><link id="lb" bandwidth="1MBps" latency="1ms"/>
@@ -108,7 +108,7 @@ fn a_zone_of_hosts_with_links_is_a_cluster_made_by_hand() {
 }
 
 #[test]
-fn a_torus_goes_the_shorter_way_round_dimension_by_dimension() {
+fn a_route_in_a_torus_takes_the_shorter_direction_dimension_by_dimension() {
     let platform = read(
         r#"<cluster id="t" prefix="n" suffix="" radical="0-11" speed="1Gf" bw="1MBps" lat="1ms" topology="TORUS" topo_parameters="4,3"/>"#,
     );
@@ -119,12 +119,13 @@ fn a_torus_goes_the_shorter_way_round_dimension_by_dimension() {
 }
 
 #[test]
-fn a_fat_tree_goes_up_to_the_first_common_switch_and_down() {
+fn a_route_in_a_fat_tree_goes_up_to_the_first_common_switch_and_down() {
     let platform = read(
         r#"<cluster id="f" prefix="n" suffix="" radical="0-3" speed="1Gf" bw="1MBps" lat="1ms" topology="FAT_TREE"
         topo_parameters="2;2,2;1,2;1,1" loopback_bw="1MBps" loopback_lat="0"/>"#,
     );
-    // Switches are numbered downwards from twice the number of members: leaves 7 and 6, spines 5 and 4.
+    // Numbers of switches descend from twice the number of members: the leaves are 7 and 6, the spines 5 and
+    // 4.
     assert_eq!(links(&platform, "n0", "n1"), "link_from_0_7_0_UP link_from_1_7_1_DOWN");
     assert_eq!(
         links(&platform, "n0", "n3"),
@@ -134,7 +135,7 @@ fn a_fat_tree_goes_up_to_the_first_common_switch_and_down() {
 }
 
 #[test]
-fn a_dragonfly_crosses_between_groups_once() {
+fn a_route_in_a_dragonfly_crosses_between_groups_once() {
     let platform = read(
         r#"<cluster id="d" prefix="n" suffix="" radical="0-15" speed="1Gf" bw="1MBps" lat="1ms" topology="DRAGONFLY"
         topo_parameters="2,1;2,1;2,1;2"/>"#,
@@ -151,7 +152,7 @@ fn a_dragonfly_crosses_between_groups_once() {
 }
 
 #[test]
-fn peers_are_as_far_from_each_other_as_their_coordinates() {
+fn the_latency_between_peers_is_the_distance_of_their_coordinates() {
     let platform = read(
         r#"<zone id="v" routing="Vivaldi"><peer id="a" speed="1Gf" bw_in="1MBps" bw_out="2MBps" coordinates="0 0 1"/>
         <peer id="b" speed="1Gf" bw_in="1MBps" bw_out="2MBps" coordinates="3 4 2"/></zone>"#,
@@ -159,7 +160,7 @@ fn peers_are_as_far_from_each_other_as_their_coordinates() {
     assert_eq!(route(&platform, "a", "b"), ("link_a_UP link_b_DOWN".into(), 0.008));
 }
 
-/// Two clusters in a zone, with a bypass.
+/// Three clusters in a zone, with routes from the first to the second and from the second to the third.
 const NESTED: &str = r#"<zone id="world" routing="ROUTING">
     <cluster id="c" prefix="c" suffix="" radical="0-1" speed="1Gf" bw="1MBps" lat="1ms" router_id="rc"/>
     <cluster id="d" prefix="d" suffix="" radical="0-1" speed="1Gf" bw="1MBps" lat="1ms" router_id="rd"/>
@@ -174,14 +175,14 @@ fn routes_between_zones_go_through_their_gateways() {
     for routing in ["Floyd", "Dijkstra"] {
         let platform = read(&NESTED.replace("ROUTING", routing).replace("BYPASS", ""));
         assert_eq!(links(&platform, "c0", "d1"), "c_link_0_UP cd d_link_1_DOWN", "{routing}");
-        // Within the middle zone, from the gateway where it is entered to that where it is left.
+        // In the middle zone, the route goes from the entry gateway to the exit gateway.
         let through = ("c_link_0_UP cd d_link_1_DOWN de e_link_1_DOWN".into(), 0.005);
         assert_eq!(route(&platform, "c0", "e1"), through, "{routing}");
     }
 }
 
 #[test]
-fn a_zone_is_left_through_a_zone_within_it() {
+fn the_gateway_of_a_zone_may_lie_in_an_inner_zone() {
     let platform = read(
         r#"<zone id="w" routing="Floyd">
         <zone id="x" routing="Full"><zone id="x1" routing="Full"><host id="a" speed="1Gf"/></zone><zone id="x2" routing="Full"><host id="b" speed="1Gf"/></zone>
@@ -193,7 +194,7 @@ fn a_zone_is_left_through_a_zone_within_it() {
 }
 
 #[test]
-fn a_bypass_goes_before_other_routes() {
+fn a_bypass_replaces_the_route_of_the_routing() {
     let bypass = r#"<link id="short" bandwidth="1MBps" latency="1us"/>
         <bypassZoneRoute src="c" dst="e" gw_src="rc" gw_dst="re"><link_ctn id="short"/></bypassZoneRoute>"#;
     let platform = read(&NESTED.replace("ROUTING", "Floyd").replace("BYPASS", bypass));
@@ -202,8 +203,8 @@ fn a_bypass_goes_before_other_routes() {
 }
 
 #[test]
-fn a_bypass_in_toml_goes_both_ways_where_it_says_so() {
-    for (says, back) in [("", "wire"), (", symmetrical = false", "wire"), (", symmetrical = true", "y x_DOWN")] {
+fn a_bypass_in_toml_is_symmetrical_only_if_it_says_so() {
+    for (key, reverse) in [("", "wire"), (", symmetrical = false", "wire"), (", symmetrical = true", "y x_DOWN")] {
         let text = format!(
             r#"
 [zone]
@@ -216,15 +217,15 @@ link = [
     {{ name = "y", bandwidth = "1MBps" }},
 ]
 route = [{{ from = "a", to = "b", links = ["wire"] }}]
-bypass = [{{ from = "a", to = "b", links = ["x:UP", "y"]{says} }}]
+bypass = [{{ from = "a", to = "b", links = ["x:UP", "y"]{key} }}]
 "#
         );
         let platform =
             toml_form::parse("test.toml".as_ref(), text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(links(&platform, "a", "b"), "x_UP y", "{says}");
-        assert_eq!(links(&platform, "b", "a"), back, "{says}");
+        assert_eq!(links(&platform, "a", "b"), "x_UP y", "{key}");
+        assert_eq!(links(&platform, "b", "a"), reverse, "{key}");
     }
-    // Between zones, the gateways are twisted.
+    // The reverse of a bypass between zones has exchanged gateways.
     let text = r#"
 [zone]
 name = "world"
@@ -255,7 +256,7 @@ router = "rd"
 }
 
 #[test]
-fn both_forms_make_the_same_platform() {
+fn both_file_forms_describe_the_same_platform() {
     let text = r#"
 [zone]
 name = "world"

@@ -165,8 +165,9 @@ fn flows() -> parades_flow::flows::Flows {
             &format!("{flow} n{source} n{destination} {} {}\n", 50_000 * (1 + flow % 7), f64::from(flow / 4) / 50.0);
     }
     let list = parades_flow::pattern::parse("pattern".as_ref(), pattern.as_bytes(), &platform).expect("it is right");
-    let terms = parades_flow::terms::Terms::Shared(parades_flow::terms::Sharing::LV08);
-    parades_flow::flows::Flows::new(platform, list, terms)
+    let network_model =
+        parades_flow::network_model::NetworkModel::MaxMin(parades_flow::network_model::MaxMinModel::LV08);
+    parades_flow::flows::Flows::new(platform, list, network_model)
 }
 
 /// Few nodes of Chord that come and go.
@@ -183,9 +184,10 @@ fn chord_constant() -> parades_program::Processes<parades_p2p::chord::Chord> {
 
 /// Its messages are flows, which share the links of a star.
 fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<ChordFlows>> {
-    use parades_flow::{generators, terms};
+    use parades_flow::{generators, network_model};
     let platform = generators::star(16).expect("it is possible").into();
-    let network = ChordFlows::new(platform, terms::Terms::Shared(terms::Sharing::LV08), 16, |_| 10.0);
+    let network =
+        ChordFlows::new(platform, network_model::NetworkModel::MaxMin(network_model::MaxMinModel::LV08), 16, |_| 10.0);
     parades_p2p::chord::Chord::over(network, chord(), 1).expect("the parameters are possible")
 }
 

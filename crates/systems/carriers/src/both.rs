@@ -56,7 +56,7 @@ impl<A: Payload, B: Payload> Payload for Of<A, B> {
 /// use parades_carriers::{Both, Constant, FlowLevel, Which};
 /// use parades_core::prelude::*;
 /// use parades_flow::generators::star;
-/// use parades_flow::terms::{Sharing, Terms};
+/// use parades_flow::network_model::{MaxMinModel, NetworkModel};
 /// use parades_program::{Processes, Program, Start};
 ///
 /// #[derive(Clone, Debug)]
@@ -94,8 +94,8 @@ impl<A: Payload, B: Payload> Payload for Of<A, B> {
 ///     }
 /// }
 ///
-/// let terms = Terms::Shared(Sharing { cross_traffic: 0.0, ..Sharing::CM02 });
-/// let flows = FlowLevel::new(star(2).unwrap().into(), terms, 2, |message| match message {
+/// let network_model = NetworkModel::MaxMin(MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
+/// let flows = FlowLevel::new(star(2).unwrap().into(), network_model, 2, |message| match message {
 ///     Message::Ask => 0.0,
 ///     Message::Block { bytes } => *bytes as f64,
 /// });

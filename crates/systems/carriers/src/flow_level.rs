@@ -12,9 +12,9 @@ use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, LpId, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_flow::network::{Network, Outcome};
+use parades_flow::network::{FluidNetwork, Outcome};
+use parades_flow::network_model::NetworkModel;
 use parades_flow::platform::{HostId, Platform};
-use parades_flow::terms::Terms;
 use parades_program::{
     Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Receipt, Timed, Undelivered, Wiring,
 };
@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// use parades_core::prelude::*;
 /// use parades_carriers::FlowLevel;
 /// use parades_flow::generators::star;
-/// use parades_flow::terms::{Sharing, Terms};
+/// use parades_flow::network_model::{MaxMinModel, NetworkModel};
 /// use parades_program::{Processes, Program, Start};
 ///
 /// struct Meet(FlowLevel<u64>); // a message is its number of bytes
@@ -58,23 +58,23 @@ use std::sync::Arc;
 ///     }
 /// }
 ///
-/// let terms = Terms::Shared(Sharing { cross_traffic: 0.0, ..Sharing::CM02 });
-/// let flows = FlowLevel::new(star(3).unwrap().into(), terms, 3, |&bytes| bytes as f64);
+/// let network_model = NetworkModel::MaxMin(MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
+/// let flows = FlowLevel::new(star(3).unwrap().into(), network_model, 3, |&bytes| bytes as f64);
 /// let model = Processes::new(Meet(flows));
 /// parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(9_000_000_000_000)))?;
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
 pub struct FlowLevel<M> {
     platform: Arc<Platform>,
-    terms: Terms,
+    network_model: NetworkModel,
     nodes: u32,
     bytes: fn(&M) -> f64,
 }
 
 impl<M> fmt::Debug for FlowLevel<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FlowLevel { platform, terms, nodes, .. } = self;
-        write!(f, "FlowLevel({nodes} nodes on {platform:?}, {terms:?})")
+        let FlowLevel { platform, network_model, nodes, .. } = self;
+        write!(f, "FlowLevel({nodes} nodes on {platform:?}, {network_model:?})")
     }
 }
 
@@ -84,9 +84,9 @@ impl<M> FlowLevel<M> {
     /// # Panics
     ///
     /// On a platform without hosts.
-    pub fn new(platform: Arc<Platform>, terms: Terms, nodes: u32, bytes: fn(&M) -> f64) -> FlowLevel<M> {
+    pub fn new(platform: Arc<Platform>, network_model: NetworkModel, nodes: u32, bytes: fn(&M) -> f64) -> FlowLevel<M> {
         assert!(!platform.hosts().is_empty(), "nodes need a host");
-        FlowLevel { platform, terms, nodes, bytes }
+        FlowLevel { platform, network_model, nodes, bytes }
     }
 
     /// Returns the platform.
@@ -173,7 +173,7 @@ pub enum Plan {
 /// The state of the solver's LP.
 #[derive(Debug)]
 pub struct Solver<M> {
-    network: Network,
+    network: FluidNetwork,
     /// The message of each flow, by the slot of its activity.
     messages: Vec<Option<InFlight<M>>>,
     /// Flows that have ended, with their outcomes. Their slots may be used again before the nodes learn of them.
@@ -296,7 +296,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     fn access(&self, _: LpId, _: Layout) {}
 
     fn start(&self, ctx: &mut impl CarrierContext<Packet<M>>) -> Box<Solver<M>> {
-        let mut network = Network::new(Arc::clone(&self.platform), self.terms);
+        let mut network = FluidNetwork::new(Arc::clone(&self.platform), self.network_model);
         network.watch_hosts();
         let (messages, ended) = (Vec::new(), Vec::new());
         let mut solver = Solver { network, messages, ended, armed: Time::MAX, in_flight: 0, failed: 0 };

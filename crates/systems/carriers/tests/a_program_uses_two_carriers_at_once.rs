@@ -8,7 +8,7 @@ mod support;
 use parades_carriers::{Both, Constant, FlowLevel, Matrix, Which};
 use parades_core::prelude::*;
 use parades_flow::generators::star;
-use parades_flow::terms::{Sharing, Terms};
+use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_program::{Carrier, CarrierContext, Departure, Layout, Letter, NodeContext, Wiring};
 use router_line::{ACCESS, RouterLine, SENDING};
 use std::convert::Infallible;
@@ -45,8 +45,8 @@ fn each_message_takes_its_own_carrier_though_both_have_channels_by_pair() {
 
 #[test]
 fn control_takes_a_latency_while_data_shares_the_links() {
-    let terms = Terms::Shared(Sharing { cross_traffic: 0.0, ..Sharing::CM02 });
-    let flows = FlowLevel::new(star(6).expect("a star").into(), terms, 6, |_| 125_000.0);
+    let network_model = NetworkModel::MaxMin(MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
+    let flows = FlowLevel::new(star(6).expect("a star").into(), network_model, 6, |_| 125_000.0);
     let carrier = Both::new(Constant::new(Delay::from_us(10)), flows, by_parity);
     let outcome = run_under_all_engines(Exchange { nodes: 6, messages: 60, carrier }, 2);
     check(

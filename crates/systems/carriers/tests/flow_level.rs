@@ -4,7 +4,7 @@ use parades_carriers::FlowLevel;
 use parades_core::prelude::*;
 use parades_engine::{rounds, sequential};
 use parades_flow::generators::star;
-use parades_flow::terms::{Sharing, Terms};
+use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::xml;
 use parades_program::{Delivery, Either, Node, Processes, Program, Start, Undelivered, select};
 use std::path::Path;
@@ -50,8 +50,8 @@ fn log(node: Node<Script>, line: &str) {
     node.with_state(|log| log.push(line));
 }
 
-fn cm02() -> Terms {
-    Terms::Shared(Sharing { cross_traffic: 0.0, ..Sharing::CM02 })
+fn cm02() -> NetworkModel {
+    NetworkModel::MaxMin(MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 })
 }
 
 fn lines(outcome: &Outcome) -> Vec<String> {

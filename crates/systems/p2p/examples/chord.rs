@@ -8,7 +8,7 @@
 use parades_carriers::FlowLevel;
 use parades_core::prelude::*;
 use parades_flow::generators::star;
-use parades_flow::terms::{Sharing, Terms};
+use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Parameters};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,7 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let until = Time::ZERO.checked_add(Delay::from_secs(u64::from(seconds))).ok_or("too long")?;
     let options = RunOptions { seed: u64::from(seed), ..RunOptions::until(until) };
     let outcome = if precise {
-        let network = FlowLevel::new(star(nodes)?.into(), Terms::Shared(Sharing::LV08), nodes, |_| MESSAGE_BYTES);
+        let network =
+            FlowLevel::new(star(nodes)?.into(), NetworkModel::MaxMin(MaxMinModel::LV08), nodes, |_| MESSAGE_BYTES);
         let model = Chord::over(network, parameters, u64::from(seed)).map_err(|(_, what)| what)?;
         parades_engine::sequential::run(&model, options)?
     } else {

@@ -6,8 +6,8 @@ use parades_core::prelude::*;
 use parades_engine::rounds::{Main, Settings, Threshold};
 use parades_engine::{null_message, rounds, sequential, window};
 use parades_flow::generators::star;
+use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::platform::Platform;
-use parades_flow::terms::{Sharing, Terms};
 use parades_flow::xml;
 use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Message, Parameters};
 use parades_program::Processes;
@@ -201,7 +201,9 @@ fn a_ring_that_has_not_had_time_to_settle_is_told_of_and_no_error() {
 type Precise = Chord<FlowLevel<Message>>;
 
 fn precise_on(platform: Platform, parameters: Parameters, seed: u64) -> Processes<Precise> {
-    let network = FlowLevel::new(Arc::new(platform), Terms::Shared(Sharing::LV08), parameters.nodes, |_| MESSAGE_BYTES);
+    let network = FlowLevel::new(Arc::new(platform), NetworkModel::MaxMin(MaxMinModel::LV08), parameters.nodes, |_| {
+        MESSAGE_BYTES
+    });
     Chord::over(network, parameters, seed).expect("the parameters are possible")
 }
 

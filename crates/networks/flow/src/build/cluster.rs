@@ -1,40 +1,44 @@
-//! Clusters: many hosts alike, around a switch, on a torus, under a fat tree, or in a dragonfly.
+//! Clusters: many equal hosts around a switch, on a torus, in a fat tree, or in a dragonfly.
 
-use super::{Builder, NewHost, NewSharing};
+use super::{Builder, DeclaredPolicy, NewHost};
 use crate::fault::Fault;
-use crate::platform::{Branch, Dragonfly, FatTree, LinkId, Parts, Routing, Star, Torus, Wiring};
+use crate::platform::{Branch, FatTree, LinkId, Routing, Star, Torus, Wiring};
 use parades_config::quoted;
 
-/// The most members and switches of a cluster, and the most links of each kind.
-const NODES_MAX: u64 = 1 << 22;
-/// The most levels of a fat tree: each node has a label with a digit for each.
+/// The greatest number of members and switches of a cluster, and of its links of each kind.
+pub(super) const NODES_MAX: u64 = 1 << 22;
+/// The greatest number of levels of a fat tree. Each node has a label with a digit for each level.
 const LEVELS_MAX: usize = 32;
 
-/// A `<cluster>`.
+/// A `<cluster>`, or its equivalent in TOML. Bandwidths are in bytes per second, latencies in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) prefix: String,
     pub(crate) suffix: String,
+    /// The numbers of the hosts, which are parts of their names.
     pub(crate) numbers: Vec<u32>,
+    /// The speeds of each host in flops per second, one for each power state.
     pub(crate) speeds: Vec<f64>,
     pub(crate) cores: u32,
-    /// Bandwidth and latency of a host's link.
+    /// Bandwidth and latency of each host's link.
     pub(crate) link: (f64, f64),
-    pub(crate) sharing: NewSharing,
-    /// The same of the backbone.
+    pub(crate) policy: DeclaredPolicy,
+    /// Bandwidth and latency of the backbone.
     pub(crate) backbone: Option<(f64, f64)>,
-    pub(crate) backbone_sharing: NewSharing,
+    pub(crate) backbone_policy: DeclaredPolicy,
+    /// Bandwidth and latency of the link from each host to itself.
     pub(crate) loopback: Option<(f64, f64)>,
-    /// The bandwidth of the link that everything goes through which a host sends or receives.
+    /// The bandwidth of each host's limiter: a link that all traffic of the host crosses.
     pub(crate) limiter: Option<f64>,
+    /// The name of the router. `None` for the default name.
     pub(crate) router: Option<String>,
     pub(crate) topology: Topology,
-    /// What the topology is told.
+    /// The sizes of the topology, in the form of SimGrid's `topo_parameters`.
     pub(crate) parameters: String,
 }
 
-/// How a cluster's hosts are joined.
+/// The topologies of clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topology {
     Flat,
@@ -43,13 +47,13 @@ pub(crate) enum Topology {
     Dragonfly,
 }
 
-/// Links of members, one each.
+/// One link for each member, if the cluster has links of this kind.
 type PerMember = Option<Vec<LinkId>>;
 
 impl Builder {
     /// Adds a cluster, which is a zone of its own.
     pub(crate) fn cluster(&mut self, cluster: &Cluster) -> Result<(), Fault> {
-        let at = self.at;
+        let offset = self.offset;
         let star = Routing::Star { star: Star::default(), vivaldi: false };
         self.open_zone(&cluster.name, star)?;
         let routing = match cluster.topology {
@@ -61,39 +65,42 @@ impl Builder {
         let zone = self.zone()?;
         self.platform.zones[zone.0 as usize].routing = routing;
         self.end_zone()?;
-        self.at = at;
+        self.offset = offset;
         Ok(())
     }
 
+    /// Adds one host of a cluster.
     fn member(&mut self, cluster: &Cluster, number: u32) -> Result<(), Fault> {
         let name = format!("{}{number}{}", cluster.prefix, cluster.suffix);
         let (speeds, cores) = (cluster.speeds.clone(), cluster.cores);
         self.host(NewHost { name, speeds, cores, ..NewHost::default() }).map(|_| ())
     }
 
-    /// Hosts around a switch, or on a backbone.
+    /// Adds the hosts of a flat cluster: around a switch, or on a backbone.
     fn flat(&mut self, cluster: &Cluster) -> Result<Routing, Fault> {
         let mut star = Star::default();
         let mut backbone = None;
         if let Some(quality) = cluster.backbone {
-            backbone = Some(self.made_link(format!("{}_backbone", cluster.name), quality, cluster.backbone_sharing)?.0);
+            backbone =
+                Some(self.generate_link(format!("{}_backbone", cluster.name), quality, cluster.backbone_policy)?.0);
         }
-        for (&number, place) in cluster.numbers.iter().zip(0..) {
+        for (&number, member) in cluster.numbers.iter().zip(0..) {
             self.member(cluster, number)?;
             let name = format!("{}_link_{number}", cluster.name);
             let mut branch = Branch::default();
             if let Some(quality) = cluster.loopback {
-                let (loopback, _) = self.made_link(format!("{name}_loopback"), quality, NewSharing::Pipe)?;
+                let (loopback, _) = self.generate_link(format!("{name}_loopback"), quality, DeclaredPolicy::FatPipe)?;
                 branch.loopback = Some(loopback);
             }
             let mut limiter = None;
             if let Some(bandwidth) = cluster.limiter {
-                limiter = Some(self.made_link(format!("{name}_limiter"), (bandwidth, 0.0), NewSharing::Shared)?.0);
+                limiter =
+                    Some(self.generate_link(format!("{name}_limiter"), (bandwidth, 0.0), DeclaredPolicy::Shared)?.0);
             }
-            let (up, down) = self.made_link(name, cluster.link, alike(cluster.sharing))?;
+            let (up, down) = self.generate_link(name, cluster.link, link_policy(cluster))?;
             branch.up = limiter.into_iter().chain([up]).chain(backbone).collect();
             branch.down = backbone.into_iter().chain([down]).chain(limiter).collect();
-            *star.branch_mut(place) = branch;
+            *star.branch_mut(member) = branch;
         }
         let router = match &cluster.router {
             Some(name) => name.clone(),
@@ -103,8 +110,8 @@ impl Builder {
         Ok(Routing::Star { star, vivaldi: false })
     }
 
-    /// The members of a topology that needs this many, with their loopbacks and limiters.
-    fn members(&mut self, cluster: &Cluster, count: u64) -> Result<(PerMember, PerMember), Fault> {
+    /// Adds the `count` hosts of a topology. Returns their loopbacks and limiters.
+    pub(super) fn members(&mut self, cluster: &Cluster, count: u64) -> Result<(PerMember, PerMember), Fault> {
         let listed = cluster.numbers.len() as u64;
         if listed != count {
             let message =
@@ -112,27 +119,28 @@ impl Builder {
             return Err(self.wrong(message, "make them agree"));
         }
         let (mut loopbacks, mut limiters) = (cluster.loopback.map(|_| Vec::new()), cluster.limiter.map(|_| Vec::new()));
-        for (&number, place) in cluster.numbers.iter().zip(0u32..) {
+        for (&number, member) in cluster.numbers.iter().zip(0u32..) {
             self.member(cluster, number)?;
             if let (Some(loopbacks), Some(quality)) = (&mut loopbacks, cluster.loopback) {
                 let name = format!("{}_link_{number}_loopback", cluster.name);
-                loopbacks.push(self.made_link(name, quality, NewSharing::Pipe)?.0);
+                loopbacks.push(self.generate_link(name, quality, DeclaredPolicy::FatPipe)?.0);
             }
             if let Some(limiters) = &mut limiters {
-                limiters.extend(self.limiter(cluster, place)?);
+                limiters.extend(self.limiter(cluster, member)?);
             }
         }
         Ok((loopbacks, limiters))
     }
 
-    fn limiter(&mut self, cluster: &Cluster, place: u32) -> Result<Option<LinkId>, Fault> {
+    /// Adds the limiter of a member or switch, if the cluster has limiters.
+    pub(super) fn limiter(&mut self, cluster: &Cluster, node: u32) -> Result<Option<LinkId>, Fault> {
         let Some(bandwidth) = cluster.limiter else { return Ok(None) };
-        let name = format!("{}_link_{place}_limiter", cluster.name);
-        Ok(Some(self.made_link(name, (bandwidth, 0.0), NewSharing::Shared)?.0))
+        let name = format!("{}_link_{node}_limiter", cluster.name);
+        Ok(Some(self.generate_link(name, (bandwidth, 0.0), DeclaredPolicy::Shared)?.0))
     }
 
-    /// The numbers above zero of a part of the topology's parameters.
-    fn counts(&self, part: &str) -> Result<Vec<u32>, Fault> {
+    /// Reads a list of positive numbers, a part of the topology's parameters.
+    pub(super) fn counts(&self, part: &str) -> Result<Vec<u32>, Fault> {
         let counts = part.split(',').map(|count| count.trim().parse().ok().filter(|&count: &u32| count > 0));
         counts.collect::<Option<_>>().ok_or_else(|| {
             let message = format!("{} in topo_parameters are not numbers above zero", quoted(part));
@@ -140,32 +148,34 @@ impl Builder {
         })
     }
 
-    fn too_big(&self, cluster: &Cluster) -> Fault {
+    pub(super) fn too_big(&self, cluster: &Cluster) -> Fault {
         let message = format!("the cluster {} would have more than {NODES_MAX} nodes or links", quoted(&cluster.name));
         self.wrong(message, "make it smaller")
     }
 
+    /// Adds the hosts and links of a torus.
     fn torus(&mut self, cluster: &Cluster) -> Result<Routing, Fault> {
         let dimensions = self.counts(&cluster.parameters)?;
         let count = dimensions.iter().map(|&size| u64::from(size)).try_fold(1, u64::checked_mul);
-        let count =
-            count.filter(|count| count * dimensions.len() as u64 <= NODES_MAX).ok_or_else(|| self.too_big(cluster))?;
+        let fits = |count: &u64| count.checked_mul(dimensions.len() as u64).is_some_and(|links| links <= NODES_MAX);
+        let count = count.filter(fits).ok_or_else(|| self.too_big(cluster))?;
         let (loopbacks, limiters) = self.members(cluster, count)?;
         let mut links = Vec::new();
         for member in 0..u32::try_from(count).expect("checked above") {
-            let mut step = 1;
+            let mut stride = 1;
             for &size in &dimensions {
-                let place = (member / step) % size;
-                let next = if place == size - 1 { member - place * step } else { member + step };
+                let coordinate = (member / stride) % size;
+                let next = if coordinate == size - 1 { member - coordinate * stride } else { member + stride };
                 let name = format!("{}_link_from_{member}_to_{next}", cluster.name);
-                links.push(self.made_link(name, cluster.link, alike(cluster.sharing))?);
-                step *= size;
+                links.push(self.generate_link(name, cluster.link, link_policy(cluster))?);
+                stride *= size;
             }
         }
         Ok(Routing::Torus(Torus { dimensions, links, loopbacks, limiters }))
     }
 
-    fn fat_tree(&mut self, cluster: &Cluster) -> Result<Routing, Fault> {
+    /// Reads the sizes of a fat tree, and checks that nodes and cables are not too many.
+    fn fat_tree_wiring(&self, cluster: &Cluster) -> Result<Wiring, Fault> {
         let parts: Vec<&str> = cluster.parameters.split(';').collect();
         let [levels, children, parents, cables] = parts[..] else {
             let message = "topo_parameters of a fat tree have four parts";
@@ -193,12 +203,19 @@ impl Builder {
         if nodes_in_all > NODES_MAX || cables_in_all.is_none_or(|cables| cables > NODES_MAX) {
             return Err(self.too_big(cluster));
         }
-        let (loopbacks, limiters) = self.members(cluster, u64::from(nodes[0]))?;
-        let first = self.fat_tree_members;
-        self.fat_tree_members += nodes[0];
-        let members = nodes[0];
+        Ok(wiring)
+    }
+
+    /// Adds the hosts, limiters and cables of a fat tree.
+    fn fat_tree(&mut self, cluster: &Cluster) -> Result<Routing, Fault> {
+        let wiring = self.fat_tree_wiring(cluster)?;
+        let members = wiring.nodes().expect("checked with the wiring")[0];
+        let (loopbacks, limiters) = self.members(cluster, u64::from(members))?;
+        let first_position = self.fat_tree_members;
+        self.fat_tree_members += members;
         let builder = std::cell::RefCell::new(self);
-        // SimGrid numbers switches downwards from twice the number of members.
+        // In SimGrid's names, the first switch has the number `2 * members - 1`, and numbers descend from
+        // there.
         let switch = |node: u32| (2 * i64::from(members) - 1) - (i64::from(node) - i64::from(members));
         let limiter = |node: u32| match &limiters {
             Some(limiters) if node < members => Ok(Some(limiters[node as usize])),
@@ -207,105 +224,21 @@ impl Builder {
         let wire = |child: u32, parent: u32| {
             let mut builder = builder.borrow_mut();
             let id = |node: u32| if node < members { i64::from(node) } else { switch(node) };
-            let name = format!("link_from_{}_{}_{}", id(child), id(parent), builder.unique[0]);
-            builder.unique[0] += 1;
-            builder.made_link(name, cluster.link, alike(cluster.sharing))
+            let name = format!("link_from_{}_{}_{}", id(child), id(parent), builder.fat_tree_cables);
+            builder.fat_tree_cables += 1;
+            builder.generate_link(name, cluster.link, link_policy(cluster))
         };
-        let mut tree = FatTree::new(wiring, first, limiter, wire)?;
+        let mut tree = FatTree::new(wiring, first_position, limiter, wire)?;
         tree.loopbacks = loopbacks;
         Ok(Routing::FatTree(tree))
     }
-
-    fn dragonfly(&mut self, cluster: &Cluster) -> Result<Routing, Fault> {
-        let parts = self.dragonfly_parts(cluster)?;
-        let Parts { groups, blue, chassis, black, routers, green, nodes } = parts;
-        let all = u64::from(groups) * u64::from(chassis) * u64::from(routers);
-        let (loopbacks, limiters) = self.members(cluster, all * u64::from(nodes))?;
-        let mut router_limiters = cluster.limiter.map(|_| Vec::new());
-        if let Some(limiters) = &mut router_limiters {
-            for router in 0..all {
-                let place = u32::try_from(2 * all * u64::from(nodes) - 1 - router).expect("bounded like members");
-                limiters.extend(self.limiter(cluster, place)?);
-            }
-        }
-        let (bandwidth, latency) = cluster.link;
-        let pair = |builder: &mut Builder, count: u32, name: String| {
-            let name = format!("{name}_{}", builder.unique[1]);
-            builder.unique[1] += 1;
-            builder.made_link(name, (bandwidth * f64::from(count), latency), alike(cluster.sharing))
-        };
-        let mut fly = Dragonfly {
-            parts,
-            local: Vec::new(),
-            green: Vec::new(),
-            black: Vec::new(),
-            blue: Vec::new(),
-            loopbacks,
-            limiters,
-            router_limiters,
-        };
-        for (router, node) in (0..all).flat_map(|router| (0..nodes).map(move |node| (router, node))) {
-            fly.local.push(pair(self, 1, format!("local_link_from_router_{router}_to_node_{node}"))?);
-        }
-        let pairs = |count: u32| (0..count).flat_map(move |low| (low + 1..count).map(move |high| (low, high)));
-        for place in 0..groups * chassis {
-            for (low, high) in pairs(routers) {
-                let name = format!("green_link_in_chassis_{}_between_routers_{low}_and_{high}", place % chassis);
-                fly.green.push(pair(self, green, name)?);
-            }
-        }
-        for group in 0..groups {
-            for (low, high) in pairs(chassis) {
-                for place in 0..routers {
-                    let name = format!("black_link_in_group_{group}_between_chassis_{low}_and_{high}_blade_{place}");
-                    fly.black.push(pair(self, black, name)?);
-                }
-            }
-        }
-        for (low, high) in pairs(groups) {
-            let (one, other) = (low * routers * chassis + high, high * routers * chassis + low);
-            let name = format!("blue_link_between_group_{low}_and_{high}_routers_{one}_and_{other}");
-            fly.blue.push(pair(self, blue, name)?);
-        }
-        Ok(Routing::Dragonfly(fly))
-    }
-
-    fn dragonfly_parts(&self, cluster: &Cluster) -> Result<Parts, Fault> {
-        let mut numbers = Vec::new();
-        for part in cluster.parameters.split(';') {
-            numbers.push(self.counts(part)?);
-        }
-        let lengths: Vec<usize> = numbers.iter().map(Vec::len).collect();
-        let [groups, blue, chassis, black, routers, green, nodes] = numbers.concat()[..] else {
-            return Err(self.wrong("topo_parameters of a dragonfly have seven numbers", DRAGONFLY_HELP));
-        };
-        if lengths != [2, 2, 2, 1] {
-            return Err(self.wrong("topo_parameters of a dragonfly have four parts", DRAGONFLY_HELP));
-        }
-        if groups > routers {
-            let message =
-                format!("a dragonfly of {groups} groups has {routers} routers in a chassis, fewer than groups");
-            return Err(self.wrong(message, "each group is reached from the router in the place of its number"));
-        }
-        let parts = Parts { groups, blue, chassis, black, routers, green, nodes };
-        let product = |factors: &[u32]| factors.iter().map(|&factor| u64::from(factor)).try_fold(1, u64::checked_mul);
-        let sizes = [
-            product(&[groups, chassis, routers, nodes]),
-            product(&[groups, chassis, routers, routers]),
-            product(&[groups, chassis, chassis, routers]),
-            product(&[groups, groups]),
-        ];
-        match sizes.iter().all(|size| size.is_some_and(|size| size <= NODES_MAX)) {
-            true => Ok(parts),
-            false => Err(self.too_big(cluster)),
-        }
-    }
 }
 
-const DRAGONFLY_HELP: &str =
-    "write groups,blue links;chassis,black links;routers,green links;nodes, such as 3,4;4,3;5,1;2";
-
-/// How a cluster's links are shared. SimGrid knows `FATPIPE` here and makes shared links of it; so it must be.
-fn alike(sharing: NewSharing) -> NewSharing {
-    if sharing == NewSharing::SplitDuplex { sharing } else { NewSharing::Shared }
+/// Returns the sharing policy of a cluster's links. As in SimGrid, `FATPIPE` is accepted here and means
+/// `SHARED`.
+pub(super) fn link_policy(cluster: &Cluster) -> DeclaredPolicy {
+    match cluster.policy {
+        DeclaredPolicy::SplitDuplex => DeclaredPolicy::SplitDuplex,
+        DeclaredPolicy::Shared | DeclaredPolicy::FatPipe => DeclaredPolicy::Shared,
+    }
 }

@@ -1,4 +1,4 @@
-//! Profiles by name, and what they belong to.
+//! Profiles by name, and their connection with hosts and links.
 
 use super::Builder;
 use crate::fault::Fault;
@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
-/// The longest profile file that is read.
+/// The greatest size of a profile's file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// A `<trace_connect>`.
+/// A `<trace_connect>`: `trace` is the profile of a property of the host or link `element`.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) kind: ConnectionKind,
@@ -19,7 +19,7 @@ pub(crate) struct Connection {
     pub(crate) trace: String,
 }
 
-/// What a profile is of.
+/// The properties that a profile may describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionKind {
     Speed,
@@ -30,7 +30,7 @@ pub(crate) enum ConnectionKind {
 }
 
 impl ConnectionKind {
-    /// By the name that files use.
+    /// Returns the property of this name in files.
     pub(crate) fn named(name: &str) -> Option<ConnectionKind> {
         Some(match name {
             "SPEED" => ConnectionKind::Speed,
@@ -44,7 +44,7 @@ impl ConnectionKind {
 }
 
 impl Builder {
-    /// A profile from a file, whose name counts from the platform's folder.
+    /// Reads a profile from a file, whose name is relative to the platform's folder.
     pub(crate) fn profile_from_file(&mut self, name: &str) -> Result<Arc<Profile>, Fault> {
         let mut bytes = Vec::new();
         let path = self.folder.join(name);
@@ -64,12 +64,12 @@ impl Builder {
             Ok(profile) => Ok(Arc::new(profile)),
             Err((offset, message)) => {
                 let line = 1 + text[..offset.min(text.len())].bytes().filter(|&byte| byte == b'\n').count();
-                Err(profile::fault(self.at, format!("line {line} of {}: {message}", quoted(name))))
+                Err(profile::fault(self.offset, format!("line {line} of {}: {message}", quoted(name))))
             }
         }
     }
 
-    /// Adds a profile that elements may be connected to.
+    /// Adds a named profile. Elements can be connected to it.
     pub(crate) fn trace(&mut self, name: &str, profile: Arc<Profile>) -> Result<(), Fault> {
         match self.traces.insert(name.to_owned(), profile) {
             None => Ok(()),
@@ -80,14 +80,15 @@ impl Builder {
         }
     }
 
-    /// Connects an element to a profile, at the end, when both are known.
+    /// Records a connection. It is made at the end of the file, when both sides are known.
     pub(crate) fn connect(&mut self, connection: Connection) {
-        self.connections.push((self.at, connection));
+        self.connections.push((self.offset, connection));
     }
 
+    /// Makes all recorded connections.
     pub(super) fn connect_profiles(&mut self) -> Result<(), Fault> {
-        for (at, Connection { kind, element, trace }) in std::mem::take(&mut self.connections) {
-            self.at = at;
+        for (offset, Connection { kind, element, trace }) in std::mem::take(&mut self.connections) {
+            self.offset = offset;
             let Some(profile) = self.traces.get(&trace).cloned() else {
                 return Err(self.wrong(format!("there is no trace {}", quoted(&trace)), "declare it with <trace>"));
             };
@@ -117,12 +118,12 @@ impl Builder {
             };
             for link in links {
                 let link = &mut self.platform.links[link.0 as usize];
-                let place = match kind {
+                let property = match kind {
                     ConnectionKind::Bandwidth => &mut link.bandwidth_profile,
                     ConnectionKind::Latency => &mut link.latency_profile,
                     _ => &mut link.state_profile,
                 };
-                *place = Some(Arc::clone(&profile));
+                *property = Some(Arc::clone(&profile));
             }
         }
         Ok(())

@@ -1,15 +1,15 @@
-//! Radicals: the numbers of a cluster's hosts, as `0-99,101`.
+//! Radicals: lists of host numbers, such as `0-99,101`.
 
 use parades_config::quoted;
 
-/// How many numbers a radical may have.
+/// The greatest number of hosts that a radical may list.
 pub(crate) const NUMBERS_MAX: u32 = 1 << 21;
 
-/// The numbers that a radical lists.
+/// Returns the numbers that a radical lists.
 ///
 /// # Errors
 ///
-/// What is wrong with it, a sentence.
+/// A sentence that says what is wrong with the radical.
 pub(crate) fn radicals(text: &str) -> Result<Vec<u32>, String> {
     let mut numbers = Vec::new();
     for group in text.split(',') {
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_numbers_is_refused() {
+    fn text_that_is_no_list_of_numbers_is_refused() {
         for text in ["", "a", "1-2-3", "3-1", "0-4294967295", "1,,2", "-1"] {
             assert!(radicals(text).is_err(), "{text}");
         }

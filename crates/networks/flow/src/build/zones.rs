@@ -1,6 +1,6 @@
-//! Zones: their beginning, what those of routing `Cluster` and `Vivaldi` hold, and their end.
+//! Zones: their beginning, the special elements of the routings `Cluster` and `Vivaldi`, and their end.
 
-use super::{Builder, NewHost, NewLink, NewSharing, OpenZone, ZONE_DEPTH_MAX, index};
+use super::{Builder, DeclaredPolicy, NewHost, NewLink, OpenZone, ZONE_DEPTH_MAX, index};
 use crate::fault::Fault;
 use crate::platform::{
     Branch, Dijkstra, FLOYD_MEMBERS_MAX, Floyd, Leg, LinkId, PointId, PointKind, Routing, Star, Table, Zone, ZoneId,
@@ -8,7 +8,7 @@ use crate::platform::{
 use parades_config::{nearest, quoted};
 use std::collections::BTreeMap;
 
-/// The names of routings that a zone may ask for.
+/// The routings of zones, by their names in files.
 const ROUTINGS: [&str; 7] = ["Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster", "Vivaldi", "None"];
 
 /// A `<cabinet>`: hosts of a zone of routing `Cluster`, each with a link up and one down.
@@ -17,13 +17,16 @@ pub(crate) struct Cabinet {
     pub(crate) prefix: String,
     pub(crate) suffix: String,
     pub(crate) numbers: Vec<u32>,
+    /// In flops per second.
     pub(crate) speed: f64,
+    /// In bytes per second.
     pub(crate) bandwidth: f64,
+    /// In seconds.
     pub(crate) latency: f64,
 }
 
 impl Builder {
-    /// Begins a zone.
+    /// Begins a zone, whose routing is given by name.
     pub(crate) fn begin_zone(&mut self, name: &str, routing: &str) -> Result<(), Fault> {
         let star = |vivaldi| Routing::Star { star: Star::default(), vivaldi };
         let routing = match ROUTINGS.into_iter().find(|known| known.eq_ignore_ascii_case(routing)) {
@@ -44,7 +47,7 @@ impl Builder {
         self.open_zone(name, routing)
     }
 
-    /// Begins a zone with this routing.
+    /// Begins a zone, whose routing is given.
     pub(super) fn open_zone(&mut self, name: &str, routing: Routing) -> Result<(), Fault> {
         if self.open.len() == ZONE_DEPTH_MAX {
             return Err(self.wrong(format!("zones nest more than {ZONE_DEPTH_MAX} deep"), "nest them less"));
@@ -68,26 +71,27 @@ impl Builder {
             routing,
             bypasses,
         });
-        self.open.push(OpenZone { zone, at: self.at, host_links: Vec::new(), backbone: None });
+        self.open.push(OpenZone { zone, offset: self.offset, host_links: Vec::new(), backbone: None });
         Ok(())
     }
 
-    /// Ends the zone that is open, and finds its routes.
+    /// Ends the innermost open zone, and computes its routes.
     pub(crate) fn end_zone(&mut self) -> Result<(), Fault> {
-        let OpenZone { zone, at, host_links, backbone } = self.open.pop().expect("an end has a beginning");
+        let OpenZone { zone, offset, host_links, backbone } = self.open.pop().expect("an end has a beginning");
         let number = zone.0 as usize;
-        self.at = at;
+        self.offset = offset;
         let (members, holds_zones) =
             (self.platform.zones[number].members.len(), self.platform.zones[number].holds_zones);
-        // A host of a zone without others in it reaches itself, if nobody says how.
-        let selves: Vec<u32> = match &self.platform.zones[number].routing {
+        // In a zone without inner zones, each member without a declared route to itself gets one by a
+        // loopback.
+        let members_with_loopback: Vec<u32> = match &self.platform.zones[number].routing {
             _ if holds_zones => Vec::new(),
             Routing::Full(_) | Routing::Floyd(_) => (0..index(members)).collect(),
             Routing::Dijkstra(dijkstra) => dijkstra.members().to_vec(),
             _ => Vec::new(),
         };
-        let loopback = if selves.is_empty() { None } else { Some(self.loopback()?) };
-        let legs = selves.into_iter().zip(loopback.into_iter().cycle());
+        let loopback = if members_with_loopback.is_empty() { None } else { Some(self.loopback()?) };
+        let legs = members_with_loopback.into_iter().zip(loopback.into_iter().cycle());
         let legs = legs.map(|(member, link)| (member, Leg { links: [link].into(), gateways: None }));
         let name = quoted(&self.platform.zones[number].name);
         match &mut self.platform.zones[number].routing {
@@ -110,7 +114,7 @@ impl Builder {
                 floyd.compute(members);
             }
             Routing::Star { star, .. } => {
-                for (_, member, [up, down]) in host_links {
+                for (member, [up, down]) in host_links {
                     let branch = star.branch_mut(self.platform.points[member.0 as usize].index);
                     branch.up = [up].into_iter().chain(backbone).collect();
                     branch.down = backbone.into_iter().chain([down]).collect();
@@ -121,13 +125,14 @@ impl Builder {
         Ok(())
     }
 
-    /// The zone that is open, which must be of routing `Cluster` (or `Vivaldi`).
-    fn open_star(&mut self, what: &str, of_peers: bool) -> Result<&mut OpenZone, Fault> {
+    /// Returns the innermost open zone, whose routing must be `Cluster` or, for `vivaldi`, `Vivaldi`. `what`
+    /// is the element that needs it, for the error.
+    fn open_star(&mut self, what: &str, vivaldi: bool) -> Result<&mut OpenZone, Fault> {
         let zone = self.zone()?;
         match &self.platform.zone(zone).routing {
-            Routing::Star { vivaldi, .. } if *vivaldi == of_peers => Ok(self.open.last_mut().expect("one is open")),
+            Routing::Star { vivaldi: known, .. } if *known == vivaldi => Ok(self.open.last_mut().expect("one is open")),
             _ => {
-                let routing = if of_peers { "Vivaldi" } else { "Cluster" };
+                let routing = if vivaldi { "Vivaldi" } else { "Cluster" };
                 Err(self.wrong(
                     format!("{what} lies in a zone whose routing is not {routing}"),
                     "move it into one that has it",
@@ -136,7 +141,7 @@ impl Builder {
         }
     }
 
-    /// A host's links in a zone of routing `Cluster`.
+    /// Gives a host of a zone of routing `Cluster` its links.
     pub(crate) fn host_link(&mut self, host: &str, up: &str, down: &str) -> Result<(), Fault> {
         let (member, links) = (self.named(host)?, [self.single_link(up)?, self.single_link(down)?]);
         let zone = self.zone()?;
@@ -144,16 +149,15 @@ impl Builder {
             let message = format!("{} lies in another zone than this", quoted(host));
             return Err(self.wrong(message, "give links to a zone's own hosts"));
         }
-        self.enter_host_link(member, links)
+        self.add_host_link(member, links)
     }
 
-    fn enter_host_link(&mut self, member: PointId, links: [LinkId; 2]) -> Result<(), Fault> {
-        let at = self.at;
-        self.open_star("this", false)?.host_links.push((at, member, links));
+    fn add_host_link(&mut self, member: PointId, links: [LinkId; 2]) -> Result<(), Fault> {
+        self.open_star("this", false)?.host_links.push((member, links));
         Ok(())
     }
 
-    /// The backbone of a zone of routing `Cluster`.
+    /// Gives a zone of routing `Cluster` its backbone.
     pub(crate) fn backbone(&mut self, link: &NewLink) -> Result<(), Fault> {
         if self.open_star("<backbone>", false)?.backbone.is_some() {
             return Err(self.wrong("the zone has a second backbone", "keep one"));
@@ -163,7 +167,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The hosts of a cabinet.
+    /// Adds the hosts of a cabinet.
     pub(crate) fn cabinet(&mut self, cabinet: &Cabinet) -> Result<(), Fault> {
         self.open_star("<cabinet>", false)?;
         let Cabinet { prefix, suffix, numbers, speed, bandwidth, latency } = cabinet;
@@ -172,14 +176,14 @@ impl Builder {
             let host = NewHost { name: name.clone(), speeds: vec![*speed], cores: 1, ..NewHost::default() };
             let host = self.host(host)?;
             let mut link =
-                |end| self.made_link(format!("link_{name}_{end}"), (*bandwidth, *latency), NewSharing::Shared);
+                |end| self.generate_link(format!("link_{name}_{end}"), (*bandwidth, *latency), DeclaredPolicy::Shared);
             let links = [link("UP")?.0, link("DOWN")?.0];
-            self.enter_host_link(self.platform.hosts[host.0 as usize].point, links)?;
+            self.add_host_link(self.platform.hosts[host.0 as usize].point, links)?;
         }
         Ok(())
     }
 
-    /// A host of a zone of routing `Vivaldi`, with its links.
+    /// Adds a host with its links to a zone of routing `Vivaldi`. Bandwidths are in bytes per second.
     pub(crate) fn peer(&mut self, host: NewHost, incoming: f64, outgoing: f64) -> Result<(), Fault> {
         self.open_star("<peer>", true)?;
         if host.coordinates.is_none() {
@@ -187,8 +191,8 @@ impl Builder {
         }
         let name = host.name.clone();
         let host = self.host(host)?;
-        let (up, _) = self.made_link(format!("link_{name}_UP"), (outgoing, 0.0), NewSharing::Shared)?;
-        let (down, _) = self.made_link(format!("link_{name}_DOWN"), (incoming, 0.0), NewSharing::Shared)?;
+        let (up, _) = self.generate_link(format!("link_{name}_UP"), (outgoing, 0.0), DeclaredPolicy::Shared)?;
+        let (down, _) = self.generate_link(format!("link_{name}_DOWN"), (incoming, 0.0), DeclaredPolicy::Shared)?;
         let point = self.platform.point(self.platform.hosts[host.0 as usize].point);
         let (zone, member) = (point.zone.expect("a host lies in a zone"), point.index);
         let branch = Branch { up: [up].into_iter().collect(), down: [down].into_iter().collect(), loopback: None };

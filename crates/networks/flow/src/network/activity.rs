@@ -4,7 +4,7 @@ use super::{AMOUNT_PRECISION, HostId};
 use crate::solver::VariableId;
 use parades_core::time::{Delay, Time};
 
-/// An activity that was started.
+/// The id of an activity, unique in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActivityId {
     pub(super) slot: u32,
@@ -12,12 +12,13 @@ pub struct ActivityId {
 }
 
 impl ActivityId {
-    /// The activity's slot: below the greatest number of activities that existed at one time. It is reused after the activity has ended.
+    /// Returns the activity's slot. Slots are below the greatest number of activities that existed at one
+    /// time. A slot is reused after its activity has ended.
     pub fn slot(self) -> usize {
         self.slot as usize
     }
 
-    /// Counts the network's activities from 0, in the order in which they started.
+    /// Returns the number of activities of the network that started before this one.
     pub fn number(self) -> u64 {
         self.serial
     }
@@ -26,102 +27,116 @@ impl ActivityId {
 /// How an activity ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did all that it had to do.
+    /// The activity was completed.
     Done,
-    /// A link or host that it needs failed, or was off when it started.
+    /// A link or host that the activity uses failed, or was off when the activity started.
     Failed,
-    /// It was cancelled.
+    /// The activity was cancelled.
     Cancelled,
 }
 
 /// An activity that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Which.
+    /// The activity.
     pub id: ActivityId,
-    /// When.
+    /// The date of its end.
     pub at: Time,
-    /// How.
+    /// How it ended.
     pub outcome: Outcome,
 }
 
-/// What an activity is.
+/// The two kinds of activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ActivityKind {
     Flow { source: HostId, destination: HostId },
     Execution { host: HostId, cores: u32 },
 }
 
-/// How far an activity is.
+/// The stages of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It waits for its latency, and will then share.
-    Waiting,
-    /// It takes part in what it uses, where nothing holds it back; its place among those.
-    Free(u32),
-    /// It takes part in what it uses.
+    /// A flow waits for its latency. Then it will share its links.
+    Latency,
+    /// The activity shares resources, and none of them can limit it. The number is its index in the network's
+    /// list `unconstrained`.
+    Unconstrained(u32),
+    /// The activity shares resources as a variable of the system.
     Sharing(VariableId),
-    /// It shares nothing, and ends at a known date.
-    Ending,
-    /// It has ended; its place is free.
-    Over,
+    /// The activity shares nothing, and ends at a known date.
+    Timed,
+    /// The activity has ended, and its slot is free.
+    Ended,
 }
 
 /// A flow or a computation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Activity {
     pub(super) serial: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: ActivityKind,
     pub(super) stage: Stage,
-    /// Bytes or flops that were left at `updated`.
+    /// The amount that remained at the date `updated`, in bytes or flops.
     pub(super) remaining: f64,
     pub(super) updated: Time,
-    /// Bytes or flops per second since then.
+    /// The rate since `updated`, in bytes or flops per second.
     pub(super) rate: f64,
-    /// What the rate that is shared out is multiplied by.
-    pub(super) factor: f64,
-    /// Constraints and weights.
-    pub(super) uses: Vec<(u32, f64)>,
-    /// Seconds.
+    /// The activity's rate per unit of its variable's rate.
+    pub(super) rate_factor: f64,
+    /// The constraints that the activity uses, with their weights.
+    pub(super) elements: Vec<(u32, f64)>,
+    /// The latency of the route, in seconds.
     pub(super) latency: f64,
-    /// Whether it started without latency: its penalty knows no link.
-    pub(super) timeless: bool,
-    /// What its way adds up to. The system is told [`Activity::penalty`].
+    /// True if the flow started without latency. Then its penalty does not depend on its links.
+    pub(super) has_fixed_penalty: bool,
+    /// The sum of the route's penalties, which may fall to zero. The system gets [`Activity::penalty`].
     pub(super) penalty: f64,
-    /// The least bandwidth on the way when it started, or the speed of its cores.
-    pub(super) width: f64,
+    /// The least bandwidth on the route when the flow started, or the speed of the cores. It bounds the rate.
+    pub(super) resource_rate: f64,
 }
 
 impl Default for Activity {
     fn default() -> Activity {
-        let kind = Kind::Execution { host: HostId(0), cores: 1 };
-        let (remaining, rate, factor, latency, penalty, width) = (0.0, 0.0, 1.0, 0.0, 1.0, 0.0);
-        let (serial, stage, updated, uses, timeless) = (0, Stage::Over, Time::ZERO, Vec::new(), false);
-        Activity { serial, kind, stage, remaining, updated, rate, factor, uses, latency, timeless, penalty, width }
+        Activity {
+            serial: 0,
+            kind: ActivityKind::Execution { host: HostId(0), cores: 1 },
+            stage: Stage::Ended,
+            remaining: 0.0,
+            updated: Time::ZERO,
+            rate: 0.0,
+            rate_factor: 1.0,
+            elements: Vec::new(),
+            latency: 0.0,
+            has_fixed_penalty: false,
+            penalty: 1.0,
+            resource_rate: 0.0,
+        }
     }
 }
 
 impl Activity {
-    /// Becomes a new activity, with the memory of the one before.
-    pub(super) fn begin(&mut self, serial: u64, kind: Kind, amount: f64, now: Time) {
-        // Field by field: what is written small and then moved whole waits for the writes.
-        let Activity { uses, latency, timeless, penalty, width, .. } = self;
-        uses.clear();
-        (*latency, *timeless, *penalty, *width) = (0.0, false, 1.0, 0.0);
-        (self.serial, self.kind, self.stage) = (serial, kind, Stage::Ending);
+    /// Turns an ended activity into a new one that reuses the memory.
+    ///
+    /// The fields are written one by one. A whole value would be built elsewhere and then copied, and the
+    /// copy would wait for the writes.
+    pub(super) fn reset(&mut self, serial: u64, kind: ActivityKind, amount: f64, now: Time) {
+        let Activity { elements, latency, has_fixed_penalty, penalty, resource_rate, .. } = self;
+        elements.clear();
+        (*latency, *has_fixed_penalty, *penalty, *resource_rate) = (0.0, false, 1.0, 0.0);
+        (self.serial, self.kind, self.stage) = (serial, kind, Stage::Timed);
         self.remaining = if amount < AMOUNT_PRECISION { 0.0 } else { amount };
-        (self.updated, self.rate, self.factor) = (now, 0.0, 1.0);
+        (self.updated, self.rate, self.rate_factor) = (now, 0.0, 1.0);
     }
 
-    /// Its penalty; where its way takes no time any more, that of a flow which started without latency.
+    /// Returns the penalty of the activity's variable, which must be positive. If all latencies have fallen
+    /// to zero, it is the penalty of a flow that starts without latency.
     #[inline]
     pub(super) fn penalty(&self) -> f64 {
         if self.penalty > 0.0 { self.penalty } else { 1.0 }
     }
 
-    /// Takes off what was done since the last time.
+    /// Subtracts the amount that was completed since the last update.
     #[inline]
-    pub(super) fn bring_up_to(&mut self, now: Time) {
+    pub(super) fn update_remaining(&mut self, now: Time) {
         if now == self.updated {
             return;
         }
@@ -132,13 +147,13 @@ impl Activity {
         self.updated = now;
     }
 
-    /// When it will end at its rate; `None` where it will not.
+    /// Returns the date at which the activity ends if its rate stays the same. `None` if it does not end.
     #[inline]
-    pub(super) fn end_from(&self, now: Time) -> Option<Time> {
+    pub(super) fn completion_date(&self, now: Time) -> Option<Time> {
         if self.remaining <= 0.0 {
             return Some(now);
         }
-        // A rate of zero gives infinity, and so no date.
+        // At rate zero the quotient is infinite, and the conversion returns `None`.
         now.checked_add(Delay::from_secs_f64(self.remaining / self.rate)?)
     }
 }

@@ -1,28 +1,31 @@
-//! When activities will end: a heap that knows where each stands, so that dates can change; and beside it a queue for dates that come in their order,
-//! as those of flows do that all wait for the same latency.
+//! The next date of each activity.
+//!
+//! A heap holds the dates. It knows the position of each entry, so that dates can be changed and removed.
+//! Beside the heap, a queue holds dates that come in ascending order, which is cheaper: so do the dates of
+//! flows that all wait for the same latency.
 
 use parades_core::time::Time;
 use std::collections::VecDeque;
 
-/// Not in the calendar.
+/// The position of a slot without a date.
 const ABSENT: u32 = u32::MAX;
-/// In the queue.
+/// The position of a slot whose date is in the queue.
 const QUEUED: u32 = u32::MAX - 1;
 
-/// A date, and what breaks ties: the activity's serial number.
+/// A date, and the activity's serial number, which breaks ties.
 type Key = (Time, u64);
 
 /// Dates by slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
     heap: Vec<(Key, u32)>,
-    /// In order. What its slot does not say is here any more has been taken away; the first has not.
+    /// In ascending order. An entry that does not agree with `positions` has been removed. The front has not.
     queue: VecDeque<(Key, u32)>,
-    /// Where each slot stands in the heap; of those in the queue, by what key.
-    places: Vec<(u32, Key)>,
+    /// By slot: its index in the heap, or [`ABSENT`] or [`QUEUED`]; and, if it is queued, its key.
+    positions: Vec<(u32, Key)>,
 }
 
-/// Calendars are equal that have the same dates.
+/// Calendars are equal if they hold the same dates.
 impl PartialEq for Calendar {
     fn eq(&self, other: &Calendar) -> bool {
         let dates = |calendar: &Calendar| {
@@ -36,7 +39,7 @@ impl PartialEq for Calendar {
 }
 
 impl Calendar {
-    /// The earliest date.
+    /// Returns the earliest date.
     #[inline]
     pub(super) fn first_date(&self) -> Option<Time> {
         match (self.heap.first(), self.queue.front()) {
@@ -45,7 +48,7 @@ impl Calendar {
         }
     }
 
-    /// The earliest date, and whose it is.
+    /// Returns the earliest date and its slot.
     #[inline]
     pub(super) fn first(&self) -> Option<(Time, u32)> {
         let first = match (self.heap.first(), self.queue.front()) {
@@ -57,10 +60,11 @@ impl Calendar {
 
     #[inline]
     fn is_queued(&self, &(key, slot): &(Key, u32)) -> bool {
-        self.places[slot as usize] == (QUEUED, key)
+        self.positions[slot as usize] == (QUEUED, key)
     }
 
-    /// Sets the date of a slot that has none. Dates that come in their order cost less so than by [`Calendar::set`].
+    /// Sets the date of a slot that has none. For dates in ascending order this is cheaper than
+    /// [`Calendar::set`].
     #[inline]
     pub(super) fn append(&mut self, slot: u32, serial: u64, date: Option<Time>) {
         let Some(date) = date else { return };
@@ -68,104 +72,106 @@ impl Calendar {
         if self.queue.back().is_some_and(|last| last.0 > key) {
             return self.set(slot, serial, Some(date));
         }
-        self.reserve(slot);
-        debug_assert_eq!(self.places[slot as usize].0, ABSENT, "it has no date yet");
-        self.places[slot as usize] = (QUEUED, key);
+        self.make_room(slot);
+        debug_assert_eq!(self.positions[slot as usize].0, ABSENT, "the slot has no date yet");
+        self.positions[slot as usize] = (QUEUED, key);
         self.queue.push_back((key, slot));
     }
 
-    fn reserve(&mut self, slot: u32) {
-        if self.places.len() <= slot as usize {
-            self.places.resize(slot as usize + 1, (ABSENT, (Time::ZERO, 0)));
+    /// Extends `positions` up to `slot`.
+    fn make_room(&mut self, slot: u32) {
+        if self.positions.len() <= slot as usize {
+            self.positions.resize(slot as usize + 1, (ABSENT, (Time::ZERO, 0)));
         }
     }
 
-    /// Takes away the date of this slot, which is the first.
+    /// Removes the earliest date, which is that of `slot`.
     #[inline]
-    pub(super) fn take_first(&mut self, slot: u32) {
-        let place = &mut self.places[slot as usize].0;
-        if std::mem::replace(place, ABSENT) == QUEUED {
-            self.drop_absent();
+    pub(super) fn remove_first(&mut self, slot: u32) {
+        let position = &mut self.positions[slot as usize].0;
+        if std::mem::replace(position, ABSENT) == QUEUED {
+            self.drop_removed();
             return;
         }
         let last = self.heap.pop().expect("the first is here");
         if !self.heap.is_empty() {
             self.heap[0] = last;
-            self.sink(0);
+            self.sift_down(0);
         }
     }
 
-    /// Takes away the date of a slot, if it has one.
+    /// Removes the date of a slot, if it has one.
     #[inline]
-    pub(super) fn clear(&mut self, slot: u32) {
-        if self.places.get(slot as usize).is_some_and(|place| place.0 != ABSENT) {
+    pub(super) fn remove(&mut self, slot: u32) {
+        if self.positions.get(slot as usize).is_some_and(|position| position.0 != ABSENT) {
             self.set(slot, 0, None);
         }
     }
 
-    /// Brings one to the front of the queue that has not been taken away.
+    /// Drops removed entries from the front of the queue.
     #[inline]
-    fn drop_absent(&mut self) {
+    fn drop_removed(&mut self) {
         while self.queue.front().is_some_and(|front| !self.is_queued(front)) {
             self.queue.pop_front();
         }
     }
 
-    /// Sets the date of a slot, or takes it away.
+    /// Sets the date of a slot. `None` removes the date.
     pub(super) fn set(&mut self, slot: u32, serial: u64, date: Option<Time>) {
-        self.reserve(slot);
-        if self.places[slot as usize].0 == QUEUED {
-            self.places[slot as usize].0 = ABSENT;
-            self.drop_absent();
+        self.make_room(slot);
+        if self.positions[slot as usize].0 == QUEUED {
+            self.positions[slot as usize].0 = ABSENT;
+            self.drop_removed();
         }
-        match (self.places[slot as usize].0, date) {
+        match (self.positions[slot as usize].0, date) {
             (ABSENT, None) => {}
             (ABSENT, Some(date)) => {
                 self.heap.push(((date, serial), slot));
-                self.rise(self.heap.len() - 1);
+                self.sift_up(self.heap.len() - 1);
             }
-            (place, Some(date)) => {
-                self.heap[place as usize].0 = (date, serial);
-                let place = self.rise(place as usize);
-                self.sink(place);
+            (position, Some(date)) => {
+                self.heap[position as usize].0 = (date, serial);
+                let position = self.sift_up(position as usize);
+                self.sift_down(position);
             }
-            (place, None) => {
-                self.places[slot as usize].0 = ABSENT;
-                self.heap.swap_remove(place as usize);
-                if (place as usize) < self.heap.len() {
-                    let place = self.rise(place as usize);
-                    self.sink(place);
+            (position, None) => {
+                self.positions[slot as usize].0 = ABSENT;
+                self.heap.swap_remove(position as usize);
+                if (position as usize) < self.heap.len() {
+                    let position = self.sift_up(position as usize);
+                    self.sift_down(position);
                 }
             }
         }
     }
 
+    /// Writes an entry into the heap, and records its position.
     #[inline]
-    fn put(&mut self, place: usize, entry: (Key, u32)) {
-        self.heap[place] = entry;
-        self.places[entry.1 as usize].0 = u32::try_from(place).expect("slots are counted in 32 bits");
+    fn put(&mut self, position: usize, entry: (Key, u32)) {
+        self.heap[position] = entry;
+        self.positions[entry.1 as usize].0 = u32::try_from(position).expect("slots are counted in 32 bits");
     }
 
-    /// Moves an entry towards the top, to where it belongs.
-    fn rise(&mut self, mut place: usize) -> usize {
-        let entry = self.heap[place];
-        while place > 0 {
-            let parent = (place - 1) / 2;
+    /// Moves an entry towards the top until its parent is earlier. Returns its position.
+    fn sift_up(&mut self, mut position: usize) -> usize {
+        let entry = self.heap[position];
+        while position > 0 {
+            let parent = (position - 1) / 2;
             if self.heap[parent].0 <= entry.0 {
                 break;
             }
-            self.put(place, self.heap[parent]);
-            place = parent;
+            self.put(position, self.heap[parent]);
+            position = parent;
         }
-        self.put(place, entry);
-        place
+        self.put(position, entry);
+        position
     }
 
-    /// Moves an entry away from the top, to where it belongs.
-    fn sink(&mut self, mut place: usize) {
-        let entry = self.heap[place];
+    /// Moves an entry away from the top until both its children are later.
+    fn sift_down(&mut self, mut position: usize) {
+        let entry = self.heap[position];
         loop {
-            let left = 2 * place + 1;
+            let left = 2 * position + 1;
             let Some(first) = self.heap.get(left) else { break };
             let child = match self.heap.get(left + 1) {
                 Some(second) if second.0 < first.0 => left + 1,
@@ -174,10 +180,10 @@ impl Calendar {
             if self.heap[child].0 >= entry.0 {
                 break;
             }
-            self.put(place, self.heap[child]);
-            place = child;
+            self.put(position, self.heap[child]);
+            position = child;
         }
-        self.put(place, entry);
+        self.put(position, entry);
     }
 }
 
@@ -186,26 +192,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A slot, its new date, whether to append it if possible, and whether to remove the first date
+    /// afterwards.
+    type Step = (u32, Option<u64>, bool, bool);
+
+    fn step() -> impl Strategy<Value = Step> {
+        (0u32..20, prop::option::of(0u64..50), any::<bool>(), any::<bool>())
+    }
+
     proptest! {
         #[test]
-        fn the_first_is_the_least_of_those_set(changes in prop::collection::vec((0u32..20, prop::option::of(0u64..50), any::<bool>(), any::<bool>()), 1..200)) {
+        fn the_first_date_is_the_earliest_of_those_set(steps in prop::collection::vec(step(), 1..200)) {
             let mut calendar = Calendar::default();
-            let mut known = std::collections::BTreeMap::new();
-            for (slot, date, appended, take) in changes {
+            let mut expected = std::collections::BTreeMap::new();
+            for (slot, date, append, remove) in steps {
                 let date = date.map(Time::from_ps);
-                match appended && !known.contains_key(&slot) {
+                match append && !expected.contains_key(&slot) {
                     true => calendar.append(slot, u64::from(slot), date),
                     false => calendar.set(slot, u64::from(slot), date),
                 }
                 match date {
-                    Some(date) => known.insert(slot, date),
-                    None => known.remove(&slot),
+                    Some(date) => expected.insert(slot, date),
+                    None => expected.remove(&slot),
                 };
-                let first = known.iter().map(|(&slot, &date)| (date, slot)).min();
+                let first = expected.iter().map(|(&slot, &date)| (date, slot)).min();
                 prop_assert_eq!(calendar.first(), first);
-                if let Some((_, slot)) = first.filter(|_| take) {
-                    calendar.take_first(slot);
-                    known.remove(&slot);
+                if let Some((_, slot)) = first.filter(|_| remove) {
+                    calendar.remove_first(slot);
+                    expected.remove(&slot);
                 }
             }
         }

@@ -1,29 +1,30 @@
-//! Routes through zones.
+//! Routes between hosts, through zones.
 
 use super::{Gateways, Host, HostId, Leg, LinkId, Platform, Point, PointId, Routing, Zone, ZoneId};
 use crate::build::ZONE_DEPTH_MAX;
 use parades_config::quoted;
 use std::fmt;
 
-/// What a route may cost to be found: gateways that lead in circles would cost without end.
+/// The greatest number of partial routes in one search. Gateways that lead in circles would cause a search
+/// without end.
 const STEPS_MAX: u32 = 1 << 16;
-/// How many routes may be parts of one another. Each leads deeper into the zones of one of its ends, unless
+/// The greatest depth of partial routes in one another. Each leads deeper into the zones of one end, unless
 /// gateways lead in circles.
 const DEPTH_MAX: usize = 2 * ZONE_DEPTH_MAX;
 
-/// The way from one host to another.
+/// The route from one host to another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Route {
-    /// The links, in order. One may occur twice.
+    /// The links, in order. A link may occur twice.
     pub links: Vec<LinkId>,
-    /// Seconds: the latencies of the links, and in zones with coordinates the distance.
+    /// The latency in seconds: the sum over the links and, in zones with coordinates, the distance.
     pub latency_s: f64,
 }
 
-/// Why there is no route between two hosts.
+/// The reason why there is no route between two hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoRoute {
-    /// The sentence.
+    /// The sentence for users.
     pub(crate) why: String,
 }
 
@@ -35,25 +36,25 @@ impl fmt::Display for NoRoute {
 
 impl std::error::Error for NoRoute {}
 
-/// Where a host lies: in which zone, and its place among that zone's members.
+/// The zone of a host, and the host's index among the zone's members.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Seat {
+pub(crate) struct HostPosition {
     zone: ZoneId,
     index: u32,
 }
 
-/// The links of a way within one zone, and where it begins and ends if that is between zones.
-struct Local {
+/// A route between two members of one zone. Its gateways are present if the members are zones.
+struct ZoneRoute {
     links: Vec<LinkId>,
     gateways: Gateways,
 }
 
 impl Platform {
-    /// The route from one host to another.
+    /// Returns the route from one host to another.
     ///
     /// # Errors
     ///
-    /// Where the platform has none.
+    /// If the platform has none.
     pub fn route(&self, from: HostId, to: HostId) -> Result<Route, NoRoute> {
         let (source, destination) = (&self.hosts[from.0 as usize], &self.hosts[to.0 as usize]);
         let mut search = Search { platform: self, steps: 0, depth: 0, latency_s: 0.0 };
@@ -73,32 +74,34 @@ impl Platform {
         })
     }
 
-    /// Where a host lies.
-    pub(crate) fn seat(&self, host: &Host) -> Seat {
+    /// Returns the position of a host.
+    pub(crate) fn position(&self, host: &Host) -> HostPosition {
         let Point { zone, index, .. } = self.point(host.point);
-        Seat { zone: zone.expect("a host lies in a zone"), index: *index }
+        HostPosition { zone: zone.expect("a host lies in a zone"), index: *index }
     }
 
-    /// Tells the links of the route from one host to another where both are members of one star, as in most
-    /// platforms: so the route costs no memory of its own. Its latency is the sum of theirs. None, and false,
-    /// where it takes a search.
+    /// Calls `add` with each link of the route between two hosts, if both are members of the same star. The
+    /// route's latency is then the sum of its links' latencies.
+    ///
+    /// Most platforms are stars, and there the route needs no memory of its own. Returns false, and adds
+    /// nothing, if the route needs a search.
     #[inline]
-    pub(crate) fn star_links(&self, from: Seat, to: Seat, mut add: impl FnMut(LinkId)) -> bool {
+    pub(crate) fn star_links(&self, from: HostPosition, to: HostPosition, mut add: impl FnMut(LinkId)) -> bool {
         let zone = self.zone(from.zone);
         let Routing::Star { star, vivaldi: false } = &zone.routing else { return false };
         if from.zone != to.zone || !zone.bypasses.is_empty() {
             return false;
         }
-        let mut some = false;
-        let told = star.links(from.index, to.index, |link| {
-            some = true;
+        let mut has_links = false;
+        let found = star.links(from.index, to.index, |link| {
+            has_links = true;
             add(link);
         });
-        told.is_ok() && some
+        found.is_ok() && has_links
     }
 
-    /// The zones that a point lies in, from the innermost out.
-    fn path(&self, point: &Point) -> Vec<ZoneId> {
+    /// Returns the zones around a point, from the innermost to the outermost.
+    fn zones_around(&self, point: &Point) -> Vec<ZoneId> {
         std::iter::successors(point.zone, |&zone| self.zone(zone).parent).collect()
     }
 }
@@ -106,42 +109,45 @@ impl Platform {
 /// The search for one route.
 struct Search<'a> {
     platform: &'a Platform,
+    /// The number of partial routes up to now.
     steps: u32,
-    /// How many routes are being found, each a part of the one before.
+    /// The number of partial routes that are not complete, each a part of the one before.
     depth: usize,
-    /// The sum of what was found so far, in the order in which it was found: between two zones first, then on
-    /// this side, then on the other. A sum in another order would differ in its last bit, and levels that are
-    /// equal would not be any more.
+    /// The sum of the latencies up to now, in the order in which parts are found: the part between two zones
+    /// first, then the source's side, then the destination's. In another order the sum could differ in its
+    /// last bit, and equal levels of the solver would no longer be equal.
     latency_s: f64,
 }
 
 impl Search<'_> {
+    /// Returns the links between two points. Checks the bounds of the search.
     fn route(&mut self, from: PointId, to: PointId) -> Result<Vec<LinkId>, NoRoute> {
         self.steps += 1;
         if self.steps > STEPS_MAX || self.depth == DEPTH_MAX {
             return Err(NoRoute { why: "the gateways of its zones lead in circles".to_owned() });
         }
         self.depth += 1;
-        let found = self.part(from, to);
+        let found = self.route_unbounded(from, to);
         self.depth -= 1;
         found
     }
 
-    /// The route between two points, within the bounds.
-    fn part(&mut self, from: PointId, to: PointId) -> Result<Vec<LinkId>, NoRoute> {
+    /// Returns the links between two points.
+    fn route_unbounded(&mut self, from: PointId, to: PointId) -> Result<Vec<LinkId>, NoRoute> {
         let platform = self.platform;
         let (source, destination) = (platform.point(from), platform.point(to));
-        let (mut outwards, mut inwards) = (platform.path(source), platform.path(destination));
+        let (mut source_zones, mut destination_zones) =
+            (platform.zones_around(source), platform.zones_around(destination));
         let mut common = None;
-        while outwards.len() > 1 && inwards.len() > 1 && outwards.last() == inwards.last() {
-            common = outwards.pop();
-            inwards.pop();
+        while source_zones.len() > 1 && destination_zones.len() > 1 && source_zones.last() == destination_zones.last() {
+            common = source_zones.pop();
+            destination_zones.pop();
         }
-        let (Some(&near), Some(&far)) = (outwards.last(), inwards.last()) else {
+        let (Some(&near), Some(&far)) = (source_zones.last(), destination_zones.last()) else {
             return Err(NoRoute { why: "one of them is a zone".to_owned() });
         };
         let zone = if near == far { near } else { common.expect("all zones lie in the outermost") };
-        if let Some(found) = self.bypass(zone, (from, to), (&outwards, &inwards)) {
+        if let Some(found) = self.bypass(zone, (from, to), (&source_zones, &destination_zones)) {
             return found;
         }
         if near == far {
@@ -149,84 +155,86 @@ impl Search<'_> {
                 let name = quoted(&platform.zone(near).name);
                 return Err(NoRoute { why: format!("the one lies in the zone {name}, the other deeper within it") });
             }
-            return Ok(self.local(zone, from, to)?.links);
+            return Ok(self.zone_route(zone, from, to)?.links);
         }
-        let Local { links, gateways } = self.local(zone, platform.zone(near).point, platform.zone(far).point)?;
-        let Some((leaves, enters)) = gateways else {
+        let ZoneRoute { links, gateways } =
+            self.zone_route(zone, platform.zone(near).point, platform.zone(far).point)?;
+        let Some((exit, entry)) = gateways else {
             return Err(NoRoute {
                 why: format!("a route of the zone {} has no gateways", quoted(&platform.zone(zone).name)),
             });
         };
-        let mut whole = if from == leaves { Vec::new() } else { self.route(from, leaves)? };
+        let mut whole = if from == exit { Vec::new() } else { self.route(from, exit)? };
         whole.extend(links);
-        if enters != to {
-            whole.extend(self.route(enters, to)?);
+        if entry != to {
+            whole.extend(self.route(entry, to)?);
         }
         Ok(whole)
     }
 
-    /// Adds the latencies of links.
-    fn cross(&mut self, links: &[LinkId]) {
+    /// Adds the latencies of links to the sum.
+    fn add_latencies(&mut self, links: &[LinkId]) {
         for link in links {
             self.latency_s += self.platform.links[link.0 as usize].latency;
         }
     }
 
-    /// A route given in the zone that both points lie in, which goes before all others.
+    /// Returns the route by a bypass, if the first common zone declares one for these points or for zones
+    /// around them.
     fn bypass(
         &mut self,
         zone: ZoneId,
         (from, to): (PointId, PointId),
-        (outwards, inwards): (&[ZoneId], &[ZoneId]),
+        (source_zones, destination_zones): (&[ZoneId], &[ZoneId]),
     ) -> Option<Result<Vec<LinkId>, NoRoute>> {
         let platform = self.platform;
         let bypasses = &platform.zone(zone).bypasses;
         if bypasses.is_empty() {
             return None;
         }
-        let within = |point: PointId| platform.point(point).zone == Some(zone);
-        if within(from) && within(to) {
+        let is_member = |point: PointId| platform.point(point).zone == Some(zone);
+        if is_member(from) && is_member(to) {
             let leg = bypasses.get(&(from, to))?;
-            self.cross(&leg.links);
+            self.add_latencies(&leg.links);
             return Some(Ok(leg.links.to_vec()));
         }
-        // The pair of zones around the two that is innermost: by the outer of the two, then by the inner.
+        // The innermost pair of zones wins: pairs are tried by the outer of the two zones, then by the inner.
         let pair = |source: usize, destination: usize| {
-            let source = platform.zone(*outwards.get(source)?).point;
-            let destination = platform.zone(*inwards.get(destination)?).point;
+            let source = platform.zone(*source_zones.get(source)?).point;
+            let destination = platform.zone(*destination_zones.get(destination)?).point;
             bypasses.get(&(source, destination))
         };
-        let reach = outwards.len().max(inwards.len());
-        let found = (0..reach).find_map(|outer| {
+        let depth = source_zones.len().max(destination_zones.len());
+        let found = (0..depth).find_map(|outer| {
             let uneven = (0..outer).find_map(|inner| pair(inner, outer).or_else(|| pair(outer, inner)));
             uneven.or_else(|| pair(outer, outer))
         });
         let leg = found?;
-        let (leaves, enters) = leg.gateways?;
-        Some(self.around(from, leaves, leg, enters, to))
+        let gateways = leg.gateways?;
+        Some(self.route_by_bypass(from, leg, gateways, to))
     }
 
-    /// A bypass between zones, with the ways to its gateways. Where an end is its own gateway, the way is
-    /// that to itself, if it has one.
-    fn around(
+    /// Returns a bypass between zones, with the routes to its gateways.
+    ///
+    /// If an end is its own gateway, its part is the route to itself, or empty if there is none.
+    fn route_by_bypass(
         &mut self,
         from: PointId,
-        leaves: PointId,
         leg: &Leg,
-        enters: PointId,
+        (exit, entry): (PointId, PointId),
         to: PointId,
     ) -> Result<Vec<LinkId>, NoRoute> {
-        let own =
+        let or_empty =
             |found: Result<Vec<LinkId>, NoRoute>, same: bool| if same { Ok(found.unwrap_or_default()) } else { found };
-        let mut whole = own(self.route(from, leaves), from == leaves)?;
-        self.cross(&leg.links);
+        let mut whole = or_empty(self.route(from, exit), from == exit)?;
+        self.add_latencies(&leg.links);
         whole.extend_from_slice(&leg.links);
-        whole.extend(own(self.route(enters, to), enters == to)?);
+        whole.extend(or_empty(self.route(entry, to), entry == to)?);
         Ok(whole)
     }
 
-    /// The way between two members of a zone.
-    fn local(&mut self, zone_id: ZoneId, from: PointId, to: PointId) -> Result<Local, NoRoute> {
+    /// Returns the route between two members of a zone.
+    fn zone_route(&mut self, zone_id: ZoneId, from: PointId, to: PointId) -> Result<ZoneRoute, NoRoute> {
         let platform = self.platform;
         let zone = platform.zone(zone_id);
         let (source, destination) = (platform.point(from), platform.point(to));
@@ -251,50 +259,52 @@ impl Search<'_> {
             Routing::Floyd(floyd) => {
                 let legs = floyd.legs(first, second).ok_or_else(|| unknown(""))?;
                 let legs: Vec<&Leg> = legs.iter().rev().filter_map(|&(a, b)| floyd.table.get(a, b)).collect();
-                return self.along(zone, &legs, false);
+                return self.join_legs(zone, &legs, false);
             }
             Routing::Dijkstra(dijkstra) => {
                 let legs = dijkstra.legs(first, second).ok_or_else(|| unknown(""))?;
                 let legs = legs.iter().rev().map(|&(a, b)| dijkstra.table.get(a, b));
                 let legs: Vec<&Leg> = legs.collect::<Option<_>>().ok_or_else(|| unknown(""))?;
-                return self.along(zone, &legs, true);
+                return self.join_legs(zone, &legs, true);
             }
             Routing::Star { star, vivaldi } => {
                 star.links(first, second, |link| links.push(link)).map_err(|why| unknown(&format!(": {why}")))?;
                 if *vivaldi {
-                    self.cross(&links);
+                    self.add_latencies(&links);
                     self.latency_s += distance_s(source, destination).map_err(|why| unknown(&why))?;
-                    return Ok(Local { links, gateways });
+                    return Ok(ZoneRoute { links, gateways });
                 }
             }
             Routing::Torus(torus) => torus.links(first, second, &mut links)?,
             Routing::FatTree(tree) => tree.links(first, second, &mut links)?,
             Routing::Dragonfly(dragonfly) => dragonfly.links(first, second, &mut links)?,
         }
-        self.cross(&links);
-        Ok(Local { links, gateways })
+        self.add_latencies(&links);
+        Ok(ZoneRoute { links, gateways })
     }
 
-    /// One leg after another, with what lies between the gateways of two. Their latencies are added in this
-    /// order, or backwards.
-    fn along(&mut self, zone: &Zone, legs: &[&Leg], backwards: bool) -> Result<Local, NoRoute> {
+    /// Joins legs into a route. Between the gateways of two successive legs, it adds the route from one to
+    /// the other.
+    ///
+    /// Latencies are added in the order of the legs or, if `backwards`, from the last leg to the first.
+    fn join_legs(&mut self, zone: &Zone, legs: &[&Leg], backwards: bool) -> Result<ZoneRoute, NoRoute> {
         let mut parts: Vec<Vec<LinkId>> = Vec::new();
         let between = |index: usize| {
             let (before, leg) = (legs.get(index.checked_sub(1)?)?, legs[index]);
-            let (entered, leaves) = (before.gateways?.1, leg.gateways?.0);
-            (zone.holds_zones && entered != leaves).then_some((entered, leaves))
+            let (entry, exit) = (before.gateways?.1, leg.gateways?.0);
+            (zone.holds_zones && entry != exit).then_some((entry, exit))
         };
         for step in 0..legs.len() {
             let index = if backwards { legs.len() - 1 - step } else { step };
             let mut part = Vec::new();
             if backwards {
-                self.cross(&legs[index].links);
+                self.add_latencies(&legs[index].links);
             }
-            if let Some((entered, leaves)) = between(index) {
-                part = self.route(entered, leaves)?;
+            if let Some((entry, exit)) = between(index) {
+                part = self.route(entry, exit)?;
             }
             if !backwards {
-                self.cross(&legs[index].links);
+                self.add_latencies(&legs[index].links);
             }
             part.extend_from_slice(&legs[index].links);
             parts.push(part);
@@ -304,12 +314,12 @@ impl Search<'_> {
         }
         let ends = legs.first().zip(legs.last());
         let gateways = ends.and_then(|(first, last)| Some((first.gateways?.0, last.gateways?.1)));
-        Ok(Local { links: parts.concat(), gateways })
+        Ok(ZoneRoute { links: parts.concat(), gateways })
     }
 }
 
-/// Seconds between two points of a zone with coordinates: the distance in the plane, and both heights above
-/// it.
+/// Returns the latency between two points with Vivaldi coordinates, in seconds: their distance in the plane
+/// plus both heights.
 fn distance_s(from: &Point, to: &Point) -> Result<f64, String> {
     let of = |point: &Point| point.coordinates.ok_or_else(|| format!(": {} has no coordinates", quoted(&point.name)));
     let ([x, y, height], [other_x, other_y, other_height]) = (of(from)?, of(to)?);

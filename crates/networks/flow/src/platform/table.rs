@@ -1,26 +1,27 @@
-//! Routes that are given one by one.
+//! Declared routes.
 
 use super::{LinkId, PointId};
 use std::collections::BTreeMap;
 
-/// Where a route between zones begins and ends.
+/// The two gateways of a route between zones. `None` for a route between hosts and routers.
 pub(crate) type Gateways = Option<(PointId, PointId)>;
 
-/// A route from a member of a zone to another.
+/// A declared route from one member of a zone to another. The route between two hosts may consist of several
+/// legs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Leg {
     pub(crate) links: Box<[LinkId]>,
     pub(crate) gateways: Gateways,
 }
 
-/// Legs by their members' places in the zone.
+/// The legs of a zone, by the indices of the two members.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) legs: BTreeMap<(u32, u32), Leg>,
 }
 
 impl Table {
-    /// Adds a leg; `false` if there is one already.
+    /// Adds a leg. Returns false, and changes nothing, if the table has a leg between these members.
     pub(crate) fn add(&mut self, from: u32, to: u32, leg: Leg) -> bool {
         match self.legs.entry((from, to)) {
             std::collections::btree_map::Entry::Vacant(vacant) => {
@@ -31,6 +32,7 @@ impl Table {
         }
     }
 
+    /// Returns the leg between two members.
     pub(crate) fn get(&self, from: u32, to: u32) -> Option<&Leg> {
         self.legs.get(&(from, to))
     }

@@ -1,22 +1,26 @@
-//! One solution: which part of the system is concerned, and progressive filling of that part.
+//! One solution: selects the subsystem that modifications may affect, and fills it progressively.
 
-use super::{Constraint, PRECISION, Sharing, Standing, System, User, Variable, VariableId};
+use super::{Constraint, PRECISION, SharingPolicy, Status, System, User, Variable, VariableId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a solution needs besides the system, kept so that its memory is used again.
+/// The working memory of a solution, kept between solutions to be reused.
 ///
-/// It holds nothing between solutions, so a copy of a system has a fresh one.
+/// It holds no information between solutions, so a copy of a system gets an empty one.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    /// The constraints of the subsystem.
     constraints: Vec<u32>,
+    /// The variables of the subsystem.
     variables: Vec<u32>,
     /// By number of the constraint.
-    tally: Vec<Tally>,
+    residuals: Vec<Residual>,
     /// By slot of the variable.
-    stage: Vec<Stage>,
-    full: BinaryHeap<Reverse<(Level, u32)>>,
-    caps: Caps,
+    stages: Vec<Stage>,
+    /// Constraints with the level at which each saturates, the lowest first. A level may be out of date: too
+    /// low.
+    saturations: BinaryHeap<Reverse<(Level, u32)>>,
+    bound_levels: BoundLevels,
 }
 
 impl PartialEq for Scratch {
@@ -31,7 +35,7 @@ impl Clone for Scratch {
     }
 }
 
-/// A level that is at least zero, as bits that have the same order.
+/// A level of at least zero, as bits: they have the same order, and are compared as integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Level(u64);
 
@@ -43,60 +47,64 @@ impl Level {
     }
 }
 
-/// What is left of a constraint while it is filled.
+/// The remainder of a constraint, without the loads of the fixed variables.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    /// Variables without a rate yet.
-    waiting: u32,
+struct Residual {
+    /// The number of the constraint's variables whose rates are not fixed.
+    unfixed: u32,
+    /// The capacity minus the loads of the fixed variables.
     remaining: f64,
-    /// How fast it fills: the sum of weight over penalty; of a pipe, the greatest.
+    /// The capacity that the unfixed variables take per unit of level: the sum of their `weight / penalty`.
+    /// For a fat pipe, the greatest.
     usage: f64,
-    /// The level at which it would be full, when it was found to be nearly so.
+    /// `remaining / usage` before the last variable was fixed: the level at which the constraint saturates.
     last_level: f64,
 }
 
-/// What is known of a variable in a solution.
+/// The state of a variable in a solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// It has no part in it.
+    /// The variable does not belong to the subsystem.
     #[default]
-    Outside,
-    /// It has no rate yet.
-    Waiting,
-    /// It has its rate.
+    NotSelected,
+    /// The variable's rate is not fixed yet.
+    Unfixed,
+    /// The variable's rate is fixed.
     Fixed,
 }
 
-/// The levels at which variables reach their bounds. As a rule a constraint is full before the first of them, which holds all: they are put in order
-/// only when a second is asked for.
+/// The levels at which variables reach their bounds.
+///
+/// In most solutions a constraint saturates before any variable reaches its bound, and fixes all variables.
+/// Then only the lowest level is needed. So the others are sorted only when a second level is asked for.
 #[derive(Debug, Default)]
-struct Caps {
+struct BoundLevels {
+    /// The lowest level is first. The others are in order if `sorted`.
     levels: Vec<(Level, u32)>,
-    /// The place of the first of those left, where they are in order.
+    /// The index of the first level that is left.
     first: usize,
     sorted: bool,
 }
 
-impl Caps {
-    /// Takes up new levels.
+impl BoundLevels {
+    /// Replaces the levels.
     fn refill(&mut self, levels: impl Iterator<Item = (Level, u32)>) {
         self.levels.clear();
         self.levels.extend(levels);
         (self.first, self.sorted) = (0, false);
-        // The least comes first.
-        let least =
+        let lowest =
             (1..self.levels.len()).fold(0, |least, at| if self.levels[at] < self.levels[least] { at } else { least });
-        if least > 0 {
-            self.levels.swap(0, least);
+        if lowest > 0 {
+            self.levels.swap(0, lowest);
         }
     }
 
-    /// The least of those whose variables wait.
+    /// Returns the lowest level of an unfixed variable, and the variable.
     #[inline]
-    fn least(&mut self, stage: &[Stage]) -> Option<(Level, u32)> {
+    fn lowest(&mut self, stages: &[Stage]) -> Option<(Level, u32)> {
         loop {
             let &(level, slot) = self.levels.get(self.first)?;
-            if stage[slot as usize] == Stage::Waiting {
+            if stages[slot as usize] == Stage::Unfixed {
                 return Some((level, slot));
             }
             self.first += 1;
@@ -109,69 +117,52 @@ impl Caps {
 }
 
 impl System {
-    /// Finds the constraints and variables that changes may have reached.
-    pub(super) fn collect(&mut self) {
-        let System { constraints, demands, standings, variables, scratch, .. } = self;
-        if scratch.tally.len() < constraints.len() {
-            scratch.tally.resize(constraints.len(), Tally::default());
+    /// Selects the constraints and variables whose solution the modifications may change: their connected
+    /// components.
+    pub(super) fn select_subsystem(&mut self) {
+        let System { constraints, statuses, variables, scratch, .. } = self;
+        if scratch.residuals.len() < constraints.len() {
+            scratch.residuals.resize(constraints.len(), Residual::default());
         }
-        if scratch.stage.len() < variables.len() {
-            scratch.stage.resize(variables.len(), Stage::Outside);
+        if scratch.stages.len() < variables.len() {
+            scratch.stages.resize(variables.len(), Stage::NotSelected);
         }
         scratch.constraints.clear();
         scratch.variables.clear();
-        for number in self.dirty_constraints.drain(..) {
+        for number in self.modified_constraints.drain(..) {
             let constraint = &constraints[number as usize];
-            let standing = &mut standings[number as usize];
-            standing.dirty = false;
-            // What held its variables before must let them go, even if it holds none now.
-            let ties = constraint.ties(&demands[number as usize]);
-            let tied = std::mem::replace(&mut standing.tied, ties);
-            if (tied || ties) && !constraint.users.is_empty() {
-                standing.collected = true;
+            let status = &mut statuses[number as usize];
+            status.modified = false;
+            let can_saturate = constraint.can_saturate(&self.demands[number as usize]);
+            let could_saturate = std::mem::replace(&mut status.could_saturate, can_saturate);
+            // A constraint that has limited variables before must release them, even if it cannot limit any
+            // now.
+            if (could_saturate || can_saturate) && !constraint.users.is_empty() {
+                status.selected = true;
                 scratch.constraints.push(number);
             }
         }
-        for slot in self.dirty_variables.drain(..) {
+        for slot in self.modified_variables.drain(..) {
             let variable = &mut variables[slot as usize];
-            variable.dirty = false;
+            variable.modified = false;
             if variable.alive {
-                scratch.reach(slot);
+                scratch.select_variable(slot);
             }
         }
-        let (mut next_constraint, mut next_variable) = (0, 0);
-        loop {
-            if let Some(&number) = scratch.constraints.get(next_constraint) {
-                next_constraint += 1;
-                for user in &constraints[number as usize].users {
-                    scratch.reach(user.variable);
-                }
-            } else if let Some(&slot) = scratch.variables.get(next_variable) {
-                next_variable += 1;
-                for used in &variables[slot as usize].uses {
-                    let standing = &mut standings[used.constraint as usize];
-                    if standing.tied && !standing.collected {
-                        standing.collected = true;
-                        scratch.constraints.push(used.constraint);
-                    }
-                }
-            } else {
-                return;
-            }
-        }
+        scratch.select_neighbours(constraints, statuses, variables);
     }
 
-    /// Whether no constraint holds any of the variables collected, so that each has its bound.
+    /// Returns true if the subsystem has no constraint. Then the rate of each of its variables is its bound.
     #[inline]
-    pub(super) fn is_free(&self) -> bool {
+    pub(super) fn is_unconstrained(&self) -> bool {
         self.scratch.constraints.is_empty()
     }
 
-    /// Gives the variables collected their bounds, as [`System::fill`] would where no constraint was collected.
+    /// Sets the rates of a subsystem without constraints. The result is that of [`System::fill`].
     #[inline]
-    pub(super) fn give_bounds(&mut self) {
+    pub(super) fn set_rates_to_bounds(&mut self) {
         for &slot in &self.scratch.variables {
-            self.scratch.stage[slot as usize] = Stage::Outside;
+            self.scratch.stages[slot as usize] = Stage::NotSelected;
             let variable = &mut self.variables[slot as usize];
             if variable.rate.to_bits() != variable.bound.to_bits() {
                 variable.rate = variable.bound;
@@ -180,83 +171,125 @@ impl System {
         }
     }
 
-    /// Gives the variables collected their rates.
+    /// Computes the rates of the subsystem by progressive filling.
     pub(super) fn fill(&mut self) {
-        let System { constraints, standings, variables, changed, scratch, .. } = self;
-        let Scratch { constraints: collected, variables: reached, tally, stage, full, caps } = scratch;
-        let waiting = reached.len();
-        let mut filling = Filling { constraints, standings, variables, changed, tally, stage, full, caps, waiting };
-        filling.open(collected, reached);
-        if !filling.fill_at_once() {
-            filling.rise();
-            filling.leftovers(reached);
+        let System { constraints, statuses, variables, changed, scratch, .. } = self;
+        let Scratch { constraints: selected, variables: reached, residuals, stages, saturations, bound_levels } =
+            scratch;
+        let unfixed = reached.len();
+        let mut filling = Filling {
+            constraints,
+            statuses,
+            variables,
+            changed,
+            residuals,
+            stages,
+            saturations,
+            bound_levels,
+            unfixed,
+        };
+        filling.begin(selected, reached);
+        if !filling.fix_all_at_first_saturation() {
+            filling.raise_levels();
+            filling.fix_leftovers(reached);
         }
-        filling.close(collected, reached);
+        filling.finish(selected, reached);
     }
 }
 
 impl Scratch {
     #[inline]
-    fn reach(&mut self, slot: u32) {
-        let stage = &mut self.stage[slot as usize];
-        if *stage == Stage::Outside {
-            *stage = Stage::Waiting;
+    fn select_variable(&mut self, slot: u32) {
+        let stage = &mut self.stages[slot as usize];
+        if *stage == Stage::NotSelected {
+            *stage = Stage::Unfixed;
             self.variables.push(slot);
         }
     }
+
+    /// Selects everything that is connected with the selected constraints and variables, in breadth-first
+    /// order.
+    ///
+    /// Only constraints that can saturate connect their variables.
+    fn select_neighbours(&mut self, constraints: &[Constraint], statuses: &mut [Status], variables: &[Variable]) {
+        let (mut next_constraint, mut next_variable) = (0, 0);
+        loop {
+            if let Some(&number) = self.constraints.get(next_constraint) {
+                next_constraint += 1;
+                for user in &constraints[number as usize].users {
+                    self.select_variable(user.variable);
+                }
+            } else if let Some(&slot) = self.variables.get(next_variable) {
+                next_variable += 1;
+                for element in &variables[slot as usize].elements {
+                    let status = &mut statuses[element.constraint as usize];
+                    if status.could_saturate && !status.selected {
+                        status.selected = true;
+                        self.constraints.push(element.constraint);
+                    }
+                }
+            } else {
+                return;
+            }
+        }
+    }
 }
 
-/// A solution on its way.
+/// A solution in progress.
 struct Filling<'a> {
     constraints: &'a [Constraint],
-    standings: &'a mut [Standing],
+    statuses: &'a mut [Status],
     variables: &'a mut [Variable],
     changed: &'a mut Vec<VariableId>,
-    tally: &'a mut [Tally],
-    stage: &'a mut [Stage],
-    full: &'a mut BinaryHeap<Reverse<(Level, u32)>>,
-    caps: &'a mut Caps,
-    /// Variables without a rate yet.
-    waiting: usize,
+    residuals: &'a mut [Residual],
+    stages: &'a mut [Stage],
+    saturations: &'a mut BinaryHeap<Reverse<(Level, u32)>>,
+    bound_levels: &'a mut BoundLevels,
+    /// The number of variables whose rates are not fixed.
+    unfixed: usize,
 }
 
 impl Filling<'_> {
-    /// Begins with empty constraints and all levels at zero.
+    /// Begins with no variable fixed and all levels at zero.
     #[inline]
-    fn open(&mut self, collected: &[u32], reached: &[u32]) {
-        let mut full = std::mem::take(self.full).into_vec();
-        for &number in collected {
+    fn begin(&mut self, selected: &[u32], reached: &[u32]) {
+        let mut saturations = std::mem::take(self.saturations).into_vec();
+        for &number in selected {
             let constraint = &self.constraints[number as usize];
-            let standing = &mut self.standings[number as usize];
-            standing.open = standing.tied;
-            let mut left = Tally::default();
-            if standing.open {
-                left.waiting = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
-                left.remaining = constraint.capacity;
-                left.usage = constraint.usage(|_| true);
-                left.last_level = left.remaining / left.usage;
-                full.push(Reverse((Level::new(left.last_level), number)));
+            let status = &mut self.statuses[number as usize];
+            status.active = status.could_saturate;
+            let mut residual = Residual::default();
+            if status.active {
+                residual.unfixed = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
+                residual.remaining = constraint.capacity;
+                residual.usage = constraint.usage(|_| true);
+                residual.last_level = residual.remaining / residual.usage;
+                saturations.push(Reverse((Level::new(residual.last_level), number)));
             }
-            self.tally[number as usize] = left;
+            self.residuals[number as usize] = residual;
         }
-        *self.full = full.into();
+        *self.saturations = saturations.into();
         let bounded = reached.iter().map(|&slot| (&self.variables[slot as usize], slot));
         let bounded = bounded.filter(|(variable, _)| variable.bound < f64::INFINITY);
-        self.caps.refill(bounded.map(|(variable, slot)| (Level::new(variable.bound * variable.penalty), slot)));
+        self.bound_levels.refill(bounded.map(|(variable, slot)| (Level::new(variable.bound * variable.penalty), slot)));
     }
 
-    /// Gives all variables their rates, as [`Filling::rise`] would, if the constraint that is full first holds them all: as a rule it does. Nothing, and
-    /// false, if not.
+    /// Fixes all rates if the constraint that saturates first has all variables, as in most solutions.
+    /// Returns false, and does nothing, if that is not so.
+    ///
+    /// The result is that of [`Filling::raise_levels`].
     #[inline]
-    fn fill_at_once(&mut self) -> bool {
-        let Some(&Reverse((level, number))) = self.full.peek() else { return false };
-        let left = &self.tally[number as usize];
-        if left.waiting as usize != self.waiting || self.caps.least(self.stage).is_some_and(|(cap, _)| cap < level) {
+    fn fix_all_at_first_saturation(&mut self) -> bool {
+        let Some(&Reverse((level, number))) = self.saturations.peek() else { return false };
+        let residual = &self.residuals[number as usize];
+        if residual.unfixed as usize != self.unfixed
+            || self.bound_levels.lowest(self.stages).is_some_and(|(bound_level, _)| bound_level < level)
+        {
             return false;
         }
         for &User { variable: slot, .. } in &self.constraints[number as usize].users {
             let variable = &mut self.variables[slot as usize];
-            let rate = left.last_level / variable.penalty;
+            let rate = residual.last_level / variable.penalty;
             if variable.rate.to_bits() != rate.to_bits() {
                 variable.rate = rate;
                 self.changed.push(VariableId(slot));
@@ -265,19 +298,20 @@ impl Filling<'_> {
         true
     }
 
-    /// Raises the level from one variable's bound or full constraint to the next.
-    fn rise(&mut self) {
-        while self.waiting > 0 {
-            let cap = self.caps.least(self.stage);
-            let full = self.full.peek().map(|&Reverse(full)| full);
-            match (cap, full) {
+    /// Raises the level from one bound or saturation to the next, until all rates are fixed or nothing is
+    /// left that could fix one.
+    fn raise_levels(&mut self) {
+        while self.unfixed > 0 {
+            let bound = self.bound_levels.lowest(self.stages);
+            let saturation = self.saturations.peek().map(|&Reverse(first)| first);
+            match (bound, saturation) {
                 (None, None) => return,
-                (Some((level, slot)), full) if full.is_none_or(|(first, _)| level < first) => {
-                    let bound = self.variables[slot as usize].bound;
-                    self.fix(slot, bound);
+                (Some((level, slot)), saturation) if saturation.is_none_or(|(first, _)| level < first) => {
+                    let rate = self.variables[slot as usize].bound;
+                    self.fix(slot, rate);
                 }
                 (_, Some((level, number))) => {
-                    self.full.pop();
+                    self.saturations.pop();
                     self.saturate(level, number);
                 }
                 (Some(_), None) => unreachable!("taken by the arm above"),
@@ -285,103 +319,108 @@ impl Filling<'_> {
         }
     }
 
-    /// Fills a constraint, if it is full at this level as things stand.
+    /// Fixes the variables of a constraint at its saturation level, unless `level` is out of date.
     fn saturate(&mut self, level: Level, number: u32) {
         let constraint = &self.constraints[number as usize];
-        let left = &mut self.tally[number as usize];
-        if !self.standings[number as usize].open {
+        let residual = &mut self.residuals[number as usize];
+        if !self.statuses[number as usize].active {
             return;
         }
-        if constraint.sharing == Sharing::Pipe {
-            let stage = &*self.stage;
-            left.usage = constraint.usage(|slot| stage[slot as usize] == Stage::Waiting);
+        if constraint.policy == SharingPolicy::FatPipe {
+            let stages = &*self.stages;
+            residual.usage = constraint.usage(|slot| stages[slot as usize] == Stage::Unfixed);
         }
-        let now = left.remaining / left.usage;
+        let now = residual.remaining / residual.usage;
         if Level::new(now) > level {
-            // Others have taken less of it than their share.
-            left.last_level = now;
-            self.full.push(Reverse((Level::new(now), number)));
+            // Variables have been fixed at lower levels since, so the constraint saturates later.
+            residual.last_level = now;
+            self.saturations.push(Reverse((Level::new(now), number)));
             return;
         }
-        self.standings[number as usize].open = false;
+        self.statuses[number as usize].active = false;
         for &User { variable, .. } in &constraint.users {
-            if self.stage[variable as usize] == Stage::Waiting {
+            if self.stages[variable as usize] == Stage::Unfixed {
                 let rate = now / self.variables[variable as usize].penalty;
                 self.fix(variable, rate);
             }
         }
     }
 
-    /// Gives a variable its rate, and takes that off its constraints.
+    /// Fixes the rate of a variable, and subtracts its load from its active constraints.
     #[inline]
     fn fix(&mut self, slot: u32, rate: f64) {
-        self.stage[slot as usize] = Stage::Fixed;
-        self.waiting -= 1;
+        self.stages[slot as usize] = Stage::Fixed;
+        self.unfixed -= 1;
         let variable = &mut self.variables[slot as usize];
         if variable.rate.to_bits() != rate.to_bits() {
             variable.rate = rate;
             self.changed.push(VariableId(slot));
         }
-        for used in &variable.uses {
-            let standing = &mut self.standings[used.constraint as usize];
-            if !standing.open {
+        for element in &variable.elements {
+            let status = &mut self.statuses[element.constraint as usize];
+            if !status.active {
                 continue;
             }
-            let left = &mut self.tally[used.constraint as usize];
-            left.waiting -= 1;
-            let constraint = &self.constraints[used.constraint as usize];
-            if constraint.sharing == Sharing::Shared {
-                left.last_level = left.remaining / left.usage;
-                left.remaining -= used.weight * rate;
-                left.usage -= used.weight / variable.penalty;
-                // So little of it is left that nobody is held by it any more.
-                standing.open = left.remaining > constraint.capacity * PRECISION && left.usage > PRECISION;
+            let residual = &mut self.residuals[element.constraint as usize];
+            residual.unfixed -= 1;
+            let constraint = &self.constraints[element.constraint as usize];
+            if constraint.policy == SharingPolicy::Shared {
+                residual.last_level = residual.remaining / residual.usage;
+                residual.remaining -= element.weight * rate;
+                residual.usage -= element.weight / variable.penalty;
+                // Below the precision, the remainders are rounding errors, and their quotient would be
+                // meaningless.
+                status.active = residual.remaining > constraint.capacity * PRECISION && residual.usage > PRECISION;
             }
-            standing.open &= left.waiting > 0;
+            status.active &= residual.unfixed > 0;
         }
     }
 
-    /// Variables whose constraints were all found nearly full: what the tightest of them would have given, for it is not yet taken.
-    fn leftovers(&mut self, reached: &[u32]) {
+    /// Fixes variables all of whose constraints were left with less than the precision.
+    ///
+    /// Such a variable gets the lowest of its constraints' last levels: each was computed while the
+    /// variable's own share still remained.
+    fn fix_leftovers(&mut self, reached: &[u32]) {
         for &slot in reached {
-            if self.waiting == 0 {
+            if self.unfixed == 0 {
                 return;
             }
-            if self.stage[slot as usize] != Stage::Waiting {
+            if self.stages[slot as usize] != Stage::Unfixed {
                 continue;
             }
             let variable = &self.variables[slot as usize];
-            let held = variable.uses.iter().map(|used| used.constraint as usize);
-            let held = held.filter(|&number| self.standings[number].collected);
-            let level = held.map(|number| self.tally[number].last_level).fold(f64::INFINITY, f64::min);
+            let numbers = variable.elements.iter().map(|element| element.constraint as usize);
+            let selected = numbers.filter(|&number| self.statuses[number].selected);
+            let level = selected.map(|number| self.residuals[number].last_level).fold(f64::INFINITY, f64::min);
             let rate = (level / variable.penalty).min(variable.bound);
             debug_assert!(rate.is_finite(), "nothing holds a variable");
             self.fix(slot, rate);
         }
     }
 
-    /// Leaves everything as the next solution expects it.
-    fn close(&mut self, collected: &[u32], reached: &[u32]) {
-        for &number in collected {
-            let standing = &mut self.standings[number as usize];
-            (standing.collected, standing.open) = (false, false);
+    /// Leaves statuses and working memory as the next solution expects them.
+    fn finish(&mut self, selected: &[u32], reached: &[u32]) {
+        for &number in selected {
+            let status = &mut self.statuses[number as usize];
+            (status.selected, status.active) = (false, false);
         }
         for &slot in reached {
-            self.stage[slot as usize] = Stage::Outside;
+            self.stages[slot as usize] = Stage::NotSelected;
         }
-        self.full.clear();
+        self.saturations.clear();
     }
 }
 
 impl Constraint {
-    /// How fast it fills with the variables that `counts` picks.
+    /// Returns the usage of the variables that `counts` accepts: the sum of their `weight / penalty`, or for
+    /// a fat pipe the greatest.
     #[inline]
     fn usage(&self, counts: impl Fn(u32) -> bool) -> f64 {
         let users = self.users.iter().filter(|user| counts(user.variable));
-        let speeds = users.map(|user| user.speed);
-        match self.sharing {
-            Sharing::Shared => speeds.sum(),
-            Sharing::Pipe => speeds.fold(0.0, f64::max),
+        let usages = users.map(|user| user.usage);
+        match self.policy {
+            SharingPolicy::Shared => usages.sum(),
+            SharingPolicy::FatPipe => usages.fold(0.0, f64::max),
         }
     }
 }

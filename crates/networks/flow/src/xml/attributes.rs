@@ -54,7 +54,7 @@ impl Attributes {
         let mut values = Vec::new();
         // The parser checks that no attribute occurs twice.
         for attribute in tag.attributes() {
-            let attribute = attribute.map_err(|why| malformed(builder.at, why))?;
+            let attribute = attribute.map_err(|why| malformed(builder.offset, why))?;
             let key = attribute.key.as_ref();
             if !known.contains(&key) {
                 let help = match nearest(key, known.iter().copied()) {
@@ -64,12 +64,12 @@ impl Attributes {
                 return Err(builder.wrong(format!("<{element}> has no attribute {}", quoted(key)), help));
             }
             let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0);
-            let value = value.map_err(|why| malformed(builder.at, why))?;
+            let value = value.map_err(|why| malformed(builder.offset, why))?;
             if !value.is_empty() {
                 values.push((key.to_owned(), value.into_owned()));
             }
         }
-        Ok(Attributes { element, offset: builder.at, values })
+        Ok(Attributes { element, offset: builder.offset, values })
     }
 
     /// Returns the value of an attribute, if it is present.

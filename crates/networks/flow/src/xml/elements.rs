@@ -3,7 +3,8 @@
 use super::attributes::Attributes;
 use super::{Element, Reader, RouteKind};
 use crate::build::{
-    Builder, Cabinet, Cluster, Connection, ConnectionKind, Direction, NewHost, NewLink, NewSharing, Topology, radicals,
+    Builder, Cabinet, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NewHost, NewLink, Topology,
+    radicals,
 };
 use crate::fault::Fault;
 use crate::profile::Profile;
@@ -40,11 +41,11 @@ const ELEMENTS: [&str; 23] = [
 ];
 
 /// The sharing policies of links. `None`: known, but not supported.
-const POLICIES: [(&str, Option<NewSharing>); 5] = [
-    ("SHARED", Some(NewSharing::Shared)),
-    ("FATPIPE", Some(NewSharing::Pipe)),
-    ("SPLITDUPLEX", Some(NewSharing::SplitDuplex)),
-    ("FULLDUPLEX", Some(NewSharing::SplitDuplex)),
+const POLICIES: [(&str, Option<DeclaredPolicy>); 5] = [
+    ("SHARED", Some(DeclaredPolicy::Shared)),
+    ("FATPIPE", Some(DeclaredPolicy::FatPipe)),
+    ("SPLITDUPLEX", Some(DeclaredPolicy::SplitDuplex)),
+    ("FULLDUPLEX", Some(DeclaredPolicy::SplitDuplex)),
     ("WIFI", None),
 ];
 
@@ -147,7 +148,7 @@ fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
 }
 
 /// Reads a sharing policy.
-fn policy(attributes: &Attributes, name: &str, default: NewSharing) -> Result<NewSharing, Fault> {
+fn policy(attributes: &Attributes, name: &str, default: DeclaredPolicy) -> Result<DeclaredPolicy, Fault> {
     let policy = attributes.choice(name, &POLICIES, Some(default))?;
     policy.ok_or_else(|| attributes.wrong(name, "is not supported: links of a Wi-Fi cell need rates for each host"))
 }
@@ -158,7 +159,7 @@ fn link(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<NewLink, Fault> {
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
     Ok(NewLink {
         name: attributes.required("id")?.to_owned(),
-        sharing: policy(&attributes, "sharing_policy", NewSharing::Shared)?,
+        policy: policy(&attributes, "sharing_policy", DeclaredPolicy::Shared)?,
         bandwidth: attributes.required_quantity("bandwidth", &BANDWIDTH)?,
         latency: attributes.quantity("latency", &DURATION)?.unwrap_or(0.0),
         bandwidth_profile: profile(builder, &attributes, &["bandwidth_file"])?,
@@ -223,16 +224,16 @@ fn cluster(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         speeds: speeds(&attributes)?,
         cores: attributes.whole("core")?.unwrap_or(1),
         link: (attributes.required_quantity("bw", &BANDWIDTH)?, attributes.required_quantity("lat", &DURATION)?),
-        sharing: policy(&attributes, "sharing_policy", NewSharing::SplitDuplex)?,
+        policy: policy(&attributes, "sharing_policy", DeclaredPolicy::SplitDuplex)?,
         backbone: optional_link(&attributes, ("bb_bw", "bb_lat"))?,
-        backbone_sharing: policy(&attributes, "bb_sharing_policy", NewSharing::Shared)?,
+        backbone_policy: policy(&attributes, "bb_sharing_policy", DeclaredPolicy::Shared)?,
         loopback: optional_link(&attributes, ("loopback_bw", "loopback_lat"))?,
         limiter: attributes.quantity("limiter_link", &BANDWIDTH)?.filter(|&bandwidth| bandwidth > 0.0),
         router: attributes.get("router_id").map(str::to_owned),
         topology: attributes.choice("topology", &TOPOLOGIES, Topology::Flat)?,
         parameters: text("topo_parameters"),
     };
-    if cluster.backbone_sharing == NewSharing::SplitDuplex {
+    if cluster.backbone_policy == DeclaredPolicy::SplitDuplex {
         return Err(attributes.wrong("bb_sharing_policy", "is neither SHARED nor FATPIPE"));
     }
     builder.cluster(&cluster)

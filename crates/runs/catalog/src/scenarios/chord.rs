@@ -5,7 +5,7 @@ use parades_carriers::FlowLevel;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
-use parades_flow::terms::Terms;
+use parades_flow::network_model::NetworkModel;
 use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Parameters};
 use std::sync::Arc;
 
@@ -114,8 +114,9 @@ pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Resu
     if hosts < nodes as usize {
         notes.push(format!("{nodes} nodes share the platform's {hosts} hosts"));
     }
-    let terms = Terms::named(values.choice("model"), Delay::ZERO).expect("the choices are among the names");
-    let network = FlowLevel::new(Arc::new(platform), terms, nodes, |_| MESSAGE_BYTES);
+    let network_model =
+        NetworkModel::named(values.choice("model"), Delay::ZERO).expect("the choices are among the names");
+    let network = FlowLevel::new(Arc::new(platform), network_model, nodes, |_| MESSAGE_BYTES);
     let model = Chord::over(network, parameters, seed).map_err(refused)?;
     Ok(visitor.visit_unrestorable(Prepared { model, until, notes }))
 }

@@ -5,8 +5,8 @@ use parades_config::{ConfigError, Parameter, Place, Values};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_flow::flows::{Flow, Flows};
+use parades_flow::network_model::NetworkModel;
 use parades_flow::platform::{HostId, Platform};
-use parades_flow::terms::Terms;
 use parades_flow::{pattern, xml};
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
             "pattern",
             "file with a line for each flow, `id source destination bytes start_s`; without one, flows are drawn",
         ),
-        Parameter::choice("model", "LV08", &Terms::NAMES, "what flows wait for and may take"),
+        Parameter::choice("model", "LV08", &NetworkModel::NAMES, "what flows wait for and may take"),
         Parameter::duration("latency", Delay::from_ms(1), "how long every flow takes under the model constant"),
         Parameter::integer("hosts", 1000, 2..=1_000_000, "hosts of the built-in cluster"),
         Parameter::integer("flows", 10_000, 1..=10_000_000, "flows that are drawn, each between two hosts"),
@@ -47,8 +47,9 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Flows>, Con
         Some(path) => pattern::read(&path, &platform).map_err(|error| about_file(values, "pattern", error))?,
         None => drawn(values, seed, &platform)?,
     };
-    let terms = Terms::named(values.choice("model"), values.duration("latency")).expect("the choices are the names");
-    let model = Flows::new(platform, flows, terms);
+    let network_model =
+        NetworkModel::named(values.choice("model"), values.duration("latency")).expect("the choices are the names");
+    let model = Flows::new(platform, flows, network_model);
     Ok(Prepared { model, until: Time::MAX, notes })
 }
 

@@ -1,0 +1,94 @@
+//! The profiles of a platform's resources, and the changes that they make to a network.
+
+use super::{Change, FluidNetwork, Property};
+use crate::platform::{HostId, LinkId, Platform};
+use crate::profile::Profile;
+use parades_core::time::{Delay, Time};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A profile, and how far the network has followed it.
+#[derive(Clone, Debug, PartialEq)]
+struct Running {
+    property: Property,
+    profile: Arc<Profile>,
+    /// The number of the next point.
+    next_point: usize,
+}
+
+/// The profiles of all resources.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Profiles {
+    running: Vec<Running>,
+    /// The next change by each profile: its date, and the profile's index in `running`.
+    next: BTreeSet<(Time, usize)>,
+    has_host_states: bool,
+}
+
+impl Profiles {
+    /// Returns the profiles of a platform, each before its first point.
+    pub(super) fn new(platform: &Platform) -> Profiles {
+        let mut profiles = Profiles::default();
+        let mut add = |property, profile: &Option<Arc<Profile>>| {
+            if let Some(profile) = profile {
+                profiles.running.push(Running { property, profile: Arc::clone(profile), next_point: 0 });
+            }
+        };
+        for (link, id) in platform.links().iter().zip((0..).map(LinkId)) {
+            add(Property::Bandwidth(id), &link.bandwidth_profile);
+            add(Property::Latency(id), &link.latency_profile);
+            add(Property::LinkState(id), &link.state_profile);
+        }
+        for (host, id) in platform.hosts().iter().zip((0..).map(HostId)) {
+            add(Property::Speed(id), &host.speed_profile);
+            add(Property::HostState(id), &host.state_profile);
+        }
+        profiles.has_host_states =
+            profiles.running.iter().any(|running| matches!(running.property, Property::HostState(_)));
+        for index in 0..profiles.running.len() {
+            profiles.schedule(index, Time::ZERO);
+        }
+        profiles
+    }
+
+    /// Schedules the next point of a profile, whose last point was at `since`.
+    fn schedule(&mut self, index: usize, since: Time) {
+        let running = &self.running[index];
+        let point = running.profile.point(running.next_point);
+        let date = point.and_then(|(after, _)| since.checked_add(Delay::from_secs_f64(after)?));
+        self.next.extend(date.map(|date| (date, index)));
+    }
+
+    /// Returns true if the state of any host has a profile.
+    pub(super) fn has_host_states(&self) -> bool {
+        self.has_host_states
+    }
+
+    /// Returns the date of the next change.
+    #[inline]
+    pub(super) fn next_date(&self) -> Option<Time> {
+        self.next.first().map(|&(date, _)| date)
+    }
+
+    /// Takes the next change that is due.
+    fn take_due(&mut self, now: Time) -> Option<Change> {
+        let (date, index) = *self.next.first().filter(|(date, _)| *date <= now)?;
+        self.next.pop_first();
+        let running = &mut self.running[index];
+        let (property, (_, value)) = (running.property, running.profile.point(running.next_point)?);
+        running.next_point += 1;
+        self.schedule(index, date);
+        Some(Change { property, value })
+    }
+}
+
+impl FluidNetwork {
+    /// Applies all changes of the profiles that are due. Negative values in profiles are ignored.
+    pub(super) fn apply_profiles(&mut self) {
+        while let Some(change) = self.profiles.take_due(self.now) {
+            if change.value >= 0.0 {
+                self.apply(change);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The demand on a constraint: the most that its variables could ask for. It tells whether the constraint can
+//! saturate.
+//!
+//! Demands are counted in integers. So they are exact, and removing a variable leaves no rounding error
+//! behind.
+
+use super::{Constraint, Element, SharingPolicy};
+
+/// The number of demand units in a rate of one.
+const UNITS_PER_RATE: f64 = 1024.0;
+/// Rates from here on are not counted in units: they would not fit into 64 bits with room for sums.
+const COUNTED_RATE_MAX: f64 = 1e15;
+/// The units of a demand that is not counted: its variable has no bound, or a bound above
+/// [`COUNTED_RATE_MAX`].
+pub(super) const UNBOUNDED: u64 = u64::MAX;
+
+/// Returns a demand in units, rounded up, or [`UNBOUNDED`].
+#[inline]
+pub(super) fn units_of_demand(rate: f64) -> u64 {
+    if rate >= COUNTED_RATE_MAX {
+        return UNBOUNDED;
+    }
+    let exact = rate * UNITS_PER_RATE;
+    // Signed, since processors convert signed integers in one instruction, and unsigned ones in several.
+    #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1.03e18")]
+    let below = exact as i64;
+    #[expect(clippy::cast_sign_loss, reason = "not below zero")]
+    let whole = below as u64;
+    whole + u64::from((below as f64) < exact)
+}
+
+/// Returns a capacity in units, rounded down. A capacity too large for 64 bits gives the largest number.
+fn units_of_capacity(capacity: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as it should")]
+    let units = (capacity * UNITS_PER_RATE) as u64;
+    units
+}
+
+/// The demand on one constraint.
+///
+/// Adding and removing variables mostly needs the demand alone. So demands are stored apart from constraints.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Demand {
+    /// The sum of `weight × bound` over the variables with a counted demand, in units, each rounded up.
+    pub(super) units: u128,
+    /// The capacity in units, rounded down.
+    capacity_units: u64,
+    /// The number of variables whose demand is [`UNBOUNDED`].
+    unbounded: u32,
+    /// The sharing policy of the constraint.
+    pub(super) policy: SharingPolicy,
+}
+
+impl Demand {
+    /// Returns the demand on a constraint without variables.
+    pub(super) fn new(capacity: f64, policy: SharingPolicy) -> Demand {
+        Demand { units: 0, capacity_units: units_of_capacity(capacity), unbounded: 0, policy }
+    }
+
+    /// Returns true if the capacity suffices for the demand plus `units` more.
+    #[inline]
+    pub(super) fn has_room(&self, units: u64) -> bool {
+        self.unbounded == 0 && self.units + u128::from(units) <= u128::from(self.capacity_units)
+    }
+}
+
+impl Constraint {
+    /// Returns true if the constraint could limit a variable: if all its variables at their bounds need more
+    /// than the capacity.
+    #[inline]
+    pub(super) fn can_saturate(&self, demand: &Demand) -> bool {
+        match self.policy {
+            SharingPolicy::Shared => !demand.has_room(0),
+            SharingPolicy::FatPipe => demand.unbounded > 0 || self.bound_level_max > self.saturation_level_min,
+        }
+    }
+
+    /// Adds the demand of an element, whose variable has this penalty and bound.
+    #[inline]
+    pub(super) fn add_demand(&mut self, demand: &mut Demand, penalty: f64, bound: f64, element: &Element) {
+        match element.units {
+            UNBOUNDED => demand.unbounded += 1,
+            units => demand.units += u128::from(units),
+        }
+        if self.policy == SharingPolicy::FatPipe {
+            self.bound_level_max = self.bound_level_max.max(bound * penalty);
+            self.saturation_level_min = self.saturation_level_min.min(self.capacity * (penalty / element.weight));
+        }
+    }
+
+    /// Removes the demand of an element.
+    ///
+    /// The extremes of a fat pipe cannot be lowered by one element. They are reset when the last element
+    /// goes.
+    #[inline]
+    pub(super) fn remove_demand(&mut self, demand: &mut Demand, element: &Element) {
+        match element.units {
+            UNBOUNDED => demand.unbounded -= 1,
+            units => demand.units -= u128::from(units),
+        }
+        if self.policy == SharingPolicy::FatPipe && self.users.len() <= 1 {
+            (self.bound_level_max, self.saturation_level_min) = (0.0, f64::INFINITY);
+        }
+    }
+}
