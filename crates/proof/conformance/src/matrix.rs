@@ -8,7 +8,7 @@ use crate::transport::{Carrier, Codec};
 use parades_core::model::Model;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
-use parades_models::phold::{Carried, DelayKind, Parameters, Phold, Restore};
+use parades_models::phold::{Contents, DelayKind, Parameters, Phold, Restore};
 use parades_models::queueing::{self, Queueing};
 use parades_models::transfer::{self, Transfer};
 use parades_models::{faulty, multicast};
@@ -94,7 +94,7 @@ fn case_on<M: Model + 'static>(
 }
 
 /// A [`Phold`] that differs from the default in what `change` sets.
-fn phold<C: Carried>(change: impl FnOnce(&mut Parameters)) -> Phold<C> {
+fn phold<C: Contents>(change: impl FnOnce(&mut Parameters)) -> Phold<C> {
     let mut parameters = Parameters { lps: 24, ..Parameters::default() };
     change(&mut parameters);
     Phold::new(parameters)
@@ -112,7 +112,7 @@ fn transfer(restore: transfer::Restore) -> Transfer {
 }
 
 /// One tree, so that workers must share it. Several packets are on each level at a time.
-fn multicast<C: multicast::Carried>(jitter: Delay) -> multicast::Multicast<C> {
+fn multicast<C: multicast::PacketHandle>(jitter: Delay) -> multicast::Multicast<C> {
     let (trees, levels, start_events, data) = (1, 5, 3, 16);
     let few = multicast::Parameters { trees, levels, start_events, data, jitter, ..multicast::Parameters::default() };
     multicast::Multicast::new(few).expect("the parameters are possible")

@@ -1,13 +1,13 @@
-//! A model that misbehaves on purpose, so that one can see how errors are reported, and that every engine reports the same.
+//! A model with planted faults. It shows how errors are reported, and that every engine reports the same one.
 //!
-//! LPs stand in a ring and pass a token. At the chosen event the holder commits the chosen fault.
+//! LPs stand in a ring and pass tokens. At the event chosen, each LP commits the fault chosen.
 
 use parades_core::prelude::*;
 
-/// What goes wrong.
+/// The fault that an LP commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
     /// A send with less delay than its channel declares.
     Lookahead,
@@ -17,29 +17,29 @@ pub enum Fault {
     TimeOverflow,
     /// A panic in the handler.
     Panic,
-    /// The model says that it cannot go on.
+    /// A report by the model that it cannot go on.
     Fail,
     /// A send through a channel that is not declared.
     NoChannel,
-    /// No fault, but results that depend on the order of simultaneous events: each LP folds the senders of what it receives
-    /// at one time in the order in which they come.
+    /// No fault, but results that depend on the order of simultaneous events. Each LP hashes the senders of
+    /// its events in the order of execution.
     TieOrder,
 }
 
-/// The parameters and the model.
+/// The model, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faulty {
-    /// Logical processes in the ring, at least 3.
+    /// The number of LPs in the ring, at least 3.
     pub lps: u32,
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
-    /// Which of an LP's events it goes wrong at, counted from 1.
+    /// The number of the event at which each LP commits the fault, counted from 1.
     pub at_event: u64,
-    /// The bound on rounds at one time.
+    /// The limit on rounds at one time.
     pub round_limit: u32,
 }
 
-/// What each pass of the token takes.
+/// The delay of each pass of a token.
 const HOP: Delay = Delay::from_ms(10);
 const ORDER: MetricId = MetricId(0);
 
@@ -49,11 +49,11 @@ impl Default for Faulty {
     }
 }
 
-/// What an LP remembers.
+/// The state of an LP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     events: u64,
-    /// A hash of the senders in the order of their events.
+    /// A hash of the senders, in the order of their events.
     order: u64,
 }
 
@@ -68,7 +68,7 @@ impl Model for Faulty {
 
     fn channels(&self) -> Channels {
         let mut channels = Channels::none();
-        // A loop without delay needs channels that declare none.
+        // A loop without delay needs channels that declare no delay.
         let lookahead = if self.fault == Fault::ZeroDelayLoop { Delay::ZERO } else { HOP };
         for id in 0..self.lps {
             channels.connect(LpId(id), LpId((id + 1) % self.lps), lookahead);
@@ -103,7 +103,7 @@ impl Model for Faulty {
         match self.fault {
             Fault::None => ctx.send(port, HOP, ()),
             Fault::TieOrder => {
-                // To either LP that follows, at random, so that events of two senders meet at one time.
+                // To a random one of the two next LPs, so that events of two senders meet at one time.
                 let port = Port(u32::from(ctx.rng().chance(0.5)));
                 ctx.send(port, HOP, ());
             }

@@ -1,6 +1,15 @@
-//! Small models that ship with parades, for teaching, measuring and testing engines.
+//! Small models for teaching, for measuring and for testing engines.
 //!
-//! They depend on the contract alone, never on an engine: the compiler proves that they are engine-neutral.
+//! | module | model |
+//! |---|---|
+//! | [`phold`] | the classic synthetic workload |
+//! | [`multicast`] | packets multicast down trees, with shared or copied data |
+//! | [`queueing`] | open networks of M/M/1 stations, whose results are known in closed form |
+//! | [`transfer`] | sliding-window transfers over channels that lose, delay and reorder |
+//! | [`faulty`] | a model with planted faults, to test how errors are reported |
+//!
+//! The models depend on the contract only, never on an engine. So the compiler proves that they cannot know
+//! their engine.
 
 #![forbid(unsafe_code)]
 

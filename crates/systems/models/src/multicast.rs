@@ -1,33 +1,39 @@
 //! Packets that are multicast down binary trees: the benchmark of shared event data.
 //!
-//! `trees` disjoint complete binary trees of `levels` levels; every node is an LP. A router passes each packet that it receives on to both of
-//! its children; the leaves are the subscribers. When the left-most subscriber of a tree has received a packet, it tells the root, which
-//! sends the next one.
+//! There are `trees` separate complete binary trees of `levels` levels, and every node is an LP. A router
+//! forwards each packet to its two children. The leaves are the subscribers. When the left-most subscriber of
+//! a tree receives a packet, it notifies the root, which then sends the next packet.
 //!
-//! *At the start* every LP has `start_events` events: packets are under way, so many at each level, as they are ever after. So from start to end
-//! about `trees * (2^levels - 1) * start_events` events wait, each with a packet's data: that is where the memory goes, if each has a copy.
+//! *Start.* Every LP begins with `start_events` events. So `start_events` packets are at each level from the
+//! start, and their number stays about the same during the run. At any time about
+//! `trees * (2^levels - 1) * start_events` events are pending, each with the data of a packet. If each event
+//! has a copy, this is where the memory goes.
 //!
-//! *The data*, `data` integers of 32 bits, are written once, by the root. With `share` all copies of a packet refer to them
-//! ([`Shared`]), and each tree has about `levels * start_events` of them in memory; without, a router copies them for each child
-//! ([`Copied`]). They are folded into the digest once, when they are written, either way: so the digest does not depend on `share`.
+//! *Data.* The root writes the data once, `data` integers of 32 bits. With shared data ([`Shared`]), all
+//! copies of a packet refer to the same integers, and each tree has the data of about `levels * start_events`
+//! packets in memory. Without, a router copies the integers for each child ([`Copied`]). In both cases the
+//! data are folded into the digest once, when they are written. So the digest does not depend on sharing.
 //! Every LP reads one of the integers, a different one each time, and compares it with what the root wrote.
 //!
-//! *Delays.* The source does not give them. Here each hop takes the `delay`, which is the lookahead, and a uniform part of the `jitter`. So packets
-//! overtake each other, and an LP that is executed ahead of its parent is rolled back.
+//! *Delays.* The source does not give them. Here the delay of a hop is `delay`, the lookahead, plus a uniform
+//! part of at most `jitter`. So packets overtake each other, and an LP that is executed ahead of its parent
+//! is rolled back.
 //!
-//! *Exactly once.* The packets of a tree are numbered, those under way at the start first. A node passes on what it receives, once to each child; at the end
-//! each event sent must have been executed or be on its way.
+//! *Exactly once.* The packets of a tree are numbered, beginning with those that are under way at the start.
+//! A node forwards each packet once to each child. At the end, every event sent must have been executed or be
+//! in flight.
 //!
-//! LPs are numbered tree by tree, and in a tree level by level: below the node `n` are `2n + 1` and `2n + 2`.
+//! *Numbering.* LPs are numbered tree by tree, and within a tree level by level. The children of node `n` are
+//! `2n + 1` and `2n + 2`.
 //!
-//! *Source*: G. Yaun, D. Bauer, C. Carothers, *Sharing event data in optimistically scheduled multicast applications*, Rensselaer Polytechnic
-//! Institute.
+//! *Source*: G. Yaun, D. Bauer, C. Carothers, *Sharing event data in optimistically scheduled multicast
+//! applications*, Rensselaer Polytechnic Institute.
 //!
-//! *Read next*: `packet`, what is shared or copied.
+//! *Read next*: `packet`, with the shared and copied data.
 
 mod packet;
 
-pub use packet::{Carried, Copied, Message, Packet};
+pub use packet::{Copied, Message, Packet, PacketHandle};
 
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
@@ -35,17 +41,17 @@ use parades_core::prelude::*;
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Trees, which have no link between them.
+    /// The number of trees. There is no link between them.
     pub trees: u32,
-    /// Levels of each tree, the root's and the leaves' included.
+    /// The number of levels of each tree, including the root and the leaves.
     pub levels: u32,
-    /// Events that each LP begins with.
+    /// The number of events that each LP begins with.
     pub start_events: u32,
-    /// Integers of 32 bits that a packet carries.
+    /// The number of 32-bit integers that a packet carries.
     pub data: u32,
-    /// The least delay of a hop: the lookahead.
+    /// The least delay of a hop, which is the lookahead.
     pub delay: Delay,
-    /// The greatest delay of a hop beyond that; the actual one is uniform.
+    /// The largest delay of a hop beyond `delay`. The actual one is uniform.
     pub jitter: Delay,
 }
 
@@ -62,17 +68,17 @@ impl Default for Parameters {
     }
 }
 
-/// The levels that a tree may have.
+/// The numbers of levels that a tree may have.
 const LEVELS: std::ops::RangeInclusive<u32> = 2..=31;
 /// The longest delay: a day.
 const DELAY_MAX: Delay = Delay::from_secs(86_400);
 
 impl Parameters {
-    /// What makes no sense: the key and a sentence.
+    /// Checks that the parameters make sense.
     ///
     /// # Errors
     ///
-    /// The first such key.
+    /// Returns the first wrong key, and a sentence about it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let Parameters { trees, levels, delay, jitter, .. } = *self;
         if !LEVELS.contains(&levels) {
@@ -99,13 +105,14 @@ impl Parameters {
         Ok(())
     }
 
-    /// Nodes of a tree.
+    /// Returns the number of nodes of a tree.
     fn nodes(&self) -> u32 {
         (1 << self.levels) - 1
     }
 
-    /// The number of the first packet that is at `level` at the start: the further on, the older.
-    fn first(&self, level: u32) -> u64 {
+    /// Returns the number of the first packet that is at `level` at the start. Packets further down are
+    /// older.
+    fn oldest_packet(&self, level: u32) -> u64 {
         u64::from(self.levels - 1 - level) * u64::from(self.start_events)
     }
 }
@@ -120,16 +127,17 @@ const TOTAL_DELAY: MetricId = MetricId(6);
 const MEAN_DELAY: MetricId = MetricId(7);
 const LEAF_DELAY: MetricId = MetricId(8);
 
-/// What a counter has come to.
+/// Returns the value of a counter.
 fn count(metrics: &Metrics, metric: MetricId) -> u128 {
     metrics.by_id(metric).and_then(MetricValue::counter).unwrap_or_default()
 }
 
-/// The model. `C` is how an event carries its packet: [`Shared<Packet>`](Shared), or [`Copied`].
+/// The model. `C` is the way in which an event carries its packet: [`Shared<Packet>`](Shared) or [`Copied`].
 ///
 /// # Examples
 ///
-/// One tree of a root, two routers and four leaves. At the start one packet is on each of the three levels.
+/// A tree of a root, two routers and four leaves. At the start there is one packet at each of the three
+/// levels.
 ///
 /// ```
 /// use parades_core::prelude::*;
@@ -142,59 +150,63 @@ fn count(metrics: &Metrics, metric: MetricId) -> u128 {
 /// let copied = sequential::run(&Multicast::<Copied>::new(small)?, RunOptions::until(until)).unwrap();
 /// assert_eq!(shared.digest, copied.digest);
 /// let count = |name| shared.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
-/// // Each of three steps of 1 ms moves every packet on, and one from the leaves back to the root.
+/// // In each of three steps of 1 ms, every packet moves one hop, and one notice goes back to the root.
 /// assert_eq!((shared.events, count("packets_sent"), count("packets_delivered")), (3 * 7, 3, 3 * 4));
 /// # Ok::<(), (&'static str, String)>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Multicast<C> {
     parameters: Parameters,
-    /// Nodes of a tree.
+    /// The number of nodes of a tree.
     nodes: u32,
-    /// The packets under way at the start: by tree, by level from 1 on, by start event.
+    /// The packets under way at the start: by tree, then by level from 1 on, then by start event.
     under_way: Vec<C>,
 }
 
-/// What an LP remembers. More than 2^32 executions are an error, as are delays that add up to more than 213 days.
+/// The state of an LP. More than 2^32 - 1 executions are an error, and so are delays with a sum of more than
+/// 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Packets received; by a root, sent.
+    /// The number of packets received, or for a root, sent.
     executed: u32,
-    /// Of those that a leaf received, how many were sent by the root: the others were under way at the start.
+    /// The number of packets received by a leaf that the root sent. The others were under way at the start.
     timed: u32,
-    /// How long these took from the root, together, in picoseconds.
+    /// The sum of the delays of these packets from the root, in picoseconds.
     delay_ps: u64,
 }
 
-/// The ports of a router; a left-most leaf has one, to its root.
+/// The ports of a router. A left-most leaf has one port, to its root.
 const LEFT: Port = Port(0);
 const RIGHT: Port = Port(1);
 const ROOT: Port = Port(0);
 
-impl<C: Carried> Multicast<C> {
-    /// The model of these parameters.
+impl<C: PacketHandle> Multicast<C> {
+    /// Creates the model of these parameters.
     ///
     /// # Errors
     ///
-    /// What makes no sense, as [`Parameters::check`] has it.
+    /// Fails if [`Parameters::check`] does.
     pub fn new(parameters: Parameters) -> Result<Multicast<C>, (&'static str, String)> {
         parameters.check()?;
         let Parameters { trees, levels, start_events, data, .. } = parameters;
         let packets = |tree: u32| {
-            let of_level = move |level| (0..u64::from(start_events)).map(move |event| parameters.first(level) + event);
-            (1..levels).flat_map(of_level).map(move |number| C::carry(Packet::write(tree, number, Time::ZERO, data)))
+            let of_level =
+                move |level| (0..u64::from(start_events)).map(move |event| parameters.oldest_packet(level) + event);
+            (1..levels)
+                .flat_map(of_level)
+                .map(move |number| C::from_packet(Packet::write(tree, number, Time::ZERO, data)))
         };
         let under_way = (0..trees).flat_map(packets).collect();
         Ok(Multicast { parameters, nodes: parameters.nodes(), under_way })
     }
 
-    /// The tree of an LP, and its node there.
+    /// Returns the tree of an LP, and its node in that tree.
     #[inline]
     fn place(&self, id: LpId) -> (u32, u32) {
         (id.0 / self.nodes, id.0 % self.nodes)
     }
 
-    /// The first leaf of a tree: the left-most.
+    /// Returns the left-most leaf of a tree.
     #[inline]
     fn first_leaf(&self) -> u32 {
         self.nodes / 2
@@ -207,16 +219,16 @@ impl<C: Carried> Multicast<C> {
         rng.uniform_delay(delay, delay.saturating_add(jitter))
     }
 
-    /// Passes a packet on to both children.
+    /// Sends a packet to both children.
     #[inline]
-    fn pass_on(&self, packet: &C, ctx: &mut Context<'_, Self>) {
+    fn forward(&self, packet: &C, ctx: &mut Context<'_, Self>) {
         for port in [LEFT, RIGHT] {
             let delay = self.draw_delay(ctx.rng());
             ctx.send(port, delay, Message::Packet(packet.clone()));
         }
     }
 
-    /// A packet has come to a router or a leaf.
+    /// Handles a packet that has arrived at a router or a leaf.
     #[inline]
     fn receive(&self, state: &mut State, packet: &C, ctx: &mut Context<'_, Self>) {
         let (tree, node) = self.place(ctx.id());
@@ -227,9 +239,9 @@ impl<C: Carried> Multicast<C> {
             return ctx.fail(format!("the data of the packet {} are not what the root wrote", packet.number()));
         }
         if node < self.first_leaf() {
-            return self.pass_on(packet, ctx);
+            return self.forward(packet, ctx);
         }
-        if packet.number() >= self.parameters.first(0) {
+        if packet.number() >= self.parameters.oldest_packet(0) {
             let Some(delay_ps) = state.delay_ps.checked_add(ctx.now().since(packet.sent()).as_ps()) else {
                 return ctx.fail("the delays of its packets add up to more than 213 days, which their sum cannot hold");
             };
@@ -242,20 +254,20 @@ impl<C: Carried> Multicast<C> {
         }
     }
 
-    /// The root sends the next packet.
+    /// Sends the next packet from the root.
     #[inline]
     fn send_next(&self, sent: u32, ctx: &mut Context<'_, Self>) {
         let (tree, node) = self.place(ctx.id());
         if node != 0 {
             return ctx.fail("it was asked for the next packet, and is not the root");
         }
-        let number = self.parameters.first(0) + u64::from(sent);
-        let packet = C::carry(Packet::write(tree, number, ctx.now(), self.parameters.data));
-        self.pass_on(&packet, ctx);
+        let number = self.parameters.oldest_packet(0) + u64::from(sent);
+        let packet = C::from_packet(Packet::write(tree, number, ctx.now(), self.parameters.data));
+        self.forward(&packet, ctx);
     }
 }
 
-impl<C: Carried> Model for Multicast<C> {
+impl<C: PacketHandle> Model for Multicast<C> {
     type State = State;
     type Message = Message<C>;
     type Global = NoGlobal;
@@ -290,7 +302,7 @@ impl<C: Carried> Model for Multicast<C> {
         metrics
     }
 
-    /// The events are spread over the least delay.
+    /// Spreads the start events over the least delay.
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {
         let Parameters { levels, start_events, delay, .. } = self.parameters;
         let (tree, node) = self.place(ctx.id());
@@ -353,7 +365,7 @@ impl<C: Carried> Model for Multicast<C> {
         metrics.count(IN_FLIGHT, messages.count());
     }
 
-    /// The mean delay; and every event there ever was has been executed or is on its way.
+    /// Computes the mean delay. Checks that every event has been executed or is in flight.
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
         if count(metrics, TIMED) > 0 {
             metrics.set(MEAN_DELAY, count(metrics, TOTAL_DELAY) as f64 / count(metrics, TIMED) as f64 / 1e12);
@@ -370,7 +382,7 @@ impl<C: Carried> Model for Multicast<C> {
     }
 }
 
-impl<C: Carried> ByCopy for Multicast<C> {}
+impl<C: PacketHandle> ByCopy for Multicast<C> {}
 
 #[cfg(test)]
 mod tests {
@@ -380,7 +392,7 @@ mod tests {
     use parades_core::lp::{Execution, Lp};
     use parades_core::world::World;
 
-    /// What an LP of a tree of three levels says of what it should never get.
+    /// Returns the failure of an LP, in trees of three levels, when it receives `message`.
     fn failure(id: u32, message: Message<Copied>) -> Option<String> {
         let parameters = Parameters { trees: 2, levels: 3, start_events: 2, data: 4, ..Parameters::default() };
         let model = Multicast::<Copied>::new(parameters).expect("the parameters are possible");
@@ -396,11 +408,11 @@ mod tests {
     }
 
     fn packet(tree: u32, number: u64) -> Message<Copied> {
-        Message::Packet(Copied::carry(Packet::write(tree, number, Time::ZERO, 4)))
+        Message::Packet(Copied::from_packet(Packet::write(tree, number, Time::ZERO, 4)))
     }
 
     #[test]
-    fn what_should_not_come_fails_the_run() {
+    fn unexpected_messages_fail_the_run() {
         assert_eq!(failure(3, packet(0, 0)), None);
         assert_eq!(failure(7 + 1, packet(1, 2)), None);
         assert_eq!(failure(7, Message::Next), None);

@@ -1,59 +1,61 @@
-//! PHOLD: the classic synthetic workload. Every event executed sends one event on, to the LP itself or to another.
+//! PHOLD, the classic synthetic workload. Every event sends one event, to the LP itself or to another.
 //!
-//! Source: R. Fujimoto, *Performance of Time Warp under synthetic workloads*, SCS Multiconference on Distributed Simulation, 1990.
+//! *Source*: R. Fujimoto, *Performance of Time Warp under synthetic workloads*, SCS Multiconference on
+//! Distributed Simulation, 1990.
 
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use std::hint::select_unpredictable;
 
-/// How the delay of an event is drawn.
+/// The distribution of the delay of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayKind {
-    /// Lookahead + exponential, with the given mean in all.
+    /// The lookahead plus an exponential part, with the given mean in total.
     Exponential,
-    /// Lookahead + uniform, with the given mean in all.
+    /// The lookahead plus a uniform part, with the given mean in total.
     Uniform,
     /// The mean, always.
     Constant,
-    /// Exponential, rounded up to whole lookaheads: many events at one time.
+    /// An exponential delay, rounded up to a multiple of the lookahead. Many events then happen at one time.
     Quantised,
 }
 
-/// How an LP's state is put back when an execution is taken back.
+/// The way in which an LP's state is restored when an execution is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restore {
     /// A copy of the state before each event.
     Copy,
     /// A reverse handler, which needs the delay that was drawn.
     Reverse,
-    /// The old values of what changed.
+    /// The old values of the fields that changed.
     Log,
 }
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Logical processes.
+    /// The number of LPs.
     pub lps: u32,
-    /// Events that each LP begins with.
+    /// The number of events that each LP begins with.
     pub start_events: u32,
-    /// The fraction of events sent to an LP drawn uniformly, the sender included.
+    /// The fraction of events sent to a uniformly drawn LP, which may be the sender.
     pub remote: f64,
     /// The least delay.
     pub lookahead: Delay,
-    /// The mean delay, lookahead included.
+    /// The mean delay, including the lookahead.
     pub mean_delay: Delay,
     /// The distribution of delays.
     pub delay: DelayKind,
-    /// 0: a remote event goes to any LP; k: to `(id + k) mod lps`.
+    /// The receiver of a remote event. With 0, it is any LP; with `k`, it is the LP `(id + k) mod lps`.
     pub radius: u32,
-    /// Bytes that each event carries.
+    /// The number of bytes that each event carries.
     pub payload: usize,
-    /// Nanoseconds that each event keeps the processor busy.
+    /// The time for which each event keeps the processor busy, in nanoseconds.
     pub work_ns: u64,
-    /// The share of LPs whose events do, the first ones: with less than all, some workers have more to do than others.
+    /// The share of LPs whose events keep the processor busy. These are the first LPs. With a share below 1,
+    /// some workers have more work than others.
     pub work_share: f64,
-    /// How state is restored.
+    /// The way in which state is restored.
     pub restore: Restore,
 }
 
@@ -79,47 +81,47 @@ const EVENTS_PER_LP: MetricId = MetricId(0);
 const DELAY_PER_LP: MetricId = MetricId(1);
 const MEAN_DELAY: MetricId = MetricId(2);
 
-/// What an event carries: nothing, or bytes.
-pub trait Carried: Payload {
-    /// A payload of `bytes` bytes.
-    fn of(bytes: usize, rng: &mut Rng) -> Self;
+/// The contents of an event: nothing, or bytes.
+pub trait Contents: Payload {
+    /// Creates contents of `bytes` bytes.
+    fn with_length(bytes: usize, rng: &mut Rng) -> Self;
 }
 
-impl Carried for () {
+impl Contents for () {
     #[inline]
-    fn of(_: usize, _: &mut Rng) {}
+    fn with_length(_: usize, _: &mut Rng) {}
 }
 
-impl Carried for Box<[u8]> {
-    fn of(bytes: usize, rng: &mut Rng) -> Box<[u8]> {
+impl Contents for Box<[u8]> {
+    fn with_length(bytes: usize, rng: &mut Rng) -> Box<[u8]> {
         let pattern = rng.next_u64().to_le_bytes();
         pattern.iter().copied().cycle().take(bytes).collect()
     }
 }
 
-/// The model. `C` is what events carry: `()` for a payload of 0 bytes, `Box<[u8]>` for others.
+/// The model. `C` is the contents of events: `()` for a payload of 0 bytes, `Box<[u8]>` for any other.
 #[derive(Clone, Debug)]
 pub struct Phold<C> {
     parameters: Parameters,
-    /// The mean of what is added to the lookahead.
+    /// The mean of the delay beyond the lookahead.
     mean_beyond: Delay,
-    carried: std::marker::PhantomData<fn() -> C>,
+    contents: std::marker::PhantomData<fn() -> C>,
 }
 
-/// What an LP remembers.
+/// The state of an LP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Events executed.
+    /// The number of events executed.
     events: u64,
-    /// The sum of the delays drawn, in picoseconds; more than 213 days of them are an error.
+    /// The sum of the delays drawn, in picoseconds. A sum of more than 213 days is an error.
     delays_ps: u64,
 }
 
 impl<C> Phold<C> {
-    /// The model of these parameters. [`Parameters::check`] says whether they make sense.
+    /// Creates the model of these parameters, which the caller has checked by [`Parameters::check`].
     pub fn new(parameters: Parameters) -> Phold<C> {
         let mean_beyond = Delay::from_ps(parameters.mean_delay.as_ps().saturating_sub(parameters.lookahead.as_ps()));
-        Phold { parameters, mean_beyond, carried: std::marker::PhantomData }
+        Phold { parameters, mean_beyond, contents: std::marker::PhantomData }
     }
 
     #[inline(always)]
@@ -136,11 +138,11 @@ impl<C> Phold<C> {
         }
     }
 
-    /// Keeps the processor busy for as long as an event of this LP is to.
+    /// Keeps the processor busy, if this LP is one of those whose events do.
     #[inline(always)]
     fn work(&self, ctx: &Context<'_, Self>)
     where
-        C: Carried,
+        C: Contents,
     {
         let Parameters { work_ns, work_share, lps, .. } = self.parameters;
         if work_ns > 0 && f64::from(ctx.id().0) < work_share * f64::from(lps) {
@@ -148,11 +150,12 @@ impl<C> Phold<C> {
         }
     }
 
-    /// What an event does: draws whom the next goes to, and when, and sends it. With which delay.
+    /// Executes an event: draws the receiver and the delay of the next event, and sends it. Returns the
+    /// delay.
     #[inline(always)]
-    fn send_on(&self, state: &mut State, ctx: &mut Context<'_, Self>) -> Delay
+    fn send_next(&self, state: &mut State, ctx: &mut Context<'_, Self>) -> Delay
     where
-        C: Carried,
+        C: Contents,
     {
         let Parameters { remote, radius, payload, lps, .. } = self.parameters;
         self.work(ctx);
@@ -164,9 +167,10 @@ impl<C> Phold<C> {
             ctx.fail("the delays that it has drawn add up to more than 213 days, which its sum of them cannot hold");
         }
         let is_remote = ctx.rng().chance(remote);
-        let message = C::of(payload, ctx.rng());
+        let message = C::with_length(payload, ctx.rng());
         if radius == 0 {
-            // Drawn where it is not needed too: a branch that goes either way as often would cost more.
+            // The receiver is drawn even if the LP itself receives the event. A branch that goes either way
+            // equally often would cost more than the draw.
             #[expect(clippy::cast_possible_truncation, reason = "below `lps`, which is a u32")]
             let other = LpId(ctx.rng().below(u64::from(lps)) as u32);
             ctx.send_to(select_unpredictable(is_remote, other, ctx.id()), delay, message);
@@ -180,11 +184,11 @@ impl<C> Phold<C> {
 }
 
 impl Parameters {
-    /// What makes no sense: the key and a sentence.
+    /// Checks that the parameters make sense.
     ///
     /// # Errors
     ///
-    /// The first such key.
+    /// Returns the first wrong key, and a sentence about it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.lookahead > self.mean_delay {
             let Parameters { lookahead, mean_delay, .. } = self;
@@ -197,7 +201,7 @@ impl Parameters {
     }
 }
 
-impl<C: Carried> Model for Phold<C> {
+impl<C: Contents> Model for Phold<C> {
     type State = State;
     type Message = C;
     type Global = NoGlobal;
@@ -230,7 +234,7 @@ impl<C: Carried> Model for Phold<C> {
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {
         for _ in 0..self.parameters.start_events {
             let delay = self.draw_delay(ctx.rng());
-            let message = C::of(self.parameters.payload, ctx.rng());
+            let message = C::with_length(self.parameters.payload, ctx.rng());
             ctx.send_self(delay, message);
         }
         State::default()
@@ -238,7 +242,7 @@ impl<C: Carried> Model for Phold<C> {
 
     #[inline]
     fn handle(&self, state: &mut State, _: Body<&C>, ctx: &mut Context<'_, Self>) {
-        self.send_on(state, ctx);
+        self.send_next(state, ctx);
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {
@@ -261,7 +265,7 @@ impl<C: Carried> Model for Phold<C> {
     }
 }
 
-/// Keeps the processor busy. No result depends on it.
+/// Keeps the processor busy. No result depends on this.
 #[cold]
 #[expect(clippy::disallowed_methods, reason = "the clock decides how long the loop spins, and nothing else")]
 fn keep_busy(nanoseconds: u64) {
@@ -271,12 +275,12 @@ fn keep_busy(nanoseconds: u64) {
     }
 }
 
-/// What undoing an event needs.
+/// A record from which an event is undone.
 #[derive(Debug)]
 pub enum Undo {
-    /// All of the state before.
+    /// The state before the event.
     Copy(State),
-    /// The delay that was drawn: the rest is computed back.
+    /// The delay that was drawn, from which the reverse handler computes the state before.
     Reverse(Delay),
     /// The number of events before.
     Events(u64),
@@ -284,7 +288,7 @@ pub enum Undo {
     Delays(u64),
 }
 
-impl<C: Carried> Restorable for Phold<C> {
+impl<C: Contents> Restorable for Phold<C> {
     type Undo = Undo;
 
     #[inline]
@@ -297,7 +301,7 @@ impl<C: Carried> Restorable for Phold<C> {
             }
             Restore::Reverse => {}
         }
-        let delay = self.send_on(state, ctx);
+        let delay = self.send_next(state, ctx);
         if self.parameters.restore == Restore::Reverse {
             log.push(Undo::Reverse(delay));
         }

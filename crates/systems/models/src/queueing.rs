@@ -1,19 +1,28 @@
 //! Open networks of M/M/1 stations, whose results are known in closed form.
 //!
-//! Customers come to stations as Poisson streams, wait in order of arrival for a server whose services are exponential, and then go on
-//! to another station, or leave, at random. In the steady state each station is as if it were alone, with the throughput that the
-//! traffic equations give it: busy for `rho = throughput / service rate` of the time, `rho / (1 - rho)` customers, who stay for
-//! `1 / (service rate - throughput)`. The mean sojourn time follows by Little's law. So a run shows whether an engine, the random
-//! streams and the statistics are right: the theory must lie within the 95 % interval in 19 runs of 20.
+//! Customers arrive at stations in Poisson streams. They wait in order of arrival for a server with
+//! exponential service times. Then they move to another station or leave, at random.
 //!
-//! Stations are the LPs `0..n`. The LP `n` is the *sink*, where customers leave, so that one LP sees all sojourn times in the order of
-//! leaving. Every move takes the same *transit* time, the lookahead. `sojourn` drops the first sixteenth of its batches as warm-up (see
-//! [`parades_core::metrics::Steady`]); the table of stations counts everything from the empty start.
+//! In the steady state each station behaves as if it were alone, with the throughput given by the traffic
+//! equations:
 //!
-//! *References*: J. R. Jackson, "Networks of waiting lines", Operations Research 5(4), 1957. L. Kleinrock, "Queueing Systems, volume 1:
-//! Theory", 1975, chapters 3 and 4.
+//! - It is busy for the share `rho = throughput / service rate` of the time.
+//! - It has `rho / (1 - rho)` customers on average.
+//! - They stay for `1 / (service rate - throughput)` on average.
 //!
-//! *Read next*: [`Network`], the parameters and the theory.
+//! The mean sojourn time in the network follows by Little's law. So a run shows whether an engine, the random
+//! streams and the statistics are right: the theoretical value must lie within the 95 % interval in 19 of 20
+//! runs.
+//!
+//! Stations are the LPs `0..n`. The LP `n` is the *sink*, where customers leave. So one LP sees all sojourn
+//! times, in the order of leaving. Every move takes the same *transit* time, which is the lookahead. The
+//! metric `sojourn` drops the first sixteenth of its batches as warm-up (see
+//! [`parades_core::metrics::Steady`]). The table of stations covers the whole run, from the empty start on.
+//!
+//! *References*: J. R. Jackson, "Networks of waiting lines", Operations Research 5(4), 1957. L. Kleinrock,
+//! "Queueing Systems, volume 1: Theory", 1975, chapters 3 and 4.
+//!
+//! *Read next*: [`Network`], with the parameters and the theory.
 
 mod network;
 mod report;
@@ -27,67 +36,68 @@ use report::Ids;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The half-width of the interval, relative to the mean, that the default length of a run aims at.
+/// The half-width of the interval, relative to the mean, for which the default length of a run is chosen.
 const DEFAULT_HALF_WIDTH: f64 = 0.01;
-/// Customers of a run of default length at most: M/M/1 at utilisation 0.95 gets a half-width of 3 % at most from so many.
+/// Largest number of customers of a run of default length. With this number, M/M/1 at utilisation 0.95 gets a
+/// half-width of at most 3 %.
 const DEFAULT_CUSTOMERS_MAX: u64 = 24_000_000;
 
-/// The model. A queue may be long, so the state records its changes instead of being copied.
+/// The model. A queue may be long, so the state records its changes and is not copied.
 #[derive(Clone, Debug, Restorable)]
 pub struct Queueing {
     network: Network,
     transit: Delay,
     duration: Time,
-    /// What the handlers of each station need.
+    /// The constants of each station, for the handlers.
     constants: Vec<Constants>,
-    /// The ways on from all stations.
-    ways: Vec<Way>,
+    /// The branches of all stations, station by station.
+    branches: Vec<Branch>,
 }
 
-/// What never changes at a station.
+/// The constants of a station.
 #[derive(Clone, Copy, Debug)]
 struct Constants {
-    /// The mean time in seconds between arrivals from outside; infinite where there are none.
+    /// The mean time between arrivals from outside, in seconds. Infinite if there are none.
     between: f64,
-    /// The mean time in seconds of a service.
+    /// The mean time of a service, in seconds.
     service: f64,
-    /// Where the station's ways on are among those of all.
-    ways: (u32, u32),
+    /// The range of the station's branches among the branches of all stations.
+    branches: (u32, u32),
 }
 
-/// A way on from a station.
+/// A station or the exit that a customer may move to after a service.
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    /// The probability of this way or one before it.
+struct Branch {
+    /// The probability of this branch and those before it.
     cumulative: f64,
     target: Target,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Target {
-    /// Back to the same station, which needs no channel.
+    /// The same station, which needs no channel.
     Same,
-    /// To another station.
+    /// Another station.
     Other(Port),
-    /// Out.
+    /// The exit.
     Sink(Port),
 }
 
-/// What LPs send each other, and themselves. Times are picoseconds since the start.
+/// The messages of LPs to each other and to themselves. Times are picoseconds since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// To itself: a customer comes from outside.
+    /// To the LP itself: a customer arrives from outside.
     Arrival,
-    /// To itself: the service under way is over.
+    /// To the LP itself: the present service is over.
     Completion,
-    /// To a station: a customer who entered the network at this time.
+    /// To a station: a customer arrives from another station.
     Customer {
-        /// When.
+        /// The time at which the customer entered the network.
         entered_ps: u64,
     },
-    /// To the sink: a customer has left, after so long in the network.
+    /// To the sink: a customer leaves the network.
     Left {
-        /// How long.
+        /// The time that the customer spent in the network.
         sojourn_ps: u64,
     },
 }
@@ -98,7 +108,8 @@ impl Payload for Message {
         match *self {
             Message::Arrival => digest.word(0),
             Message::Completion => digest.word(1),
-            // Unlike the two above for all times but the last two; and only sinks receive what comes below.
+            // The word differs from the two above, except at the last two picoseconds of virtual time. Only
+            // sinks receive the next message.
             Message::Customer { entered_ps } => digest.word(!entered_ps),
             Message::Left { sojourn_ps } => digest.word(sojourn_ps),
         }
@@ -108,17 +119,18 @@ impl Payload for Message {
 /// The state of an LP.
 #[derive(Clone, Debug, PartialEq, Eq, Undoable)]
 pub enum State {
-    /// A station.
+    /// The state of a station.
     Station(Queue),
-    /// The sink: how many customers left.
+    /// The state of the sink: the number of customers that have left.
     Sink(u64),
 }
 
-/// Who is at a station, first come first, the first being served; and what has happened there so far.
+/// The customers at a station, in the order of arrival, with the statistics of the station. The first
+/// customer is being served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
 pub struct Queue {
     present: VecDeque<Customer>,
-    books: Books,
+    statistics: Statistics,
 }
 
 /// A customer at a station.
@@ -129,14 +141,14 @@ pub struct Customer {
     arrived_ps: u64,
 }
 
-/// What has happened at a station up to its last event.
+/// The statistics of a station, up to its last event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
 #[undoable(whole)]
-struct Books {
-    /// Customers who came from outside, and who came in all.
+struct Statistics {
+    /// The number of customers from outside, and the number of all customers that have arrived.
     entered: u64,
     arrivals: u64,
-    /// When the number present last changed.
+    /// The time at which the number present last changed.
     changed_ps: u64,
     busy_ps: u64,
     /// The integral of the number present over time.
@@ -144,23 +156,25 @@ struct Books {
 }
 
 impl<R: Recorder<QueueUndo>> QueueMut<'_, R> {
-    /// Accounts for the time since the last change, before the number of customers changes. Returns the books, which are
-    /// recorded once for all that an event changes in them.
+    /// Accounts for the time since the last change, before the number of customers changes. Returns the
+    /// statistics. They are recorded once for all changes of an event.
     #[inline(always)]
-    fn advance(&mut self, now_ps: u64) -> &mut Books {
-        let QueueParts { present, books } = self.split();
-        let books = books.into_mut();
-        let span = now_ps - books.changed_ps;
-        books.changed_ps = now_ps;
-        books.present_ps += u128::from(span) * present.len() as u128;
-        books.busy_ps += if present.is_empty() { 0 } else { span };
-        books
+    fn advance(&mut self, now_ps: u64) -> &mut Statistics {
+        let QueueParts { present, statistics } = self.split();
+        let statistics = statistics.into_mut();
+        let span = now_ps - statistics.changed_ps;
+        statistics.changed_ps = now_ps;
+        statistics.present_ps += u128::from(span) * present.len() as u128;
+        statistics.busy_ps += if present.is_empty() { 0 } else { span };
+        statistics
     }
 }
 
 impl Queueing {
-    /// The model of a network whose customers take `transit` for each move, run for about `customers` of them: by default as many as
-    /// make the half-width of the interval 1 % of the mean ([`Network::customers_for`]), but 24 million at most.
+    /// Creates the model of a network, for a run of about `customers` customers. Each move takes `transit`.
+    ///
+    /// By default, the number of customers makes the half-width of the interval 1 % of the mean
+    /// ([`Network::customers_for`]), but is at most 24 million.
     ///
     /// ```
     /// # use parades_core::prelude::*;
@@ -173,7 +187,8 @@ impl Queueing {
     ///
     /// # Errors
     ///
-    /// Where so many customers take longer than virtual time lasts, or are none, or the stations are too many.
+    /// Fails if there are too many stations, if `customers` is 0, or if the customers take longer than
+    /// virtual time lasts.
     pub fn new(network: Network, transit: Delay, customers: Option<u64>) -> Result<Queueing, Invalid> {
         if network.stations().len() >= u32::MAX as usize - 1 {
             return Err(("stations", "there are too many stations: a model has fewer than 2^32 - 1 LPs".into()));
@@ -187,48 +202,51 @@ impl Queueing {
                 format!("{customers} customers take {seconds} s, which must be above 0 and at most {}", Time::MAX),
             ));
         };
-        let mut model = Queueing { transit, duration, constants: Vec::new(), ways: Vec::new(), network };
-        model.list_ways();
+        let mut model = Queueing { transit, duration, constants: Vec::new(), branches: Vec::new(), network };
+        model.list_branches();
         Ok(model)
     }
 
-    /// Lists the ways on from each station. The last one is taken where no other is, so the sum of probabilities need not be exact.
-    fn list_ways(&mut self) {
-        let place = |ways: &Vec<Way>| u32::try_from(ways.len()).expect("a network has fewer than 2^32 routes");
+    /// Lists the branches of each station. The last branch is taken where no other is, so the sum of
+    /// probabilities need not be exact.
+    fn list_branches(&mut self) {
+        let place =
+            |branches: &Vec<Branch>| u32::try_from(branches.len()).expect("a network has fewer than 2^32 routes");
         for (id, (station, routes)) in (0..).zip(self.network.stations().iter().zip(self.network.routes())) {
-            let begin = place(&self.ways);
+            let begin = place(&self.branches);
             let (mut cumulative, mut ports) = (0.0, 0);
             for &(to, probability) in routes {
                 cumulative += probability;
                 let target = if to == id { Target::Same } else { Target::Other(Port(ports)) };
                 ports += u32::from(to != id);
-                self.ways.push(Way { cumulative, target });
+                self.branches.push(Branch { cumulative, target });
             }
             if is_exit(routes) {
-                self.ways.push(Way { cumulative: 1.0, target: Target::Sink(Port(ports)) });
+                self.branches.push(Branch { cumulative: 1.0, target: Target::Sink(Port(ports)) });
             }
-            let ways = (begin, place(&self.ways));
+            let branches = (begin, place(&self.branches));
             let (between, service) = (1.0 / station.arrival_rate, 1.0 / station.service_rate);
-            self.constants.push(Constants { between, service, ways });
+            self.constants.push(Constants { between, service, branches });
         }
     }
 
-    /// The virtual time that a run of the wanted number of customers takes: their number over the rate of arrivals.
+    /// Returns the duration of a run in virtual time: the number of customers divided by the rate of
+    /// arrivals.
     pub fn duration(&self) -> Time {
         self.duration
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The mean sojourn time in seconds by theory, the moves between stations included.
+    /// Returns the mean sojourn time by theory, in seconds, including the moves between stations.
     pub fn mean_sojourn(&self) -> f64 {
         self.network.mean_sojourn() + (self.network.mean_visits() - 1.0) * self.transit.as_secs_f64()
     }
 
-    /// The LP where customers leave.
+    /// Returns the LP where customers leave.
     pub fn sink(&self) -> LpId {
         LpId::from_index(self.constants.len())
     }
@@ -238,7 +256,8 @@ impl Queueing {
         &self.constants[id.index()]
     }
 
-    /// Sends the LP a message after an exponential time. What comes after the end of virtual time never happens.
+    /// Sends the LP itself a message after an exponential time, unless that time is after the end of virtual
+    /// time.
     #[inline]
     fn send_later(mean: f64, message: Message, ctx: &mut Context<'_, Self>) {
         let delay = Delay::from_secs(1).scaled(ctx.rng().exponential() * mean);
@@ -247,7 +266,7 @@ impl Queueing {
         }
     }
 
-    /// A customer comes to a station; `entered` is 1 if it comes from outside, else 0.
+    /// Adds a customer to a station. `entered` is 1 if the customer comes from outside, else 0.
     #[inline]
     fn arrive<R: Recorder<QueueUndo>>(
         &self,
@@ -256,16 +275,16 @@ impl Queueing {
         ctx: &mut Context<'_, Self>,
     ) {
         let arrived_ps = ctx.now().as_ps();
-        let books = queue.advance(arrived_ps);
-        books.entered += entered;
-        books.arrivals += 1;
+        let statistics = queue.advance(arrived_ps);
+        statistics.entered += entered;
+        statistics.arrivals += 1;
         queue.present().push_back(Customer { entered_ps, arrived_ps });
         if queue.present.len() == 1 {
             Self::send_later(self.constants(ctx.id()).service, Message::Completion, ctx);
         }
     }
 
-    /// The customer being served is done, and goes on or leaves; the next one's service begins.
+    /// Ends the service of the first customer, who moves or leaves, and begins the next service.
     #[inline]
     fn complete<R: Recorder<QueueUndo>>(&self, queue: &mut QueueMut<'_, R>, ctx: &mut Context<'_, Self>) {
         queue.advance(ctx.now().as_ps());
@@ -278,20 +297,20 @@ impl Queueing {
         self.move_on(customer, ctx);
     }
 
-    /// Draws where a customer goes on to.
+    /// Draws the branch that a customer takes, and sends the customer.
     #[inline]
     fn move_on(&self, Customer { entered_ps, .. }: Customer, ctx: &mut Context<'_, Self>) {
-        let (begin, end) = self.constants(ctx.id()).ways;
-        let ways = &self.ways[begin as usize..end as usize];
-        let way = match ways {
+        let (begin, end) = self.constants(ctx.id()).branches;
+        let branches = &self.branches[begin as usize..end as usize];
+        let branch = match branches {
             [_] => 0,
             _ => {
                 let draw = ctx.rng().unit();
-                ways.partition_point(|way| way.cumulative <= draw).min(ways.len() - 1)
+                branches.partition_point(|branch| branch.cumulative <= draw).min(branches.len() - 1)
             }
         };
         let onward = Message::Customer { entered_ps };
-        match ways[way].target {
+        match branches[branch].target {
             Target::Same => ctx.send_self(self.transit, onward),
             Target::Other(port) => ctx.send(port, self.transit, onward),
             Target::Sink(port) => {
@@ -349,7 +368,7 @@ impl Model for Queueing {
         match state {
             State::Station(queue) => {
                 digest.word(queue.present.len() as u64);
-                digest.word(queue.books.busy_ps);
+                digest.word(queue.statistics.busy_ps);
             }
             State::Sink(left) => digest.word(*left),
         }

@@ -1,28 +1,37 @@
-//! Data transfers by a sliding window over a channel that loses, delays and reorders.
+//! Data transfers by a sliding window, over a channel that loses, delays and reorders messages.
 //!
-//! Pairs of LPs: the *sender* of pair `i` is the LP `i`, its *receiver* the LP `pairs + i`. A sender moves transfers of a fixed size one
-//! after another, with random pauses between, through a window of a fixed number of segments; there is no congestion control.
+//! The LPs form pairs: the *sender* of pair `i` is the LP `i`, and its *receiver* is the LP `pairs + i`. A
+//! sender makes transfers of a fixed size, one after another, with random pauses between them. Its window is
+//! a fixed number of segments; there is no congestion control.
 //!
-//! - The *receiver* buffers what comes out of order, delivers in order, and answers every segment with the number of the next one that it
-//!   waits for (cumulative acknowledgement) and that of the segment which made it answer.
-//! - The *sender* estimates the round-trip time as in RFC 6298, in integers: from every segment that was sent once (Karn's rule).
-//!   Its retransmission timer starts anew with each acknowledgement of new data. When it expires, all segments that are not known to have
-//!   arrived are sent again, and the timeout doubles until the next measurement.
-//! - Three duplicate acknowledgements in a row let it send the missing segment again at once. In the *recovery* that follows, until all that
-//!   had been sent by then is acknowledged, an acknowledgement that exposes the next hole fills it (RFC 6582), provided that a segment
-//!   three or more further on has arrived: what is merely late is not sent twice.
-//! - The *channel*, alike in both directions: messages leave one after another at the rate of the link; each is lost with a fixed
-//!   probability, or arrives after the delay and a uniform jitter. The sending LP draws both from its stream.
+//! - The *receiver* buffers segments that arrive out of order, and delivers data in order. It answers every
+//!   segment with two numbers: the next segment that it waits for (cumulative acknowledgement), and the
+//!   segment that it answers.
+//! - The *sender* estimates the round-trip time as in RFC 6298, in integers, from segments that were sent
+//!   once (Karn's rule). Each acknowledgement of new data restarts its retransmission timer. When the timer
+//!   expires, the sender retransmits all segments that are not known to have arrived. The timeout then
+//!   doubles, until the next measurement.
+//! - *Recovery*: at three duplicate acknowledgements in a row, the sender retransmits the missing segment at
+//!   once. The recovery lasts until everything sent before is acknowledged. In it, an acknowledgement that
+//!   exposes the next hole causes its retransmission (RFC 6582), if a segment at least three further on has
+//!   arrived. So a segment that is merely late is not retransmitted.
+//! - The *channel* is the same in both directions. Messages leave one after another at the rate of the link.
+//!   Each is lost with a fixed probability, or arrives after the delay and a uniform jitter. The sending LP
+//!   draws both from its random stream.
 //!
-//! State is large and changes little, so how it is restored matters: by copy or by undo log, as [`Restore`] says.
+//! The state is large and each event changes little of it, so the way of restoring it matters: by copies or
+//! by an undo log ([`Restore`]).
 //!
-//! What must hold: every segment sent has arrived, was lost or is on its way, and the same for acknowledgements; every segment
-//! that arrived was delivered, was there already or is buffered; data is delivered in order and exactly once, which the receiver
-//! checks by the content of each segment.
+//! These invariants are checked:
 //!
-//! *References*: V. Paxson, M. Allman, J. Chu, M. Sargent, "Computing TCP's retransmission timer", RFC 6298, 2011. T. Henderson,
-//! S. Floyd, A. Gurtov, Y. Nishida, "The NewReno modification to TCP's fast recovery algorithm", RFC 6582, 2012. P. Karn, C. Partridge,
-//! "Improving round-trip time estimates in reliable transport protocols", SIGCOMM 1987.
+//! - Every segment sent has arrived, was lost or is in flight. The same holds for acknowledgements.
+//! - Every segment that arrived was delivered, had arrived before or is buffered.
+//! - Data are delivered in order and exactly once. The receiver checks this by the content of each segment.
+//!
+//! *References*: V. Paxson, M. Allman, J. Chu, M. Sargent, "Computing TCP's retransmission timer", RFC 6298,
+//! 2011. T. Henderson, S. Floyd, A. Gurtov, Y. Nishida, "The NewReno modification to TCP's fast recovery
+//! algorithm", RFC 6582, 2012. P. Karn, C. Partridge, "Improving round-trip time estimates in reliable
+//! transport protocols", SIGCOMM 1987.
 //!
 //! *Read next*: `sender`, then `receiver`.
 
@@ -45,26 +54,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct Transfer {
     parameters: Parameters,
-    /// How long a segment, and an acknowledgement, take to leave.
+    /// The serialisation times of a segment and of an acknowledgement.
     segment_time: Delay,
     ack_time: Delay,
 }
 
-/// What senders and receivers send each other.
+/// The messages between senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Data, to the receiver.
     Segment {
-        /// Its place in the pair's stream, from 0.
+        /// The number of the segment in the pair's stream, from 0.
         number: u64,
-        /// What it holds, in one word.
+        /// The data of the segment, in one word.
         content: u64,
     },
     /// An acknowledgement, to the sender.
     Ack {
-        /// All segments below have arrived.
+        /// The next segment that the receiver waits for. All segments below have arrived.
         next: u64,
-        /// The segment whose arrival is answered.
+        /// The segment that is answered.
         echo: u64,
     },
 }
@@ -72,45 +81,45 @@ pub enum Message {
 impl Payload for Message {
     #[inline]
     fn fold(&self, digest: &mut Digest) {
-        // The two never go to the same LP.
+        // No LP receives both kinds of message, so their words may be equal.
         let (Message::Segment { number: one, content: two } | Message::Ack { next: one, echo: two }) = *self;
         digest.word(one);
         digest.word(two);
     }
 }
 
-/// What an LP remembers.
+/// The state of an LP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The sending end of a pair.
+    /// The state of a sender.
     Sender(Sender),
-    /// The receiving end.
+    /// The state of a receiver.
     Receiver(Receiver),
 }
 
-/// What undoing an event needs.
+/// A record from which an event is undone.
 #[derive(Clone, Debug)]
 pub enum Undo {
-    /// All of the state before.
+    /// The whole state before.
     Copy(Box<State>),
-    /// A sender's figures before.
-    Sender(sender::Figures),
-    /// What a sender knew of the last segment in this slot of its window.
+    /// A sender's variables before.
+    Sender(sender::Variables),
+    /// A slot of a sender's window before.
     Sent(usize, sender::Sent),
-    /// A receiver's figures before.
-    Receiver(receiver::Figures),
-    /// What a slot of a receiver's buffer held before.
+    /// A receiver's variables before.
+    Receiver(receiver::Variables),
+    /// A slot of a receiver's buffer before.
     Buffered(usize, receiver::Buffered),
 }
 
-/// Where the old values of what changes go, if anywhere.
+/// The undo log, or `None` if the caller needs no records.
 type Log<'a> = Option<&'a mut UndoLog<Undo>>;
 
 /// The port of an LP's only channel.
 const PEER: Port = Port(0);
 
 impl Transfer {
-    /// The model of these parameters.
+    /// Creates the model of these parameters.
     ///
     /// ```
     /// # use parades_models::transfer::{Parameters, Transfer};
@@ -121,7 +130,7 @@ impl Transfer {
     ///
     /// # Errors
     ///
-    /// The first key that makes no sense, and a sentence.
+    /// Returns the first wrong key, and a sentence about it.
     pub fn new(parameters: Parameters) -> Result<Transfer, Invalid> {
         parameters.check()?;
         let Parameters { rate, segment_bytes, ack_bytes, .. } = parameters;
@@ -130,13 +139,13 @@ impl Transfer {
         Ok(Transfer { parameters, segment_time, ack_time })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// The goodput in bit/s that a pair cannot exceed in the long run: a window for each round trip without jitter, and no more than
-    /// the link's rate.
+    /// Returns the goodput that a pair cannot exceed in the long run, in bit/s. It is a window per round trip
+    /// without jitter, and at most the link's rate.
     pub fn goodput_bound(&self) -> f64 {
         let Parameters { window, segment_bytes, delay, .. } = self.parameters;
         let bits = f64::from(segment_bytes) * 8.0;
@@ -144,7 +153,7 @@ impl Transfer {
         (f64::from(window) * bits / round_trip).min(bits / self.segment_time.as_secs_f64())
     }
 
-    /// The pair of an LP.
+    /// Returns the pair of an LP.
     #[inline]
     fn pair(&self, id: LpId) -> u32 {
         id.0 % self.parameters.pairs
@@ -154,19 +163,19 @@ impl Transfer {
     fn execute(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>, log: Log<'_>) {
         match (state, event) {
             (State::Receiver(receiver), Body::Message(&Message::Segment { number, content })) => {
-                self.receive(receiver, number, content, ctx, log);
+                self.on_segment(receiver, number, content, ctx, log);
             }
             (State::Sender(sender), Body::Message(&Message::Ack { next, echo })) => {
-                self.acknowledged(sender, next, echo, ctx, log);
+                self.on_ack(sender, next, echo, ctx, log);
             }
-            (State::Sender(sender), Body::Timer(sender::START)) => self.begin(sender, ctx, log),
-            (State::Sender(sender), Body::Timer(sender::RETRANSMISSION)) => self.timed_out(sender, ctx, log),
+            (State::Sender(sender), Body::Timer(sender::START)) => self.begin_transfer(sender, ctx, log),
+            (State::Sender(sender), Body::Timer(sender::RETRANSMISSION)) => self.on_rto(sender, ctx, log),
             (_, event) => ctx.fail(format!("{event:?} is no message for this LP")),
         }
     }
 }
 
-/// What the segment of this number of a pair holds: a word that tells it from every other.
+/// Returns the content of a segment, a word that differs from that of every other segment.
 #[inline]
 fn content(pair: u32, number: u64) -> u64 {
     (u64::from(pair) << 32 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -265,9 +274,9 @@ impl Restorable for Transfer {
         while let Some(record) = log.pop() {
             match (state as &mut State, record) {
                 (state, Undo::Copy(before)) => *state = *before,
-                (State::Sender(sender), Undo::Sender(before)) => sender.figures = before,
+                (State::Sender(sender), Undo::Sender(before)) => sender.variables = before,
                 (State::Sender(sender), Undo::Sent(slot, before)) => sender.sent[slot] = before,
-                (State::Receiver(receiver), Undo::Receiver(before)) => receiver.figures = before,
+                (State::Receiver(receiver), Undo::Receiver(before)) => receiver.variables = before,
                 (State::Receiver(receiver), Undo::Buffered(slot, before)) => receiver.buffer[slot] = before,
                 (_, record) => unreachable!("{record:?} was not logged by this LP"),
             }

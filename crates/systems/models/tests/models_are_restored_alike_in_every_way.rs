@@ -1,4 +1,4 @@
-//! Each model restores its state, in each of the ways that it offers, and gives the same answer in all of them.
+//! Each model restores its state in each of the ways that it offers. The answer is the same in all of them.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -6,7 +6,7 @@ use parades_core::digest::Payload;
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential};
 use parades_models::multicast::{self, Multicast};
-use parades_models::phold::{self, Carried, DelayKind, Phold};
+use parades_models::phold::{self, Contents, DelayKind, Phold};
 use parades_models::queueing::{Generated, Layout, Network, Queueing};
 use parades_models::transfer::{self, Transfer};
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ fn options(milliseconds: u64, tie_seed: Option<u64>) -> RunOptions<'static> {
     RunOptions { tie_seed, ..RunOptions::until(until) }
 }
 
-/// The digest of a run, which `rollback_check` must give as well.
+/// Returns the digest of a run. Checks that `rollback_check` gives the same.
 fn checked<M: Restorable<State: Clone + PartialEq + Debug>>(model: &M, milliseconds: u64) -> u64 {
     let plain = sequential::run(model, options(milliseconds, None)).unwrap();
     assert!(plain.events > 1_000, "a run of {} events checks little", plain.events);
@@ -26,7 +26,7 @@ fn checked<M: Restorable<State: Clone + PartialEq + Debug>>(model: &M, milliseco
     plain.digest.unwrap()
 }
 
-fn phold_digests<C: Carried>(parameters: &phold::Parameters) -> [u64; 3] {
+fn phold_digests<C: Contents>(parameters: &phold::Parameters) -> [u64; 3] {
     [phold::Restore::Copy, phold::Restore::Reverse, phold::Restore::Log].map(|restore| {
         let model = Phold::<C>::new(phold::Parameters { restore, ..parameters.clone() });
         checked(&model, 20_000)
@@ -105,7 +105,7 @@ fn no_metric_depends_on_the_order_of_simultaneous_events() {
     assert_eq!(run(None).metrics, run(Some(9)).metrics);
 }
 
-/// Messages come back from serde as they were.
+/// Checks that a message comes back from serde unchanged.
 fn crosses<P: Payload + PartialEq + serde::Serialize + for<'a> serde::Deserialize<'a>>(message: P) {
     let bytes = postcard::to_allocvec(&message).unwrap();
     assert_eq!(postcard::from_bytes::<P>(&bytes).unwrap(), message);
@@ -129,7 +129,7 @@ fn messages_cross_process_boundaries() {
 #[test]
 fn delays_that_add_up_to_more_than_their_sum_holds_are_an_error_of_phold() {
     for restore in [phold::Restore::Copy, phold::Restore::Reverse, phold::Restore::Log] {
-        // Three events at 100 days, each sent on by 100 days.
+        // Three events at 100 days, each of which sends an event with a delay of 100 days.
         let mean_delay = Delay::from_secs(100 * 86_400);
         let (delay, lookahead) = (DelayKind::Constant, Delay::ZERO);
         let parameters = phold::Parameters {

@@ -1,11 +1,12 @@
-//! Multicast down trees: who receives what, when, and how often the data are written.
+//! Multicast down trees: the receivers of each packet, the times of arrival, and the number of times that
+//! data are written.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use parades_core::prelude::*;
 use parades_core::trace::{TraceFilter, Tracer};
 use parades_engine::{rollback_check, sequential, time_warp, window};
-use parades_models::multicast::{Carried, Copied, Multicast, Packet, Parameters};
+use parades_models::multicast::{Copied, Multicast, Packet, PacketHandle, Parameters};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,11 +29,11 @@ fn small(trees: u32, levels: u32, start_events: u32) -> Parameters {
 #[derive(Debug)]
 struct Line {
     at_ps: u64,
-    /// The packet's number and when the root sent it; nothing where the event is for a root.
+    /// The packet's number, and the time at which the root sent it. `None` if the event is for a root.
     packet: Option<(u64, u64)>,
 }
 
-/// What each LP executed, in its order, as the trace has it.
+/// Runs the model. Returns the events that each LP executed, in its order, as the trace has them.
 fn trace(model: &Sharing, until: Time) -> (Outcome, BTreeMap<u32, Vec<Line>>) {
     let mut lines: BTreeMap<u32, Vec<Line>> = BTreeMap::new();
     let after = |text: &str, label: &str| -> Option<u64> {
@@ -61,7 +62,7 @@ fn every_node_receives_every_packet_once() {
         for root in (0..trees).map(|tree| tree * nodes) {
             assert!(executed(root).len() > 10, "{parameters:?}: {} packets from LP {root}", executed(root).len());
             assert!(executed(root).iter().all(|line| line.packet.is_none()));
-            // What the root sent, by number: those under way at the start come before.
+            // The packets that the root sent, by number. Those under way at the start have smaller numbers.
             let first_sent = u64::from((levels - 1) * start_events);
             let sent: BTreeMap<u64, u64> = (first_sent..).zip(executed(root).iter().map(|line| line.at_ps)).collect();
             let received = |node: u32| -> BTreeMap<u64, u64> {
@@ -90,7 +91,8 @@ fn every_node_receives_every_packet_once() {
     }
 }
 
-/// What a node received, by number, is what it began with and what its parent passed on; and that took as long as it should.
+/// Checks that a node received the packets that it began with and those that its parent forwarded, and that
+/// the delays are right.
 fn check_node(
     parameters: &Parameters,
     (node, own): (u32, &BTreeMap<u64, u64>),
@@ -139,7 +141,7 @@ fn without_jitter_every_step_moves_every_packet_on() {
 }
 
 #[test]
-fn with_jitter_about_as_many_events_wait_as_at_the_start() {
+fn with_jitter_the_number_of_pending_events_stays_about_the_same() {
     let model = Sharing::new(small(4, 8, 5)).unwrap();
     let at_start = f64::from(model.lps() * 5);
     for milliseconds in [1, 10, 50, 200] {
@@ -181,12 +183,12 @@ fn sharing_changes_no_answer_on_any_engine() {
     assert_ne!(sequential::run(&more_data, options()).unwrap().digest, expected.digest, "the digest covers the data");
 }
 
-/// Packets written, those that still exist, and the most that ever did at once.
+/// The number of packets written, the number that exist, and the largest number that existed at one time.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static ALIVE: AtomicU64 = AtomicU64::new(0);
 static ALIVE_MAX: AtomicU64 = AtomicU64::new(0);
 
-/// A shared packet whose writing and end are counted.
+/// A shared packet whose creation and end are counted.
 #[derive(Clone, Debug)]
 struct Counted(Shared<Alive>);
 
@@ -218,8 +220,8 @@ impl Deref for Counted {
     }
 }
 
-impl Carried for Counted {
-    fn carry(packet: Packet) -> Counted {
+impl PacketHandle for Counted {
+    fn from_packet(packet: Packet) -> Counted {
         WRITTEN.fetch_add(1, Ordering::Relaxed);
         ALIVE_MAX.fetch_max(ALIVE.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         Counted(Shared::new(Alive(packet)))
@@ -227,7 +229,7 @@ impl Carried for Counted {
 }
 
 #[test]
-fn a_shared_packet_is_written_once_and_kept_no_longer_than_it_is_needed() {
+fn a_shared_packet_is_written_once_and_dropped_when_it_is_not_needed_any_more() {
     let (trees, levels, start_events) = (2, 8, 3);
     let model = Multicast::<Counted>::new(small(trees, levels, start_events)).unwrap();
     let under_way = u64::from(trees * (levels - 1) * start_events);
@@ -235,7 +237,8 @@ fn a_shared_packet_is_written_once_and_kept_no_longer_than_it_is_needed() {
     let written = WRITTEN.load(Ordering::Relaxed);
     assert_eq!(u128::from(written), u128::from(under_way) + count(&outcome, "packets_sent"));
     assert!(outcome.events > 20 * written, "{} events shared {written} packets", outcome.events);
-    // Those of the start, which the model keeps, and as many again that came after them, and some on their way to the slowest leaves.
+    // The packets of the start, which the model keeps; the same number that came after them; and some on
+    // their way to the slowest leaves.
     let alive_max = ALIVE_MAX.load(Ordering::Relaxed);
     assert!(alive_max < 3 * under_way, "{alive_max} packets at once, {under_way} at the start");
     drop(model);

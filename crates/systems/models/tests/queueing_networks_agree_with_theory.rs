@@ -26,7 +26,7 @@ fn text<'a>(outcome: &'a Outcome, name: &str) -> &'a str {
     }
 }
 
-/// The rows of the table of stations as numbers; what is empty is a NaN.
+/// Returns the rows of the table of stations as numbers. An empty cell is a NaN.
 fn stations(outcome: &Outcome) -> Vec<Vec<f64>> {
     let number = |cell: &Cell| match cell {
         Cell::Integer(x) => *x as f64,
@@ -56,7 +56,7 @@ fn a_single_queue_meets_the_theory_in_every_figure() {
     assert_close("number", number, 1.5, 0.02);
     assert_close("time", time, 0.0025, 0.02);
     assert_eq!((rows[0][3], rows[0][5], rows[0][7]), (0.6, 1.5, 0.0025));
-    // Sojourn times are exponential: their median is the mean times ln 2.
+    // Sojourn times are exponential, so their median is the mean times ln 2.
     let histogram = outcome.metrics.get("sojourn_distribution").and_then(MetricValue::histogram).unwrap();
     assert_close("median", histogram.percentile(50.0).unwrap() as f64, 0.0025e12 * std::f64::consts::LN_2, 0.02);
 }
@@ -82,7 +82,7 @@ fn averages_over_time_count_up_to_the_very_end() {
             assert!((after.1 - before.1 - 0.1 * present.min(1.0)).abs() < 1e-9, "seed {seed}: the server goes on");
         }
         if present < 1.0 {
-            // Everyone has left, so the integral of the number is the sum of the sojourn times.
+            // All customers have left, so the integral of the number present is the sum of the sojourn times.
             empty += 1;
             let sum = one.metrics.get("sojourn_distribution").and_then(MetricValue::tally).unwrap().sum() as f64 / 1e12;
             assert!((before.0 - sum).abs() < 1e-9 * sum, "seed {seed}: {} and {sum}", before.0);
@@ -145,7 +145,7 @@ fn large_networks_run_in_either_layout_and_with_or_without_transit_time() {
 }
 
 #[test]
-fn a_run_of_nothing_reports_nothing() {
+fn a_run_without_events_reports_nothing() {
     let model = Queueing::new(Network::mm1(0.5, 1.0).unwrap(), Delay::ZERO, Some(1)).unwrap();
     let outcome = sequential::run(&model, RunOptions::until(Time::ZERO)).unwrap();
     assert_eq!(outcome.events, 0);
@@ -227,17 +227,18 @@ fn parameters_that_make_no_sense_are_named() {
         (mm1(0), "customers", "0 customers take 0 s"),
         (mm1(u64::MAX), "customers", "which must be above 0 and at most 18446744"),
     ]);
-    // The rarest leaving that is allowed.
+    // The smallest probability of leaving that is allowed.
     let rare = Generated { stations: 500, leave: 0.001, ..Generated::default() };
     assert_close("visits", Network::generated(&rare).unwrap().mean_visits(), 1000.0, 1e-9);
 }
 
-/// Half-widths, coverage and the seconds that runs of default length take. Three minutes in release:
+/// Measures half-widths, coverage and the duration of runs of default length. Takes three minutes in release:
+///
 /// `cargo test --release -p parades-models --test queueing_networks_agree_with_theory -- --ignored --nocapture`
 #[test]
 #[ignore = "eighty runs of default length"]
 #[expect(clippy::disallowed_methods, reason = "the wall clock is what is measured")]
-fn intervals_of_runs_of_default_length_are_narrow_and_honest() {
+fn intervals_of_runs_of_default_length_are_narrow_and_hold_the_theory() {
     let mm1 = |utilisation| Network::mm1(utilisation, 1000.0).unwrap();
     let networks = [
         ("M/M/1 at 0.5", mm1(0.5), 0.01),

@@ -1,4 +1,5 @@
-//! Transfers deliver all data in order and exactly once, whatever the channel does, and no faster than it allows.
+//! Transfers deliver all data in order and exactly once, whatever the channel does, and no faster than it
+//! allows.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -7,7 +8,7 @@ use parades_core::prelude::*;
 use parades_engine::sequential;
 use parades_models::transfer::{Parameters, Transfer};
 
-/// Few pairs, short windows.
+/// Returns parameters with few pairs and short windows.
 fn small() -> Parameters {
     Parameters { pairs: 4, window: 64, segments: 200, ..Parameters::default() }
 }
@@ -30,7 +31,7 @@ fn headline(outcome: &Outcome, name: &str) -> f64 {
     outcome.metrics.get(name).and_then(MetricValue::headline).unwrap()
 }
 
-/// What the model itself checks at the end of every run, once more from outside.
+/// Checks the invariants that the model itself checks at the end of a run, again from outside.
 fn assert_conserved(outcome: &Outcome) {
     let count = |name: &str| counter(outcome, name);
     let accounted = count("segments_arrived") + count("segments_lost") + count("segments_in_flight");
@@ -42,7 +43,7 @@ fn assert_conserved(outcome: &Outcome) {
 }
 
 #[test]
-fn without_loss_and_jitter_nothing_is_sent_twice() {
+fn without_loss_and_jitter_nothing_is_retransmitted() {
     let outcome = run(Parameters { loss: 0.0, jitter: Delay::ZERO, ..small() }, 20, 1);
     assert_conserved(&outcome);
     for name in [
@@ -58,7 +59,7 @@ fn without_loss_and_jitter_nothing_is_sent_twice() {
     let transfers = counter(&outcome, "transfers_completed");
     let under_way = counter(&outcome, "segments_delivered") - 200 * transfers;
     assert!(transfers > 300 && under_way <= 4 * 200, "{transfers} transfers and {under_way} segments");
-    // 40 + 1500 bytes at 100 Mbit/s and twice 10 ms, and 63 segments more ahead in the link at most.
+    // 40 + 1500 bytes at 100 Mbit/s and twice 10 ms, and at most 63 segments ahead in the link.
     let (least, segment) = (Delay::from_ms(20).as_ps() + 123_200_000, 120_000_000);
     let round_trip = tally(&outcome, "round_trip_time");
     assert_eq!(round_trip.min(), Some(least));
@@ -67,7 +68,7 @@ fn without_loss_and_jitter_nothing_is_sent_twice() {
 
 #[test]
 fn a_full_window_moves_in_each_round_trip() {
-    // The window is shorter than the path holds, and one transfer lasts for the whole run.
+    // The path holds more than the window, and one transfer lasts for the whole run.
     let parameters =
         Parameters { window: 32, segments: 1 << 40, loss: 0.0, jitter: Delay::ZERO, pause: Delay::ZERO, ..small() };
     let bound = Transfer::new(parameters.clone()).unwrap().goodput_bound();
@@ -76,7 +77,7 @@ fn a_full_window_moves_in_each_round_trip() {
     let (goodput, bound) = (headline(&outcome, "goodput"), headline(&outcome, "goodput_bound"));
     // The last window may be half a round trip ahead.
     assert!(goodput <= 1.0001 * bound && goodput > 0.999 * bound, "{goodput} of {bound}");
-    // With a window that more than fills the path, the link is the bound.
+    // The window is more than the path holds, so the link is the bound.
     let outcome = run(Parameters { window: 512, ..parameters }, 50, 1);
     let (goodput, bound) = (headline(&outcome, "goodput"), headline(&outcome, "goodput_bound"));
     assert!((bound - 4e8).abs() < 1.0 && goodput <= bound && goodput > 0.999 * bound, "{goodput} of {bound}");
@@ -100,20 +101,21 @@ fn losses_are_repaired() {
         assert!(counter(outcome, "segments_retransmitted") >= counter(outcome, "fast_retransmissions"));
     }
     let [_, one, _, heavy] = &outcomes;
-    // Most of few losses are found by duplicates; many losses in a window leave the rest to the timer.
+    // Few losses are mostly found by duplicate acknowledgements. After many losses in a window, the timer
+    // must act.
     assert!(counter(one, "fast_retransmissions") > counter(one, "timeouts"));
     assert!(counter(heavy, "timeouts") > counter(heavy, "transfers_completed"));
     assert!(tally(heavy, "transfer_time").min() > tally(one, "transfer_time").min());
 }
 
 #[test]
-fn what_is_merely_late_is_seldom_sent_twice() {
-    // Jitter of fifty segments' time: much overtaking, no loss.
+fn late_segments_are_seldom_retransmitted() {
+    // A jitter of fifty times the serialisation time of a segment: much overtaking, but no loss.
     let outcome = run(Parameters { loss: 0.0, jitter: Delay::from_ms(6), ..small() }, 20, 3);
     assert_conserved(&outcome);
     let retransmitted = counter(&outcome, "segments_retransmitted");
     assert!(retransmitted > 0, "three segments overtake one often enough");
-    // A retransmission of what is late arrives as well.
+    // A retransmission of a late segment arrives as well.
     assert!(counter(&outcome, "segments_repeated") + 64 * 4 >= retransmitted);
     assert!(retransmitted * 5 < counter(&outcome, "segments_delivered"), "{retransmitted}");
 }
@@ -129,7 +131,7 @@ fn transfers_of_one_segment_and_windows_of_one_work() {
 }
 
 #[test]
-fn a_run_of_nothing_reports_nothing() {
+fn a_run_without_events_reports_nothing() {
     let outcome = run(small(), 0, 1);
     assert_eq!(outcome.events, 0);
     assert_eq!(outcome.metrics.get("goodput").and_then(MetricValue::value), Some(&Cell::Empty));

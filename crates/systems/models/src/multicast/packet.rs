@@ -6,17 +6,17 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a root writes, once.
+/// A packet, which a root writes once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet {
-    /// Its place among those of its tree.
+    /// The packet's number within its tree.
     number: u64,
-    /// When the root sent it, in picoseconds.
+    /// The time at which the root sent the packet, in picoseconds.
     sent_ps: u64,
     data: Box<[u32]>,
 }
 
-/// The finaliser of splitmix64: each bit of the word stirs every bit of the result.
+/// The finaliser of splitmix64. Each bit of the word affects every bit of the result.
 #[inline]
 pub(super) const fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,7 +27,7 @@ pub(super) const fn mix(word: u64) -> u64 {
 /// An odd constant with about as many ones as zeros.
 const STEP: u32 = 0x9e37_79b9;
 
-/// The first integer of a packet's data; each further one is [`STEP`] more.
+/// Returns the first integer of a packet's data. Each further integer is larger by [`STEP`], modulo 2^32.
 #[inline]
 fn first_integer(tree: u32, number: u64) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "32 of 64 random bits")]
@@ -36,26 +36,26 @@ fn first_integer(tree: u32, number: u64) -> u32 {
 }
 
 impl Packet {
-    /// The packet of this number.
+    /// Writes a packet of `integers` integers.
     pub(super) fn write(tree: u32, number: u64, sent: Time, integers: u32) -> Packet {
         let first = first_integer(tree, number);
         let data = (0..integers).map(|place| first.wrapping_add(place.wrapping_mul(STEP))).collect();
         Packet { number, sent_ps: sent.as_ps(), data }
     }
 
-    /// Its place among those of its tree.
+    /// Returns the packet's number within its tree.
     #[inline]
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// When the root sent it.
+    /// Returns the time at which the root sent the packet.
     #[inline]
     pub(super) fn sent(&self) -> Time {
         Time::from_ps(self.sent_ps)
     }
 
-    /// Whether the data are those that the root wrote, as far as the integer tells that this reader looks at.
+    /// Returns true if the integer that `reader` reads is the one that the root wrote.
     #[inline]
     pub(super) fn is_whole(&self, tree: u32, reader: LpId) -> bool {
         let first = first_integer(tree, self.number);
@@ -65,7 +65,7 @@ impl Packet {
     }
 }
 
-/// Without the data, which would fill a trace; the digest tells them apart.
+/// Shows the packet without its data, which would fill a trace. The digest covers the data.
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Packet").field("number", &self.number).field("sent_ps", &self.sent_ps).finish_non_exhaustive()
@@ -83,19 +83,20 @@ impl Payload for Packet {
     }
 }
 
-/// A way in which events carry a packet; a clone is what goes to another LP.
-pub trait Carried: Payload + Clone + Sync + std::ops::Deref<Target = Packet> {
-    /// Takes up a packet that has just been written.
-    fn carry(packet: Packet) -> Self;
+/// A way in which events carry a packet. A clone goes to each receiver.
+pub trait PacketHandle: Payload + Clone + Sync + std::ops::Deref<Target = Packet> {
+    /// Takes a packet that has just been written.
+    fn from_packet(packet: Packet) -> Self;
 }
 
-impl Carried for Shared<Packet> {
-    fn carry(packet: Packet) -> Shared<Packet> {
+impl PacketHandle for Shared<Packet> {
+    fn from_packet(packet: Packet) -> Shared<Packet> {
         Shared::new(packet)
     }
 }
 
-/// A packet that is copied for each LP. As a shared one, it is folded into the digest once, when it is written.
+/// A packet that is copied for each receiver. Like a shared one, it is folded into the digest once, when it
+/// is written.
 #[derive(Clone)]
 pub struct Copied {
     packet: Packet,
@@ -117,45 +118,45 @@ impl Payload for Copied {
     }
 }
 
-impl Carried for Copied {
-    fn carry(packet: Packet) -> Copied {
+impl PacketHandle for Copied {
+    fn from_packet(packet: Packet) -> Copied {
         let mut digest = Digest::default();
         packet.fold(&mut digest);
         Copied { packet, folded: digest.value() }
     }
 }
 
-/// As it would be if it were shared, so that traces are the same.
+/// Shows the packet as a shared one does, so that traces are the same.
 impl fmt::Debug for Copied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.packet.fmt(f)
     }
 }
 
-/// What LPs send each other.
+/// The messages between LPs.
 #[derive(Clone, Debug)]
 pub enum Message<C> {
-    /// To a router or a leaf: a packet.
+    /// A packet, to a router or a leaf.
     Packet(C),
-    /// To a root: send the next packet.
+    /// A notice to the root: send the next packet.
     Next,
 }
 
 const _: () = assert!(size_of::<Body<Message<Shared<Packet>>>>() == 16);
 
-impl<C: Carried> Payload for Message<C> {
+impl<C: PacketHandle> Payload for Message<C> {
     #[inline]
     fn fold(&self, digest: &mut Digest) {
         match self {
             Message::Packet(packet) => packet.fold(digest),
-            // The two never go to the same LP.
+            // No LP receives both kinds of message, so the word may equal one of a packet.
             Message::Next => digest.word(0),
         }
     }
 }
 
-/// Between processes a packet takes its data along.
-impl<C: Carried> Serialize for Message<C> {
+/// Serialises the packet with its data, for a message to another process.
+impl<C: PacketHandle> Serialize for Message<C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let packet: Option<&Packet> = match self {
             Message::Packet(packet) => Some(packet),
@@ -165,10 +166,10 @@ impl<C: Carried> Serialize for Message<C> {
     }
 }
 
-impl<'de, C: Carried> Deserialize<'de> for Message<C> {
+impl<'de, C: PacketHandle> Deserialize<'de> for Message<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message<C>, D::Error> {
         let packet = Option::<Packet>::deserialize(deserializer)?;
-        Ok(packet.map_or(Message::Next, |packet| Message::Packet(C::carry(packet))))
+        Ok(packet.map_or(Message::Next, |packet| Message::Packet(C::from_packet(packet))))
     }
 }
 
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_of_another_packet_are_noticed() {
+    fn data_of_another_packet_are_detected() {
         let packet = Packet::write(3, 20, Time::ZERO, 100);
         assert!((0..1_000).all(|reader| packet.is_whole(3, LpId(reader))));
         assert!((0..1_000).all(|reader| !packet.is_whole(4, LpId(reader))));
@@ -198,10 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_folds_alike_shared_and_copied() {
-        fn folded<C: Carried>(number: u64, integers: u32) -> u64 {
+    fn shared_and_copied_packets_fold_to_the_same_word() {
+        fn folded<C: PacketHandle>(number: u64, integers: u32) -> u64 {
             let mut digest = Digest::default();
-            Message::Packet(C::carry(Packet::write(1, number, Time::from_ps(7), integers))).fold(&mut digest);
+            Message::Packet(C::from_packet(Packet::write(1, number, Time::from_ps(7), integers))).fold(&mut digest);
             digest.value()
         }
         assert_eq!(folded::<Copied>(9, 5), folded::<Shared<Packet>>(9, 5));

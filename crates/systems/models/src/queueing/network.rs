@@ -1,42 +1,44 @@
-//! What a network of queues is, and what theory says of it.
+//! A network of queues: its parameters, and its figures in theory.
 
 use super::traffic;
 use parades_core::random::Rng;
 use std::collections::VecDeque;
 
-/// Why there is no such network: the parameter's key, and a sentence.
+/// The reason why a network is impossible: the key of the wrong parameter, and a sentence.
 pub type Invalid = (&'static str, String);
 
-/// The greatest rate, in customers a second: a mean of 100 ps, below which the rounding to whole picoseconds would be felt.
+/// Largest rate in customers per second. It means 100 ps between customers. At higher rates, rounding to
+/// whole picoseconds would affect results.
 const RATE_MAX: f64 = 1e10;
-/// The least probability of leaving in generated networks: with it customers make a thousand visits on average.
+/// Smallest probability of leaving in generated networks. With it, customers make a thousand visits on
+/// average.
 const LEAVE_MIN: f64 = 0.001;
-/// How far probabilities may miss 1 in sum, so that thirds can be written as 0.333333333.
+/// Largest deviation of a sum of probabilities from 1. It allows thirds to be written as 0.333333333.
 const SUM_TOLERANCE: f64 = 1e-8;
 
 /// A station: a server with a queue, and its figures in theory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Station {
-    /// Customers a second that come from outside.
+    /// The rate of arrivals from outside, in customers per second.
     pub arrival_rate: f64,
-    /// Customers a second that it can serve.
+    /// The rate at which customers can be served, in customers per second.
     pub service_rate: f64,
-    /// Customers a second that come in all, by the traffic equations.
+    /// The rate of all arrivals, in customers per second, from the traffic equations.
     pub throughput: f64,
 }
 
 impl Station {
-    /// The share of time that the server is busy, `rho`.
+    /// Returns `rho`, the share of time in which the server is busy.
     pub fn utilisation(&self) -> f64 {
         self.throughput / self.service_rate
     }
 
-    /// The mean number of customers at the station, `rho / (1 - rho)`.
+    /// Returns the mean number of customers at the station, `rho / (1 - rho)`.
     pub fn mean_number(&self) -> f64 {
         self.throughput / (self.service_rate - self.throughput)
     }
 
-    /// The mean time in seconds that a visit takes, waiting included, `1 / (service rate - throughput)`.
+    /// Returns the mean time of a visit in seconds, including the wait, `1 / (service rate - throughput)`.
     pub fn mean_time(&self) -> f64 {
         1.0 / (self.service_rate - self.throughput)
     }
@@ -46,29 +48,30 @@ impl Station {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     stations: Vec<Station>,
-    /// For each station, where its customers go on to with which probability; what is missing to 1 is the probability of leaving.
+    /// The routes of each station: the next station and the probability of moving there. The probability of
+    /// leaving is 1 minus their sum.
     routes: Vec<Vec<(u32, f64)>>,
 }
 
-/// How the stations of a generated network lie to each other.
+/// The arrangement of the stations of a generated network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// In a ring: customers go on to either neighbour.
+    /// A ring, in which customers move to either neighbour.
     Ring,
-    /// Customers go on to one of four other stations, drawn at random for each station.
+    /// Four other stations drawn at random for each station, to which its customers move.
     Random,
 }
 
-/// The parameters of a generated network, whose stations are all busy the same share of time.
+/// The parameters of a generated network. All its stations have the same utilisation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// How many stations.
+    /// The number of stations.
     pub stations: u32,
-    /// How they lie to each other.
+    /// The arrangement of the stations.
     pub layout: Layout,
-    /// The share of time that each is busy.
+    /// The share of time in which each station is busy.
     pub utilisation: f64,
-    /// Customers a second that a station can serve, on average over the stations.
+    /// The mean rate at which a station can serve, in customers per second.
     pub service_rate: f64,
     /// The probability that a customer leaves after a service.
     pub leave: f64,
@@ -84,7 +87,8 @@ impl Default for Generated {
 }
 
 impl Network {
-    /// One station, M/M/1, busy for `utilisation` of the time; it serves `service_rate` customers a second.
+    /// Creates one M/M/1 station with the given utilisation, which serves `service_rate` customers per
+    /// second.
     ///
     /// ```
     /// # use parades_models::queueing::Network;
@@ -96,19 +100,21 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// On a utilisation outside of `0..1`, or a rate that is not positive, or above 1e10.
+    /// Fails if the utilisation is not between 0 and 1 (both excluded), or if the rate is not above 0 and at
+    /// most 1e10.
     pub fn mm1(utilisation: f64, service_rate: f64) -> Result<Network, Invalid> {
         check_utilisation(utilisation)?;
         check_rate("service_rate", "the service rate", service_rate)?;
         Network::new(vec![utilisation * service_rate], vec![service_rate], vec![Vec::new()]).map_err(of_one_rate)
     }
 
-    /// A network of any shape: for each station the rate of arrivals from outside, the rate of service, and the probabilities with which
-    /// customers go on to each of the stations. What a row is short of 1 is the probability that they leave.
+    /// Creates a network of any shape. For each station it takes the rate of arrivals from outside, the rate
+    /// of service, and the probabilities of moving to each station. The probability of leaving is 1 minus the
+    /// sum of a row.
     ///
     /// ```
     /// # use parades_models::queueing::Network;
-    /// // Half of the customers must be served again.
+    /// // Half of the customers are served again.
     /// let network = Network::jackson(&[1.0], &[4.0], &[vec![0.5]]).unwrap();
     /// assert_eq!(network.stations()[0].throughput, 2.0);
     /// assert_eq!(network.mean_sojourn(), 1.0);
@@ -116,8 +122,9 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// The first key that makes no sense: tables of different sizes, rates that are no rates, probabilities that are none or exceed 1 in
-    /// sum, a station that customers cannot leave from, or one that would be busy all the time.
+    /// Returns the first wrong key. The tables may differ in size. A rate or a probability may be impossible.
+    /// The probabilities of a row may exceed 1 in sum. Customers at a station may have no way out, or a
+    /// station may be unable to serve all its customers.
     pub fn jackson(arrival_rates: &[f64], service_rates: &[f64], routing: &[Vec<f64>]) -> Result<Network, Invalid> {
         let n = service_rates.len();
         let size = |key, what: &str, len| (key, format!("there are {n} service rates, but {len} {what}"));
@@ -135,21 +142,26 @@ impl Network {
         Network::new(arrival_rates.to_vec(), service_rates.to_vec(), routing.iter().map(sparse).collect())
     }
 
-    /// Five stations with feedback: customers alternate between a processor (station 0) and one of four devices, and leave after the
-    /// processor, after five visits to it on average (the central server of Buzen, "Computational algorithms for closed queueing
-    /// networks with exponential servers", 1973, opened). The processor is busy for `utilisation` of the time and serves `service_rate`
-    /// customers a second; the devices are busy for 0.9, 0.8, 0.7 and 0.6 of that.
+    /// Creates five stations with feedback.
+    ///
+    /// Customers alternate between a processor (station 0) and one of four devices. They leave after a visit
+    /// to the processor, after five of these visits on average. The processor has the given utilisation and
+    /// serves `service_rate` customers per second. The utilisation of the devices is 0.9, 0.8, 0.7 and 0.6 of
+    /// that.
+    ///
+    /// This is the central server of Buzen, "Computational algorithms for closed queueing networks with
+    /// exponential servers", 1973, made an open network.
     ///
     /// # Errors
     ///
-    /// As [`Network::mm1`].
+    /// Fails where [`Network::mm1`] does.
     pub fn central_server(utilisation: f64, service_rate: f64) -> Result<Network, Invalid> {
         const DEVICES: [(f64, f64); 4] = [(0.30, 0.9), (0.25, 0.8), (0.15, 0.7), (0.10, 0.6)];
         check_utilisation(utilisation)?;
         check_rate("service_rate", "the service rate", service_rate)?;
         let processor = utilisation * service_rate;
         let arrivals = vec![0.2 * processor, 0.0, 0.0, 0.0, 0.0];
-        // A device is visited `share` times for each visit to the processor.
+        // Each visit to the processor leads to `share` visits to the device.
         let rates = DEVICES.map(|(share, load)| share * processor / (load * utilisation));
         let services = [service_rate].into_iter().chain(rates).collect();
         let out = (1..).zip(DEVICES).map(|(device, (share, _))| (device, share)).collect();
@@ -157,7 +169,7 @@ impl Network {
         Network::new(arrivals, services, routes).map_err(of_one_rate)
     }
 
-    /// A network of many stations, for measuring engines.
+    /// Creates a network of many stations, for measuring engines.
     ///
     /// ```
     /// # use parades_models::queueing::{Generated, Network};
@@ -168,7 +180,7 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// The first key that makes no sense.
+    /// Returns the first wrong key.
     pub fn generated(parameters: &Generated) -> Result<Network, Invalid> {
         let &Generated { stations, layout, utilisation, service_rate, leave, seed } = parameters;
         let least = match layout {
@@ -193,7 +205,8 @@ impl Network {
                 Layout::Random => (0..4).map(|_| (other(id, stations, &mut rng), stay / 4.0)).collect(),
             })
             .collect();
-        // A customer makes 1 / leave visits, so these arrivals keep the average station as busy as is wanted.
+        // A customer makes 1 / leave visits, so these arrivals give the average station the desired
+        // utilisation.
         let arrivals = vec![utilisation * service_rate * leave; stations as usize];
         let throughput = traffic::solve(&arrivals, &routes)?;
         let services = throughput.iter().map(|rate| rate / utilisation).collect();
@@ -229,43 +242,50 @@ impl Network {
         }
     }
 
-    /// The stations.
+    /// Returns the stations.
     pub fn stations(&self) -> &[Station] {
         &self.stations
     }
 
-    /// Where customers go on to after each station, and with which probability.
+    /// Returns the routes of each station: the next station and the probability of moving there.
     pub fn routes(&self) -> &[Vec<(u32, f64)>] {
         &self.routes
     }
 
-    /// Customers a second that come from outside, in all.
+    /// Returns the rate of all arrivals from outside, in customers per second.
     pub fn arrival_rate(&self) -> f64 {
         self.stations.iter().map(|station| station.arrival_rate).sum()
     }
 
-    /// The mean number of stations that a customer visits.
+    /// Returns the mean number of stations that a customer visits.
     pub fn mean_visits(&self) -> f64 {
         self.stations.iter().map(|station| station.throughput).sum::<f64>() / self.arrival_rate()
     }
 
-    /// The mean number of customers in the network. Each station is as if it were alone (Jackson).
+    /// Returns the mean number of customers in the network. Each station is as if it were alone (Jackson).
     pub fn mean_number(&self) -> f64 {
         self.stations.iter().map(Station::mean_number).sum()
     }
 
-    /// The mean time in seconds from a customer's arrival to its leaving, by Little's law; moving between stations not counted.
+    /// Returns the mean time from a customer's arrival to its leaving, in seconds, by Little's law. Moves
+    /// between stations are not included.
     pub fn mean_sojourn(&self) -> f64 {
         self.mean_number() / self.arrival_rate()
     }
 
-    /// How many customers make the half-width of a run's 95 % interval at most this share of the mean sojourn time, in about 19 runs of 20.
+    /// Returns the number of customers for which the half-width of a run's 95 % interval is at most this
+    /// share of the mean sojourn time, in about 19 of 20 runs.
     ///
-    /// The number at an M/M/1 station, averaged over a time `t`, has the variance `2 rho (1 + rho) / ((1 - rho)^4 mu t)` when `t` is long
-    /// (Whitt, "Planning queueing simulations", Management Science 35(11), 1989). Customers who come back make it so much more, as if
-    /// `mu` were divided by their visits. Stations that feed each other are busy together; measured on [`Network::central_server`], that
-    /// makes the half-width half as large again, so networks of several stations get 2.25 times the customers. The factor of 3.8
-    /// is Student's t for the fewest batches, 2.1, with room for the scatter of the half-width itself, which is an estimate too.
+    /// The number of customers at an M/M/1 station, averaged over a long time `t`, has the variance
+    /// `2 rho (1 + rho) / ((1 - rho)^4 mu t)` (Whitt, "Planning queueing simulations", Management Science
+    /// 35(11), 1989). Customers who return increase the variance as if `mu` were divided by their number of
+    /// visits.
+    ///
+    /// Stations that feed each other are busy together. On [`Network::central_server`], this made the
+    /// measured half-width 1.5 times as large. So networks of several stations get 2.25 times the customers.
+    ///
+    /// The factor 3.8 is Student's t for the smallest number of batches, 2.1, with a margin for the scatter
+    /// of the half-width, which is an estimate too.
     ///
     /// ```
     /// # use parades_models::queueing::Network;
@@ -287,19 +307,20 @@ impl Network {
     }
 }
 
-/// The station `step` further on in the ring.
+/// Returns the station `step` places after `id` in the ring.
 fn ring(id: u32, step: u32, stations: u32) -> u32 {
     let place = (u64::from(id) + u64::from(step)) % u64::from(stations);
     u32::try_from(place).expect("it is below the number of stations")
 }
 
-/// A station drawn from all but `id`.
+/// Draws a station other than `id`.
 fn other(id: u32, stations: u32, rng: &mut Rng) -> u32 {
     let step = u32::try_from(rng.range(1, u64::from(stations))).expect("it is below the number of stations");
     ring(id, step, stations)
 }
 
-/// What is wrong with rates that were all computed from one.
+/// Makes the error about one of several computed rates an error about the one rate that they were computed
+/// from.
 fn of_one_rate((_, sentence): Invalid) -> Invalid {
     ("service_rate", sentence)
 }
@@ -323,7 +344,7 @@ fn check_rates(arrivals: &[f64], services: &[f64]) -> Result<(), Invalid> {
         check_rate("service_rates", &format!("the service rate of station {i}"), rate)?;
     }
     for (i, &rate) in arrivals.iter().enumerate() {
-        // Zero is allowed: none come from outside.
+        // Zero is allowed: it means no arrivals from outside.
         if rate.abs().to_bits() > 0 {
             check_rate("arrival_rates", &format!("the arrival rate of station {i}, if not 0,"), rate)?;
         }
@@ -334,7 +355,7 @@ fn check_rates(arrivals: &[f64], services: &[f64]) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Checks the probabilities of a station; such as miss 1 by rounding alone are stretched to it.
+/// Checks the probabilities of a station. If their sum deviates from 1 by rounding only, scales them to 1.
 fn check_routes(station: usize, routes: &mut [(u32, f64)]) -> Result<(), Invalid> {
     if let Some((to, p)) = routes.iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
         return Err((
@@ -355,12 +376,12 @@ fn check_routes(station: usize, routes: &mut [(u32, f64)]) -> Result<(), Invalid
     Ok(())
 }
 
-/// Whether customers can leave after a service at a station with these routes.
+/// Returns true if customers can leave after a service at a station with these routes.
 pub(super) fn is_exit(routes: &[(u32, f64)]) -> bool {
     routes.iter().map(|(_, p)| p).sum::<f64>() < 1.0 - SUM_TOLERANCE / 2.0
 }
 
-/// A station that no way out leads from.
+/// Returns a station from which customers can never leave, if there is one.
 fn without_exit(routes: &[Vec<(u32, f64)>]) -> Option<usize> {
     let mut sources = vec![Vec::new(); routes.len()];
     for (from, routes) in routes.iter().enumerate() {

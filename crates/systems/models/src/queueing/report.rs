@@ -1,10 +1,10 @@
-//! What a run of a queueing network reports, and the theory beside it.
+//! The metrics of a queueing network, with the theoretical values.
 
 use super::{Customer, Queue, Queueing, State, Station};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
-/// The metrics, in the order of [`declare`].
+/// The ids of the metrics, in the order of [`declare`].
 pub(super) struct Ids;
 
 impl Ids {
@@ -48,32 +48,33 @@ pub(super) fn declare() -> Metrics {
     metrics
 }
 
-/// What an LP adds: the sink its count, a station its row of the table.
+/// Adds an LP's part to the metrics: the sink its count, a station its row of the table.
 pub(super) fn finish(model: &Queueing, (id, state): (LpId, &State), end: Time, metrics: &mut Metrics) {
     match state {
         State::Sink(left) => metrics.count(Ids::LEFT, *left),
         State::Station(queue) => {
-            metrics.count(Ids::ENTERED, queue.books.entered);
+            metrics.count(Ids::ENTERED, queue.statistics.entered);
             metrics.count(Ids::PRESENT, queue.present.len() as u64);
             metrics.row(Ids::STATIONS, row(id, queue, &model.network.stations()[id.index()], end));
         }
     }
 }
 
-/// A station's row: what it saw, with the theory beside it.
-fn row(id: LpId, Queue { present, books }: &Queue, theory: &Station, end: Time) -> [Cell; 8] {
-    // What the customers present have spent here is all that those served have not.
-    let present_for = |customer: &Customer| u128::from(books.changed_ps - customer.arrived_ps);
-    let stayed_ps = books.present_ps - present.iter().map(present_for).sum::<u128>();
-    let served = books.arrivals - present.len() as u64;
-    // Who was there at the station's last event stayed until the end.
-    let since_ps = end.as_ps().saturating_sub(books.changed_ps);
-    let busy_ps = books.busy_ps + if present.is_empty() { 0 } else { since_ps };
-    let present_ps = books.present_ps + u128::from(since_ps) * present.len() as u128;
+/// Returns the row of a station: its statistics, and the theoretical values.
+fn row(id: LpId, Queue { present, statistics }: &Queue, theory: &Station, end: Time) -> [Cell; 8] {
+    // The time of customers who have been served is the time of all, less that of the customers still
+    // present.
+    let present_for = |customer: &Customer| u128::from(statistics.changed_ps - customer.arrived_ps);
+    let stayed_ps = statistics.present_ps - present.iter().map(present_for).sum::<u128>();
+    let served = statistics.arrivals - present.len() as u64;
+    // The number present at the station's last event did not change until the end.
+    let since_ps = end.as_ps().saturating_sub(statistics.changed_ps);
+    let busy_ps = statistics.busy_ps + if present.is_empty() { 0 } else { since_ps };
+    let present_ps = statistics.present_ps + u128::from(since_ps) * present.len() as u128;
     let ratio = |above: f64, below: u64| if below > 0 { Cell::Float(above / below as f64) } else { Cell::Empty };
     [
         Cell::Integer(u64::from(id.0)),
-        Cell::Integer(books.arrivals),
+        Cell::Integer(statistics.arrivals),
         ratio(busy_ps as f64, end.as_ps()),
         Cell::Float(theory.utilisation()),
         ratio(present_ps as f64, end.as_ps()),
@@ -83,7 +84,7 @@ fn row(id: LpId, Queue { present, books }: &Queue, theory: &Station, end: Time) 
     ]
 }
 
-/// Compares with the theory, and checks that no customer was lost or made.
+/// Adds the comparison with theory. Checks that no customer was lost or duplicated.
 pub(super) fn conclude(model: &Queueing, metrics: &mut Metrics) -> Result<(), String> {
     let theory = model.mean_sojourn();
     metrics.set(Ids::THEORY, theory);

@@ -1,25 +1,31 @@
-//! The traffic equations: how many customers a second come to each station, from outside and from other stations.
+//! The traffic equations, for the rate of all arrivals at each station, from outside and from other stations.
 //!
-//! `throughput[i] = arrivals[i] + sum over j of throughput[j] * probability(j -> i)` (Jackson 1957, equation 2).
+//! `throughput[i] = arrivals[i] + sum over j of throughput[j] * probability(j -> i)` (Jackson 1957, equation
+//! 2).
 
 use super::network::Invalid;
 
-/// Up to so many stations the equations are solved by elimination, whose work grows with the cube of their number.
+/// Largest number of stations for which the equations are solved by elimination. Its work grows with the cube
+/// of this number.
 const DENSE_MAX: usize = 300;
-/// The relative change of the sum of throughputs at which the iteration has converged.
+/// The relative change of the sum of throughputs below which the iteration has converged.
 const CONVERGED: f64 = 1e-13;
-/// Steps of the iteration before it is given up: customers would make more than a thousand moves each.
+/// Largest number of steps of the iteration. Customers who need more would make more than a thousand moves
+/// each.
 const STEPS_MAX: usize = 40_000;
 
-/// The throughput of each station, from the arrivals from outside and the routes (station, probability) of each.
+/// Returns the throughput of each station. `arrivals` are the rates from outside, and `routes` are the pairs
+/// (station, probability) of each station.
 ///
-/// From every station a customer must be able to leave, or the equations have no solution.
+/// Customers must be able to leave from every station, or else the equations have no solution.
 pub(super) fn solve(arrivals: &[f64], routes: &[Vec<(u32, f64)>]) -> Result<Vec<f64>, Invalid> {
     if arrivals.len() <= DENSE_MAX { Ok(eliminate(arrivals, routes)) } else { iterate(arrivals, routes) }
 }
 
-/// Gaussian elimination of `(I - transposed routing) throughput = arrivals`. The matrix is diagonally dominant by columns, since no
-/// station's probabilities exceed 1 in sum: no pivoting is needed, and no difference of like numbers is taken but in the diagonal.
+/// Solves `(I - transposed routing) throughput = arrivals` by Gaussian elimination.
+///
+/// The matrix is diagonally dominant by columns, since no station's probabilities exceed 1 in sum. So no
+/// pivoting is needed, and similar numbers are subtracted only in the diagonal.
 fn eliminate(arrivals: &[f64], routes: &[Vec<(u32, f64)>]) -> Vec<f64> {
     let n = arrivals.len();
     let mut rows: Vec<Vec<f64>> = (0..n).map(|_| vec![0.0; n]).collect();
@@ -46,7 +52,7 @@ fn eliminate(arrivals: &[f64], routes: &[Vec<(u32, f64)>]) -> Vec<f64> {
     right
 }
 
-/// Follows the arrivals from move to move until what is still in the network no longer counts.
+/// Follows the arrivals from move to move, until the customers still in the network do not count any more.
 fn iterate(arrivals: &[f64], routes: &[Vec<(u32, f64)>]) -> Result<Vec<f64>, Invalid> {
     let mut throughput = arrivals.to_vec();
     let mut moving = arrivals.to_vec();

@@ -1,4 +1,5 @@
-//! The channel of an LP to its peer: a link that sends one message after another, then loss, delay and jitter.
+//! The channel of an LP to its peer: a link that sends one message after another, with loss, delay and
+//! jitter.
 
 use super::{Message, PEER, Transfer};
 use parades_core::prelude::*;
@@ -6,14 +7,14 @@ use parades_core::prelude::*;
 /// The sending end of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Link {
-    /// When the last message so far has left.
+    /// The time at which the latest message will have left.
     free_ps: u64,
     pub(super) sent: u64,
     pub(super) lost: u64,
 }
 
 impl Transfer {
-    /// Sends a message that takes `leaving` to leave through the link, once those before it have left.
+    /// Sends a message, whose serialisation time is `leaving`, after the messages before it have left.
     #[inline]
     pub(super) fn transmit(&self, link: &mut Link, leaving: Delay, message: Message, ctx: &mut Context<'_, Self>) {
         link.sent += 1;

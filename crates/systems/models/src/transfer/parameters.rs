@@ -2,44 +2,44 @@
 
 use parades_core::time::Delay;
 
-/// Why there is no such model: the parameter's key, and a sentence.
+/// The reason why a model is impossible: the key of the wrong parameter, and a sentence.
 pub type Invalid = (&'static str, String);
 
-/// How an LP's state is put back when an execution is taken back.
+/// The way in which an LP's state is restored when an execution is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restore {
-    /// A copy of the state before each event, window and buffer included.
+    /// A copy of the state before each event, including window and buffer.
     Copy,
-    /// The old values of what changed.
+    /// The old values of the fields that changed.
     Log,
 }
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Pairs of a sender and a receiver.
+    /// The number of pairs of a sender and a receiver.
     pub pairs: u32,
-    /// Segments that may be sent and not yet acknowledged.
+    /// The number of segments that may be sent and not yet acknowledged.
     pub window: u32,
-    /// Segments of a transfer.
+    /// The number of segments in a transfer.
     pub segments: u64,
-    /// Bytes of a segment.
+    /// The size of a segment in bytes.
     pub segment_bytes: u32,
-    /// Bytes of an acknowledgement.
+    /// The size of an acknowledgement in bytes.
     pub ack_bytes: u32,
     /// The probability that a segment or an acknowledgement is lost.
     pub loss: f64,
-    /// The least delay of the channel in either direction, beside the time that a message takes to leave.
+    /// The least delay of the channel in either direction, without the serialisation time.
     pub delay: Delay,
-    /// The greatest delay beyond that; the actual one is uniform.
+    /// The largest delay beyond `delay`. The actual one is uniform.
     pub jitter: Delay,
     /// The rate of the link in either direction, in bits per second.
     pub rate: u64,
-    /// The mean of the exponential pauses between transfers, and before the first.
+    /// The mean of the exponential pauses before transfers.
     pub pause: Delay,
     /// The least retransmission timeout.
     pub min_timeout: Delay,
-    /// How state is restored.
+    /// The way in which state is restored.
     pub restore: Restore,
 }
 
@@ -62,21 +62,21 @@ impl Default for Parameters {
     }
 }
 
-/// The most pairs, so that there are fewer than 2^32 - 1 LPs.
+/// Largest number of pairs, for fewer than 2^32 - 1 LPs.
 const PAIRS_MAX: u32 = (1 << 31) - 1;
-/// The longest window: a million segments, 16 MB for each LP.
+/// Longest window: a million segments, which take 16 MB in each LP.
 const WINDOW_MAX: u32 = 1 << 20;
-/// The most segments of a transfer, so that no count of them can overflow.
+/// Largest number of segments in a transfer. With it, no count of segments can overflow.
 const SEGMENTS_MAX: u64 = 1 << 48;
-/// The longest span that a parameter may be: a day.
+/// Longest time that a parameter may have: a day.
 const SPAN_MAX: Delay = Delay::from_secs(86_400);
 
 impl Parameters {
-    /// What makes no sense: the key and a sentence.
+    /// Checks that the parameters make sense.
     ///
     /// # Errors
     ///
-    /// The first such key.
+    /// Returns the first wrong key, and a sentence about it.
     pub fn check(&self) -> Result<(), Invalid> {
         let counts = [
             ("pairs", u64::from(self.pairs), u64::from(PAIRS_MAX)),

@@ -1,15 +1,16 @@
-//! The receiving end: a buffer for what comes out of order, delivery in order, acknowledgements.
+//! The receiver: a buffer for segments out of order, delivery in order, and acknowledgements.
 
 use super::channel::Link;
 use super::report::Ids;
 use super::{Log, Message, Transfer, Undo, content};
 use parades_core::prelude::*;
 
-/// A receiver's state.
+/// The state of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receiver {
-    pub(super) figures: Figures,
-    /// What came out of order: the segment `n` is in slot `n mod window`. What is delivered stays until it is overwritten.
+    pub(super) variables: Variables,
+    /// The segments that arrived out of order. Segment `n` is in slot `n mod window`. A delivered segment
+    /// stays until it is overwritten.
     pub(super) buffer: Box<[Buffered]>,
 }
 
@@ -20,26 +21,26 @@ pub struct Buffered {
     content: u64,
 }
 
-/// A slot that was never used: no segment has this number.
+/// A slot that has never been used. No segment has this number.
 const EMPTY: Buffered = Buffered { number: u64::MAX, content: 0 };
 
-/// All of a receiver's state but the buffer.
+/// The state of a receiver without its buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct Variables {
     /// The next segment to deliver.
     next: u64,
     arrived: u64,
-    /// Segments that arrived again.
+    /// The number of segments that had arrived before.
     repeated: u64,
     link: Link,
 }
 
 impl Receiver {
     pub(super) fn new(window: u32) -> Receiver {
-        Receiver { figures: Figures::default(), buffer: vec![EMPTY; window as usize].into() }
+        Receiver { variables: Variables::default(), buffer: vec![EMPTY; window as usize].into() }
     }
 
-    /// The slot of a segment.
+    /// Returns the slot of a segment.
     #[inline]
     fn slot(&self, number: u64) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "below the length of the buffer")]
@@ -47,14 +48,14 @@ impl Receiver {
     }
 
     pub(super) fn fold(&self, digest: &mut Digest) {
-        let Figures { next, arrived, repeated, link } = self.figures;
+        let Variables { next, arrived, repeated, link } = self.variables;
         for word in [next, arrived, repeated, link.sent, link.lost] {
             digest.word(word);
         }
     }
 
     pub(super) fn finish(&self, pair: u64, metrics: &mut Metrics) {
-        let Figures { next, arrived, repeated, link } = self.figures;
+        let Variables { next, arrived, repeated, link } = self.variables;
         let waiting = self.buffer.iter().filter(|slot| slot.number != u64::MAX && slot.number >= next).count();
         let counts = [
             (Ids::SEGMENTS_ARRIVED, arrived),
@@ -70,9 +71,9 @@ impl Receiver {
 }
 
 impl Transfer {
-    /// A segment arrives.
+    /// Handles a segment that arrives, and acknowledges it.
     #[inline]
-    pub(super) fn receive(
+    pub(super) fn on_segment(
         &self,
         receiver: &mut Receiver,
         number: u64,
@@ -81,10 +82,10 @@ impl Transfer {
         mut log: Log<'_>,
     ) {
         if let Some(log) = &mut log {
-            log.push(Undo::Receiver(receiver.figures));
+            log.push(Undo::Receiver(receiver.variables));
         }
-        receiver.figures.arrived += 1;
-        let next = receiver.figures.next;
+        receiver.variables.arrived += 1;
+        let next = receiver.variables.next;
         if number == next {
             self.deliver(receiver, number, content, ctx);
             self.deliver_buffered(receiver, ctx);
@@ -93,19 +94,19 @@ impl Transfer {
         } else if number > next {
             self.buffer_segment(receiver, Buffered { number, content }, &mut log);
         } else {
-            receiver.figures.repeated += 1;
+            receiver.variables.repeated += 1;
         }
-        let message = Message::Ack { next: receiver.figures.next, echo: number };
-        self.transmit(&mut receiver.figures.link, self.ack_time, message, ctx);
+        let message = Message::Ack { next: receiver.variables.next, echo: number };
+        self.transmit(&mut receiver.variables.link, self.ack_time, message, ctx);
     }
 
-    /// Keeps a segment that has come out of order, unless it is there already.
+    /// Buffers a segment that arrived out of order, unless it has arrived before.
     #[inline]
     fn buffer_segment(&self, receiver: &mut Receiver, segment: Buffered, log: &mut Log<'_>) {
         let slot = receiver.slot(segment.number);
         let before = receiver.buffer[slot];
         if before.number == segment.number {
-            receiver.figures.repeated += 1;
+            receiver.variables.repeated += 1;
             return;
         }
         if let Some(log) = log {
@@ -114,22 +115,22 @@ impl Transfer {
         receiver.buffer[slot] = segment;
     }
 
-    /// Delivers what the buffer holds next in order.
+    /// Delivers the buffered segments that are next in order.
     #[inline]
     fn deliver_buffered(&self, receiver: &mut Receiver, ctx: &mut Context<'_, Self>) {
         loop {
-            let Buffered { number, content } = receiver.buffer[receiver.slot(receiver.figures.next)];
-            if number != receiver.figures.next {
+            let Buffered { number, content } = receiver.buffer[receiver.slot(receiver.variables.next)];
+            if number != receiver.variables.next {
                 return;
             }
             self.deliver(receiver, number, content, ctx);
         }
     }
 
-    /// Hands a segment to the user of the data, who checks that it is the next one and what was sent.
+    /// Delivers a segment. Checks that it is the next one, with the content that was sent.
     #[inline]
     fn deliver(&self, receiver: &mut Receiver, number: u64, received: u64, ctx: &mut Context<'_, Self>) {
-        let delivered = &mut receiver.figures.next;
+        let delivered = &mut receiver.variables.next;
         if received != content(self.pair(ctx.id()), *delivered) {
             ctx.fail(format!("segment {number} was delivered as the one after {delivered} others, with other content"));
         }

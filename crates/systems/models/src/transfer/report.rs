@@ -1,10 +1,10 @@
-//! What a run of transfers reports, and what must add up.
+//! The metrics of transfers, and the checks at the end of a run.
 
 use super::Transfer;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
-/// The metrics, in the order of [`declare`].
+/// The ids of the metrics, in the order of [`declare`].
 pub(super) struct Ids;
 
 impl Ids {
@@ -27,7 +27,8 @@ impl Ids {
     pub(super) const ACKS_LOST: MetricId = MetricId(16);
     pub(super) const ACKS_ARRIVED: MetricId = MetricId(17);
     pub(super) const ACKS_IN_FLIGHT: MetricId = MetricId(18);
-    /// A row for each pair. Its sums: segments delivered, sent, sent again, lost; transfers; timeouts; fast retransmissions.
+    /// A table with a row for each pair. Its sums are segments delivered, sent, retransmitted and lost;
+    /// transfers; timeouts; fast retransmissions.
     pub(super) const FLOWS: MetricId = MetricId(19);
 }
 
@@ -72,7 +73,8 @@ pub(super) fn declare() -> Metrics {
     metrics
 }
 
-/// Computes the goodput of all pairs together, with its bound, and checks that nothing sent has vanished or come from nowhere.
+/// Computes the goodput of all pairs together, and its bound. Checks that no segment or acknowledgement was
+/// lost without a count, or duplicated.
 pub(super) fn conclude(model: &Transfer, end: Time, metrics: &mut Metrics) -> Result<(), String> {
     let counts = |metrics: &Metrics, ids: [MetricId; 4]| {
         ids.map(|id| metrics.by_id(id).and_then(MetricValue::counter).expect("it is declared as a counter"))

@@ -1,15 +1,15 @@
-//! The retransmission timeout of RFC 6298, in integers.
+//! The retransmission timeout of RFC 6298, in integers. Section numbers in this file are those of the RFC.
 
 use parades_core::time::Delay;
 
-/// The timeout before the first measurement (RFC 6298, 2.1), and the longest one (2.5), in picoseconds.
+/// The timeout before the first measurement (2.1) and the longest timeout (2.5), in picoseconds.
 const FIRST_PS: u64 = Delay::from_secs(1).as_ps();
 const MAX_PS: u64 = Delay::from_secs(60).as_ps();
 
-/// What is known of the round-trip time. All in picoseconds.
+/// The estimate of the round-trip time. All fields are in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RoundTrip {
-    /// The smoothed round-trip time; 0 before the first measurement.
+    /// The smoothed round-trip time, or 0 before the first measurement.
     smoothed_ps: u64,
     variation_ps: u64,
     timeout_ps: u64,
@@ -22,7 +22,7 @@ impl RoundTrip {
         Delay::from_ps(self.timeout_ps)
     }
 
-    /// Takes a measurement (2.2 and 2.3); the timeout is no longer backed off.
+    /// Adds a measurement (2.2 and 2.3), which ends a backoff of the timeout.
     #[inline]
     pub(super) fn measure(&mut self, sample: Delay, min_timeout: Delay) {
         let sample_ps = sample.as_ps();
@@ -38,7 +38,7 @@ impl RoundTrip {
         self.timeout_ps = timeout.clamp(min_timeout.as_ps(), MAX_PS.max(min_timeout.as_ps()));
     }
 
-    /// The timer has expired (5.5): exponential backoff.
+    /// Doubles the timeout when the timer has expired (5.5).
     pub(super) fn back_off(&mut self) {
         self.timeout_ps = self.timeout_ps.saturating_mul(2).min(MAX_PS.max(self.timeout_ps));
     }
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(round_trip.timeout(), Delay::from_ms(2 * 290));
         (0..20).for_each(|_| round_trip.back_off());
         assert_eq!(round_trip.timeout(), Delay::from_secs(60));
-        // Variation 3/4 * 50 + 1/4 * 0 = 37.5: a measurement ends the backoff.
+        // Variation 3/4 * 50 + 1/4 * 0 = 37.5. A measurement ends the backoff.
         round_trip.measure(Delay::from_ms(90), least);
         assert_eq!(round_trip.timeout(), Delay::from_ms(90 + 150));
         round_trip.measure(Delay::from_ms(90), Delay::from_secs(2));

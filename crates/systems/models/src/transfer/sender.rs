@@ -1,4 +1,4 @@
-//! The sending end: window, retransmission, recovery.
+//! The sender: window, retransmission and recovery.
 
 use super::channel::Link;
 use super::report::Ids;
@@ -6,45 +6,47 @@ use super::round_trip::RoundTrip;
 use super::{Log, Message, Transfer, Undo, content};
 use parades_core::prelude::*;
 
-/// The end of a pause: the next transfer begins.
+/// The timer for the end of a pause, when the next transfer begins.
 pub(super) const START: TimerId = TimerId(0);
-/// No acknowledgement of new data has come for too long.
+/// The retransmission timer, which expires if no acknowledgement of new data arrives.
 pub(super) const RETRANSMISSION: TimerId = TimerId(1);
 
-/// Duplicate acknowledgements that make a segment count as lost, and places by which arrivals must be ahead of it in a recovery.
+/// Number of duplicate acknowledgements after which a segment counts as lost. In a recovery, also the number
+/// of places by which an arrival must be ahead of a missing segment.
 const DUPLICATES: u64 = 3;
 
-/// A sender's state.
+/// The state of a sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    pub(super) figures: Figures,
-    /// What was sent, a slot for each place in the window: the segment `n` is in slot `n mod window`.
+    pub(super) variables: Variables,
+    /// The segments of the window. Segment `n` is in slot `n mod window`.
     pub(super) sent: Box<[Sent]>,
 }
 
-/// What a sender knows of a segment.
+/// A segment that was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// When it was last given to the link.
+    /// The time at which it was last given to the link, in picoseconds.
     at_ps: u64,
-    /// How often it was sent.
-    times: u32,
-    /// Whether it is known to have arrived, though an older one has not.
+    /// The number of times that it was sent.
+    transmissions: u32,
+    /// True if it is known to have arrived, though an older segment is not.
     arrived: bool,
 }
 
-/// All of a sender's state but the slots.
+/// The state of a sender without its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
-    /// The oldest segment that is not acknowledged, the next one to be sent for the first time, and the end of the transfer.
+pub struct Variables {
+    /// The oldest segment that is not acknowledged, the next one to be sent for the first time, and the end
+    /// of the transfer.
     oldest: u64,
     next: u64,
     end: u64,
-    /// One more than the farthest segment known to have arrived.
+    /// One more than the furthest segment known to have arrived.
     arrived: u64,
-    /// Duplicate acknowledgements in a row.
+    /// The number of duplicate acknowledgements in a row.
     duplicates: u64,
-    /// A recovery is under way until all below this is acknowledged.
+    /// The end of the recovery, which lasts until all segments below this number are acknowledged.
     recover: u64,
     begun_ps: u64,
     round_trip: RoundTrip,
@@ -57,7 +59,7 @@ pub struct Figures {
 
 impl Sender {
     pub(super) fn new(window: u32) -> Sender {
-        let figures = Figures {
+        let variables = Variables {
             oldest: 0,
             next: 0,
             end: 0,
@@ -72,10 +74,10 @@ impl Sender {
             fast_retransmissions: 0,
             acks: 0,
         };
-        Sender { figures, sent: vec![Sent::default(); window as usize].into() }
+        Sender { variables, sent: vec![Sent::default(); window as usize].into() }
     }
 
-    /// The slot of a segment.
+    /// Returns the slot of a segment.
     #[inline]
     fn slot(&self, number: u64) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "below the length of the window")]
@@ -83,14 +85,14 @@ impl Sender {
     }
 
     pub(super) fn fold(&self, digest: &mut Digest) {
-        let Figures { oldest, next, round_trip, link, acks, .. } = self.figures;
+        let Variables { oldest, next, round_trip, link, acks, .. } = self.variables;
         for word in [oldest, next, round_trip.timeout().as_ps(), link.sent, link.lost, acks] {
             digest.word(word);
         }
     }
 
     pub(super) fn finish(&self, pair: u64, metrics: &mut Metrics) {
-        let Figures { next, link, transfers, timeouts, fast_retransmissions, acks, .. } = self.figures;
+        let Variables { next, link, transfers, timeouts, fast_retransmissions, acks, .. } = self.variables;
         let counts = [
             (Ids::SEGMENTS_SENT, link.sent),
             (Ids::SEGMENTS_LOST, link.lost),
@@ -107,59 +109,59 @@ impl Sender {
 }
 
 impl Transfer {
-    /// Waits before the next transfer.
+    /// Sets the timer for the next transfer.
     pub(super) fn pause(&self, ctx: &mut Context<'_, Self>) {
         let pause = ctx.rng().exponential_delay(self.parameters.pause);
         ctx.set_timer(START, pause);
     }
 
-    /// A transfer begins.
-    pub(super) fn begin(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, mut log: Log<'_>) {
-        remember(sender, &mut log);
-        let figures = &mut sender.figures;
-        figures.end += self.parameters.segments;
-        figures.begun_ps = ctx.now().as_ps();
+    /// Begins a transfer.
+    pub(super) fn begin_transfer(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, mut log: Log<'_>) {
+        log_variables(sender, &mut log);
+        let variables = &mut sender.variables;
+        variables.end += self.parameters.segments;
+        variables.begun_ps = ctx.now().as_ps();
         self.fill_window(sender, ctx, &mut log);
-        ctx.set_timer(RETRANSMISSION, sender.figures.round_trip.timeout());
+        ctx.set_timer(RETRANSMISSION, sender.variables.round_trip.timeout());
     }
 
-    /// Sends what the window allows and was not sent yet.
+    /// Sends the segments that the window allows and that have not been sent yet.
     #[inline]
     fn fill_window(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
-        let Figures { oldest, end, .. } = sender.figures;
+        let Variables { oldest, end, .. } = sender.variables;
         let bound = end.min(oldest + u64::from(self.parameters.window));
-        while sender.figures.next < bound {
-            let number = sender.figures.next;
-            sender.figures.next += 1;
+        while sender.variables.next < bound {
+            let number = sender.variables.next;
+            sender.variables.next += 1;
             let slot = sender.slot(number);
             if let Some(log) = log {
                 log.push(Undo::Sent(slot, sender.sent[slot]));
             }
-            sender.sent[slot] = Sent { at_ps: ctx.now().as_ps(), times: 1, arrived: false };
+            sender.sent[slot] = Sent { at_ps: ctx.now().as_ps(), transmissions: 1, arrived: false };
             self.transmit_segment(sender, number, ctx);
         }
     }
 
-    /// Sends a segment again.
+    /// Retransmits a segment.
     fn retransmit(&self, sender: &mut Sender, number: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
         let slot = sender.slot(number);
         if let Some(log) = log {
             log.push(Undo::Sent(slot, sender.sent[slot]));
         }
         let sent = &mut sender.sent[slot];
-        *sent = Sent { at_ps: ctx.now().as_ps(), times: sent.times.saturating_add(1), arrived: false };
+        *sent = Sent { at_ps: ctx.now().as_ps(), transmissions: sent.transmissions.saturating_add(1), arrived: false };
         self.transmit_segment(sender, number, ctx);
     }
 
     #[inline]
     fn transmit_segment(&self, sender: &mut Sender, number: u64, ctx: &mut Context<'_, Self>) {
         let message = Message::Segment { number, content: content(self.pair(ctx.id()), number) };
-        self.transmit(&mut sender.figures.link, self.segment_time, message, ctx);
+        self.transmit(&mut sender.variables.link, self.segment_time, message, ctx);
     }
 
-    /// An acknowledgement comes.
+    /// Handles an acknowledgement.
     #[inline]
-    pub(super) fn acknowledged(
+    pub(super) fn on_ack(
         &self,
         sender: &mut Sender,
         next: u64,
@@ -167,99 +169,104 @@ impl Transfer {
         ctx: &mut Context<'_, Self>,
         mut log: Log<'_>,
     ) {
-        remember(sender, &mut log);
-        sender.figures.acks += 1;
-        if next > sender.figures.next || echo >= sender.figures.next {
-            return ctx.fail(format!("segments {next} and {echo} are acknowledged, of {} sent", sender.figures.next));
+        log_variables(sender, &mut log);
+        sender.variables.acks += 1;
+        if next > sender.variables.next || echo >= sender.variables.next {
+            return ctx.fail(format!("segments {next} and {echo} are acknowledged, of {} sent", sender.variables.next));
         }
-        sender.figures.arrived = sender.figures.arrived.max(echo + 1);
-        // The slot of an older one may already be another's.
-        if echo >= sender.figures.oldest {
-            self.note_arrival(sender, echo, ctx, &mut log);
+        sender.variables.arrived = sender.variables.arrived.max(echo + 1);
+        // The slot of an older segment may already belong to a newer one.
+        if echo >= sender.variables.oldest {
+            self.mark_arrived(sender, echo, ctx, &mut log);
         }
-        if next > sender.figures.oldest {
-            self.advance(sender, next, ctx, &mut log);
-        } else if next == sender.figures.oldest && sender.figures.oldest < sender.figures.next {
-            self.duplicate(sender, ctx, &mut log);
+        if next > sender.variables.oldest {
+            self.on_new_data_acked(sender, next, ctx, &mut log);
+        } else if next == sender.variables.oldest && sender.variables.oldest < sender.variables.next {
+            self.on_duplicate_ack(sender, ctx, &mut log);
         }
     }
 
-    /// Notes that a segment of the window has arrived, and measures its round trip if it was sent once: of one sent again nobody knows
-    /// which of the two is answered (Karn's rule).
+    /// Marks a segment of the window as arrived. Measures its round trip if it was sent once. Of a segment
+    /// that was retransmitted, nobody knows which transmission is answered (Karn's rule).
     #[inline]
-    fn note_arrival(&self, sender: &mut Sender, echo: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
+    fn mark_arrived(&self, sender: &mut Sender, echo: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
         let slot = sender.slot(echo);
         if let Some(log) = log {
             log.push(Undo::Sent(slot, sender.sent[slot]));
         }
         let sent = &mut sender.sent[slot];
-        if sent.times == 1 && !sent.arrived {
+        if sent.transmissions == 1 && !sent.arrived {
             let sample = ctx.now().since(Time::from_ps(sent.at_ps));
-            sender.figures.round_trip.measure(sample, self.parameters.min_timeout);
+            sender.variables.round_trip.measure(sample, self.parameters.min_timeout);
             ctx.observe(Ids::ROUND_TRIP, sample.as_ps());
         }
         sent.arrived = true;
     }
 
-    /// New data is acknowledged: the window moves on, the timer starts anew.
+    /// Handles an acknowledgement of new data: moves the window and restarts the timer.
     #[inline]
-    fn advance(&self, sender: &mut Sender, next: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
-        let figures = &mut sender.figures;
-        figures.oldest = next;
-        figures.duplicates = 0;
-        if next == figures.end {
-            return self.complete(sender, ctx);
+    fn on_new_data_acked(&self, sender: &mut Sender, next: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
+        let variables = &mut sender.variables;
+        variables.oldest = next;
+        variables.duplicates = 0;
+        if next == variables.end {
+            return self.complete_transfer(sender, ctx);
         }
-        if next < figures.recover && figures.arrived > next + DUPLICATES && sender.sent[sender.slot(next)].times == 1 {
+        if next < variables.recover
+            && variables.arrived > next + DUPLICATES
+            && sender.sent[sender.slot(next)].transmissions == 1
+        {
             self.retransmit(sender, next, ctx, log);
         }
         self.fill_window(sender, ctx, log);
-        ctx.set_timer(RETRANSMISSION, sender.figures.round_trip.timeout());
+        ctx.set_timer(RETRANSMISSION, sender.variables.round_trip.timeout());
     }
 
-    /// The oldest segment is still missing where another one arrived.
+    /// Handles an acknowledgement which shows that the oldest segment is still missing, while another has
+    /// arrived.
     #[inline]
-    fn duplicate(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
-        let figures = &mut sender.figures;
-        figures.duplicates += 1;
-        if figures.duplicates == DUPLICATES && figures.oldest >= figures.recover {
-            figures.recover = figures.next;
-            figures.fast_retransmissions += 1;
-            let missing = figures.oldest;
+    fn on_duplicate_ack(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
+        let variables = &mut sender.variables;
+        variables.duplicates += 1;
+        if variables.duplicates == DUPLICATES && variables.oldest >= variables.recover {
+            variables.recover = variables.next;
+            variables.fast_retransmissions += 1;
+            let missing = variables.oldest;
             self.retransmit(sender, missing, ctx, log);
         }
     }
 
-    /// The retransmission timer has expired (RFC 6298, 5.4 to 5.6): all that is not known to have arrived is sent again.
-    pub(super) fn timed_out(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, mut log: Log<'_>) {
-        remember(sender, &mut log);
-        let figures = &mut sender.figures;
-        figures.timeouts += 1;
-        figures.recover = figures.next;
-        figures.duplicates = 0;
-        figures.round_trip.back_off();
-        for number in figures.oldest..figures.next {
+    /// Handles the expiry of the retransmission timer (RFC 6298, 5.4 to 5.6). Retransmits every segment that
+    /// is not known to have arrived.
+    pub(super) fn on_rto(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>, mut log: Log<'_>) {
+        log_variables(sender, &mut log);
+        let variables = &mut sender.variables;
+        variables.timeouts += 1;
+        variables.recover = variables.next;
+        variables.duplicates = 0;
+        variables.round_trip.back_off();
+        for number in variables.oldest..variables.next {
             if !sender.sent[sender.slot(number)].arrived {
                 self.retransmit(sender, number, ctx, &mut log);
             }
         }
-        ctx.set_timer(RETRANSMISSION, sender.figures.round_trip.timeout());
+        ctx.set_timer(RETRANSMISSION, sender.variables.round_trip.timeout());
     }
 
-    /// The transfer is over.
-    fn complete(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>) {
-        sender.figures.transfers += 1;
-        let took = ctx.now().since(Time::from_ps(sender.figures.begun_ps));
+    /// Ends a transfer.
+    fn complete_transfer(&self, sender: &mut Sender, ctx: &mut Context<'_, Self>) {
+        sender.variables.transfers += 1;
+        let took = ctx.now().since(Time::from_ps(sender.variables.begun_ps));
         ctx.observe(Ids::TRANSFER_TIME, took.as_ps());
         ctx.cancel_timer(RETRANSMISSION);
         self.pause(ctx);
     }
 }
 
-/// Logs the figures before they change.
+/// Logs the variables before they change.
 #[inline]
-fn remember(sender: &Sender, log: &mut Log<'_>) {
+fn log_variables(sender: &Sender, log: &mut Log<'_>) {
     if let Some(log) = log {
-        log.push(Undo::Sender(sender.figures));
+        log.push(Undo::Sender(sender.variables));
     }
 }
