@@ -9,7 +9,7 @@ fn main() {
     };
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".into());
     println!("cargo::rustc-env=PARADES_COMMIT={commit}");
-    // Built anew when the commit changes: the log of HEAD grows with each.
+    // The program is built again when the commit changes: the log of HEAD grows with each commit.
     if let Some(folder) = git(&["rev-parse", "--absolute-git-dir"]) {
         println!("cargo::rerun-if-changed={folder}/logs/HEAD");
     }

@@ -1,14 +1,15 @@
-//! The command line's grammar.
+//! The grammar of the command line, and the requests that it leads to.
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use parades_config::THREADS_MAX;
 use parades_config::units::{parse_size, parse_time};
 use parades_core::time::Time;
+use parades_session::Request;
 use std::path::PathBuf;
 
-/// Discrete-event simulation of networks and distributed systems: write a model once, run it under any synchronisation
-/// algorithm, and get the same answer bit for bit.
+/// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
+/// synchronisation algorithm, and get the same answer bit for bit.
 #[derive(Debug, Parser)]
 #[command(name = "parades", version, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -22,10 +23,11 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// The same run on several engines: one table, digests checked against each other.
     Compare(CompareArguments),
-    /// Replications and parameter grids: a row a run, and for each point of the grid the means over seeds with 95 % intervals.
+    /// Replications and parameter grids: a row a run, and for each point of the grid the means over seeds
+    /// with 95 % intervals.
     #[command(after_long_help = SWEEP_HELP)]
     Sweep(SweepArguments),
-    /// Executes the runs of a sweep, asked on standard input.
+    /// Executes the runs that a sweep asks for on standard input.
     #[command(hide = true)]
     SweepWorker(WorkerArguments),
     /// The first event, of the first LP, at which two runs part.
@@ -34,12 +36,12 @@ pub(crate) enum Command {
     Why(WhyArguments),
     /// The built-in scenarios, a line each.
     List {
-        /// The engines, transports and their settings instead.
+        /// The engines, the transports and their settings instead.
         #[arg(long)]
         engines: bool,
     },
-    /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run; a network described in a file, written
-    /// out in full.
+    /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run; a
+    /// network described in a file, written out in full.
     Show(ShowArguments),
     /// One table of measurements, side by side; without a name, the tables there are.
     Bench(BenchArguments),
@@ -51,25 +53,29 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether somebody waits for runs of it.
+    /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
-        use Command::{Bench, Compare, Diff, Run, Sweep, Why};
-        matches!(self, Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Bench(_))
+        use Command::{Bench, Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
+        match self {
+            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Bench(_) => true,
+            SweepWorker(_) | List { .. } | Show(_) | Completions { .. } => false,
+        }
     }
 
-    /// The bound on memory that the user asks for, where this process executes the runs, and few: a sweep's workers have always one, and use freed memory
-    /// again.
+    /// Returns the user's bound on memory, where this process executes the runs, and few of them. Workers of
+    /// a sweep always have a bound; they use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
+        use Command::{Bench, Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
         match self {
-            Command::Run(RunArguments { how, .. })
-            | Command::Compare(CompareArguments { how, .. })
-            | Command::Why(WhyArguments { how, .. }) => how.memory_limit,
-            _ => None,
+            Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
+                how.memory_limit
+            }
+            Sweep(_) | SweepWorker(_) | Diff(_) | List { .. } | Show(_) | Bench(_) | Completions { .. } => None,
         }
     }
 }
 
-/// Which scenario, with which parameters.
+/// The scenario and its parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScenarioArguments {
     /// A built-in scenario (`parades list`), or the path of a TOML file.
@@ -88,7 +94,16 @@ pub(crate) struct ScenarioArguments {
     pub(crate) until: Option<Time>,
 }
 
-/// What is to be shown.
+impl ScenarioArguments {
+    /// Returns the request for this scenario, with all defaults of how to run it.
+    pub(crate) fn request(&self) -> Request {
+        let ScenarioArguments { scenario, set, seed, tie_seed, until } = self;
+        let (set, seed, tie_seed, until) = (set.clone(), *seed, *tie_seed, *until);
+        Request { set, seed, tie_seed, until, ..Request::of(scenario) }
+    }
+}
+
+/// The arguments of `show`.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("scenario", |scenario| scenario.required(false).required_unless_present("schema")))]
 pub(crate) struct ShowArguments {
@@ -99,30 +114,48 @@ pub(crate) struct ShowArguments {
     pub(crate) schema: bool,
 }
 
-/// How it is run.
+/// The arguments that say how a scenario is run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HowArguments {
-    /// Worker threads in each process [default: the cores there are].
+    /// Worker threads in each process [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub(crate) threads: Option<u64>,
     /// Processes on this machine: 1, as the transport between several does not exist yet [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) processes: Option<u64>,
-    /// Sets a setting of the engine or transport (repeatable; `parades list --engines`); of several engines, of those that have it.
+    /// Sets a setting of the engine or transport (repeatable; `parades list --engines`). Where there are
+    /// several engines, those that have the setting get it.
     #[arg(long = "tune", value_name = "KEY=VALUE")]
     pub(crate) tune: Vec<String>,
-    /// Bound on the memory of events and history, with a unit: `2GiB` [default: three quarters of the machine's].
+    /// Bound on the memory of events and history, with a unit: `2GiB` [default: three quarters of the
+    /// machine's].
     #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
     pub(crate) memory_limit: Option<u64>,
     /// Prints one JSON object on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draws no progress on standard error (none is drawn where that is not a terminal).
+    /// Prints no notes and draws no progress on standard error (where that is no terminal, none is drawn
+    /// anyway).
     #[arg(long)]
     pub(crate) quiet: bool,
     /// Skips the digest.
     #[arg(long)]
     pub(crate) no_digest: bool,
+}
+
+impl HowArguments {
+    /// Returns the request to run a scenario in this way.
+    pub(crate) fn request(&self, scenario: &ScenarioArguments, engine: Option<&str>) -> Request {
+        Request {
+            engine: engine.map(str::to_owned),
+            threads: self.threads,
+            processes: self.processes,
+            tune: self.tune.clone(),
+            memory_limit: self.memory_limit,
+            digest: !self.no_digest,
+            ..scenario.request()
+        }
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -135,20 +168,23 @@ pub(crate) struct RunArguments {
     pub(crate) engine: Option<String>,
     #[command(flatten)]
     pub(crate) how: HowArguments,
-    /// Writes the results as files into a folder: summary, metrics, each table and series as `tables/NAME.csv`.
+    /// Writes the results as files into a folder: summary, metrics, each table and series as
+    /// `tables/NAME.csv`.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Writes the trace into the folder of `--out` too, as `trace.txt`, from which `diff` tells where two runs part.
+    /// Writes the trace into the folder of `--out` too, as `trace.txt`. With it, `diff` finds where two runs
+    /// part.
     #[arg(long, requires = "out")]
     pub(crate) out_trace: bool,
-    /// Writes each table and series into the folder of `--out` as Parquet too (where this program was built with `--features parquet`).
+    /// Writes each table and series into the folder of `--out` as Parquet too (where this program was built
+    /// with `--features parquet`).
     #[arg(long, requires = "out")]
     pub(crate) out_parquet: bool,
     /// Writes the executed events in their one order, as readable text.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and what workers spend their time on
-    /// (with `--trace-before 0s` that alone, which tracing does not disturb then).
+    /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and the
+    /// workers' time (with `--trace-before 0s` the workers' time alone, undisturbed by tracing).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
     /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`.
@@ -163,22 +199,23 @@ pub(crate) struct RunArguments {
     /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
     #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
     pub(crate) metrics: Vec<String>,
-    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to either side: `1%`.
+    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to
+    /// either side: `1%`.
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
     pub(crate) until_interval: Option<f64>,
 }
 
-/// What may be asked about: an event, or the failure of a run.
+/// The arguments of `why`: an event, or the failure of a run.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = WHY_HELP)]
 pub(crate) struct WhyArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// The event: LP:TIME (the first at that time, else the last before), LP:TIME:SENDER#NUMBER, or a line of a trace [default: the one at which the run
-    /// fails].
+    /// The event: LP:TIME (the first event at that time, or else the last one before), LP:TIME:SENDER#NUMBER,
+    /// or a line of a trace [default: the event at which the run fails].
     #[arg(long, value_name = "EVENT", allow_hyphen_values = true)]
     pub(crate) event: Option<String>,
-    /// Tells of so many events at most, the latest.
+    /// The greatest number of events to print, the latest ones.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) links: Option<u32>,
     /// The engine: `auto`, `sequential`, … (`parades list --engines`) [default: auto].
@@ -190,18 +227,18 @@ pub(crate) struct WhyArguments {
 
 const WHY_HELP: &str = "\
 Examples:
-  parades why phold --event 3:1.5s             (the last event of LP 3 until then)
-  parades why campus --event 17:4.249916949073s:16#21919   (the one that LP 16 sent as its number 21919)
+  parades why phold --event 3:1.5s             (the last event of LP 3 up to 1.5 s)
+  parades why campus --event 17:4.249916949073s:16#21919   (the event that LP 16 sent as its number 21919)
   parades why faulty --set fault=fail
 
-Each line is an event, and was sent, or set as a timer, during the event of the line above. The run is executed twice: to find the chain, and to \
-write it. It takes four bytes for each event before the one in question.";
+Each line is an event. It was sent, or set as a timer, during the event of the line above. The run is executed twice: once to find the chain, \
+once to write it. Memory: four bytes for each event before the one asked about.";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// The engines, the first being the one that the others are compared with.
+    /// The engines; all others are compared with the first.
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub(crate) engines: Vec<String>,
     #[command(flatten)]
@@ -221,20 +258,23 @@ pub(crate) struct CompareArguments {
 pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// The seeds, both ends included: `1..30`, `1,2,5` [default: 1; with `--until-interval`, as many of 1..1000 as it takes].
+    /// The seeds, both ends included: `1..30`, `1,2,5` [default: 1; with `--until-interval`, from 1..1000
+    /// until the intervals are narrow enough].
     #[arg(long, value_name = "SEEDS", conflicts_with = "seed", allow_hyphen_values = true)]
     pub(crate) seeds: Option<String>,
     /// The engine of each run: `auto`, `sequential`, … [default: auto].
     #[arg(long, value_name = "E")]
     pub(crate) engine: Option<String>,
-    /// Runs at a time, each in a process of its own, on one thread unless `--threads` says otherwise [default: the cores there are].
+    /// Runs at a time, each in a process of its own, on one thread unless `--threads` says otherwise
+    /// [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub(crate) jobs: Option<u64>,
-    /// The metrics to show, and for `--until-interval` those that count (repeatable): `sojourn`, `sojourn_distribution_s.p99`.
+    /// The metrics to show, and for `--until-interval` those that count (repeatable): `sojourn`,
+    /// `sojourn_distribution_s.p99`.
     #[arg(long = "metric", value_name = "NAME")]
     pub(crate) metrics: Vec<String>,
-    /// Adds seeds, point by point, until the 95 % interval of each `--metric` is at most this share of its mean to either side, or there are no
-    /// more seeds: `1%`.
+    /// Adds seeds, point by point, until the 95 % interval of each `--metric` is at most this share of its
+    /// mean to either side, or until no seeds are left: `1%`.
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
     pub(crate) until_interval: Option<f64>,
     #[command(flatten)]
@@ -242,7 +282,8 @@ pub(crate) struct SweepArguments {
     /// Prints CSV: a row a run, or with `--csv=means` a row for each metric of each point.
     #[arg(long, value_name = "TABLE", num_args = 0..=1, require_equals = true, default_missing_value = "runs", conflicts_with = "json")]
     pub(crate) csv: Option<CsvTable>,
-    /// Writes the results as files into a folder, each run's into one of its own, with a journal from which the same command goes on.
+    /// Writes the results as files into a folder, the results of each run into a folder of their own. From
+    /// the journal there, the same command goes on.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Keeps the journal alone, in this file.
@@ -268,20 +309,20 @@ Examples:
   parades sweep mm1 --set utilisation=0.5,0.7 --metric sojourn --until-interval 1%
   parades sweep campus --seeds 1..100 --jobs 8 --out results
 
-The last, killed and given again, goes on where it was: its journal has the runs that are over. Seeds and values may be added to it. A run that \
-failed is a row with its error; the others go on, and the exit status is 1. Tables depend neither on --jobs nor on how often a sweep was killed; \
-times and memory, which always differ, are in the JSON alone.
+The last command, given again after it was killed, goes on: its journal has the runs that are over. You may add seeds and values. A failed run is \
+a row with its error; the other runs go on, and the exit status is 1. Tables depend neither on --jobs nor on kills. Times and memory differ from run \
+to run; they are in the JSON alone.
 
 Intervals are Student's t over the runs of a point, which differ in their seed alone and so are independent. All points have the same seeds, so \
-that points can be compared seed by seed. What a run says of its own steady state (warm-up removed, by batch means) is averaged like any other metric.
+points can be compared seed by seed. A run's own steady-state mean (by batch means, without the warm-up) is averaged like any other metric.
 
-With --until-interval a point is looked at after 10 runs, and then after as many as its interval says it needs: at least a fifth more each time, at \
-most twice as many. To stop where the interval happens to be narrow makes it hold the truth a little less often than in 95 of 100 sweeps: in 94 to 95 \
-where results are normally distributed; less often where they are far from it.
+With --until-interval, each point has 10 runs at first. Then it gets the number of runs that its interval asks for: at least a fifth more each time, \
+at most twice as many. A sweep that stops where an interval happens to be narrow has intervals that hold the truth a little less often than 95 % of \
+the time: 94 to 95 % where results are normally distributed, less where they are far from that.
 
-A value that holds a comma stands in double quotes: --set 'note=\"a, b\",c'.";
+Put a value that holds a comma in double quotes: --set 'note=\"a, b\",c'.";
 
-/// What the process that executes the runs of a sweep is told for all of them.
+/// The arguments that all runs of a sweep have in common, for the process that executes them.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WorkerArguments {
     #[command(flatten)]
@@ -302,9 +343,9 @@ pub(crate) struct DiffArguments {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchArguments {
-    /// The table; without it, the tables there are.
+    /// The table. Without it, all tables are listed.
     pub(crate) table: Option<String>,
-    /// How many times both sides are run in turn; the median and the spread are printed.
+    /// The number of times that both sides are run in turn; the median and the spread are printed.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) pairs: u32,
     /// Appends the figures to a file, one JSON object a line.
@@ -313,7 +354,8 @@ pub(crate) struct BenchArguments {
     /// Compares the figures with the latest recorded in a file.
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
-    /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected ends are printed beside ours.
+    /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected
+    /// ends are printed beside ours.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
     pub(crate) validation: Option<PathBuf>,
     /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.

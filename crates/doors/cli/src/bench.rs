@@ -1,7 +1,8 @@
 //! `parades bench`: one table of measurements, or the list of tables.
 
 use crate::arguments::BenchArguments;
-use crate::print;
+use crate::printing::print;
+use crate::program;
 use parades_bench::record::{self, Origin};
 use parades_bench::{Measured, Options, TABLES};
 use parades_session::Failure;
@@ -16,15 +17,15 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
     if let Some(folder) = &arguments.validation {
         return print(&parades_bench::validate(name, folder)?);
     }
-    let program = std::env::current_exe()
+    let this = std::env::current_exe()
         .map_err(|error| Failure::simulation(format!("a process for a run cannot be started: {error}")))?;
     let BenchArguments { pairs, simgrid, large, .. } = arguments;
-    let options = Options { pairs: *pairs, program, simgrid: simgrid.clone(), large: *large };
+    let options = Options { pairs: *pairs, program: this, simgrid: simgrid.clone(), large: *large };
     parades_bench::check(name, &options)?;
     let before = arguments.against.as_deref().map(record::read).transpose()?;
     let mut file = arguments.record.as_deref().map(record::open).transpose()?;
     let Measured { mut text, figures } = parades_bench::measure(name, &options)?;
-    let origin = Origin { table: name, commit: env!("PARADES_COMMIT"), machine: &Machine::this() };
+    let origin = Origin { table: name, commit: program().commit, machine: &Machine::this() };
     if let Some(before) = before {
         text.push_str(&record::compare(origin, &figures, &before));
     }

@@ -1,6 +1,6 @@
 //! The end of the program: one message on standard error, and an exit status.
 
-use crate::say;
+use crate::printing::say;
 use parades_config::{ConfigError, Place};
 use parades_session::Failure;
 use parades_session::failure::{FAILED, WRONG_USAGE};
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub(crate) fn report(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Stopped(what) => say(format_args!("stopped: {what}")),
-        Failure::Simulation(message) => say(format_args!("error: {message}")),
+        Failure::Run(_) | Failure::Simulation(_) => say(format_args!("error: {failure}")),
         Failure::Input(error) => {
             say(format_args!("error: {error}"));
             if std::io::stderr().is_terminal() {
@@ -20,7 +20,7 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
             }
         }
     }
-    ExitCode::from(failure.exit_status())
+    ExitCode::from(failure.kind().exit_status())
 }
 
 /// Prints the line of the file with the place marked, where there is one.

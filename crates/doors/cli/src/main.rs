@@ -1,4 +1,4 @@
-//! The `parades` command: parse, build, run, print; nothing else.
+//! The `parades` command: it parses its arguments, calls the library and prints.
 
 #![forbid(unsafe_code)]
 
@@ -7,25 +7,24 @@ mod bench;
 mod compare;
 mod diff;
 mod ending;
-mod files;
-mod interrupt;
 mod list;
-mod plan;
-mod report;
+mod printing;
 mod run;
-mod steady;
+mod show;
 mod sweep;
-mod watch;
+mod terminal;
 mod why;
+mod worker;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
 use parades_raw::allocator::Allocator;
-use parades_session::{Failure, failure, machine, panics};
-use std::io::Write;
+use parades_session::request::quote;
+use parades_session::{Failure, Program, failure, interrupt, machine, panics};
+use printing::{print, say};
 use std::process::ExitCode;
 
-/// Full memory is the run's failure, in one sentence.
+/// Reports full memory as a failure of the run, in one sentence.
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator {
     message: "error: memory is full; make the run smaller, or give it a `--memory-limit` below what the system lets it have",
@@ -34,7 +33,7 @@ static ALLOCATOR: Allocator = Allocator {
 
 fn main() -> ExitCode {
     panics::keep_quiet();
-    interrupt::outlives_full_files();
+    interrupt::survive_full_files();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return ending::usage(&error),
@@ -48,22 +47,22 @@ fn main() -> ExitCode {
 
 fn execute(command: Command) -> Result<ExitCode, Failure> {
     if command.memory_limit().is_some() {
-        // What was freed and kept would count as taken.
+        // Freed memory that the allocator keeps would count as taken.
         parades_raw::allocator::return_large_blocks();
     }
     if command.executes() {
         machine::refuse_ranks()?;
-        interrupt::listens();
+        listen_to_signals();
     }
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
-        Command::SweepWorker(arguments) => sweep::work(&arguments),
+        Command::SweepWorker(arguments) => worker::work(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::Why(arguments) => why::why(&arguments),
         Command::List { engines } => list::list(engines),
-        Command::Show(arguments) => list::show(&arguments),
+        Command::Show(arguments) => show::show(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -73,22 +72,23 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Writes a line to standard error, if anybody can hear it.
-fn say(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+/// Lets signals end the runs of this process at their next cut. Where nothing runs, they end the process,
+/// with an exit status of its own.
+fn listen_to_signals() {
+    interrupt::listen(|has_stopped_runs| {
+        if !has_stopped_runs {
+            say("stopped: before there was a result");
+        }
+        std::process::exit(i32::from(failure::STOPPED));
+    });
 }
 
-/// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
-fn print(text: &str) -> Result<ExitCode, Failure> {
-    print_by(|to| to.write_all(text.as_bytes()))
-}
-
-/// Lets `write` write to standard output.
-fn print_by(write: impl FnOnce(&mut std::io::StdoutLock<'_>) -> std::io::Result<()>) -> Result<ExitCode, Failure> {
-    match write(&mut std::io::stdout().lock()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::simulation(format!(
-            "standard output cannot be written: {error}; make room, or write elsewhere"
-        ))),
-        _ => Ok(ExitCode::SUCCESS),
+/// Returns this program, as results record it.
+fn program() -> Program {
+    let words = std::env::args_os().map(|word| quote(&word.to_string_lossy()));
+    Program {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: env!("PARADES_COMMIT"),
+        command: words.collect::<Vec<_>>().join(" "),
     }
 }

@@ -1,74 +1,33 @@
-//! `parades sweep`: replications and parameter grids.
-//!
-//! Runs are executed by processes of this same program ([`worker`]), which are asked one run after another; what a sweep consists of, and
-//! what becomes of its runs, is in `parades_sweep`.
-
-mod asked;
-mod check;
-mod show;
-mod worker;
-
-pub(crate) use worker::work;
+//! `parades sweep`: replications and parameter grids. The runs are executed by processes of this same program
+//! ([`crate::worker`]), which are asked for one run after another.
 
 use crate::arguments::{CsvTable, SweepArguments};
-use crate::{interrupt, print, print_by, say};
-use asked::Asked;
-use indicatif::{ProgressBar, ProgressStyle};
-use parades_core::run::Control;
-use parades_session::Failure;
+use crate::printing::{print, print_by, say};
+use crate::{program, terminal};
+use indicatif::ProgressBar;
+use parades_report::sweep::SweepReport;
+use parades_report::{parquet_is_possible, place};
 use parades_session::failure::{FAILED, STOPPED};
-use parades_sweep::{Drive, End, Outcome, Results, Run, Schedule, drive};
-use std::collections::BTreeMap;
-use std::io::IsTerminal;
-use std::process::ExitCode;
-use std::sync::Arc;
+use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, execute};
+use parades_session::{Failure, Request};
+use parades_sweep::{End, Outcome, Pool};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
-    let asked = Asked::of(arguments)?;
-    arguments.parquet.as_deref().map_or(Ok(()), show::parquet_is_possible)?;
-    let (mut journal, recorded) = asked.open_journal()?;
-    let pool = asked.pool()?;
-    let control = Arc::new(Control::default());
-    interrupt::stops(&control);
-    let stopped = || control.is_stopped();
-    let Some(precision) = check::check(&asked, &pool, &recorded, &stopped)? else {
-        return Err(Failure::Stopped("the grid was still being looked at, so there is no result"));
-    };
-    let seeds = asked.seeds.len();
-    let mut schedule = Schedule::new(asked.grid.points().len(), asked.seeds.clone(), precision, recorded);
-    let before = schedule.progress().0;
-    if let (Some(journal), 1.., false) = (&journal, before, arguments.how.quiet) {
-        let runs = if before == 1 { "run is" } else { "runs are" };
-        say(format_args!("note: {before} {runs} in {} already", journal.path().display()));
+    let plan = SweepPlan::of(&arguments.sweep_request())?;
+    if let Some(file) = &arguments.parquet {
+        parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")?;
+        place::can_be_written(file)?;
     }
-    let mut bar = (!arguments.how.quiet && std::io::stderr().is_terminal()).then(|| Bar::new(before));
-    let mut progress = |schedule: &Schedule| {
-        if let Some(bar) = &mut bar {
-            bar.draw(schedule.progress());
-        }
-    };
-    let request = |schedule: &Schedule, run: Run| asked.request(run.point, schedule.seed(run));
-    let record =
-        |schedule: &Schedule, run: Run, outcome: &Outcome| asked.record(run.point, schedule.seed(run), outcome);
-    let mut how = Drive { request: &request, record: &record, progress: &mut progress, stopped: &stopped };
-    let driven = drive(&mut schedule, &pool, journal.as_mut(), &mut how);
-    drop((bar, pool));
-    interrupt::release(&control);
-    let end = match (driven, &journal) {
-        (Err(error), Some(journal)) => {
-            return Err(Failure::simulation(format!(
-                "{} cannot be written: {error}; make room, and give the same command again: it goes on from there",
-                journal.path().display()
-            )));
-        }
-        (driven, _) => driven.map_err(|error| Failure::simulation(error.to_string()))?,
-    };
-    let values = asked.swept_values();
-    let results = Results::new(&schedule, asked.grid.swept().map(str::to_owned).collect(), values);
-    let report = show::Report { asked: &asked, results: &results, schedule: &schedule, end };
+    let program = program();
+    let mut terminal = Terminal { is_quiet: arguments.how.quiet, line: None };
+    let sweep = execute(&plan, pool(&plan)?, &program, &mut |progress| terminal.draw(progress))?;
+    drop(terminal);
+    let report = SweepReport::of(&sweep, &program);
     match arguments.csv {
-        Some(CsvTable::Runs) => print_by(|to| results.write_runs(to))?,
-        Some(CsvTable::Means) => print_by(|to| results.write_means(to))?,
+        Some(CsvTable::Runs) => print_by(|to| report.results().write_runs(to))?,
+        Some(CsvTable::Means) => print_by(|to| report.results().write_means(to))?,
         None if arguments.how.json => print_by(|to| report.write_json(to))?,
         None => print(&report.for_people())?,
     };
@@ -78,46 +37,94 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     if let Some(file) = &arguments.parquet {
         report.write_parquet(file)?;
     }
-    conclude(&asked, &schedule, end, seeds)
+    Ok(conclude(&sweep, arguments.how.quiet))
 }
 
-/// Says what is missing in the results, and how to come to it.
-fn conclude(asked: &Asked<'_>, schedule: &Schedule, end: End, seeds: usize) -> Result<ExitCode, Failure> {
-    let (finished, total) = schedule.progress();
-    let failures = schedule.failures();
-    let mut failed = (0..schedule.points()).flat_map(|point| schedule.runs(point).map(move |run| (point, run)));
-    let first = failed.find_map(|(point, (seed, outcome))| match outcome {
-        Outcome::Failed(failed) => Some((point, seed, &failed.message)),
-        Outcome::Figures(_) => None,
-    });
-    if end == End::Stopped {
-        let how = match asked.journal_path() {
-            Some(path) => format!("{} has them, and the same command goes on from there", path.display()),
-            None => "with `--out DIR` or `--journal FILE` the same command would go on from there".to_owned(),
-        };
-        say(format_args!("stopped: {finished} of {total} runs are over; {how}"));
-        return Ok(ExitCode::from(STOPPED));
-    }
-    if !asked.arguments.how.quiet {
-        note_what_is_imprecise(schedule, seeds);
-    }
-    match first {
-        None => Ok(ExitCode::SUCCESS),
-        Some((point, seed, message)) => {
-            let place = asked.grid.assignments(point).join(" ");
-            let place = if place.is_empty() { format!("seed {seed}") } else { format!("{place}, seed {seed}") };
-            say(format_args!("error: {failures} of {total} runs failed; the first, with {place}: {message}"));
-            Ok(ExitCode::from(FAILED))
+impl SweepArguments {
+    fn sweep_request(&self) -> SweepRequest {
+        SweepRequest {
+            base: self.how.request(&self.scenario, self.engine.as_deref()),
+            seeds: self.seeds.clone(),
+            jobs: self.jobs,
+            metrics: self.metrics.clone(),
+            until_interval: self.until_interval,
+            folder: self.out.clone(),
+            journal: self.journal.clone(),
         }
     }
 }
 
-/// Says where intervals are wider than was asked for.
-fn note_what_is_imprecise(schedule: &Schedule, seeds: usize) {
+/// Starts the processes that execute the runs.
+fn pool(plan: &SweepPlan) -> Result<Pool, Failure> {
+    // The program as it was started, even if its file is replaced while the sweep goes on.
+    let running = PathBuf::from("/proc/self/exe");
+    let program = if running.exists() { Ok(running) } else { std::env::current_exe() };
+    let program =
+        program.map_err(|error| Failure::simulation(format!("processes for runs cannot be started: {error}")))?;
+    let words = worker_words(plan);
+    let command = move || {
+        let mut command = Command::new(&program);
+        command.args(&words);
+        command
+    };
+    Pool::new(plan.jobs, command).map_err(|error| {
+        Failure::simulation(format!("a thread for each job cannot be started: {error}; sweep with fewer `--jobs`"))
+    })
+}
+
+/// Returns the arguments of a worker: what all runs have in common.
+fn worker_words(plan: &SweepPlan) -> Vec<String> {
+    let Request { scenario, until, engine, processes, tune, digest, .. } = &plan.request.base;
+    let mut words = vec!["sweep-worker".to_owned(), scenario.clone(), "--quiet".into()];
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [format!("--{name}"), value]));
+    };
+    option("tie-seed", plan.plan.tie_seed.map(|seed| seed.to_string()));
+    option("until", until.map(|until| until.to_string()));
+    option("engine", engine.clone());
+    option("threads", Some(plan.threads.to_string()));
+    option("processes", processes.map(|processes| processes.to_string()));
+    tune.iter().for_each(|setting| option("tune", Some(setting.clone())));
+    option("memory-limit", plan.memory_limit().map(|bytes| format!("{}B", bytes.max(1))));
+    if !digest {
+        words.push("--no-digest".into());
+    }
+    words
+}
+
+/// Says what is missing in the results and how to get it. Returns the exit status.
+fn conclude(FinishedSweep { plan, schedule, end }: &FinishedSweep<'_>, is_quiet: bool) -> ExitCode {
+    let (finished, total) = schedule.progress();
+    if *end == End::Stopped {
+        let how = match plan.journal_path() {
+            Some(path) => format!("{} has them, and the same command goes on from there", path.display()),
+            None => "with `--out DIR` or `--journal FILE` the same command would go on from there".to_owned(),
+        };
+        say(format_args!("stopped: {finished} of {total} runs are over; {how}"));
+        return ExitCode::from(STOPPED);
+    }
     let points = schedule.points();
-    let count = |is: &dyn Fn(usize) -> bool| (0..points).filter(|&point| is(point)).count();
-    let hopeless = count(&|point| schedule.is_hopeless(point));
-    let missed = count(&|point| schedule.reached(point) == Some(false)) - hopeless;
+    if !is_quiet {
+        let count = |is: &dyn Fn(usize) -> bool| (0..points).filter(|&point| is(point)).count();
+        let hopeless = count(&|point| schedule.is_hopeless(point));
+        let missed = count(&|point| schedule.reached(point) == Some(false)) - hopeless;
+        note_missed(missed, hopeless, points, plan.seeds.len());
+    }
+    let mut runs = (0..points).flat_map(|point| schedule.runs(point).map(move |run| (point, run)));
+    let failed = runs.find_map(|(point, (seed, outcome))| match outcome {
+        Outcome::Failed(failed) => Some((point, seed, &failed.message)),
+        Outcome::Figures(_) => None,
+    });
+    let Some((point, seed, message)) = failed else { return ExitCode::SUCCESS };
+    let failures = schedule.failures();
+    let place = plan.grid.assignments(point).join(" ");
+    let place = if place.is_empty() { format!("seed {seed}") } else { format!("{place}, seed {seed}") };
+    say(format_args!("error: {failures} of {total} runs failed; the first, with {place}: {message}"));
+    ExitCode::from(FAILED)
+}
+
+/// Says at how many points the interval is wider than was asked for.
+fn note_missed(missed: usize, hopeless: usize, points: usize, seeds: usize) {
     if missed > 0 {
         say(format_args!(
             "note: at {missed} of {points} points the interval is wider than was asked for; give more than {seeds} seeds"
@@ -130,34 +137,33 @@ fn note_what_is_imprecise(schedule: &Schedule, seeds: usize) {
     }
 }
 
-/// What an earlier sweep left, by run.
-type Recorded = BTreeMap<Run, Outcome>;
-
-/// A progress line: runs that are over, and the time that the others will take.
-struct Bar {
-    line: ProgressBar,
-    /// What was over before.
-    before: usize,
+/// Shows the progress of a sweep.
+struct Terminal {
+    is_quiet: bool,
+    line: Option<ProgressBar>,
 }
 
-impl Bar {
-    fn new(before: usize) -> Bar {
-        let line = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{wide_bar} {msg}  {eta} left");
-        line.set_style(style.expect("the template is right"));
-        Bar { line, before }
-    }
-
-    fn draw(&mut self, (finished, total): (usize, usize)) {
-        // Counted from here, for the time left.
-        self.line.set_length((total - self.before) as u64);
-        self.line.set_position((finished - self.before) as u64);
-        self.line.set_message(format!("{finished}/{total} runs"));
+impl Terminal {
+    fn draw(&mut self, SweepProgress { finished, total, before, journal }: SweepProgress<'_>) {
+        if self.is_quiet {
+            return;
+        }
+        if let (None, Some(journal), 1..) = (&self.line, journal, before) {
+            let runs = if before == 1 { "run is" } else { "runs are" };
+            say(format_args!("note: {before} {runs} in {} already", journal.display()));
+        }
+        let line = self.line.get_or_insert_with(|| terminal::line("{wide_bar} {msg}  {eta} left", 0));
+        // Runs of an earlier sweep took no time now, and would make the time left too short.
+        line.set_length((total - before) as u64);
+        line.set_position((finished - before) as u64);
+        line.set_message(format!("{finished}/{total} runs"));
     }
 }
 
-impl Drop for Bar {
+impl Drop for Terminal {
     fn drop(&mut self) {
-        self.line.finish_and_clear();
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
     }
 }

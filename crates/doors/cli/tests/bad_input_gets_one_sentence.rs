@@ -1,12 +1,13 @@
-//! Every kind of bad input: the command, what it says on standard error, and its exit status.
+//! Every kind of bad input: the command, its message on standard error, and its exit status.
 //!
-//! Nothing else may stand on standard error, nothing at all on standard output, and no case may say "panicked at" or show a backtrace.
+//! Nothing else may stand on standard error, nothing at all on standard output, and no case may say "panicked
+//! at" or show a backtrace.
 
 mod common;
 
 use common::{Folder, command, parades};
 
-/// Runs each case and lists all that differ from what they should say.
+/// Runs each case and lists the cases whose message is not the expected one.
 fn check(folder: &Folder, cases: &[(&str, i32, &str)]) {
     let mut wrong = String::new();
     for &(arguments, status, message) in cases {
@@ -284,9 +285,9 @@ fn wrong_topologies_are_refused_at_their_place() {
 fn too_little_memory_is_said_with_what_was_needed() {
     let folder = Folder::new("memory");
     let commands = [
-        // Refused at once: the records of so many LPs do not fit any machine.
+        // Refused at once: no machine has the memory for the records of four billion LPs.
         "run phold --quiet --set lps=4000000000 --memory-limit 100MiB",
-        // Found out while it runs: pending events, and what they carry.
+        // Found out during the run: pending events and their data fill the memory.
         "run multicast --quiet --set trees=1 --set levels=31 --memory-limit 100MiB",
         "run multicast --quiet --set trees=1 --set levels=31 --engine time-warp --memory-limit 100MiB",
         "run phold --quiet --set lps=100 --set start_events=100000 --memory-limit 100MiB",
@@ -332,7 +333,7 @@ fn unknown_options_and_impossible_ones_exit_with_2() {
     assert!(String::from_utf8_lossy(&nothing.stderr).contains("neither a folder nor a scenario is named"));
 }
 
-/// Runs the command in a shell that has set limits first, and gives its exit status and what it said.
+/// Runs the command in a shell that has set limits, and returns its exit status and its message.
 #[cfg(target_os = "linux")]
 fn limited(folder: &Folder, limits: &str, arguments: &str) -> (Option<i32>, String) {
     let line = format!("{limits}; exec {} {arguments}", env!("CARGO_BIN_EXE_parades"));
@@ -361,7 +362,7 @@ fn threads_that_cannot_be_begun_are_one_sentence_and_no_hang() {
     let folder = Folder::new("threads");
     let phold =
         |engine| (engine, format!("run phold --set lps=4096 --until 1s --quiet --threads 60 --engine {engine}"));
-    // Its threads begin with the first round that they are to share.
+    // Its threads begin with the first round that they share.
     let together =
         "run chord --until 1s --quiet --threads 60 --engine rounds --tune threshold=fixed --tune parallel-from=2";
     let runs = ["window", "null-message", "time-warp"].map(phold);

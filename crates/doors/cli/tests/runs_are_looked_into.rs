@@ -1,4 +1,5 @@
-//! What a run did, looked at from the command line: timelines, chains of causes, folders of results compared, runs as long as their interval needs.
+//! Looking into runs from the command line: timelines, chains of causes, folders of results compared, runs as
+//! long as their interval needs.
 
 mod common;
 
@@ -34,7 +35,7 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
             entries.filter(|entry| entry["ph"] == phase).cloned().collect::<Vec<Value>>()
         };
         assert_eq!(of_phase("X").len() as u64, run["events"].as_u64().unwrap(), "{engine}");
-        // Each of the 64 LPs began with one event, which no event sent.
+        // Each of the 64 LPs begins with one event, and no event sent that one.
         assert_eq!(of_phase("f").len(), of_phase("X").len() - 64, "{engine}");
         assert_eq!(of_phase("s").len(), of_phase("f").len(), "{engine}");
         assert_eq!(timeline["otherData"]["arrows"], of_phase("f").len());
@@ -42,7 +43,7 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
         let slices = of_phase("X");
         assert!(first.get_or_insert_with(|| slices.clone()) == &slices, "{engine}");
     }
-    // Of the workers alone.
+    // A timeline of the workers alone.
     text(&parades(
         &folder.0,
         "run phold --until 200s --quiet --timeline t.json --trace-before 0s --engine window --threads 2",
@@ -76,7 +77,7 @@ fn why_tells_the_chain_back_to_the_start() {
     assert!(lines[0].ends_with("sent it to itself at its start, or when a global event visited it)"), "{chain}");
     assert_eq!(*lines.last().unwrap(), line);
     for pair in lines[1..].windows(2) {
-        // Who executed the one sent the other.
+        // The LP that executed the first event sent the second.
         let lp = pair[0].split(" <- ").next().unwrap().split_once(' ').unwrap().1;
         assert!(pair[1].contains(&format!("<- {lp} #")), "{chain}");
         assert!(trace.contains(pair[0]));
@@ -88,7 +89,7 @@ fn why_tells_the_chain_back_to_the_start() {
     let (time, rest) = line.split_once(' ').unwrap();
     let lp = rest.split_whitespace().nth(1).unwrap();
     assert_eq!(text(&ask(&format!("{lp}:{time}"), "")), chain);
-    // Where nothing is at that very time, the last before it.
+    // Where there is no event at that very time, the last one before it is meant.
     assert_eq!(text(&ask(&format!("{lp}:20s"), "")), chain);
     let as_json: Value = serde_json::from_str(&text(&ask(line, "--json"))).unwrap();
     assert_eq!((as_json["chain"].as_array().unwrap().len(), &as_json["whole"]), (lines.len() - 1, &true.into()));
@@ -183,7 +184,7 @@ fn folders_with_traces_are_compared_without_running_them_again() {
          the first difference in their results is `seed`:\n  a: 1\n  other: 2\n"
     );
     assert_eq!(parted, expected);
-    // Traces of other events cannot be compared, but the runs can be had again.
+    // Traces of different choices of events cannot be compared, but the runs can be executed again.
     assert!(text(&parades(&folder.0, "diff a part")).starts_with("the runs are the same: "));
     // The trace belongs to the latest run in the folder.
     text(&parades(&folder.0, "run phold --set lps=32 --until 1s --quiet --out a"));
@@ -213,7 +214,7 @@ fn folders_of_another_version_are_compared_by_what_is_in_them() {
         text(&parades(&folder.0, &format!("run transfer --set pairs=4 --until 2s --quiet --out {out}")));
     }
     assert!(folder.read("a/tables/flows.csv").lines().count() == 5, "a heading, and a row for each pair");
-    // What this version cannot have written.
+    // A summary that this version cannot have written.
     folder.write(
         "b/summary.json",
         folder

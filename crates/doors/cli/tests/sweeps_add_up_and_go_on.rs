@@ -1,4 +1,5 @@
-//! `parades sweep`: the same table whatever the number of jobs and of kills, runs that fail as rows, and what is refused.
+//! `parades sweep`: the table is the same whatever the number of jobs and of kills; failed runs are rows; bad
+//! sweeps are refused.
 
 mod common;
 
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 /// 24 runs of some ten milliseconds each.
 const SHORT: &str = "sweep mm1 --set utilisation=0.5,0.7 --set customers=20000 --seeds 1..12 --quiet";
-/// 24 runs of ten times as long.
+/// 24 runs, each ten times as long.
 const LONGER: &str = "sweep mm1 --set utilisation=0.5,0.7 --set customers=200000 --seeds 1..12 --quiet";
 
 fn text(output: &Output) -> String {
@@ -31,7 +32,7 @@ fn a_sweep_has_a_row_a_run_and_an_interval_across_seeds() {
         (&"mm1".into(), &24.into(), &20000.into())
     );
     let runs = sweep["runs"].as_array().unwrap();
-    // A row is what `run` says of the same parameters and seed.
+    // A row has the results of `run` with the same parameters and seed.
     let alone = "run mm1 --set utilisation=0.7 --set customers=20000 --seed 3 --quiet --json";
     let alone: Value = serde_json::from_str(&text(&parades(&folder.0, alone))).unwrap();
     let row = runs.iter().find(|run| run["parameters"]["utilisation"] == 0.7 && run["seed"] == 3).unwrap();
@@ -141,10 +142,10 @@ fn a_run_that_fails_is_a_row_with_its_error_and_the_others_go_on() {
     let message = "LP 0 at 0.05s, executing the event from LP 6 #4: it was told to fail at its event 5; correct the model, or the parameters that led it there; reproduce it with `parades run faulty --set fault=fail --seed 4 --engine auto`";
     assert_eq!(runs[2]["error"], message);
     assert_eq!(said(&output), format!("error: 2 of 4 runs failed; the first, with fault=fail, seed 4: {message}\n"));
-    // A failure that would come again is not waited for again.
+    // A run whose failure would come again is not executed again.
     let again = parades(&folder.0, "sweep faulty --set fault=tie-order,fail --seeds 4,5 --json --journal j");
     assert!(said(&again).starts_with("note: 4 runs are in j already\n"), "{}", said(&again));
-    // One that is of the moment is.
+    // A run whose failure came from the state of the machine is.
     let small =
         "sweep phold --set lps=1000 --set payload=16000000 --memory-limit 100MiB --jobs 1 --journal m --quiet --csv";
     let output = parades(&folder.0, small);
@@ -195,7 +196,7 @@ fn wrong_sweeps_are_refused_before_any_run() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    // Values that make no sense together are found before any run, too.
+    // Values that make no sense together are found before any run as well.
     let output = parades(&folder.0, "sweep phold --set lookahead=100ms,2s --quiet --journal j");
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
@@ -220,7 +221,7 @@ fn a_sweep_of_a_network_file_that_has_changed_is_another() {
     assert!(said(&refused).contains("is the journal of another sweep: `n.toml` is "), "{}", said(&refused));
 }
 
-/// Also those of a part whose file a parameter names, and the profiles of a platform.
+/// The files include that of a part, which a parameter names, and the profiles of a platform.
 #[test]
 fn a_sweep_whose_files_have_changed_is_another() {
     let folder = Folder::new("sweep-changed-files");
@@ -275,7 +276,7 @@ fn a_preset_is_one_in_a_sweep_too() {
         assert_eq!(run["digest"], alone["digest"], "{preset}");
     }
     assert_ne!(runs[0]["digest"], runs[1]["digest"]);
-    // What the preset that varies changes is no parameter of all runs.
+    // The swept preset changes other parameters, which are then not the same in all runs.
     assert_eq!((&sweep["parameters"]["nodes"], &sweep["parameters"]["bits"]), (&20.into(), &Value::Null));
 }
 
@@ -306,14 +307,14 @@ fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     assert!(folder.0.join("a/tables/stations.csv").exists());
     let rows = folder.read("a/metrics.csv");
     assert!(rows.starts_with("metric,value\n") && rows.contains("\nsojourn_distribution_s.p99,"), "{rows}");
-    // Another run's results take the place of all of them; what else is there stays.
+    // The results of another run replace all results; other files stay.
     folder.write("a/notes.txt", "mine");
     assert!(run("a", "phold --until 2s").status.success());
     assert!(!folder.0.join("a/tables/stations.csv").exists());
     assert_eq!(folder.read("a/notes.txt"), "mine");
     let left: Vec<_> = std::fs::read_dir(folder.0.join("a")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
-    // A run that was killed while its results took their place, and another that failed.
+    // The rest of a run that was killed while its results were moved to their place, and of one that failed.
     std::fs::create_dir(folder.0.join("a/.parades-1")).unwrap();
     std::fs::rename(folder.0.join("a/summary.json"), folder.0.join("a/.parades-1/summary.json")).unwrap();
     assert_eq!(run("a", "faulty").status.code(), Some(1));

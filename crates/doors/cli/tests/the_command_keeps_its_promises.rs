@@ -1,4 +1,4 @@
-//! What scripts rely on: fields, exit statuses, and the same answer for the same question.
+//! The promises to scripts: fields, exit statuses, and the same answer to the same question.
 
 mod common;
 
@@ -116,7 +116,7 @@ fn both_pending_sets_give_the_same_run() {
 
 #[test]
 fn a_memory_limit_bounds_the_run_and_not_the_program() {
-    // The program alone takes more than that.
+    // The program alone takes more memory than that.
     let folder = Folder::new("limit");
     let long = "run phold --set work=2000 --until 150s --json --quiet --memory-limit 2MiB --engine";
     let of = |engine: &str| json(&folder, &format!("{long} {engine}"));
@@ -132,7 +132,7 @@ fn what_show_prints_runs_to_the_same_digest() {
     let listed = String::from_utf8(listed).expect("names are text");
     let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.len() >= 11 && names.contains(&"network"), "{names:?}");
-    // `faulty` is there to fail.
+    // The scenario `faulty` exists to fail.
     for scenario in names.into_iter().filter(|name| *name != "faulty") {
         let shown = parades(&folder.0, &format!("show {scenario} --seed 5 --until 200ms"));
         assert!(shown.status.success());
@@ -169,11 +169,11 @@ fn a_network_in_a_file_runs_on_every_engine_and_is_written_out_in_full() {
 #[test]
 fn compare_checks_digests_and_diff_finds_where_runs_part() {
     let folder = Folder::new("compare");
-    // A setting is for those of the engines that have it.
+    // A setting is meant for the engines that have it.
     let tuned =
         "compare phold --until 1s --engines sequential,window,time-warp --json --quiet --tune stalls=3 --tune order=lp";
     assert_eq!(json(&folder, tuned)["runs"].as_array().unwrap().len(), 3);
-    // What a scenario file says of threads holds here too.
+    // The number of threads in a scenario file holds here as well.
     folder.write("three.toml", "scenario = \"phold\"\nuntil = \"1s\"\nthreads = 3\n");
     let three = json(&folder, "compare three.toml --engines sequential,window --json --quiet");
     assert_eq!((&three["runs"][0]["threads"], &three["runs"][1]["threads"]), (&1.into(), &3.into()));
@@ -186,7 +186,7 @@ fn compare_checks_digests_and_diff_finds_where_runs_part() {
     assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stderr));
     assert!(String::from_utf8_lossy(&same.stdout).starts_with("the runs are the same: "));
 
-    // One runs on for longer: they part where the shorter has no more events.
+    // One run is longer: they part where the shorter one has no more events.
     let longer = differ("phold --until 2s", "phold --until 2100ms");
     assert_eq!(longer.status.code(), Some(1));
     let said = String::from_utf8_lossy(&longer.stdout).into_owned();
@@ -239,9 +239,9 @@ fn a_run_stopped_by_hand_ends_with_its_results_so_far() {
     let folder = Folder::new("interrupt");
     let mut child =
         command(&folder.0, "run phold --until 1000000s --json --quiet").stdout(Stdio::piped()).spawn().unwrap();
-    // Long enough to be under way, on a busy machine too; the run itself would take hours.
+    // Long enough for the run to have begun, on a busy machine as well; the run itself would take hours.
     std::thread::sleep(std::time::Duration::from_millis(700));
-    // SIGTERM goes the way of Ctrl-C; SIGINT may be ignored where the tests themselves run in the background.
+    // SIGTERM acts as Ctrl-C does. SIGINT may be ignored where the tests themselves run in the background.
     let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     let mut text = String::new();

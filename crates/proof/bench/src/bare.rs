@@ -1,7 +1,9 @@
-//! PHOLD as a bare loop over `std::collections::BinaryHeap`: the least that anyone would write, and the yardstick of the engines.
+//! PHOLD as a bare loop over `std::collections::BinaryHeap`: the shortest program that anyone would write,
+//! and the yardstick of the engines.
 //!
-//! It draws the same random numbers, so it executes the same events; it keeps no digest, no metrics, and checks nothing. What waits in the
-//! heap is either time and receiver alone, which leaves the order of ties to chance, or the full key by which the engines order them.
+//! The loop draws the same random numbers as the engines, so it executes the same events. It keeps no digest
+//! and no metrics, and checks nothing. An entry of the heap is either a time and a receiver alone, which
+//! leaves the order of ties to chance, or the full key by which the engines order events.
 
 use crate::sides::{Ran, timed};
 use parades_core::random::Rng;
@@ -11,15 +13,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::select_unpredictable;
 
-/// What waits in the heap.
+/// An entry of the heap.
 pub(crate) trait Entry: Copy + Ord {
-    /// The event that `sender` sends as its `sequence`th.
+    /// Returns the entry of the event that `sender` sends as its number `sequence`.
     fn new(time_ps: u64, sender: u32, sequence: u64, receiver: u32) -> Self;
-    /// When, and where.
+    /// Returns the time in picoseconds and the receiver.
     fn arrival(self) -> (u64, u32);
 }
 
-/// Time and receiver: 16 bytes.
+/// An entry of time and receiver: 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Short {
     time_ps: u64,
@@ -36,7 +38,7 @@ impl Entry for Short {
     }
 }
 
-/// With the order of ties that every engine keeps: 24 bytes. The derived order is the key's.
+/// An entry with the order of ties that every engine keeps: 24 bytes. The derived order is that of the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Keyed {
     time_ps: u64,
@@ -55,14 +57,14 @@ impl Entry for Keyed {
     }
 }
 
-/// An LP: its random stream, and what PHOLD counts.
+/// A logical process: its random stream, and the counts of PHOLD.
 struct Lp {
     rng: Rng,
     events: u64,
     delays_ps: u64,
 }
 
-/// What PHOLD is asked for.
+/// The parameters of PHOLD.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bare {
     pub(crate) lps: u32,
@@ -75,7 +77,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Runs it. The time is that of the loop alone, without its set-up.
+    /// Runs PHOLD. The time is that of the loop alone, without its set-up.
     pub(crate) fn run<E: Entry>(self) -> Result<Ran, Failure> {
         let Bare { lps, start_events, seed, .. } = self;
         let mut pending = BinaryHeap::new();
@@ -86,7 +88,7 @@ impl Bare {
             }
         }
         let (events, seconds) = timed(|| Ok(self.execute(&mut pending, &mut all)))?;
-        // What the LPs counted must be computed.
+        // The counts are used, or the compiler would leave out computing them.
         std::hint::black_box(&all);
         std::hint::black_box(all.iter().map(|lp| lp.events ^ lp.delays_ps).fold(0, u64::wrapping_add));
         Ok(Ran { events, seconds, answer: None })
@@ -97,7 +99,7 @@ impl Bare {
         self.lookahead.as_ps() + rng.exponential_delay(beyond).as_ps()
     }
 
-    /// The loop; the number of events executed.
+    /// Executes the events until the end. Returns their number.
     fn execute<E: Entry>(&self, pending: &mut BinaryHeap<Reverse<E>>, all: &mut [Lp]) -> u64 {
         let Bare { lps, start_events, remote, until_ps, .. } = *self;
         let mut events = 0;
@@ -109,7 +111,7 @@ impl Bare {
             pending.pop();
             events += 1;
             let Lp { rng, events: count, delays_ps } = &mut all[id as usize];
-            // An LP sends once for each event, and has sent its start events before.
+            // A logical process sends once in each event, after its start events.
             let sequence = u64::from(start_events) + *count;
             *count += 1;
             let delay = self.draw(rng);

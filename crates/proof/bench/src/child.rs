@@ -1,4 +1,4 @@
-//! Runs in processes of their own, each with a peak of memory of its own.
+//! Runs in processes of their own, each with its own peak of memory.
 
 use crate::sides::Ran;
 use parades_session::Failure;
@@ -14,7 +14,7 @@ pub(crate) struct Child {
     pub(crate) peak_bytes: u64,
 }
 
-/// Returns `parades run` with these words, ready to be started.
+/// Returns the command `parades run` with these words.
 pub(crate) fn command(program: &Path, words: &[String]) -> Command {
     let mut command = Command::new(program);
     command.arg("run").args(words).args(["--json", "--quiet"]);
@@ -30,7 +30,7 @@ pub(crate) fn json(program: &Path, words: &[String]) -> Result<Value, Failure> {
     output(&mut command(program, words), &name(words))
 }
 
-/// Runs a program and returns the JSON object that it prints. `name` is the program's in error messages.
+/// Runs a program and returns the JSON object that it prints. Error messages call the program `name`.
 pub(crate) fn output(command: &mut Command, name: &str) -> Result<Value, Failure> {
     let output = command.output().map_err(|error| cannot_start(&error))?;
     if !output.status.success() {
@@ -42,12 +42,13 @@ pub(crate) fn output(command: &mut Command, name: &str) -> Result<Value, Failure
         .map_err(|error| Failure::simulation(format!("what `{name}` wrote is no JSON: {error}")))
 }
 
-/// Runs `parades run` with these words. The time is that of the engine, from before its set-up until after its end.
+/// Runs `parades run` with these words. The time is that of the engine, from before its set-up until after
+/// its end.
 pub(crate) fn run(program: &Path, words: &[String]) -> Result<Child, Failure> {
     read(&json(program, words)?).ok_or_else(|| cannot_read(&name(words)))
 }
 
-/// Reports results that lack what a bench needs.
+/// Reports results that lack a field that a bench needs.
 pub(crate) fn cannot_read(name: &str) -> Failure {
     Failure::simulation(format!("the results of `{name}` cannot be read"))
 }

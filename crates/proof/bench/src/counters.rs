@@ -5,16 +5,18 @@ use parades_session::Failure;
 use std::path::Path;
 use std::process::Command;
 
-/// Lines missed in the first data cache, and reads of it.
+/// The counters of `perf`: cache lines missed in the first data cache, and reads of that cache.
 pub(crate) const MISSES: &str = "L1-dcache-load-misses";
 pub(crate) const LOADS: &str = "L1-dcache-loads";
 
-/// Whether there are counters: `perf` may be missing, forbidden, or find none, as on most virtual machines.
+/// True if there are counters. `perf` may be missing or forbidden, or may find none, as on most virtual
+/// machines.
 pub(crate) fn exist() -> bool {
     Command::new(PERF).args(arguments()).arg("true").output().is_ok_and(|output| ratio(&output.stderr).is_some())
 }
 
-/// Data cache misses per read of a whole run with these words; nothing where they were not counted.
+/// Returns the data cache misses per read of a whole run with these words; `None` where they were not
+/// counted.
 pub(crate) fn misses_per_load(program: &Path, words: &[String]) -> Result<Option<f64>, Failure> {
     let run = child::command(program, words);
     let output = Command::new(PERF).args(arguments()).arg(run.get_program()).args(run.get_args()).output();
@@ -28,7 +30,8 @@ fn arguments() -> [String; 5] {
     ["stat", "-x,", "-e", &format!("{MISSES},{LOADS}"), "--"].map(str::to_owned)
 }
 
-/// The ratio of the two counts in what `perf stat -x,` writes: lines of count, unit, event and more.
+/// Returns the ratio of the two counts in the output of `perf stat -x,`, whose lines hold a count, a unit, an
+/// event and more.
 fn ratio(said: &[u8]) -> Option<f64> {
     let said = String::from_utf8_lossy(said);
     let count = |event: &str| {

@@ -1,13 +1,13 @@
-//! Tables of measurements, and the variants of the engines' parts that exist to be measured. Benchmarks report; nothing
-//! here judges.
+//! Tables of measurements, and the variants of the engines' parts that exist to be measured. Benchmarks
+//! report figures; they do not judge them.
 //!
-//! A figure is a ratio from one run: both sides are run in turn, several times; the median ratio is printed with its
-//! spread.
+//! A figure is a ratio from one session: both sides are run in turn, several times. The median of the ratios
+//! is printed with its spread.
 //!
 //! - [`TABLES`]: the tables, by name.
 //! - [`measure`]: measures one of them; [`validate`]: compares results computed elsewhere with ours.
-//! - [`record`]: figures as lines of a file, and figures beside those recorded before.
-//! - [`noise`]: two samples of a figure, and whether they differ by more than chance.
+//! - [`record`]: figures as lines of a file, beside those recorded before.
+//! - [`noise`]: the test whether two samples of a figure differ by more than chance.
 //! - [`refcount`]: schemes of counting references to shared data.
 //!
 //! ```
@@ -24,7 +24,6 @@
 mod bare;
 mod child;
 mod counters;
-mod drawing;
 pub mod noise;
 mod probe;
 pub mod record;
@@ -41,10 +40,10 @@ use parades_session::machine::Machine;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// How a table is measured.
+/// The options of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The number of times that the sides are run in turn.
+    /// The number of times that all sides are run in turn.
     pub pairs: u32,
     /// The `parades` command, for runs in processes of their own.
     pub program: PathBuf,
@@ -63,7 +62,7 @@ pub struct Measured {
     pub figures: Vec<Figure>,
 }
 
-/// Checks that there is a table of this name, and that every option means something to it.
+/// Checks that there is a table of this name, and that each option is meant for it.
 ///
 /// # Errors
 ///
@@ -94,11 +93,12 @@ pub fn measure(name: &str, options: &Options) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Compares results computed elsewhere with ours, as the table of this name does it. Returns the comparison, drawn.
+/// Compares results computed elsewhere with ours. Returns the comparison, drawn.
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where there is no such table, where it has no validation, or where a file of the folder is wrong.
+/// [`Failure::Input`] where there is no such table, where it has no validation, or where a file of the folder
+/// is wrong.
 pub fn validate(name: &str, folder: &Path) -> Result<String, Failure> {
     match Table::named(name)?.validate {
         Some(validate) => validate(folder),

@@ -1,48 +1,55 @@
-//! Whether two samples of a figure differ by more than chance.
+//! A test whether two samples of a figure differ by more than chance.
 //!
-//! *Method.* The Wilcoxon–Mann–Whitney test: if both samples came from one distribution, each way of dealing their values into two groups of these sizes would
-//! be as likely as any other. The *p-value* is the share of those in which the ranks of one group are at least as far from what is expected as they are here;
-//! ties share their ranks. It is computed exactly up to [`EXACT_MAX`] values, and by the normal approximation above. No shape of the distribution is assumed.
-//! How much they differ is the Hodges–Lehmann estimate: the median of all ratios of a new value to an old one.
+//! *Method.* The Wilcoxon–Mann–Whitney test. If both samples came from one distribution, each way of dealing
+//! their values into two groups of these sizes would be equally likely. The *p-value* is the share of those
+//! ways in which the rank sum of a group is at least as far from its expected value as it is here. Ties share
+//! their ranks. The p-value is exact up to [`EXACT_MAX`] values; above, it is a normal approximation. The
+//! test assumes no shape of the distribution.
 //!
-//! *What it cannot know.* Values of one session share its state: heat, neighbours, the placement of memory. Two sessions may differ by that
-//! alone, so a *change* says that the sessions differ, and not yet why. Ratios of sides that were run in turn share the state, and are the better figures.
+//! The size of the difference is the Hodges–Lehmann estimate: the median of all ratios of a new value to an
+//! old one.
 //!
-//! *References.* H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the other", Annals of
-//! Mathematical Statistics 18(1), 1947; J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", ibid. 34(2), 1963.
+//! *Limits.* The values of one session share its state: heat, neighbours, the placement of memory. Two
+//! sessions may differ by that alone. So a *change* says that the sessions differ, and not why. Ratios of
+//! sides that were run in turn share the state, and are the better figures.
+//!
+//! *References.* H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is
+//! stochastically larger than the other", Annals of Mathematical Statistics 18(1), 1947; J. L. Hodges, E. L.
+//! Lehmann, "Estimates of location based on rank tests", ibid. 34(2), 1963.
 
-/// Values in both samples together up to which the p-value is exact.
+/// The greatest number of values in both samples together for which the p-value is exact.
 pub const EXACT_MAX: usize = 80;
 
-/// The p-value from which on a difference is put down to chance: noise is called a change in one comparison of a hundred at most.
+/// The p-value above which a difference is put down to chance. At most one comparison of a hundred calls
+/// noise a change.
 pub const SIGNIFICANT: f64 = 0.01;
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// The typical ratio of a new value to an old one.
     pub ratio: f64,
-    /// How likely it is that chance alone makes at least such a difference.
+    /// The probability that chance alone makes a difference at least as large.
     pub p: f64,
-    /// The least p-value that samples of these sizes can have at all.
+    /// The least p-value that samples of these sizes can have.
     pub p_least: f64,
 }
 
-/// What to make of it.
+/// The meaning of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The new values are higher.
     Higher,
-    /// They are lower.
+    /// The new values are lower.
     Lower,
     /// The difference may be chance.
     Noise,
-    /// So few values cannot tell: any difference may be chance.
+    /// The samples are too small: any difference may be chance.
     TooFew,
 }
 
 impl Comparison {
-    /// Compares two samples of finite numbers; nothing where one is empty.
+    /// Compares two samples of finite numbers; `None` where one is empty.
     ///
     /// ```
     /// use parades_bench::noise::{Comparison, Verdict};
@@ -68,7 +75,7 @@ impl Comparison {
         Some(Comparison { ratio, p, p_least: 2.0 / ways(all, now.len()).max(2.0) })
     }
 
-    /// Whether the difference is more than chance.
+    /// Returns the meaning of the difference.
     pub fn verdict(&self) -> Verdict {
         match () {
             () if self.p_least > SIGNIFICANT => Verdict::TooFew,
@@ -79,7 +86,8 @@ impl Comparison {
     }
 }
 
-/// The ranks, from 1, of all values, those of `now` last; twice as large, so that those of ties are whole.
+/// Returns the ranks of all values, from 1, those of `now` last. They are doubled, so that the ranks of ties
+/// are whole.
 fn doubled_ranks(before: &[f64], now: &[f64]) -> Vec<usize> {
     let all: Vec<f64> = before.iter().chain(now).copied().collect();
     let rank = |x: &f64| {
@@ -90,19 +98,19 @@ fn doubled_ranks(before: &[f64], now: &[f64]) -> Vec<usize> {
     all.iter().map(rank).collect()
 }
 
-/// The sum of the last `new` ranks, and how far it is from what is expected.
+/// Returns the sum of the last `new` ranks, and its distance from the expected value.
 fn distance(ranks: &[usize], new: usize) -> (usize, usize) {
     let sum: usize = ranks[ranks.len() - new..].iter().sum();
     (sum, sum.abs_diff(new * (ranks.len() + 1)))
 }
 
-/// The p-value, by counting all ways to choose the new values.
+/// Returns the p-value by counting all ways to choose the new values.
 fn exact(ranks: &[usize], new: usize) -> f64 {
     let (_, observed) = distance(ranks, new);
     let mut greatest = ranks.to_vec();
     greatest.sort_unstable_by(|a, b| b.cmp(a));
     let most: usize = greatest[..new].iter().sum();
-    // By how many are chosen, then by the sum of their ranks: how many ways there are.
+    // The number of ways, by the number of chosen values and by the sum of their ranks.
     let mut ways = vec![vec![0.0_f64; most + 1]; new + 1];
     ways[0][0] = 1.0;
     for (index, &rank) in ranks.iter().enumerate() {
@@ -121,7 +129,7 @@ fn exact(ranks: &[usize], new: usize) -> f64 {
     far / total
 }
 
-/// The p-value for large samples.
+/// Returns the p-value for large samples.
 fn approximate(ranks: &[usize], new: usize) -> f64 {
     let (_, observed) = distance(ranks, new);
     let (all, new) = (ranks.len() as f64, new as f64);
@@ -131,12 +139,12 @@ fn approximate(ranks: &[usize], new: usize) -> f64 {
     if variance <= 0.0 {
         return 1.0;
     }
-    // Half a rank for continuity.
+    // Half a rank is the continuity correction.
     let z = ((observed as f64 / 2.0 - 0.5).max(0.0)) / variance.sqrt();
     libm::erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// How many ways there are to choose so many of `all`.
+/// Returns the number of ways to choose `chosen` of `all`.
 fn ways(all: usize, chosen: usize) -> f64 {
     (0..chosen).map(|i| (all - i) as f64 / (i + 1) as f64).product()
 }
@@ -146,17 +154,18 @@ mod tests {
     use super::*;
     use parades_core::random::Rng;
 
-    /// Run times of a machine: most alike, some longer.
+    /// Returns run times as machines have them: most are alike, some are longer.
     fn sample(rng: &mut Rng, n: usize, factor: f64) -> Vec<f64> {
         (0..n)
             .map(|_| factor * (1.0 + 0.02 * rng.normal() + if rng.chance(0.2) { 0.1 * rng.exponential() } else { 0.0 }))
             .collect()
     }
 
-    /// Comparisons of each kind.
+    /// The number of comparisons of each kind.
     const TRIALS: u64 = 400;
 
-    /// In what share of comparisons a change is found: any at all where there is none.
+    /// Returns the share of comparisons in which a change is found; where there is no change, any change
+    /// found counts.
     fn found(n: usize, factor: f64) -> f64 {
         let is_found = |trial: u64| {
             let mut rng = Rng::stream(trial, 1);
@@ -175,14 +184,14 @@ mod tests {
     fn noise_is_called_a_change_in_one_of_a_hundred_comparisons_at_most() {
         for n in [5, 10, 20, 60] {
             let alarms = found(n, 1.0);
-            // Of 400, 4 in the mean; by chance up to 10.
+            // The mean is 4 of 400; by chance there may be up to 10.
             assert!(alarms <= 0.025, "{n} values: {alarms} false alarms");
         }
     }
 
     #[test]
     fn a_change_is_found_the_more_surely_the_more_values_there_are() {
-        // Twice the deviation of most values.
+        // 5 % is more than twice the standard deviation of most values.
         let [few, some, many] = [5, 10, 20].map(|n| found(n, 0.95));
         assert!(few >= 0.2 && some >= 0.6 && many >= 0.9, "{few}, {some}, {many}");
         let much = found(10, 1.25);
@@ -193,12 +202,12 @@ mod tests {
     fn p_values_are_those_of_published_tables() {
         let numbers = |from: u32, to: u32| (from..=to).map(f64::from).collect::<Vec<_>>();
         let p = |a: &[f64], b: &[f64]| Comparison::of(a, b).expect("there are values").p;
-        // U = 0: two of the 70 ways to choose 4 of 8, and of the 20 to choose 3 of 6.
+        // U = 0: 2 of the 70 ways to choose 4 of 8, and 2 of the 20 ways to choose 3 of 6.
         assert!((p(&numbers(1, 4), &numbers(5, 8)) - 2.0 / 70.0).abs() < 1e-12);
         assert!((p(&numbers(1, 3), &numbers(4, 6)) - 0.1).abs() < 1e-12);
         // U = 2 of 4 and 4: 8 of 70 (Mann and Whitney 1947, table I: 0.057 in each tail).
         assert!((p(&[1.0, 2.0, 3.0, 6.0], &[4.0, 5.0, 7.0, 8.0]) - 8.0 / 70.0).abs() < 1e-12);
-        // All alike.
+        // All values are alike.
         assert!((p(&[1.0; 5], &[1.0; 5]) - 1.0).abs() < 1e-12);
     }
 

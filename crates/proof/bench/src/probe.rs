@@ -1,14 +1,16 @@
-//! What the machine itself can do, measured beside the benchmark: latency of memory, streaming, copying, and what a second thread gains.
+//! Probes of the machine, measured beside the benchmarks: latency of memory, streaming, copying, and the gain
+//! of a second thread.
 
 use crate::sides::{Ran, Side, Spread, timed};
 use parades_session::Failure;
 use std::hint::black_box;
 
-/// Larger than the caches.
+/// The bytes of a probe's memory: more than the caches hold.
 const BYTES: usize = 256 << 20;
 const LINE: usize = 64;
 
-/// Nanoseconds of a dependent read of a random cache line, and bytes per second read in order.
+/// The nanoseconds of a dependent read of a random cache line, and the bytes that are read in order in a
+/// second.
 #[derive(Debug)]
 pub(crate) struct Probe {
     pub(crate) random_ns: Spread,
@@ -48,11 +50,12 @@ pub(crate) fn measure(times: u32) -> Result<Probe, Failure> {
     Ok(Probe { random_ns: Spread::of(&random), stream_bytes_per_s: Spread::of(&stream) })
 }
 
-/// Steps of a loop of arithmetic.
+/// The steps of a loop of arithmetic: about a tenth of a second.
 const ARITHMETIC_STEPS: u32 = 1 << 25;
 
-/// A side that does arithmetic and nothing else: on each of `threads` threads, so many chains at once of steps that wait for the one
-/// before. One chain leaves most of a core idle; several fill it, which shows where two threads share a core.
+/// Returns a side that does arithmetic and nothing else. Each of `threads` threads works on `CHAINS` chains,
+/// in which each step needs the result of the one before. One chain leaves most of a core idle; several fill
+/// it, which shows where two threads share a core.
 pub(crate) fn arithmetic<const CHAINS: usize>(threads: u64) -> Side<'static> {
     Box::new(move || {
         let steps = ARITHMETIC_STEPS / u32::try_from(CHAINS).expect("a few");
@@ -79,18 +82,19 @@ pub(crate) fn arithmetic<const CHAINS: usize>(threads: u64) -> Side<'static> {
     })
 }
 
-/// A side that copies blocks of so many bytes, rounded up to words, from and to random places in memory of `blocks` of them, or as many as fit
-/// the memory of a probe. Its events are copies.
+/// Returns a side that copies blocks of `block` bytes, rounded up to words, between random places in a memory
+/// of `blocks` blocks, at most that of a probe. Its events are copies.
 pub(crate) fn copying(block: usize, blocks: u64) -> Side<'static> {
-    /// Bytes copied at least, and copies at most.
+    /// The least number of bytes to copy: twice the memory of a probe.
     const COPIED: usize = 512 << 20;
+    /// The greatest number of copies: more of them take long where blocks are small.
     const COPIES_MAX: u64 = 1 << 22;
     Box::new(move || {
         let words = block.div_ceil(size_of::<u64>()).max(1);
         let fit = (BYTES / size_of::<u64>() / words) as u64;
         let blocks = blocks.clamp(2, fit.max(2));
         let length = usize::try_from(blocks).expect("they fit the memory") * words;
-        // Written, or it would not be there yet.
+        // The memory is written here, or the system would provide it only during the measurement.
         let mut memory = vec![1_u64; length];
         let copies = ((COPIED / words / size_of::<u64>()) as u64).clamp(1, COPIES_MAX);
         let mut rng = parades_core::random::Rng::shared(1, 1);

@@ -1,7 +1,7 @@
-//! Figures written down, and compared with those written down before.
+//! Figures as lines of a file, and the comparison with those recorded before.
 //!
-//! Each has all its values, the commit, and the machine. Whether two lists of values differ by more than chance is found by
-//! [`crate::noise`]; figures of another machine are shown beside, and not judged.
+//! A record holds all values of a figure, the commit and the machine. [`crate::noise`] tells whether two
+//! lists of values differ by more than chance. Figures of another machine are shown, and not judged.
 
 use crate::noise::{Comparison, SIGNIFICANT, Verdict};
 use crate::sides::Spread;
@@ -22,7 +22,7 @@ pub struct Figure {
     pub spread: Spread,
 }
 
-/// Where figures come from.
+/// The origin of figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The name of the table.
@@ -83,7 +83,7 @@ pub fn read(path: &Path) -> Result<Vec<Value>, Failure> {
     text.lines().enumerate().map(parse).collect()
 }
 
-/// Returns a line for each figure, which has the figure beside its latest record.
+/// Returns a line for each figure: the figure beside its latest record.
 ///
 /// The latest record on this machine is judged. Where there is none, the latest on another machine is shown.
 pub fn compare(origin: Origin<'_>, figures: &[Figure], before: &[Value]) -> String {
@@ -123,7 +123,7 @@ pub fn compare(origin: Origin<'_>, figures: &[Figure], before: &[Value]) -> Stri
     text
 }
 
-/// Whether figures of two machines can be compared.
+/// True if figures of these two machines can be compared.
 fn same_machine(a: &Value, b: &Value) -> bool {
     a["cpu"] == b["cpu"] && a["cores"] == b["cores"]
 }
@@ -134,7 +134,7 @@ fn spread_of(record: &Value) -> Spread {
     Spread { median: number("median"), least: number("least"), greatest: number("greatest"), values: values.collect() }
 }
 
-/// What to make of the difference of two lists of values.
+/// Returns a judgement on the difference of two lists of values.
 fn judge(before: &[f64], now: &[f64]) -> String {
     let Some(found) = Comparison::of(before, now) else {
         return "the record has no single values, so it cannot be judged".to_owned();
@@ -163,7 +163,7 @@ mod tests {
         Figure { name: "x".into(), spread: Spread::of(&values) }
     }
 
-    /// What is said of a figure, after another was recorded.
+    /// Records a figure, and returns the text that compares another one with it.
     fn said((recorded, on): (&Figure, &str), (now, here): (&Figure, &str)) -> String {
         let mut file = Vec::new();
         let (there, here) = (machine(on), machine(here));

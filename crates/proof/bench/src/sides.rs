@@ -9,7 +9,7 @@ use parades_core::time::{Delay, Time};
 use parades_session::Failure;
 use std::time::Instant;
 
-/// A figure over several runs.
+/// The values of a figure over several runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     /// The median.
@@ -43,7 +43,7 @@ impl Spread {
     }
 }
 
-/// A scenario with some of its parameters set, as `KEY=VALUE`.
+/// Returns a scenario with some of its parameters set, as `KEY=VALUE`.
 pub(crate) fn simulation(name: &str, set: &[impl AsRef<str>]) -> Result<Simulation, Failure> {
     let scenario = Scenario::named(name)?;
     let mut values = scenario.values();
@@ -51,13 +51,13 @@ pub(crate) fn simulation(name: &str, set: &[impl AsRef<str>]) -> Result<Simulati
     Ok(Simulation::new(scenario, &values, 1)?)
 }
 
-/// An engine on so many threads.
+/// Returns an engine on a number of threads, with these settings.
 pub(crate) fn choice(engine: &str, threads: u64, tune: &[&str]) -> Result<Choice, Failure> {
     let tune: Vec<String> = tune.iter().map(|&setting| setting.to_owned()).collect();
     Ok(Choice::of(Wish { engine, threads: Some(threads), processes: None, tune: &tune })?)
 }
 
-/// Seconds that something takes, and what it gives.
+/// Returns the result of `what`, and the seconds that it took.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn timed<T>(what: impl FnOnce() -> Result<T, Failure>) -> Result<(T, f64), Failure> {
     let begin = Instant::now();
@@ -65,30 +65,31 @@ pub(crate) fn timed<T>(what: impl FnOnce() -> Result<T, Failure>) -> Result<(T, 
     Ok((result, begin.elapsed().as_secs_f64()))
 }
 
-/// What one run of a side came to.
+/// The result of one run of a side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ran {
     pub(crate) events: u64,
     pub(crate) seconds: f64,
-    /// What all sides that give one must agree on.
+    /// The answer, where there is one; the answers of all sides must be equal.
     pub(crate) answer: Option<u64>,
 }
 
 impl Ran {
-    /// A run of an engine, timed from before its set-up until after its end; its answer is the digest.
+    /// Runs an engine and times it, from before its set-up until after its end. The answer is the digest.
     pub(crate) fn engine(run: impl FnOnce() -> Result<Outcome, Error>) -> Result<(Ran, Outcome), Failure> {
         let (outcome, seconds) = timed(|| run().map_err(|error| Failure::simulation(error.to_string())))?;
         Ok((Ran { events: outcome.events, seconds, answer: outcome.digest }, outcome))
     }
 }
 
-/// How long a side sets up, which is taken off its runs: the least of several times. Now and then one takes twice as long, for memory that the system has to
-/// find first, and what is taken off is never to be too much.
+/// The set-up time of a side, which is subtracted from the time of its runs. It is the least of several: now
+/// and then a set-up takes twice as long, because the system has to find memory first, and too much must
+/// never be subtracted.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp(Option<f64>);
 
 impl SetUp {
-    /// Runs that, thrice at first; the least seconds so far.
+    /// Runs the set-up, three times at the first call. Returns the least seconds so far.
     pub(crate) fn seconds(&mut self, mut run: impl FnMut() -> Result<Ran, Failure>) -> Result<f64, Failure> {
         let times = if self.0.is_none() { 3 } else { 1 };
         let mut least = self.0.unwrap_or(f64::INFINITY);
@@ -99,18 +100,19 @@ impl SetUp {
     }
 }
 
-/// About how long a run takes that is made [`long_enough`]: a user's takes seconds, and in a shorter one what is done once, or tried at first,
-/// weighs more than it does there.
+/// The seconds of a run whose end [`long_enough`] has chosen, about. Runs of users take seconds. In a shorter
+/// run, everything that is done once or tried at first weighs more.
 const LONG_S: f64 = 1.0;
 
-/// The end of runs that take about a second: moved as the last one's time suggests, until that says what it should; but where the load changes on the way, only
-/// between the latest end that was too early and the earliest that was too late.
+/// Returns an end for which a run takes about [`LONG_S`]. The end is moved in proportion to the time of the
+/// last run. Where the load changes during the run, it stays between the latest end that was too early and
+/// the earliest that was too late.
 pub(crate) fn long_enough(first: Time, mut run: impl FnMut(Time) -> Result<Ran, Failure>) -> Result<Time, Failure> {
     let (mut until, mut before) = (first, None);
     let (mut early, mut late) = (Time::ZERO, Time::MAX);
     loop {
         let Ran { events, seconds, .. } = run(until)?;
-        // A run that has no more events than a shorter one gets no longer.
+        // A run without more events than a shorter one does not become longer.
         if (LONG_S / 1.5..LONG_S * 1.5).contains(&seconds) || before == Some(events) {
             return Ok(until);
         }
@@ -120,7 +122,8 @@ pub(crate) fn long_enough(first: Time, mut run: impl FnMut(Time) -> Result<Ran, 
         } else {
             late = late.min(until);
         }
-        // One that is far too short says little: set-up, and memory that is touched for the first time.
+        // A run that is far too short says little: it consists of set-up, and of memory that is touched for
+        // the first time.
         let next = times(until, (LONG_S / seconds).min(8.0));
         until = if early < next && next < late { next } else { between(early, late) };
         if until.since(early) <= Delay::from_ps(early.as_ps() / 32) {
@@ -138,43 +141,43 @@ fn times(until: Time, factor: f64) -> Time {
     Delay::from_secs_f64(seconds).and_then(|delay| Time::ZERO.checked_add(delay)).unwrap_or(until)
 }
 
-/// One of the sides of a comparison: runs once when called.
+/// A side of a comparison. A call runs it once.
 pub(crate) type Side<'a> = Box<dyn FnMut() -> Result<Ran, Failure> + 'a>;
 
-/// Events per second: by side, by round.
+/// The events per second of each run, by side and round.
 #[derive(Debug)]
 pub(crate) struct Rates(Vec<Vec<f64>>);
 
 impl Rates {
-    /// Those of one side.
+    /// Returns the rates of one side.
     pub(crate) fn of(&self, side: usize) -> Spread {
         Spread::of(&self.0[side])
     }
 
-    /// How many times as fast one side is as another, round by round.
+    /// Returns the rate of one side over that of another, round by round.
     pub(crate) fn ratios(&self, side: usize, to: usize) -> impl Iterator<Item = f64> {
         self.0[side].iter().zip(&self.0[to]).map(|(ours, theirs)| ours / theirs)
     }
 
-    /// The spread of [`Rates::ratios`].
+    /// Returns the spread of [`Rates::ratios`].
     pub(crate) fn ratio(&self, side: usize, to: usize) -> Spread {
         Spread::of(&self.ratios(side, to).collect::<Vec<_>>())
     }
 }
 
-/// Threads that can run at once.
+/// Returns the number of threads that can run at the same time.
 pub(crate) fn cores() -> u64 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
 }
 
-/// A line on standard error, where that is a terminal, while a benchmark runs.
+/// Returns a progress line for a benchmark; it is drawn on standard error, where that is a terminal.
 pub(crate) fn progress(runs: u32, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg}: run {pos} of {len}  {elapsed}").expect("the template is right");
     ProgressBar::new(u64::from(runs)).with_style(style).with_message(what.to_owned())
 }
 
-/// Runs all sides `pairs` times in turn. Each round begins with the next side, and every other one goes backwards, so that none is always
-/// first, and none always follows the same other one.
+/// Runs all sides `pairs` times in turn. Each round begins with the next side, and every other round goes
+/// backwards. So no side is always first, and none always follows the same other one.
 pub(crate) fn in_turn(what: &str, pairs: u32, sides: &mut [Side<'_>]) -> Result<Rates, Failure> {
     let mut rates = vec![Vec::new(); sides.len()];
     let mut expected = None;
@@ -197,7 +200,7 @@ pub(crate) fn in_turn(what: &str, pairs: u32, sides: &mut [Side<'_>]) -> Result<
     Ok(Rates(rates))
 }
 
-/// The order of the sides in a round.
+/// Returns the order of the sides in a round.
 fn order(pair: u32, sides: usize) -> impl Iterator<Item = usize> {
     let first = pair as usize % sides;
     (0..sides)
@@ -244,7 +247,7 @@ mod tests {
             assert!((seconds(600.0)..seconds(1_500.0)).contains(&until), "{until}");
         }
         assert!(long_enough(seconds(1.0), of(10)).expect("it runs") > seconds(10.0));
-        // A load that grows, and one that comes all at once.
+        // A load that grows, and a load that comes all at once.
         let growing = |until: Time| {
             let events = until.as_ps() / 1_000_000_000;
             Ok(Ran { events, seconds: (events as f64 * 1e-4).powi(3), answer: None })

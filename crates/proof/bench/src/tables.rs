@@ -31,12 +31,12 @@ type Measure = fn(&Options) -> Result<Measured, Failure>;
 pub struct Table {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it compares, in a line.
+    /// The sides that it compares, in a line.
     pub about: &'static str,
     pub(crate) measure: Measure,
-    /// Compares results computed elsewhere, in a folder, with ours.
+    /// Compares the results in a folder, computed elsewhere, with ours.
     pub(crate) validate: Option<Validate>,
-    /// True if [`Options::simgrid`] and [`Options::large`] mean something to this table.
+    /// True if [`Options::simgrid`] and [`Options::large`] are meant for this table.
     pub(crate) takes_simgrid: bool,
 }
 

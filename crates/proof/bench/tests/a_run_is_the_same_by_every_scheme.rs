@@ -8,11 +8,11 @@ use parades_core::prelude::*;
 use parades_core::shared::Shared;
 use parades_packet::campus::Parameters;
 
-/// The digest, and how many objects are left over.
+/// Returns the digest, and the number of objects that are left over.
 fn run<D: Counted>() -> (Option<u64>, usize) {
     let parameters = Parameters { lan_clients: 2, start_span: Delay::ZERO, ..Parameters::default() };
     let model = parameters.multicast::<D>(1).expect("the parameters are possible");
-    // Half a second: some packets are under way at the end.
+    // After half a second, some packets are on their way.
     let options = RunOptions::until(Time::from_secs_f64(0.5).expect("a time"));
     let outcome = parades_engine::sequential::run(&model, options).expect("it runs");
     assert!(outcome.metrics.get("packets_in_flight").and_then(|metric| metric.counter()) > Some(0));

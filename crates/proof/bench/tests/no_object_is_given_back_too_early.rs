@@ -1,6 +1,8 @@
-//! Random clones, drops and hand-overs, with every object's data looked at while there is a reference.
+//! Random clones, drops and transfers between threads. The data of each object is checked while there is a
+//! reference.
 //!
-//! Each scheme has one test, since those that buffer share a pool; `in_use` then speaks of that test alone.
+//! Each scheme has one test: schemes with buffers share a pool, and `in_use` then counts the objects of that
+//! test alone.
 
 use parades_bench::refcount::{
     Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
@@ -9,7 +11,7 @@ use parades_bench::refcount::{
 use parades_core::random::Rng;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A reference, and what its object must hold.
+/// A reference, and the word that its object must hold.
 type Held<P> = (P, u64);
 
 fn write<P: Counted>(rng: &mut Rng) -> Held<P> {
@@ -27,7 +29,7 @@ fn index(rng: &mut Rng, held: usize) -> usize {
     usize::try_from(rng.below(held as u64)).expect("below a usize")
 }
 
-/// A random operation on what is held: a new object, a clone, or a drop.
+/// Does a random operation: writes a new object, clones or drops a reference.
 fn act<P: Counted>(rng: &mut Rng, held: &mut Vec<Held<P>>) {
     if held.is_empty() || rng.chance(0.2) {
         held.push(write(rng));
@@ -58,7 +60,7 @@ fn in_one_thread<P: Counted>() {
     P::settle();
 }
 
-/// Two threads that also move references to each other.
+/// Runs two threads, which also send references to each other.
 fn in_two_threads<P: Counted>() {
     let worker = |seed: u64, to: Sender<Held<P>>, from: Receiver<Held<P>>| {
         let mut rng = Rng::shared(seed, 0);
@@ -123,7 +125,8 @@ fn aggregate() {
     assert!(Aggregate::in_use() <= 8, "more than the group that is being handed out: {}", Aggregate::in_use());
 }
 
-/// All is given back where references stay in their thread. What crosses may be lost, and is never given back too early.
+/// All objects are returned where references stay in their thread. An object whose references cross may be
+/// lost, and is never returned too early.
 #[test]
 fn thread_local() {
     in_one_thread::<InObject>();
@@ -133,7 +136,7 @@ fn thread_local() {
     in_two_threads::<InPointer>();
 }
 
-/// One after the other: they share a pool.
+/// The schemes run one after the other: they share a pool.
 #[test]
 fn buffered() {
     fn check<P: Counted>() {

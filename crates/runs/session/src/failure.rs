@@ -20,10 +20,44 @@ pub const STOPPED: u8 = 130;
 pub enum Failure {
     /// The user's input is wrong.
     Input(Box<ConfigError>),
-    /// The simulation failed.
+    /// A run ended in an error.
+    Run(Box<RunError>),
+    /// Something else failed than the input or a run: a file that could not be written, two results that
+    /// differ.
     Simulation(String),
     /// The run was stopped by hand before it had a result.
     Stopped(&'static str),
+}
+
+/// The error of a run, with what the user is told of it.
+#[derive(Debug)]
+pub struct RunError {
+    /// The error.
+    pub error: Error,
+    /// The message.
+    message: String,
+}
+
+/// The kind of a [`Failure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The user's input is wrong.
+    Input,
+    /// The simulation failed.
+    Simulation,
+    /// The run was stopped by hand.
+    Stopped,
+}
+
+impl FailureKind {
+    /// Returns the exit status of a program that ends with such a failure.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            FailureKind::Input => WRONG_USAGE,
+            FailureKind::Simulation => FAILED,
+            FailureKind::Stopped => STOPPED,
+        }
+    }
 }
 
 impl From<ConfigError> for Failure {
@@ -50,7 +84,7 @@ impl Failure {
     }
 
     /// Reports a run that ended in an error, with the command that reproduces the error.
-    pub fn of_run(error: &Error, command: &str) -> Failure {
+    pub fn of_run(error: Error, command: &str) -> Failure {
         if *error.kind() == ErrorKind::Stopped {
             return Failure::Stopped("the logical processes were still being set up, so there is no result");
         }
@@ -60,11 +94,11 @@ impl Failure {
         {
             let _ = write!(message, " ({place})");
         }
-        match error.kind() {
-            // The same command may well succeed: these errors come from the state of the machine.
-            ErrorKind::Memory { .. } | ErrorKind::Thread(_) | ErrorKind::Trace(_) => Failure::Simulation(message),
-            _ => Failure::Simulation(format!("{message}; reproduce it with `{command}`")),
+        // The same command may well succeed where the error comes from the state of the machine.
+        if !matches!(error.kind(), ErrorKind::Memory { .. } | ErrorKind::Thread(_) | ErrorKind::Trace(_)) {
+            let _ = write!(message, "; reproduce it with `{command}`");
         }
+        Failure::Run(Box::new(RunError { error, message }))
     }
 
     /// Reports a file that cannot be written, found out before the run.
@@ -82,12 +116,12 @@ impl Failure {
         Failure::simulation(format!("{} cannot be written: {error}; make room, or write elsewhere", path.display()))
     }
 
-    /// Returns the exit status of a program that ends with this failure.
-    pub fn exit_status(&self) -> u8 {
+    /// Returns the kind of this failure, which decides the exit status.
+    pub fn kind(&self) -> FailureKind {
         match self {
-            Failure::Input(_) => WRONG_USAGE,
-            Failure::Simulation(_) => FAILED,
-            Failure::Stopped(_) => STOPPED,
+            Failure::Input(_) => FailureKind::Input,
+            Failure::Run(_) | Failure::Simulation(_) => FailureKind::Simulation,
+            Failure::Stopped(_) => FailureKind::Stopped,
         }
     }
 }
@@ -95,9 +129,10 @@ impl Failure {
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Stopped(message) => f.write_str(message),
-            Failure::Simulation(message) => f.write_str(message),
             Failure::Input(error) => error.fmt(f),
+            Failure::Run(run) => f.write_str(&run.message),
+            Failure::Simulation(message) => f.write_str(message),
+            Failure::Stopped(message) => f.write_str(message),
         }
     }
 }

@@ -1,13 +1,80 @@
 //! From a plan of a run to its result.
 //!
-//! - [`failure`]: why there is no result, and the exit status that says so.
-//! - [`machine`]: the machine that runs are executed on, and the memory of this process.
-//! - [`panics`]: where the last panic was.
+//! A [`Request`] is what a user asks for, in the user's words. A [`Plan`] is a request understood: a scenario
+//! with the values of its parameters, the seeds and the end. [`run`] executes a plan on an engine and returns
+//! a [`FinishedRun`], with the metrics, the digest and what the run took.
+//!
+//! ```
+//! use parades_session::{Plan, Recording, Request, run};
+//!
+//! let mut request = Request::of("mm1");
+//! request.set.push("customers=1000".into());
+//! request.engine = Some("sequential".into());
+//! let plan = Plan::of(&request)?;
+//! let finished = run(&plan, &plan.choice()?, Recording::default(), &mut ())?;
+//! let sojourns = finished.outcome.metrics.get("sojourn").expect("mm1 measures sojourn times");
+//! assert!(sojourns.headline().is_some_and(|seconds| seconds > 0.0));
+//! assert_eq!(finished.choice.engine.name, "sequential");
+//! # Ok::<(), parades_session::Failure>(())
+//! ```
+//!
+//! A plan can also be executed in other ways:
+//!
+//! - [`steady`]: a run that is made longer until the intervals of its metrics are narrow enough.
+//! - [`why()`]: the chain of events that led to a given one, or to the failure of a run.
+//! - [`compare()`]: the same run on several engines, which must come to the same result.
+//! - [`diff()`]: the first event at which two runs part.
+//!
+//! - [`sweep`]: replications over a grid of parameters.
+//!
+//! Around runs there are:
+//!
+//! - [`Observer`]: hears of a run while it goes on. Nothing in this crate prints.
+//! - [`Recording`]: the trace and the timesheets that a run records while it goes on.
+//! - [`interrupt`]: Ctrl-C, for programs that want it to end runs at a consistent cut.
+//! - [`recorded`]: folders of results, as they were written.
+//! - [`Failure`]: why there is no result, and the exit status that says so.
 
 #![forbid(unsafe_code)]
 
+pub mod cause;
+mod compare;
+pub mod diff;
 pub mod failure;
+pub mod interrupt;
 pub mod machine;
+mod names;
+pub mod observer;
 pub mod panics;
+pub mod plan;
+pub mod recorded;
+pub mod recording;
+pub mod request;
+mod run;
+pub mod steady;
+pub mod sweep;
+mod target;
+mod watchman;
+pub mod why;
 
+pub use compare::compare;
+pub use diff::diff;
 pub use failure::Failure;
+pub use names::safe_name;
+pub use observer::{Observer, Progress};
+pub use plan::Plan;
+pub use recording::Recording;
+pub use request::Request;
+pub use run::{Ending, FinishedRun, run};
+pub use why::why;
+
+/// The program that runs simulations, as results record it.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The version of parades.
+    pub version: &'static str,
+    /// The commit that it was built from.
+    pub commit: &'static str,
+    /// The command that the user typed.
+    pub command: String,
+}

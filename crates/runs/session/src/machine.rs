@@ -35,8 +35,8 @@ impl Machine {
     }
 }
 
-/// The variables by which launchers of MPI tell each rank the number of ranks: Open MPI's, and the one of MPICH and its
-/// relatives.
+/// The variables by which launchers of MPI tell each rank the number of ranks: Open MPI's, and the one of
+/// MPICH and its relatives.
 const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
 /// Refuses to be one of several ranks, each of which would execute the whole run.

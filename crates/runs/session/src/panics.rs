@@ -18,7 +18,8 @@ fn lock() -> MutexGuard<'static, Option<Panic>> {
     LAST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Replaces the panic hook of this process: nothing is printed when a panic happens, and the panic is kept for [`last`].
+/// Replaces the panic hook of this process: nothing is printed when a panic happens, and the panic is kept
+/// for [`last`].
 pub fn keep_quiet() {
     std::panic::set_hook(Box::new(|info| {
         // The same words as in the run's error.
@@ -35,8 +36,8 @@ pub fn last() -> Option<Panic> {
 
 /// Returns the place of the panic that an error reports, where that panic was the last one.
 ///
-/// The error may name a process before the message. Another execution may have panicked since, ahead of time, and may
-/// have been rolled back.
+/// The error may name a process before the message. Another execution may have panicked since, ahead of time,
+/// and may have been rolled back.
 pub(crate) fn place_of(reported: &str) -> Option<String> {
     let panic = last()?;
     (reported.ends_with(&panic.message) && !panic.place.is_empty()).then_some(panic.place)

@@ -1,14 +1,15 @@
 //! One atomic counter for eight objects: those written one after the other.
 //!
-//! *Idea.* Fewer counters live in the caches; and when the last reference to any of the eight is gone, all are given back at once. While the
-//! eight are being handed out, one reference more is kept to them.
+//! *Idea.* Fewer counters take less room in the caches. When the last reference to any of the eight objects
+//! is dropped, all eight are returned to the pool at once. While the eight are being given out, the pool
+//! keeps one reference more to them.
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::Slot;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Objects of one counter.
+/// The number of objects that share a counter, as in the paper.
 const MEMBERS: usize = 8;
 
 /// The scheme.
@@ -22,7 +23,7 @@ pub(crate) struct Group {
     members: [&'static Slot<Member>; MEMBERS],
 }
 
-/// What an object carries: where its counter is.
+/// The place of an object's counter.
 #[derive(Debug, Default)]
 pub struct Member(OnceLock<&'static Group>);
 
@@ -33,7 +34,7 @@ impl Member {
     }
 }
 
-/// The groups that are not in use, and the one that is handed out.
+/// The groups that are not in use, and the group whose objects are being given out.
 struct Groups {
     free: Vec<&'static Group>,
     made: u32,
@@ -47,10 +48,10 @@ fn groups() -> MutexGuard<'static, Groups> {
 }
 
 impl Groups {
-    /// A group that nobody uses, with the one reference of who hands it out.
+    /// Returns a group that nobody uses, with one reference: the pool's.
     fn take(&mut self) -> &'static Group {
         let group = self.free.pop().unwrap_or_else(|| self.make());
-        // Ordering: Relaxed; nobody else has it yet.
+        // Ordering: Relaxed; no other thread has the group yet.
         group.count.store(1, Ordering::Relaxed);
         group
     }
@@ -66,10 +67,11 @@ impl Groups {
     }
 }
 
-/// One reference less to a group: whether it was the last.
+/// Drops a reference to a group. Returns true if it was the last one.
 #[inline]
 fn release(group: &Group) -> bool {
-    // Ordering: Release, and Acquire at the last one: the uses of all others come before the objects are used again.
+    // Ordering: Release, and Acquire at the last reference: all uses by other threads happen before the
+    // objects are used again.
     let is_last = group.count.fetch_sub(1, Ordering::Release) == 1;
     if is_last {
         fence(Ordering::Acquire);
@@ -84,7 +86,7 @@ impl Scheme for Aggregate {
         let mut groups = groups();
         let (group, next) = groups.open.take().unwrap_or_else(|| (groups.take(), 0));
         if next + 1 < MEMBERS {
-            // Ordering: Relaxed; there is a reference, that of who hands the objects out.
+            // Ordering: Relaxed; the pool's reference keeps the group alive.
             group.count.fetch_add(1, Ordering::Relaxed);
             groups.open = Some((group, next + 1));
         } // Else that reference becomes the object's.
@@ -93,7 +95,7 @@ impl Scheme for Aggregate {
 
     #[inline]
     fn increment(slot: &'static Slot<Member>) {
-        // Ordering: Relaxed; who clones has a reference.
+        // Ordering: Relaxed; the reference that is cloned keeps the group alive.
         slot.count.group().count.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -105,7 +107,7 @@ impl Scheme for Aggregate {
         }
     }
 
-    /// Whole groups.
+    /// The groups of which no object is in use.
     fn in_use() -> usize {
         let groups = groups();
         (groups.made as usize - groups.free.len()) * MEMBERS

@@ -1,10 +1,11 @@
-//! Atomic operations on one counter: additions, as the standard library's `Arc` does them; and the paper's variant.
+//! Atomic operations on one counter: additions, as in the standard library's `Arc`, and the paper's variant
+//! of them.
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::{Pool, Slot};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// An addition for each clone and each drop.
+/// The scheme of an atomic addition for each clone and each drop.
 #[derive(Debug)]
 pub struct Add;
 
@@ -12,7 +13,7 @@ static ADD: Pool<AtomicU32> = Pool::new();
 
 fn take(pool: &'static Pool<AtomicU32>) -> &'static Slot<AtomicU32> {
     let slot = pool.take();
-    // Ordering: Relaxed; nobody else has it yet.
+    // Ordering: Relaxed; no other thread has the object yet.
     slot.count.store(1, Ordering::Relaxed);
     slot
 }
@@ -26,13 +27,14 @@ impl Scheme for Add {
 
     #[inline]
     fn increment(slot: &'static Slot<AtomicU32>) {
-        // Ordering: Relaxed; who clones has a reference, so the count is not zero.
+        // Ordering: Relaxed; the reference that is cloned keeps the count above zero.
         slot.count.fetch_add(1, Ordering::Relaxed);
     }
 
     #[inline]
     fn decrement(slot: &'static Slot<AtomicU32>) {
-        // Ordering: Release, and Acquire at the last one: the uses of all others come before the object is used again.
+        // Ordering: Release, and Acquire at the last reference: all uses by other threads happen before the
+        // object is used again.
         if slot.count.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
             ADD.give_back(slot);
@@ -44,8 +46,9 @@ impl Scheme for Add {
     }
 }
 
-/// A drop reads the count first. Where it is one, nobody else has a reference, and there is nothing to write; else it exchanges the count
-/// for one less. Cheaper for objects that are dropped once or twice.
+/// The scheme in which a drop reads the count first. Where the count is one, no other thread has a reference,
+/// and there is nothing to write. Otherwise the drop exchanges the count for one less. That is cheaper for
+/// objects that are dropped once or twice.
 #[derive(Debug)]
 pub struct Compare;
 
@@ -66,7 +69,8 @@ impl Scheme for Compare {
 
     #[inline]
     fn decrement(slot: &'static Slot<AtomicU32>) {
-        // Ordering: Acquire where the one left is seen, and Release where one is taken; as for `Add`.
+        // Ordering: Acquire where the last reference is seen, and Release where a reference is dropped; as
+        // for `Add`.
         let mut count = slot.count.load(Ordering::Acquire);
         while count > 1 {
             match slot.count.compare_exchange_weak(count, count - 1, Ordering::Release, Ordering::Acquire) {

@@ -1,28 +1,37 @@
-//! Each thread puts its increments and decrements into buffers, and hands full ones over; they are applied by one thread at a time, so
-//! counts are plain integers.
+//! Each thread puts its increments and decrements into buffers, and delivers full ones. One thread at a time
+//! applies them, so counts are plain integers.
 //!
 //! *Protocol.*
-//! 1. A clone goes into the thread's buffer of increments, a drop into that of decrements. When one is full, both are handed over as a
-//!    [`Batch`] with the next number.
-//! 2. Whoever applies a batch (`Ledger::apply`) applies its increments at once, and notes its number as its thread's last.
+//! 1. A clone goes into the thread's buffer of increments, a drop into its buffer of decrements. When one
+//!    buffer is full, both are delivered as a [`Batch`] with the next number.
+//! 2. The thread that applies a batch (`Ledger::apply`) applies its increments at once, and notes its number
+//!    as the last one of the batch's thread.
 //! 3. The decrements of a batch are applied when its number is at most the last of every thread.
 //!
-//! *Why an object is not given back too early.* Suppose a count falls to zero though some reference lives or its increment is not yet
-//! applied. All references whose increments are applied have had their decrements applied, else the count were above zero. So some increment
-//! is not applied; follow its reference to the one that it was cloned from, and so on, up to one, Q, whose own increment is applied (the first
-//! reference counts from the start). A thread cloned Q after the last of its batches that are applied, v. Then Q was dropped, and the
-//! number x of the batch with that decrement was drawn later than v: x > v. But by 3 it was not applied before x was at most v.
+//! *Why no object is returned to the pool too early.* Suppose a count falls to zero although a reference R
+//! lives, or the increment of R is not applied yet.
 //!
-//! A thread takes part from its first operation on, with the number drawn last as its own, and until a batch marked so is applied. One
-//! that idles in between keeps everyone's decrements waiting; [`Counted::settle`] hands over what it has and lets it go.
+//! - The count is zero. So each reference whose increment is applied has had its decrement applied as well,
+//!   and the increment of R is not applied.
+//! - R was cloned from another reference, that one from another, and so on. Let Q be the first reference on
+//!   this path whose increment is applied. There is one: the first reference of all is counted from the
+//!   start.
+//! - Some thread cloned Q after the last of its applied batches, whose number is v. Q was dropped after that,
+//!   so the number x of the batch with its decrement was drawn later: x > v.
+//! - By the first step, the decrement of Q is applied. By rule 3 that happens only when x is at most v: a
+//!   contradiction.
 //!
-//! How batches are handed over is the parameter: [`Immediate`], [`ByThread`], [`LockFree`], [`AtBarrier`].
+//! A thread takes part from its first operation on. Its number is then the number drawn last. It takes part
+//! until a batch that is marked as its last one is applied. A thread that does nothing in between keeps the
+//! decrements of all threads waiting; [`Counted::settle`] delivers its buffers and releases it.
+//!
+//! The parameter says how batches are delivered: [`Immediate`], [`ByThread`], [`LockFree`], [`AtBarrier`].
 //!
 //! [`Counted::settle`]: crate::refcount::Counted::settle
 
-mod hand_over;
+mod delivery;
 
-pub use hand_over::{AtBarrier, ByThread, Immediate, LockFree};
+pub use delivery::{AtBarrier, ByThread, Immediate, LockFree};
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::{Pool, Slot};
@@ -35,102 +44,102 @@ use std::thread::LocalKey;
 
 type Object = &'static Slot<AtomicU32>;
 
-/// The scheme: buffers of `SIZE` operations, handed over as `H` does.
+/// The scheme: buffers of `SIZE` operations, delivered as `H` does it.
 #[derive(Debug)]
 pub struct Buffered<H, const SIZE: usize>(PhantomData<H>);
 
-/// How full buffers are handed over, and to whom.
-pub trait HandOver: Send + Sync + Sized + 'static {
-    /// The buffers of this thread.
+/// The way in which full buffers are delivered.
+pub trait Delivery: Send + Sync + Sized + 'static {
+    /// Returns the buffers of this thread.
     fn buffers() -> &'static LocalKey<RefCell<Buffers<Self>>>;
-    /// Who applies them.
+    /// Returns the ledger in which batches are applied.
     fn ledger() -> &'static Ledger;
-    /// Hands a batch over.
-    fn hand_over(batch: Batch);
-    /// Applies what was handed over and waits for someone who does that.
+    /// Delivers a batch.
+    fn deliver(batch: Batch);
+    /// Applies all delivered batches, or waits until another thread has applied them.
     fn apply_waiting() {}
     /// Called by each thread when it reaches a barrier.
     fn at_barrier() {}
 }
 
-/// For all of them: they differ in who counts, and not in what.
+/// One pool for all ways of delivering: they differ in the thread that counts, and not in the objects.
 static POOL: Pool<AtomicU32> = Pool::new();
 
-/// What one thread has put off.
+/// The operations of one thread that are not delivered yet.
 #[derive(Debug)]
-pub struct Buffers<H: HandOver> {
-    /// `None` until the first operation, and after the thread was let go.
+pub struct Buffers<H: Delivery> {
+    /// The number of the thread; `None` before its first operation, and after it was released.
     thread: Option<u64>,
-    /// How many operations a buffer takes; none before the thread takes part.
+    /// The number of operations that a buffer holds; 0 before the thread takes part.
     room: usize,
     increments: Vec<Object>,
     decrements: Vec<Object>,
     by: PhantomData<H>,
 }
 
-impl<H: HandOver> Buffers<H> {
+impl<H: Delivery> Buffers<H> {
     pub(crate) const fn new() -> Buffers<H> {
         Buffers { thread: None, room: 0, increments: Vec::new(), decrements: Vec::new(), by: PhantomData }
     }
 
-    /// Makes room for an operation more.
+    /// Makes room for another operation.
     #[cold]
     fn make_room(&mut self, size: usize) {
         if self.thread.is_none() {
             self.thread = Some(H::ledger().join());
             self.room = size;
         } else {
-            self.hand_over(false);
+            self.deliver(false);
         }
         self.increments.reserve_exact(size);
         self.decrements.reserve_exact(size);
     }
 
-    fn hand_over(&mut self, is_leaving: bool) {
+    fn deliver(&mut self, is_leaving: bool) {
         let Some(thread) = self.thread else { return };
         let increments = std::mem::take(&mut self.increments);
         let decrements = std::mem::take(&mut self.decrements);
-        H::hand_over(Batch { number: H::ledger().next_number(), thread, is_leaving, increments, decrements });
+        H::deliver(Batch { number: H::ledger().next_number(), thread, is_leaving, increments, decrements });
         if is_leaving {
             (self.thread, self.room) = (None, 0);
         }
     }
 }
 
-/// A thread that ends takes part no longer.
-impl<H: HandOver> Drop for Buffers<H> {
+/// A thread that ends takes part no more.
+impl<H: Delivery> Drop for Buffers<H> {
     fn drop(&mut self) {
-        self.hand_over(true);
+        self.deliver(true);
     }
 }
 
-/// The two buffers of a thread, handed over.
+/// The two buffers of a thread, to be applied.
 #[derive(Debug)]
 pub struct Batch {
     number: u64,
     thread: u64,
-    /// Whether it is the last of its thread.
+    /// True if it is the last batch of its thread.
     is_leaving: bool,
     increments: Vec<Object>,
     decrements: Vec<Object>,
 }
 
-/// Who applies batches, and what is known of them.
+/// The place where batches are applied.
 #[derive(Debug)]
 pub struct Ledger {
-    /// The number drawn last.
+    /// The number of a batch that was drawn last.
     number: AtomicU64,
     state: Mutex<State>,
-    /// Signalled when a thread has left.
+    /// Signalled when a thread takes part no more.
     left: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
-    /// The number of the last batch applied of each thread that takes part.
+    /// The number of the last applied batch of each thread that takes part.
     last: BTreeMap<u64, u64>,
     threads: u64,
-    /// Decrements that must wait, by the number of their batch.
+    /// Decrements that cannot be applied yet, by the number of their batch.
     waiting: BTreeMap<u64, Vec<Object>>,
 }
 
@@ -145,16 +154,17 @@ impl Ledger {
     }
 
     fn next_number(&self) -> u64 {
-        // Ordering: AcqRel; a number drawn after another one's use of an object is the greater one.
+        // Ordering: AcqRel; a number drawn after another thread's use of an object is greater than the
+        // numbers drawn before.
         self.number.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// A thread takes part from now on: its number.
+    /// Lets a thread take part from now on. Returns its number.
     fn join(&self) -> u64 {
         let mut state = self.state();
         state.threads += 1;
         let thread = state.threads;
-        // Ordering: Acquire; pairs with the drawing of numbers.
+        // Ordering: Acquire; pairs with the AcqRel where numbers are drawn.
         state.last.insert(thread, self.number.load(Ordering::Acquire));
         thread
     }
@@ -185,7 +195,7 @@ impl Ledger {
         }
     }
 
-    /// Waits until a thread has left.
+    /// Waits until a thread takes part no more.
     fn wait_for(&self, thread: u64) {
         let state = self.state();
         let waited = self.left.wait_while(state, |state| state.last.contains_key(&thread));
@@ -196,13 +206,13 @@ impl Ledger {
 /// Adds to a count, modulo 2^32.
 #[inline]
 fn add(slot: Object, amount: u32) -> u32 {
-    // Ordering: Relaxed, and no atomic addition; whoever does this holds the ledger's lock.
+    // Ordering: Relaxed, and no atomic addition; the caller holds the ledger's lock.
     let count = slot.count.load(Ordering::Relaxed).wrapping_add(amount);
     slot.count.store(count, Ordering::Relaxed);
     count
 }
 
-impl<H: HandOver, const SIZE: usize> Buffered<H, SIZE> {
+impl<H: Delivery, const SIZE: usize> Buffered<H, SIZE> {
     /// Puts an operation into the buffer that `of` chooses.
     #[inline]
     fn put(slot: Object, of: impl Fn(&mut Buffers<H>) -> &mut Vec<Object>) {
@@ -216,12 +226,12 @@ impl<H: HandOver, const SIZE: usize> Buffered<H, SIZE> {
     }
 }
 
-impl<H: HandOver, const SIZE: usize> Scheme for Buffered<H, SIZE> {
+impl<H: Delivery, const SIZE: usize> Scheme for Buffered<H, SIZE> {
     type Count = AtomicU32;
 
     fn take() -> Object {
         let slot = POOL.take();
-        // Ordering: Relaxed; nobody else has it yet.
+        // Ordering: Relaxed; no other thread has the object yet.
         slot.count.store(1, Ordering::Relaxed);
         slot
     }
@@ -239,7 +249,7 @@ impl<H: HandOver, const SIZE: usize> Scheme for Buffered<H, SIZE> {
     fn settle() {
         let thread = H::buffers().with_borrow_mut(|buffers| {
             let thread = buffers.thread;
-            buffers.hand_over(true);
+            buffers.deliver(true);
             thread
         });
         H::apply_waiting();

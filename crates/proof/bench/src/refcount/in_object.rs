@@ -1,15 +1,18 @@
 //! A count for each thread and object, and in the object the number of threads whose count is above zero.
 //!
-//! *Idea.* A thread adds to its own count, which nobody else touches; only when that rises above zero, or falls back to it, there is an
-//! atomic addition to the object's. The counts of a thread are a list by the object's number (the paper had one key of thread-local
-//! storage for each object, of which POSIX grants 1024).
+//! *Idea.* A thread adds to its own count, which no other thread touches. Only when that count rises above
+//! zero, or falls back to zero, is there an atomic addition to the object's count. The counts of a thread are
+//! a list by the number of the object. (The paper had a key of thread-local storage for each object, of which
+//! POSIX grants 1024.)
 //!
-//! *Why it is correct.* A reference that one thread makes and another drops counts +1 there and -1 here. The counts of all threads add up
-//! to the references alive; so while there is one, some thread's count is above zero, and the object is not given back. When none is
-//! above zero, the sum is not either, so all are zero.
+//! *Why it is correct.* A reference that one thread makes and another drops counts +1 in the one and -1 in
+//! the other. So the counts of all threads together are the number of references. While there is a reference,
+//! the count of some thread is above zero, and the object is not returned to the pool. When no count is above
+//! zero, the sum is not above zero either, so there is no reference, and all counts are zero.
 //!
-//! *Cost.* That converse does not hold: what is dropped elsewhere than it was made may leave a count of +1 in one thread and of -1 in
-//! another, and then the object is never given back. A thread that ends keeps its counts to itself, with the same effect.
+//! *Cost.* The opposite does not hold. A reference dropped by another thread than the one that made it may
+//! leave a count of +1 in one thread and of -1 in another. Then the object is never returned. A thread that
+//! ends takes its counts with it, with the same effect.
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::{Pool, Slot};
@@ -23,11 +26,11 @@ pub struct InObject;
 static POOL: Pool<AtomicU32> = Pool::new();
 
 thread_local! {
-    /// This thread's counts, by the number of the object.
+    /// The counts of this thread, by the number of the object.
     static COUNTS: RefCell<Vec<i32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Adds to this thread's count of an object; what it is then.
+/// Adds to this thread's count of an object. Returns the new count.
 #[inline]
 fn add(slot: &Slot<AtomicU32>, amount: i32) -> i32 {
     COUNTS.with_borrow_mut(|counts| {
@@ -52,14 +55,16 @@ impl Scheme for InObject {
     #[inline]
     fn increment(slot: &'static Slot<AtomicU32>) {
         if add(slot, 1) == 1 {
-            // Ordering: Relaxed; who clones has a reference, so the count is not zero, or the object is its own.
+            // Ordering: Relaxed; the reference that is cloned keeps the count above zero, or the object is
+            // new.
             slot.count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     #[inline]
     fn decrement(slot: &'static Slot<AtomicU32>) {
-        // Ordering: Release, and Acquire at the last one: the uses of all others come before the object is used again.
+        // Ordering: Release, and Acquire at the last reference: all uses by other threads happen before the
+        // object is used again.
         if add(slot, -1) == 0 && slot.count.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
             POOL.give_back(slot);

@@ -1,10 +1,14 @@
-//! A count for each thread, to which the pointers of that thread lead, and from there to the object.
+//! A count for each thread and object. The pointers of a thread lead to its count, and from there to the
+//! object.
 //!
-//! *Idea.* A pointer cloned by the thread that made it shares its count: a plain addition. Cloned by another thread, it gets a count of that
-//! thread's own, which is one atomic addition to the object. A count that falls to zero takes one from the object.
+//! *Idea.* A pointer that is cloned by the thread that made it shares the count of that thread: a plain
+//! addition. A pointer that is cloned by another thread gets a count of that thread's own, which is one
+//! atomic addition to the object. A count that falls to zero takes one from the object.
 //!
-//! *Cost.* A pointer dropped by another thread than the count's is counted apart, by an atomic addition. Only the count's own thread compares
-//! the two; if the last drop is another's, the object is never given back. (The paper's pointers were not dropped elsewhere.)
+//! *Cost.* A pointer dropped by another thread than the one of its count is counted apart, by an atomic
+//! addition. Only the thread of the count compares the two numbers. Where another thread drops the last
+//! pointer, the object is never returned to the pool. (The paper's pointers were dropped only by their own
+//! threads.)
 
 use crate::refcount::Counted;
 use crate::refcount::pool::{Pool, Slot};
@@ -14,25 +18,26 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
-/// A pointer; as large as a plain one.
+/// A pointer, as large as a plain one.
 pub struct InPointer(&'static Local);
 
-/// What an object carries.
+/// The counts of an object.
 #[derive(Debug, Default)]
 struct Holders {
-    /// How many counts there are that are not zero.
+    /// The number of counts that are not zero.
     counts: AtomicU32,
-    /// Counts that are not used.
+    /// Counts that are not in use.
     spare: Mutex<Vec<&'static Local>>,
 }
 
-/// The count of one thread. It belongs to one object for ever, to one thread after the other.
+/// The count of one thread. It belongs to one object as long as the process runs, and to one thread after
+/// another.
 struct Local {
     slot: &'static Slot<Holders>,
     thread: AtomicU32,
-    /// References made by the thread, less those it dropped.
+    /// The references that the thread has made, less those that it has dropped.
     count: AtomicU32,
-    /// References dropped by others.
+    /// The references that other threads have dropped.
     away: AtomicU32,
 }
 
@@ -49,10 +54,11 @@ fn this_thread() -> u32 {
     THIS_THREAD.with(|number| *number)
 }
 
-/// A count of one for this thread.
+/// Returns a count of one for this thread.
 #[cold]
 fn first(slot: &'static Slot<Holders>) -> &'static Local {
-    // Ordering: Relaxed; who clones has a reference, or the object is its own. A spare count comes through its lock.
+    // Ordering: Relaxed; the reference that is cloned keeps the count above zero, or the object is new. A
+    // spare count comes through its lock.
     slot.count.counts.fetch_add(1, Ordering::Relaxed);
     let spare = slot.count.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let zero = || AtomicU32::new(0);
@@ -64,20 +70,21 @@ fn first(slot: &'static Slot<Holders>) -> &'static Local {
     local
 }
 
-/// Gives a count of zero back, and with the last one the object.
+/// Returns a count of zero to its object, and with the last count the object to the pool.
 #[cold]
 fn last(local: &'static Local) {
     let slot = local.slot;
     slot.count.spare.lock().unwrap_or_else(PoisonError::into_inner).push(local);
-    // Ordering: Release, and Acquire at the last one: the uses of all others come before the object is used again.
+    // Ordering: Release, and Acquire at the last count: all uses by other threads happen before the object is
+    // used again.
     if slot.count.counts.fetch_sub(1, Ordering::Release) == 1 {
         fence(Ordering::Acquire);
         POOL.give_back(slot);
     }
 }
 
-// Ordering, for `thread` and `count`: Relaxed. Only the count's thread writes them; others compare the thread with themselves, and it is
-// not changed while there is a reference.
+// Ordering, for `thread` and `count`: Relaxed. Only the thread of the count writes them. Another thread
+// compares `thread` with itself; the value does not change while there is a reference.
 impl Clone for InPointer {
     #[inline]
     fn clone(&self) -> InPointer {
@@ -95,7 +102,8 @@ impl Drop for InPointer {
     fn drop(&mut self) {
         let local = self.0;
         if local.thread.load(Ordering::Relaxed) != this_thread() {
-            // Ordering: Release; pairs with the Acquire below: this use comes before the object is used again.
+            // Ordering: Release; pairs with the Acquire below: this use happens before the object is used
+            // again.
             local.away.fetch_add(1, Ordering::Release);
             return;
         }

@@ -1,4 +1,4 @@
-//! Additions under a lock of the object's own.
+//! Additions under a lock, one for each object.
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::{Pool, Slot};

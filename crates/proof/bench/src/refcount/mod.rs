@@ -1,7 +1,9 @@
-//! Schemes of counting references to data that logical processes share, made to be measured against each other.
+//! Schemes of counting references to data that logical processes share. They exist to be measured against
+//! each other.
 //!
-//! A packet's data are written once and then shared by every copy at every hop ([`SharedData`]). Someone must know when the last reference
-//! is gone. The multicore ns-3 tried these ways, all here; each is a pointer type that a model can be generic over:
+//! A packet's data are written once and then shared by all copies at all hops ([`SharedData`]). The last
+//! reference must be noticed. The multicore ns-3 tried the following schemes. Each is a pointer type here,
+//! over which a model can be generic:
 //!
 //! | pointer | a clone or a drop | published |
 //! |---|---|---|
@@ -16,11 +18,12 @@
 //! | [`BufferedAtBarrier`] | the same; the first thread that reaches a barrier applies it | proposed there |
 //! | [`Aggregate`] | an atomic addition to a counter that eight objects share | table 8 |
 //!
-//! and `Shared<Box<[u8]>>`, the standard library's `Arc`, is what models use today.
+//! Models use `Shared<Box<[u8]>>`, the standard library's `Arc`.
 //!
-//! *Memory.* All but that take objects of at most [`DATA_MAX`] bytes from pools that are kept for the life of the process, so that
-//! what differs is the counting alone. The bytes are atomic words: a scheme that gives an object back too early shows another packet's
-//! data, and never touches memory that is not there. There is no `unsafe` here.
+//! *Memory.* All schemes but `Shared` take objects of at most [`DATA_MAX`] bytes from pools, which are kept
+//! as long as the process runs. So the schemes differ in the counting alone. The bytes are atomic words: a
+//! scheme that returns an object too early shows another packet's data, and never touches memory that is not
+//! there. There is no `unsafe` here.
 //!
 //! *Source*: G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA, 2009, section 3.3.
 //!
@@ -40,7 +43,8 @@
 //! assert_eq!(Atomic::in_use(), 0);
 //! ```
 //!
-//! *Read next*: [`mod@pointer`], what the schemes have in common; [`buffered`], the one that needs a proof.
+//! *Read next*: [`mod@pointer`] has what the schemes have in common; [`buffered`] is the scheme that needs a
+//! proof.
 
 pub mod aggregate;
 pub mod atomic;
@@ -73,22 +77,24 @@ pub type InObject = Pointer<in_object::InObject>;
 pub type Aggregate = Pointer<aggregate::Aggregate>;
 /// Buffers of `SIZE` operations, applied at once.
 pub type BufferedImmediate<const SIZE: usize> = Pointer<buffered::Buffered<buffered::Immediate, SIZE>>;
-/// Buffers of `SIZE` operations, handed by a lock to a thread that applies them.
+/// Buffers of `SIZE` operations, delivered under a lock to a thread that applies them.
 pub type BufferedByThread<const SIZE: usize> = Pointer<buffered::Buffered<buffered::ByThread, SIZE>>;
-/// Buffers of `SIZE` operations, handed without a lock to a thread that applies them.
+/// Buffers of `SIZE` operations, delivered without a lock to a thread that applies them.
 pub type BufferedLockFree<const SIZE: usize> = Pointer<buffered::Buffered<buffered::LockFree, SIZE>>;
 /// Buffers of `SIZE` operations, applied by the first thread that reaches a barrier.
 pub type BufferedAtBarrier<const SIZE: usize> = Pointer<buffered::Buffered<buffered::AtBarrier, SIZE>>;
 
-/// What a measurement needs of a scheme beside its pointers.
+/// The operations of a scheme that a measurement needs beside its pointers.
 pub trait Counted: SharedData {
-    /// Applies what this thread has put off, and waits until that is done. Called by each thread when it has finished.
+    /// Applies the operations that this thread has buffered, and waits until that is done. Each thread calls
+    /// it when it has finished.
     fn settle() {}
 
-    /// Called by each thread when it reaches a barrier.
+    /// Each thread calls it when it reaches a barrier.
     fn at_barrier() {}
 
-    /// How many objects are not given back yet, of all that share this scheme's pool; zero where nobody counts them.
+    /// Returns the number of objects that are in use, of all schemes that share this scheme's pool; 0 where
+    /// nobody counts them.
     fn in_use() -> usize {
         0
     }

@@ -1,4 +1,4 @@
-//! A reference to an object whose count is with the object.
+//! References to objects that hold their own count.
 
 use crate::refcount::Counted;
 use crate::refcount::pool::Slot;
@@ -8,24 +8,24 @@ use std::fmt;
 
 /// A way to count.
 pub trait Scheme: Send + Sync + 'static {
-    /// What an object carries for it.
+    /// The count in an object.
     type Count: Default + fmt::Debug + Send + Sync + 'static;
 
-    /// An object that nobody uses, with one reference.
+    /// Returns an object that nobody uses, with one reference.
     fn take() -> &'static Slot<Self::Count>;
-    /// One reference more.
+    /// Adds a reference.
     fn increment(slot: &'static Slot<Self::Count>);
-    /// One less; the object is given back with the last one.
+    /// Drops a reference. With the last one, the object returns to the pool.
     fn decrement(slot: &'static Slot<Self::Count>);
-    /// As [`Counted::settle`].
+    /// See [`Counted::settle`].
     fn settle() {}
-    /// As [`Counted::at_barrier`].
+    /// See [`Counted::at_barrier`].
     fn at_barrier() {}
-    /// As [`Counted::in_use`].
+    /// See [`Counted::in_use`].
     fn in_use() -> usize;
 }
 
-/// A reference that is counted by a [`Scheme`]. As large as a plain one.
+/// A reference that is counted by a [`Scheme`], as large as a plain one.
 pub struct Pointer<S: Scheme>(&'static Slot<S::Count>);
 
 impl<S: Scheme> Clone for Pointer<S> {

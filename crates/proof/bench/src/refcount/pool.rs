@@ -1,34 +1,35 @@
-//! Objects, and where they come from.
+//! Objects, and the pools from which they come.
 
 use parades_core::digest::Digest;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The most bytes that an object holds: a packet of the campus.
+/// The number of bytes that an object holds: a packet of the campus.
 pub const DATA_MAX: usize = 512;
 const WORD: usize = size_of::<u64>();
 
-/// An object: its count, and the data. Used again and again, never freed.
+/// An object: its count and its data. It is used again and again, and never freed.
 #[derive(Debug)]
 pub struct Slot<C> {
-    /// As the scheme counts.
+    /// The count of the scheme.
     pub(crate) count: C,
-    /// Among those of its pool.
+    /// Its number among the objects of its pool.
     pub(crate) number: u32,
     digest: AtomicU64,
     words: [AtomicU64; DATA_MAX / WORD],
 }
 
 impl<C: Default> Slot<C> {
-    /// An object for ever.
+    /// Makes an object that is never freed.
     pub(crate) fn forever(number: u32) -> &'static Slot<C> {
         let words = [const { AtomicU64::new(0) }; DATA_MAX / WORD];
         Box::leak(Box::new(Slot { count: C::default(), number, digest: AtomicU64::new(0), words }))
     }
 }
 
-// Ordering, for all of the data: Relaxed. They are written before the first reference exists; who has one got it from someone who had one,
-// and an engine orders that. What comes back to a pool passes its lock.
+// Ordering, for all of the data: Relaxed. They are written before the first reference exists. Each reference
+// comes from a thread that had one before, and the engine orders that. An object that returns to a pool
+// passes the pool's lock.
 impl<C> Slot<C> {
     pub(crate) fn write(&self, data: &[u8]) {
         assert!(data.len() <= DATA_MAX, "an object holds {DATA_MAX} bytes, not {}", data.len());

@@ -1,6 +1,7 @@
-//! Plain additions: what counting costs where only one thread runs, and the yardstick of all others.
+//! Plain additions, for one thread: the least cost that counting can have, and the yardstick of all other
+//! schemes.
 //!
-//! With more threads than one, counts get lost.
+//! With more than one thread, counts get lost.
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::{Pool, Slot};
@@ -12,7 +13,8 @@ pub struct Raw;
 
 static POOL: Pool<AtomicU32> = Pool::new();
 
-// Ordering: Relaxed, and a load and a store instead of one addition: the same instructions as for a plain integer.
+// Ordering: Relaxed, and a load and a store instead of one addition: the same instructions as for a plain
+// integer.
 impl Scheme for Raw {
     type Count = AtomicU32;
 

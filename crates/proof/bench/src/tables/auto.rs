@@ -1,7 +1,6 @@
-//! `bench auto`: what the choice of an engine costs those who leave it to `auto`, scenario by scenario.
+//! `bench auto`: the cost of leaving the choice of an engine to `auto`, scenario by scenario.
 
 use super::phold::stat;
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Rates, Side, choice, cores, in_turn, long_enough, simulation};
 use crate::{Measured, Options};
@@ -10,10 +9,12 @@ use parades_catalog::Scenario;
 use parades_catalog::{Choice, Simulation};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::cell::{Cell, RefCell};
 
-/// The rows: a scenario, and what is set of it. Flows of the campus are so long that they last as long as the run.
+/// The rows: a scenario, and the parameters that are set. Flows of the campus are so large that they last as
+/// long as the run.
 const ROWS: [(&str, &[&str]); 17] = [
     ("campus", &["flow=1TB"]),
     ("campus", &["flow=1TB", "networks=10"]),
@@ -34,7 +35,7 @@ const ROWS: [(&str, &[&str]); 17] = [
     ("chord", &["nodes=1000"]),
 ];
 
-/// A column: an engine and its threads.
+/// A column: an engine and its number of threads.
 struct Entrant {
     engine: &'static str,
     threads: u64,
@@ -61,23 +62,23 @@ impl Entrant {
     }
 
     fn choice(&self) -> Result<Choice, Failure> {
-        // On one core, `auto` chooses for one thread.
+        // On one core, `auto` is given one thread.
         choice(self.engine, self.threads.min(cores()), &[])
     }
 }
 
-/// What was found of a scenario.
+/// The measurements of a scenario.
 struct Found {
     rates: Rates,
-    /// Events of a run.
+    /// The number of events of a run.
     events: u64,
-    /// What `auto` ran it on.
+    /// The engine on which `auto` ran it.
     ran_on: String,
 }
 
-/// Runs a simulation with each of some choices in turn.
+/// Runs a simulation with each of several choices, in turn.
 fn contest(what: &str, simulation: &Simulation, choices: &[Choice], pairs: u32) -> Result<Found, Failure> {
-    // What the scenario is run for by default may be long.
+    // The scenario's own end may be far off.
     let first = Time::from_ps(simulation.until.as_ps() / 64);
     let until = long_enough(first, |until| run(&choices[0], simulation, until).map(|(ran, _)| ran))?;
     let (events, ran_on) = (&Cell::new(0), &RefCell::new(String::new()));
@@ -98,7 +99,8 @@ fn contest(what: &str, simulation: &Simulation, choices: &[Choice], pairs: u32) 
     Ok(Found { rates, events: events.get(), ran_on: ran_on.take() })
 }
 
-/// One run, and what `auto` ran it on, if it was to choose: choosing is part of the run.
+/// Runs the simulation once. Returns the engine that `auto` chose, where it was asked to. Choosing is part of
+/// the run.
 fn run(choice: &Choice, simulation: &Simulation, until: Time) -> Result<(Ran, Option<String>), Failure> {
     let mut chosen = None;
     let (ran, outcome) =
@@ -116,7 +118,7 @@ fn describe(chosen: &Choice, outcome: &Outcome) -> String {
     }
 }
 
-/// The side that was fastest by the median, of the first so many, those that one can choose oneself.
+/// Returns the side with the greatest median rate, of the sides before `auto`.
 fn best(rates: &Rates, auto: usize) -> usize {
     (0..auto).max_by(|&a, &b| rates.of(a).median.total_cmp(&rates.of(b).median)).expect("there are several")
 }
@@ -148,7 +150,8 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
             row[1 + entrant] = format!("{:.2}", events as f64 / spread.median);
             figures.push(Figure { name: format!("{what}: {column}, events/s"), spread });
         }
-        // The same events: the ratio of times is that of speeds, turned over. The last is the one that chooses.
+        // All sides execute the same events, so the ratio of times is the inverse ratio of rates. The last
+        // side is `auto`.
         let auto = can_run.len() - 1;
         let share = rates.ratio(auto, best(&rates, auto));
         figures.push(Figure { name: format!("{what}: auto over the best"), spread: share.clone() });

@@ -1,10 +1,9 @@
-//! `bench balance`: work dedicated to threads, and work that whoever is free takes, beside tables 9 and 10 of G. Seguin, *Multi-core
-//! Parallelism for ns-3 Simulator*, INRIA, 2009.
+//! `bench balance`: work dedicated to threads, beside work that any free thread takes, and tables 9 and 10 of
+//! G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009.
 
 mod hot_spot;
 
 use super::phold::{stat, until};
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Rates, Side, choice, cores, in_turn, simulation};
 use crate::{Measured, Options};
@@ -15,26 +14,27 @@ use parades_core::error::Error;
 use parades_core::run::{Outcome, RunOptions};
 use parades_engine::retreat::Retreats;
 use parades_engine::window::{self, Settings, Taking};
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::cell::Cell;
 use std::fmt::Write;
 
-/// Shares of the work that is dedicated, as in table 10. The last is the yardstick.
+/// The shares of the work that are dedicated, as in table 10. The last is the yardstick.
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 const ALL: usize = SHARES.len() - 1;
 
-/// How the work of a window is shared among threads.
+/// A way to share the work of a window among threads.
 #[derive(Clone, Copy)]
 struct Way {
     /// The share of the work that is dedicated to a thread.
     dedicated: f64,
-    /// How a thread takes the next partition of the rest.
+    /// The way in which a thread takes the next partition of the rest.
     taking: Taking,
-    /// The sets that the rest is in.
+    /// The number of sets that hold the rest.
     sets: usize,
 }
 
-/// Ways to take work of which none is dedicated. The first is the yardstick.
+/// Ways in which no work is dedicated. The first is the yardstick.
 const WAYS: [Way; 6] = [
     none_dedicated(Taking::AtomicIndex, 1),
     none_dedicated(Taking::AtomicIndex, 2),
@@ -79,12 +79,12 @@ impl Way {
     }
 }
 
-/// What is published for a number of threads, in seconds of a whole run.
+/// The published figures for a number of threads, in seconds of a whole run.
 struct Published {
     threads: u64,
-    /// Table 9: none dedicated, with one shared set, two, and so on.
+    /// Table 9: no work dedicated, with one shared set, with two, and so on.
     by_sets_s: &'static [f64],
-    /// Table 10: by share, with the best number of shared sets.
+    /// Table 10: by dedicated share, with the best number of shared sets.
     by_share_s: [f64; SHARES.len()],
 }
 
@@ -94,14 +94,15 @@ const PUBLISHED: [Published; 3] = [
     Published { threads: 8, by_sets_s: &[26.4, 25.3, 24.7, 25.9], by_share_s: [24.7, 23.6, 22.1, 22.8, 26.1] },
 ];
 
-/// Partitions at most of the run with a hot spot, and ranges of LPs that are hot in turn.
+/// The greatest number of partitions of the model with a hot spot, and the number of ranges of LPs that are
+/// hot in turn.
 const SPOTS: u32 = 16;
 
-/// The runs of one model with each of some settings.
+/// The runs of one model in each way.
 struct Column {
     model: &'static str,
     rates: Rates,
-    /// Into how many the engine cut the model.
+    /// The number of partitions into which the engine cut the model.
     partitions: f64,
 }
 
@@ -149,7 +150,7 @@ impl Published {
     }
 }
 
-/// The time of each model's runs with one setting over that with another.
+/// Returns the time of each model's runs with one setting over that with another.
 fn times<'a>(
     columns: &'a [Column],
     (side, to): (usize, usize),
@@ -157,7 +158,7 @@ fn times<'a>(
     figures: &'a mut Vec<Figure>,
 ) -> impl Iterator<Item = String> + 'a {
     columns.iter().map(move |Column { model, rates, .. }| {
-        // The same events: the ratio of times is that of speeds, turned over.
+        // All sides execute the same events, so the ratio of times is the inverse ratio of rates.
         let spread = rates.ratio(to, side);
         figures.push(Figure { name: format!("{model}, {what}, relative time"), spread: spread.clone() });
         spread.show(2)
@@ -181,7 +182,7 @@ impl Models {
     }
 }
 
-/// Runs one model in each way, in turn.
+/// Runs a model in each way, in turn.
 fn column<R: Fn() -> Result<Outcome, Error>>(
     model: &'static str,
     threads: u64,

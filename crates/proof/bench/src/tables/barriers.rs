@@ -1,27 +1,30 @@
-//! `bench barriers`: what a crossing costs, beside the figures of tables 1 and 2 of G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009.
+//! `bench barriers`: the cost of crossing a barrier, beside the figures of tables 1 and 2 of G. Seguin,
+//! *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009.
 
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Spread, progress};
 use crate::{Measured, Options};
+use parades_report::drawing::table;
 use parades_session::Failure;
 use parades_sync::barrier::{Barrier, BarrierKind};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Those of the paper; its table 1 has 8 threads too.
+/// The numbers of threads in the paper. Only its table 1 has 8.
 const THREADS: [usize; 6] = [1, 2, 3, 5, 7, 8];
-/// Each cell of the table is measured for so long, over all pairs.
+/// The time for which each cell of the table is measured, all pairs together.
 const CELL: Duration = Duration::from_secs(2);
 
-/// A row: what is measured, and the cycles a crossing that the paper gives for so many threads; 0 where it gives none.
+/// A row: the barrier, and the published cycles of a crossing for each number of threads; 0 where none are
+/// published.
 struct Row {
     kind: Option<BarrierKind>,
     published: [u32; THREADS.len()],
 }
 
-/// Table 2 gives for its tree (fan-in 4) and 7 threads the figure that table 1 has for 8: here it stands where table 1 has it.
+/// For the tree of fan-in 4 and 7 threads, table 2 has the figure that table 1 has for 8 threads. Here the
+/// figure stands where table 1 has it.
 const ROWS: [Row; 7] = [
     Row { kind: Some(BarrierKind::Posix), published: [782, 56_145, 31_536, 135_797, 192_047, 0] },
     Row { kind: Some(BarrierKind::Semaphore), published: [18, 59_541, 42_567, 66_994, 82_679, 0] },
@@ -45,7 +48,7 @@ impl Row {
     }
 }
 
-/// The barrier that is measured.
+/// A barrier that is measured.
 enum Crossed {
     Ours(Box<dyn Barrier>),
     Std(std::sync::Barrier),
@@ -110,16 +113,17 @@ fn draw(spreads: &[Vec<Spread>], ghz: Option<f64>) -> String {
     text
 }
 
-/// The greatest frequency that the system gives for a core now.
+/// Returns the greatest frequency that the system reports for a core now.
 fn ghz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let mhz = text.lines().filter_map(|line| line.strip_prefix("cpu MHz")?.split(':').nth(1)?.trim().parse().ok());
     mhz.reduce(f64::max).map(|mhz| mhz / 1e3)
 }
 
-/// Mean nanoseconds of a crossing, over as many as fit in the span, but at least one.
+/// Returns the mean nanoseconds of a crossing, over at least one crossing, and as many as fit in the span.
 fn crossing_ns(barrier: &Crossed, threads: usize, span: Duration) -> f64 {
-    // The crossing after which all leave. Whoever is slow to look at it after an earlier crossing sees a later one, and stays.
+    // The crossing after which all threads leave. A thread that reads it late, after an earlier crossing,
+    // reads a later number and stays.
     let last = AtomicU64::new(u64::MAX);
     let follow = |party: usize| {
         for crossing in 0.. {
@@ -142,7 +146,8 @@ fn crossing_ns(barrier: &Crossed, threads: usize, span: Duration) -> f64 {
     })
 }
 
-/// The leader's crossings, of which the first, when the threads have started, is not counted, and the time of the others.
+/// Crosses the barrier as the leader. Returns the number of crossings and their time. The first crossing, at
+/// which the threads have started, is not counted.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn lead(barrier: &Crossed, last: &AtomicU64, span: Duration) -> (u64, Duration) {
     barrier.wait(0);
@@ -160,7 +165,7 @@ fn lead(barrier: &Crossed, last: &AtomicU64, span: Duration) -> (u64, Duration) 
             barrier.wait(0);
             return (crossing + 1, begin.elapsed());
         }
-        // Some hundred looks at the clock: few enough to cost nothing, enough to end in time.
+        // The clock is read some hundred times: rarely enough to cost nothing, often enough to end in time.
         let one = elapsed - checked;
         checked = elapsed;
         if one < span / 200 {

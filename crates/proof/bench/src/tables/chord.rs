@@ -1,41 +1,41 @@
-//! `bench chord`: Chord on both networks, beside the same protocol in SimGrid's API, and at sizes that take longer.
+//! `bench chord`: Chord on both networks, beside the same protocol in SimGrid's API, and at larger sizes.
 
 use super::rounds;
 use crate::child::{self, output};
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Spread, cores, progress};
 use crate::{Measured, Options};
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// The sizes at which SimGrid is run too, and their virtual seconds.
+/// The sizes at which SimGrid runs too, and their virtual seconds.
 const BESIDE: [(u64, u64); 2] = [(1_000, 1_000), (10_000, 100)];
-/// Ours alone: nodes, virtual seconds, how often it is run at most.
+/// The sizes of parades alone: nodes, virtual seconds, the greatest number of runs.
 const ALONE: [(u64, u64, u32); 2] = [(10_000, 1_000, 3), (100_000, 1_000, 1)];
 const LARGE: (u64, u64, u32) = (1_000_000, 1_000, 1);
 const NETWORKS: [&str; 2] = ["constant", "precise"];
-/// So few nodes that what a process takes is that of no node.
+/// A number of nodes so small that the memory of the process is not theirs.
 const FEW: u64 = 16;
 
-/// What one run came to, of either program.
+/// The results of a run of either program.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     seconds: f64,
     peak_bytes: f64,
     messages: f64,
-    /// Ours alone.
+    /// The number of events; parades alone tells it.
     events: f64,
 }
 
-/// Whose run it is.
+/// The program of a run.
 #[derive(Clone, Copy, Debug)]
 enum Side<'a> {
-    /// Ours, as words of the command line have it.
+    /// Parades, with an engine and its options in words of the command line.
     Ours(&'static str),
-    /// That of SimGrid's program.
+    /// The program for SimGrid.
     SimGrid(&'a Path),
 }
 
@@ -64,7 +64,7 @@ impl Runs {
         Spread::of(&self.0.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// Bytes of memory a node, without what few nodes take.
+    /// Returns the bytes of memory a node. `base` is subtracted: the memory of a run of few nodes.
     fn per_node(&self, nodes: u64, base: f64) -> Spread {
         self.spread(|run| (run.peak_bytes - base).max(0.0) / nodes as f64)
     }
@@ -78,7 +78,7 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     Ok(found)
 }
 
-/// Both programs in turn.
+/// Runs both programs in turn.
 fn beside(options: &Options, found: &mut Measured) -> Result<(), Failure> {
     let Options { pairs, program, .. } = options;
     let (pairs, simgrid) = (*pairs, options.simgrid.as_deref());
@@ -87,7 +87,7 @@ fn beside(options: &Options, found: &mut Measured) -> Result<(), Failure> {
     let mut drawn = table(&headings);
     for network in NETWORKS {
         let mut sides = vec![Side::Ours("sequential")];
-        // LP by LP, which takes lookahead: the network `precise` has none.
+        // Executing LP by LP needs lookahead, and the network `precise` has none.
         sides.extend((network == "constant").then_some(Side::Ours("window --threads 1 --tune order=lp")));
         sides.extend(simgrid.map(Side::SimGrid));
         let bases = sides.iter().map(|side| Ok(side.run(program, network, (FEW, 1))?.peak_bytes));
@@ -135,7 +135,7 @@ fn beside(options: &Options, found: &mut Measured) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ours, on one thread and on two.
+/// Runs parades alone, on one thread and on two.
 fn alone(Options { pairs, program, large, .. }: &Options, found: &mut Measured) -> Result<(), Failure> {
     let headings =
         ["network", "nodes", "virtual", "engine", "seconds", "M events/s", "M messages/s", "B/node", "over sequential"];
@@ -184,7 +184,7 @@ fn alone(Options { pairs, program, large, .. }: &Options, found: &mut Measured) 
     Ok(())
 }
 
-/// A run of ours, set-up included, under an engine with its options, in words of the command line.
+/// Runs parades, set-up included, with an engine and its options in words of the command line.
 fn ours(program: &Path, network: &str, (nodes, seconds): (u64, u64), way: &str) -> Result<Run, Failure> {
     let mut words = vec!["chord".to_owned(), "--until".to_owned(), format!("{seconds}s")];
     for set in [format!("nodes={nodes}"), format!("network={network}")] {
@@ -200,7 +200,7 @@ fn ours(program: &Path, network: &str, (nodes, seconds): (u64, u64), way: &str) 
     read().ok_or_else(|| child::cannot_read(&child::name(&words)))
 }
 
-/// A run of SimGrid's program.
+/// Runs the program for SimGrid.
 fn theirs(program: &Path, network: &str, (nodes, seconds): (u64, u64)) -> Result<Run, Failure> {
     let mut command = Command::new(program);
     command.args([nodes.to_string(), seconds.to_string(), network.to_owned()]);

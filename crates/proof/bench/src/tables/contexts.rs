@@ -1,14 +1,14 @@
-//! `bench contexts`: what a switch and a waiting process cost, by kind of process and by how many of them there are.
+//! `bench contexts`: the cost of a switch and of a waiting process, by kind and number of processes.
 
 mod hops;
 
 use crate::child::cannot_start;
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Spread, progress};
 use crate::{Measured, Options};
 use hops::{Found, Hops, Kind};
 use parades_program::Stack;
+use parades_report::drawing::table;
 use parades_session::Failure;
 use parades_session::machine::{available_bytes, page_table_bytes, rss_bytes};
 use std::fmt::Write;
@@ -17,10 +17,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// How many processes are alive.
+/// The numbers of processes that are alive.
 const ALIVE: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
-/// A row; how many hops are measured, and how many processes there are at most.
+/// A row: a kind of process, the number of measured hops, and the greatest number of processes.
 struct Row {
     name: &'static str,
     kind: Kind,
@@ -36,16 +36,16 @@ const ROWS: [Row; 5] = [
     Row { name: "thread each", kind: Kind::On(Stack::THREAD), measured: 10_000, most: 100_000 },
 ];
 
-/// Tells a process that was started for one cell which it is: row and number of processes.
+/// The variable that tells a process the cell for which it was started: a row and a number of processes.
 const CELL: &str = "PARADES_BENCH_CONTEXTS_CELL";
-/// No more of the machine's memory is taken.
+/// The greatest share of the machine's free memory that a cell may take.
 const SHARE: f64 = 0.7;
 
-/// What became of a cell.
+/// The result of a cell.
 #[derive(Clone, Debug)]
 enum Outcome {
     Found(Found),
-    /// In a few words, and at length.
+    /// Why there is no measurement: in a few words for the table, and in full.
     Not(String, Option<String>),
 }
 
@@ -69,7 +69,7 @@ pub(super) fn measure(Options { pairs, program, .. }: &Options) -> Result<Measur
     Ok(draw(&cells))
 }
 
-/// Measures a cell in a process of its own, unless the one before says that it would not do.
+/// Measures a cell in a process of its own, unless the cell before shows that this one is too large.
 fn cell(program: &Path, number: usize, alive: u32, before: Option<&Outcome>) -> Result<Outcome, Failure> {
     let row = &ROWS[number];
     if alive > row.most {
@@ -105,7 +105,7 @@ fn read(line: &str) -> Option<Found> {
     Some(Found { ns: ns.parse().ok()?, bytes: bytes.parse().ok()? })
 }
 
-/// Measures one cell here.
+/// Measures one cell in this process.
 fn one(cell: &str) -> Result<Measured, Failure> {
     let wrong = || {
         Failure::usage(
@@ -122,7 +122,7 @@ fn one(cell: &str) -> Result<Measured, Failure> {
     Ok(Measured { text: format!("{} {}\n", found.ns, found.bytes), figures: Vec::new() })
 }
 
-/// Seconds since this was first asked for.
+/// Returns the seconds since the first call.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn seconds() -> f64 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
@@ -170,7 +170,7 @@ fn draw(cells: &[Vec<Vec<Outcome>>]) -> Measured {
     found
 }
 
-/// Times and memory of a cell, or the last reason why there are none.
+/// Returns the times and the memory of a cell, or the last reason why there are none.
 fn spreads(outcomes: &[Outcome]) -> Result<[Spread; 2], (String, Option<String>)> {
     let mut found = Vec::new();
     for outcome in outcomes {

@@ -1,14 +1,14 @@
-//! `bench digest`: what the digest costs.
+//! `bench digest`: the cost of the digest.
 
 use super::phold::until;
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Side, choice, in_turn, simulation};
 use crate::{Measured, Options};
 use parades_core::run::RunOptions;
+use parades_report::drawing::table;
 use parades_session::Failure;
 
-/// Sizes measured, and seconds of virtual time.
+/// The numbers of logical processes, and the seconds of virtual time.
 const SIZES: [(u32, u64); 4] = [(1_024, 4_000), (16_384, 240), (262_144, 15), (1_048_576, 6)];
 
 pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Failure> {

@@ -1,6 +1,6 @@
-//! `bench flows`: what it costs to begin and end flows that share links; with `--validation`, what other simulators computed beside ours.
+//! `bench flows`: the cost of beginning and ending flows that share links. With `--validation`, results that
+//! other simulators computed, beside ours.
 
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Spread, choice, progress, simulation, timed};
 use crate::{Measured, Options};
@@ -10,13 +10,14 @@ use parades_config::{ConfigError, Place, quoted};
 use parades_core::metrics::Cell;
 use parades_core::run::RunOptions;
 use parades_core::time::Time;
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::{Debug, Write};
 use std::path::Path;
 
-/// The rows: what is set of the scenario. The first has few flows at a time, the last about ten thousand.
+/// The rows: the parameters that are set. The first row has few flows at a time, the last about ten thousand.
 const ROWS: [&[&str]; 4] = [
     &["hosts=10000", "flows=200000", "size=1kB", "arrivals=10000"],
     &["hosts=1000", "flows=20000", "arrivals=1000"],
@@ -42,7 +43,7 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
             let durations = outcome.metrics.get("duration").and_then(|metric| metric.tally());
             let (count, mean_ps) = durations.map_or((0, 0.0), |tally| (tally.count(), tally.mean().unwrap_or(0.0)));
             rates.push(count as f64 / seconds);
-            // Little's law: what is there at a time is the rate of arrivals times the time that each stays.
+            // Little's law: the number of flows at a time is their rate of arrival times their duration.
             at_a_time = values.float("arrivals") * mean_ps / 1e12;
         }
         progress.finish_and_clear();
@@ -63,7 +64,8 @@ struct Expected {
     end_s: f64,
 }
 
-/// The table of a folder of cases: `cases.tsv` (case, platform, pattern), `expected.tsv` (case, model, flow, …, end_s), `platforms/`, `patterns/`.
+/// Compares the cases of a folder with ours: `cases.tsv` (case, platform, pattern), `expected.tsv` (case,
+/// model, flow, …, end_s), `platforms/`, `patterns/`.
 pub(super) fn validate(folder: &Path) -> Result<String, Failure> {
     let cases: BTreeMap<String, (String, String)> = rows(&folder.join("cases.tsv"), ["case", "platform", "pattern"])?
         .into_iter()
@@ -114,7 +116,7 @@ pub(super) fn validate(folder: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// When each flow of a case ends, in seconds, by id.
+/// Returns the end of each flow of a case, in seconds, by the flow's id.
 fn run(platform: &Path, flows: &Path, model: &str) -> Result<BTreeMap<String, f64>, Failure> {
     let (platform, flows) = (platform.display(), flows.display());
     let set = [format!("platform={platform}"), format!("pattern={flows}"), format!("model={model}")];
@@ -142,7 +144,7 @@ fn in_file(path: &Path, message: String) -> ConfigError {
     ConfigError::new(message).with_help("correct the file").at(Place::File(path.to_owned()))
 }
 
-/// These columns of a file whose columns are separated by tabs.
+/// Returns these columns of a file whose columns are separated by tabs.
 fn rows<const N: usize>(path: &Path, columns: [&str; N]) -> Result<Vec<[String; N]>, ConfigError> {
     let wrong = |why: csv::Error| in_file(path, format!("it cannot be read: {why}"));
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').from_path(path).map_err(wrong)?;

@@ -1,7 +1,6 @@
-//! `bench idle`: what it costs to pass virtual time in which nothing happens.
+//! `bench idle`: the cost of virtual time in which nothing happens.
 
 use super::phold::stat;
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Side, Spread, cores, in_turn};
 use crate::{Measured, Options};
@@ -11,16 +10,19 @@ use parades_core::run::Outcome;
 use parades_engine::null_message::{self, Nulls};
 use parades_engine::retreat::Retreats;
 use parades_engine::window;
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::cell::Cell;
 
 const LPS: u32 = 1_000;
 const LOOKAHEAD: Delay = Delay::from_ms(10);
 const THREADS: usize = 2;
-/// When the first events are: next to at once, which shows what else a run costs; then after more and more lookaheads.
+/// The times of the first events: after one lookahead, which shows the other costs of a run, and then after
+/// more and more lookaheads.
 const FIRST: [Delay; 4] = [LOOKAHEAD, Delay::from_secs(1), Delay::from_secs(10), Delay::from_secs(100)];
 
-/// A ring whose LPs have one event each, all at the same time, and send nothing, though they could.
+/// A ring whose logical processes have one event each, all at the same time. They send nothing, though they
+/// could.
 #[derive(Clone, Copy, Debug)]
 struct Idle {
     first: Delay,
@@ -52,7 +54,7 @@ impl Model for Idle {
     fn handle(&self, (): &mut (), _: Body<&()>, _: &mut Context<'_, Self>) {}
 }
 
-/// A row: an engine, and what it counts.
+/// A row: an engine, and the statistic that it counts.
 #[derive(Clone, Copy, Debug)]
 struct Entrant {
     name: &'static str,
@@ -110,7 +112,7 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
         drop(sides);
         for (side, (entrant, counted)) in ENTRANTS.iter().zip(counted).enumerate() {
             let us: Vec<f64> = rates.of(side).values.iter().map(|rate| f64::from(LPS) / rate * 1e6).collect();
-            // The same events: the ratio of times is that of speeds, turned over.
+            // All sides execute the same events, so the ratio of times is the inverse ratio of rates.
             let (us, ratio) = (Spread::of(&us), rates.ratio(0, side));
             let over = if side == 0 { String::new() } else { ratio.show(2) };
             drawn.add_row([

@@ -1,17 +1,17 @@
-//! `bench lookahead`: how much of it the engines need.
+//! `bench lookahead`: the engines at smaller and smaller lookahead.
 
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Side, choice, cores, in_turn, long_enough, simulation};
 use crate::{Measured, Options};
 use parades_catalog::Choice;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
+use parades_report::drawing::table;
 use parades_session::Failure;
 
 const LPS: u32 = 16_384;
 const LOOKAHEADS_MS: [u64; 7] = [1, 3, 10, 30, 100, 300, 1_000];
-/// The mean of what comes on top of the lookahead.
+/// The mean of a delay beyond the lookahead.
 const BEYOND: Delay = Delay::from_secs(1);
 
 /// A column: an engine, its threads, its settings. The first is the yardstick.

@@ -1,17 +1,19 @@
-//! `bench multicast`: data shared by events or copied for each, beside tables 1 to 3 and figure 4 of G. Yaun, D. Bauer, C. Carothers, *Sharing
-//! event data in optimistically scheduled multicast applications*, Rensselaer Polytechnic Institute.
+//! `bench multicast`: data that events share, beside data copied for each event, and tables 1 to 3 and figure
+//! 4 of G. Yaun, D. Bauer, C. Carothers, *Sharing event data in optimistically scheduled multicast
+//! applications*, Rensselaer Polytechnic Institute.
 //!
-//! Every run is a process of its own, which tells its peak of memory. Set-up is timed by a run of no virtual time, and taken off.
+//! Every run is a process of its own, which reports its peak of memory. The set-up time is that of a run of
+//! no virtual time, and is subtracted.
 
 use crate::child;
 use crate::child::Child;
 use crate::counters;
-use crate::drawing::table;
 use crate::probe::{arithmetic, copying};
 use crate::record::Figure;
 use crate::sides::{Rates, SetUp, Side, Spread, cores, in_turn};
 use crate::{Measured, Options};
 use parades_models::multicast::Parameters;
+use parades_report::drawing::table;
 use parades_session::Failure;
 use parades_session::machine::available_bytes;
 use std::cell::RefCell;
@@ -22,12 +24,12 @@ use std::path::Path;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Case(u32, u32, u32, u32);
 
-/// A row of table 1, copied and shared.
+/// A row of table 1, with copied and with shared data.
 struct Published {
     case: Case,
     memory_mb: [f64; 2],
     events_per_s: [f64; 2],
-    /// Table 2: data cache misses per reference, where it has them.
+    /// The data cache misses per reference of table 2, where the table has them.
     misses: Option<[f64; 2]>,
 }
 
@@ -50,7 +52,7 @@ const TABLE_1: [Published; 12] = [
     row(Case(16, 15, 8, 1024), [17224.1, 842.9], [57_867.255, 146_681.164], None),
 ];
 
-/// Table 3: speed-up on 2, 3 and 4 processors.
+/// Table 3: the speed-up on 2, 3 and 4 processors.
 const TABLE_3: [(Case, [f64; 3]); 16] = [
     (Case(8, 10, 4, 256), [1.36, 1.95, 2.34]),
     (Case(8, 10, 4, 1024), [1.35, 1.94, 2.32]),
@@ -70,42 +72,45 @@ const TABLE_3: [(Case, [f64; 3]); 16] = [
     (Case(16, 15, 8, 1024), [1.54, 2.37, 3.04]),
 ];
 
-/// Figure 4: memory by levels, for these trees, start events and data.
+/// Figure 4: the memory by number of levels; trees, start events and data are always the same.
 const FIGURE_4: std::ops::RangeInclusive<u32> = 5..=15;
 
 const fn of_levels(levels: u32) -> Case {
     Case(16, levels, 8, 256)
 }
 
-/// Events of a run, about, unless so many wait that they would not be passed on [`HOPS`] times.
+/// The number of events of a run, about. A run has more where so many events are pending that they would not
+/// be passed on [`HOPS`] times.
 const EVENTS: f64 = 4e6;
-/// How often each packet is passed on at least: the first time, memory is still new.
+/// The least number of times that each packet is passed on: the first time, memory is still untouched.
 const HOPS: f64 = 3.0;
 
 impl Case {
-    /// Events that wait at any time.
+    /// Returns the number of pending events, which is the same at all times.
     fn waiting(self) -> u64 {
         let Case(trees, levels, start_events, _) = self;
         u64::from(trees) * u64::from(start_events) * ((1 << levels) - 1)
     }
 
-    /// Bytes of a packet's data.
+    /// Returns the bytes of a packet's data.
     fn bytes(self) -> usize {
         4 * self.3 as usize
     }
 
-    /// Memory of a run with copied data, about: the data, and the events, which there are twice when a run ends.
+    /// Returns the memory of a run with copied data, about: the data, and the events, of which there are two
+    /// copies when a run ends.
     fn copied_bytes(self) -> u64 {
         const EVENT_AND_BLOCK: u64 = 2 * 80 + 24;
         self.waiting() * (self.bytes() as u64 + EVENT_AND_BLOCK)
     }
 
-    /// Whether a run with copied data leaves the machine some room.
+    /// True if a run with copied data leaves a part of the machine's free memory.
     fn fits_copied(self) -> bool {
         self.copied_bytes() < available_bytes() / 5 * 4
     }
 
-    /// Virtual picoseconds until about [`EVENTS`] have been executed, and [`HOPS`].
+    /// Returns the virtual picoseconds until about [`EVENTS`] events have been executed, and [`HOPS`] hops
+    /// made.
     fn until_ps(self) -> u64 {
         let Parameters { delay, jitter, .. } = Parameters::default();
         let hop = delay.saturating_add(jitter.scaled(0.5));
@@ -113,7 +118,7 @@ impl Case {
         hop.scaled(hops).as_ps()
     }
 
-    /// What `parades run` is given.
+    /// Returns the arguments of `parades run`.
     fn words(self, share: bool, (engine, threads): (&str, u64), until_ps: u64) -> Vec<String> {
         let Case(trees, levels, start_events, data) = self;
         let mut words = vec!["multicast".to_owned()];
@@ -132,7 +137,7 @@ impl Case {
         format!("{trees} trees, {levels} levels, {start_events} start events, {data} integers")
     }
 
-    /// The first cells of a row.
+    /// Returns the first cells of a row.
     fn cells(self) -> Vec<String> {
         let Case(trees, levels, start_events, data) = self;
         [trees, levels, start_events, data].map(|number| number.to_string()).to_vec()
@@ -141,7 +146,7 @@ impl Case {
 
 const SEQUENTIAL: (&str, u64) = ("sequential", 1);
 
-/// A side of runs in processes of their own, which leave their peaks of memory, in MB.
+/// Returns a side whose runs are processes of their own. Each run adds its peak of memory, in MB.
 fn side<'a>(
     program: &'a Path,
     case: Case,
@@ -171,7 +176,7 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     Ok(Measured { text, figures })
 }
 
-/// Nanoseconds of each event, or copy, of a side.
+/// Returns the nanoseconds of an event, or of a copy, of a side.
 fn nanoseconds(rates: &Rates, side: usize) -> f64 {
     1e9 / rates.of(side).median
 }
@@ -277,7 +282,7 @@ fn figure_4(program: &Path, figures: &mut Vec<Figure>) -> Result<String, Failure
     ))
 }
 
-/// What to do for table 2 where there are no counters.
+/// The commands for table 2 by hand, for machines without counters.
 const BY_HAND: &str = "\
     perf stat -e L1-dcache-loads,L1-dcache-load-misses parades run multicast --engine sequential --set data=1024 --set share=false\n\
     valgrind --tool=cachegrind --cache-sim=yes parades run multicast --engine sequential --set data=1024 --set share=false --until 10ms\n";
@@ -333,7 +338,7 @@ fn table_3(Options { pairs, program, .. }: &Options, figures: &mut Vec<Figure>) 
     ]);
     for (case, published) in TABLE_3 {
         let peaks = RefCell::default();
-        // Sequential, and then the same of each number of threads.
+        // The first side is sequential. Then each number of threads has the same four sides.
         let of = |threads: u64| -> [Side<'_>; 4] {
             let engine = |name: &'static str| side(program, case, true, (name, threads), &peaks);
             [engine("window"), engine("time-warp"), arithmetic::<1>(threads), arithmetic::<4>(threads)]

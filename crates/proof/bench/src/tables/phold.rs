@@ -1,7 +1,6 @@
 //! `bench phold`, `bench phold-zero`, `bench phold-remote`: engines beside a loop without a kernel.
 
 use crate::bare::{Bare, Entry, Keyed, Short};
-use crate::drawing::table;
 use crate::probe::{self, arithmetic};
 use crate::record::Figure;
 use crate::sides::{Ran, Rates, SetUp, Side, Spread, choice, cores, in_turn, simulation};
@@ -10,18 +9,19 @@ use comfy_table::{CellAlignment, Table};
 use parades_catalog::{Choice, Simulation};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::cell::Cell;
 use std::fmt::Write;
 
-/// A row group of the table.
+/// A group of rows of the table.
 #[derive(Clone, Copy)]
 struct Size {
     lps: u32,
     start_events: u32,
-    /// Virtual time of the engines.
+    /// The virtual seconds of the engines.
     seconds: u64,
-    /// Virtual time of the bare loops in milliseconds: shorter where they are slow.
+    /// The virtual milliseconds of the bare loops: fewer where they are slow.
     bare_ms: u64,
 }
 
@@ -40,7 +40,8 @@ const LOOKAHEAD: Delay = Delay::from_ms(100);
 const REMOTE: f64 = 0.5;
 const MEAN_DELAY: Delay = Delay::from_secs(1);
 
-/// By start events. 16 million events that wait at once are given less time: five pairs are to take some minutes in all.
+/// PHOLD by number of start events. Runs with 16 million pending events are shorter, so that five pairs take
+/// some minutes in all.
 const PHOLD: [Block; 2] = [
     Block {
         lookahead: LOOKAHEAD,
@@ -70,14 +71,15 @@ const ZERO: [Block; 1] = [Block {
     sizes: &[size(1, 1_024, 16_000, 4_000_000), size(1, 16_384, 1_000, 240_000), size(1, 262_144, 60, 8_000)],
 }];
 
-/// By share of events that go elsewhere.
+/// PHOLD by the share of events that go elsewhere.
 const BY_REMOTE: [Block; 2] = [
     Block { lookahead: LOOKAHEAD, remote: 0.1, sizes: LARGE },
     Block { lookahead: LOOKAHEAD, remote: 1.0, sizes: LARGE },
 ];
 const LARGE: &[Size] = &[size(1, 262_144, 60, 8_000), size(1, 1_048_576, 30, 3_000)];
 
-/// The engines measured, the sides before the bare loops: those on one thread, then those on two, in the same order but for the first.
+/// The engines, which are the sides before the bare loops: first those on one thread, then, in the same
+/// order, those of them that run on two.
 const ENGINES: [(&str, &str, u64); 5] = [
     ("sequential", "sequential", 1),
     ("window, 1 thread", "window", 1),
@@ -85,10 +87,10 @@ const ENGINES: [(&str, &str, u64); 5] = [
     ("window, 2 threads", "window", 2),
     ("time-warp, 2 threads", "time-warp", 2),
 ];
-/// How many of them are on one thread.
+/// The number of engines on one thread.
 const ON_ONE: usize = 3;
 
-/// The end of a run, so many seconds after its begin.
+/// Returns the end of a run of this length.
 pub(super) fn until(seconds: u64) -> Time {
     Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("some hours at most")
 }
@@ -107,27 +109,27 @@ fn phold(
     simulation("phold", &set)
 }
 
-/// A figure that only the engine can tell.
+/// Returns an engine statistic; not a number where the engine has no such one.
 pub(super) fn stat(outcome: &Outcome, name: &str) -> f64 {
     outcome.engine_stats.iter().find(|(stat, _)| *stat == name).map_or(f64::NAN, |&(_, value)| value)
 }
 
-/// Memory of the pending set at its largest, over the events that it then held.
+/// Returns the memory of the pending set at its largest, over the number of events that it then held.
 pub(super) fn pending_bytes_an_event(outcome: &Outcome) -> f64 {
     stat(outcome, "pending_bytes") / stat(outcome, "pending_events_max")
 }
 
-/// What the kernel keeps for an LP beside the model's state, padding included.
+/// Returns the bytes that the kernel keeps for a logical process beside the model's state, padding included.
 pub(super) fn state_overhead(outcome: &Outcome) -> f64 {
     stat(outcome, "lp_bytes") - stat(outcome, "state_bytes")
 }
 
-/// What was found at one size. The sides are the engines, the two bare loops, then the loops of arithmetic: one thread and two, of
-/// each kind.
+/// The measurements at one size. The sides are the engines, the two bare loops, and then the loops of
+/// arithmetic: of each kind, one on one thread and one on two.
 struct Found {
     rates: Rates,
     engines: usize,
-    /// Bytes an event and an LP, by engine.
+    /// The bytes of an event and of a logical process, by engine.
     bytes: Vec<(f64, f64)>,
 }
 
@@ -140,14 +142,15 @@ impl Found {
         self.engines + 1
     }
 
-    /// What a second thread of arithmetic gained, by round: with one chain, and with several.
+    /// Returns the gain of a second thread of arithmetic in each round: with one chain, and with several.
     fn gains(&self) -> [Vec<f64>; 2] {
         let first = self.engines + 2;
         [(first + 1, first), (first + 3, first + 2)].map(|(two, one)| self.rates.ratios(two, one).collect())
     }
 }
 
-/// The bare loop of this size. It is shorter than the engines' runs, so what it executes is compared once with a run as short.
+/// Returns the bare loop of this size and its number of events. The loop is shorter than the engines' runs,
+/// so its number of events is compared once with a run of the same length.
 fn bare(block: &Block, size: Size) -> Result<(Bare, u64), Failure> {
     let Size { lps, start_events, bare_ms, .. } = size;
     let &Block { remote, lookahead, .. } = block;
@@ -158,10 +161,11 @@ fn bare(block: &Block, size: Size) -> Result<(Bare, u64), Failure> {
     Ok((Bare { lps, start_events, remote, lookahead, mean_delay, until_ps: until.as_ps(), seed: 1 }, ran.events))
 }
 
-/// An engine, which also tells the bytes that an event and an LP took. As of the bare loops, set-up does not count: it is timed by a run of no
-/// virtual time, which sets up and concludes, and is taken off.
+/// Returns a side that runs an engine and notes the bytes of an event and of a logical process. As in the
+/// bare loops, set-up does not count. Its time is that of a run of no virtual time, which sets up and
+/// concludes.
 fn engine<'a>(size: Size, phold: &'a Simulation, engine: Choice, bytes: &'a Cell<(f64, f64)>) -> Side<'a> {
-    // The number of waiting events never changes.
+    // The number of pending events never changes.
     let waiting = f64::from(size.lps) * f64::from(size.start_events);
     let mut set_up = SetUp::default();
     Box::new(move || {
@@ -173,7 +177,7 @@ fn engine<'a>(size: Size, phold: &'a Simulation, engine: Choice, bytes: &'a Cell
     })
 }
 
-/// A bare loop, which must execute so many events.
+/// Returns a side that runs a bare loop, which must execute `expected` events.
 fn bare_loop<E: Entry>(bare: Bare, expected: u64) -> Side<'static> {
     Box::new(move || match bare.run::<E>()? {
         Ran { events, .. } if events != expected => Err(Failure::simulation(format!(
@@ -251,17 +255,17 @@ const HEADINGS: [&str; 11] = [
     "bytes\nan LP",
 ];
 
-/// With lookahead, by the number of start events.
+/// Measures with lookahead, by number of start events.
 pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Failure> {
     measure_blocks(&PHOLD, pairs)
 }
 
-/// Without.
+/// Measures without lookahead.
 pub(super) fn measure_zero(&Options { pairs, .. }: &Options) -> Result<Measured, Failure> {
     measure_blocks(&ZERO, pairs)
 }
 
-/// By the share of events that go elsewhere.
+/// Measures by the share of events that go elsewhere.
 pub(super) fn measure_remote(&Options { pairs, .. }: &Options) -> Result<Measured, Failure> {
     measure_blocks(&BY_REMOTE, pairs)
 }
@@ -302,7 +306,7 @@ fn measure_blocks(blocks: &[Block], pairs: u32) -> Result<Measured, Failure> {
     Ok(Measured { text, figures })
 }
 
-/// What two threads could gain at most while the tables were made.
+/// Returns a sentence on the greatest gain that two threads could have while the tables were made.
 fn limit([one_chain, chains]: &[Vec<f64>; 2], figures: &mut Vec<Figure>) -> String {
     if one_chain.is_empty() {
         return "one core is available: nothing was measured with two threads\n".to_owned();

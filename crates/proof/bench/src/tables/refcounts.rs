@@ -1,10 +1,9 @@
-//! `bench refcounts`: what it costs to count references to data that LPs share, scheme by scheme.
+//! `bench refcounts`: the cost of counting references to data that logical processes share, scheme by scheme.
 //!
-//! Each scheme is measured twice: clones and drops in a loop, as G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA 2009, did
-//! for tables 3 and 4; and a whole run, as there for tables 5 to 8, here of the campus whose servers multicast. All schemes take part in
-//! each pair, in turn.
+//! Each scheme is measured in two ways: by clones and drops in a loop, as in tables 3 and 4 of G. Seguin,
+//! *Multi-core parallelism for ns-3 simulator*, INRIA 2009, and by a whole run, as in its tables 5 to 8. Here
+//! the run is the campus whose servers multicast. All schemes are measured in each pair, in turn.
 
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::refcount::{
     Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
@@ -18,34 +17,35 @@ use parades_core::time::{Delay, Time};
 use parades_engine::retreat::Retreats;
 use parades_engine::{sequential, window};
 use parades_packet::campus::Parameters;
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::hint::black_box;
 use std::sync::Barrier;
 
-/// Clones, and drops, of each thread.
+/// The number of clones, and of drops, of each thread.
 const OPERATIONS: u32 = 500_000;
-/// Of those between two barriers.
+/// The number of them between two barriers.
 const BETWEEN_BARRIERS: u32 = 5_000;
 
-/// What a scheme can be asked for.
+/// The limits of a scheme.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limits {
     None,
-    /// Its counts get lost where threads share objects.
+    /// Counts get lost where threads share objects.
     OneThread,
-    /// It applies nothing without barriers.
+    /// Nothing is applied without barriers.
     NeedsBarriers,
 }
 
-/// The digest of a run, and its seconds.
+/// The digest of a run and its seconds.
 type Run = (Option<u64>, f64);
 
 /// A row of the table.
 struct Row {
     name: &'static str,
-    /// Cycles of a clone and a drop, with one and two threads: tables 3 and 4.
+    /// The published cycles of a clone and a drop, with one and two threads: tables 3 and 4.
     published_cycles: &'static str,
-    /// Seconds of a run, with one and two threads: tables 5 to 8.
+    /// The published seconds of a run, with one and two threads: tables 5 to 8.
     published_s: &'static str,
     limits: Limits,
     clones: fn(threads: usize, is_shared: bool) -> Result<f64, Failure>,
@@ -61,13 +61,13 @@ impl Row {
         self.limits != Limits::OneThread
     }
 
-    /// Whether a whole run can use it, whose threads know of no barrier but the engine's.
+    /// True if a whole run can use the scheme. The threads of a run have no barriers that the scheme knows.
     fn can_run(&self, threads: usize) -> bool {
         self.limits != Limits::NeedsBarriers && (threads == 1 || self.can_be_shared())
     }
 }
 
-/// The first is the yardstick.
+/// All schemes. The first is the yardstick.
 const ROWS: &[Row] = &[
     Row { limits: Limits::OneThread, ..Row::of::<Raw>("raw", "13 / –", "21.3 / –") },
     Row::of::<Locked>("locked", "208 / 1353", "–"),
@@ -90,16 +90,17 @@ const ROWS: &[Row] = &[
     Row::of::<Aggregate>("one counter for eight objects", "–", "34.2 / 36.2"),
 ];
 
-/// Nanoseconds of a clone and its drop, until all is applied, where each of `threads` does nothing else: with one object for all, or one
-/// for each.
+/// Returns the nanoseconds of a clone and its drop, until all are applied. Each of `threads` threads does
+/// nothing else, with one object for all or one for each.
 fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
     let gate = &Barrier::new(threads);
     let shared: Option<P> = is_shared.then(|| P::write(&[7; DATA_MAX]));
     let given: Vec<_> = (0..threads).map(|_| shared.clone()).collect();
-    // This thread takes no part from here on.
+    // From here on, this thread counts nothing.
     P::settle();
     let worker = |given: Option<P>| {
-        // An object of its own, or a reference of its own: schemes by thread count where it was made.
+        // Each thread has an object of its own, or a reference of its own: schemes by thread count where a
+        // reference was made.
         let own = given.clone().unwrap_or_else(|| P::write(&[7; DATA_MAX]));
         gate.wait();
         let taken = timed(|| {
@@ -114,7 +115,7 @@ fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
         });
         drop(own);
         P::settle();
-        // What was given is dropped where it was made.
+        // The reference that was given is dropped by the thread that made it.
         taken.map(|((), seconds)| (seconds, given))
     };
     let slowest = std::thread::scope(|scope| {
@@ -129,7 +130,8 @@ fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
     Ok(slowest? * 1e9 / f64::from(OPERATIONS))
 }
 
-/// The published campus by multicast, its data counted by `P`: under `sequential`, or on several threads under `window`.
+/// Runs the published campus with multicast, its data counted by `P`: under `sequential`, or on several
+/// threads under `window`.
 fn run<P: Counted>(threads: usize) -> Result<Run, Failure> {
     let campus = Parameters::default().multicast::<P>(1);
     let campus = campus.map_err(|error| Failure::simulation(error.to_string()))?;
@@ -148,13 +150,13 @@ fn run<P: Counted>(threads: usize) -> Result<Run, Failure> {
     })
 }
 
-/// What is measured of a row in each pair; nothing where it cannot be.
+/// The measurements of a row in each pair; empty where there are none.
 #[derive(Default)]
 struct Samples {
     alone_ns: Vec<f64>,
     apart_ns: Vec<f64>,
     shared_ns: Vec<f64>,
-    /// Over the yardstick's run on one thread beside it, with one thread and with two.
+    /// The time of a run over that of the yardstick on one thread, with one thread and with two.
     ratios: [Vec<f64>; 2],
 }
 
@@ -168,7 +170,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Runs the scheme, and the yardstick beside it, first in every other pair.
+    /// Runs the scheme and the yardstick; the scheme is first in every other pair.
     fn measure_runs(&mut self, row: &Row, pair: u32) -> Result<(), Failure> {
         for (ratios, threads) in self.ratios.iter_mut().zip(1..) {
             if !row.can_run(threads) {

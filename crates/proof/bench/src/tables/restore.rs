@@ -1,9 +1,9 @@
-//! `bench restore`: state restored by copy, by undo log and by reverse handler, for small and for large state.
+//! `bench restore`: state restored by copy, by undo log and by reverse handler, for small and for large
+//! state.
 //!
-//! All run the same model, and `sequential` runs it beside them; so all must have its digest.
+//! All sides run the same model, and so does `sequential`; all must have the same digest.
 
 use super::phold::{stat, until};
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Rates, SetUp, Side, Spread, cores, in_turn};
 use crate::{Measured, Options};
@@ -13,34 +13,36 @@ use parades_core::prelude::*;
 use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
 use parades_engine::time_warp::{self, Ahead, Settings};
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-/// PHOLD whose LPs remember `W` words beside two counters. An event changes the counters and one word, drawn at random. `R` is how that is taken back:
-/// a type, so that a record of the log is as small as it allows.
+/// PHOLD whose logical processes have `W` words beside two counters. An event changes the counters and one
+/// word, drawn at random. `R` is the way in which that is undone. It is a type, so that a record of the log
+/// is as small as the way allows.
 struct Store<R, const W: usize> {
     lps: u32,
     restored: PhantomData<fn() -> R>,
 }
 
-/// As PHOLD's tables have it.
+/// The share of events that go elsewhere, as in PHOLD's tables.
 const REMOTE: f64 = 0.5;
-/// Of each delay, which may be as short as nothing.
+/// The mean of the delays, which have no lower bound.
 const MEAN_DELAY: Delay = Delay::from_secs(1);
 
-/// What an LP remembers.
+/// The state of a logical process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State<const W: usize> {
-    /// Events executed.
+    /// The number of executed events.
     events: u64,
-    /// The sum of what they drew.
+    /// The sum of the numbers that they drew.
     sum: u64,
     words: [u64; W],
 }
 
 impl<const W: usize> State<W> {
-    /// The place of the word that a draw picks, and the word; none where there are no words.
+    /// Returns the place of the word that a draw picks, and the word; `None` where there are no words.
     #[inline]
     fn word(&mut self, draw: u64) -> Option<(u32, &mut u64)> {
         let place = (((draw >> 32) * W as u64) >> 32) as u32;
@@ -117,16 +119,16 @@ impl<R, const W: usize> Model for Store<R, W> {
     }
 }
 
-/// Restored by a copy of all.
+/// The state is restored from a copy.
 enum Copied {}
-/// Restored by the old values of what changed.
+/// The state is restored from the old values of what changed.
 enum Logged {}
-/// Computed back.
+/// The old state is computed from the new one.
 enum Reversed {}
 
 impl<const W: usize> ByCopy for Store<Copied, W> {}
 
-/// An old value.
+/// The old value of a part of the state.
 #[derive(Debug)]
 enum Change {
     Events(u64),
@@ -168,7 +170,7 @@ impl<const W: usize> Restorable for Store<Logged, W> {
 }
 
 impl<const W: usize> Restorable for Store<Reversed, W> {
-    /// What was drawn: the rest is computed back.
+    /// The number that was drawn: the rest is computed.
     type Undo = u64;
 
     #[inline]
@@ -188,9 +190,9 @@ impl<const W: usize> Restorable for Store<Reversed, W> {
 /// A way to restore state of some size.
 struct Way {
     name: &'static str,
-    /// Bytes that an execution's records take in the log.
+    /// The bytes of an execution's records in the log.
     record_bytes: usize,
-    /// Executions of an LP for each that leaves records.
+    /// The number of executions of a logical process for each one that leaves records.
     copy_every: u16,
     run: fn(lps: u32, until: Time, settings: &Settings) -> Result<Outcome, Error>,
 }
@@ -207,19 +209,19 @@ where
     }
 }
 
-/// Executions of an LP for one copy, where not each leaves one.
+/// The number of executions of a logical process for one copy, where not every execution leaves one.
 const COPY_EVERY: u16 = 8;
 
-/// A row group of the table.
+/// A group of rows of the table.
 struct Size {
     state_bytes: usize,
     lps: u32,
-    /// No way to restore has a part in it.
+    /// Runs `sequential`, which never restores.
     sequential: fn(lps: u32, until: Time) -> Result<Outcome, Error>,
     ways: [Way; 4],
 }
 
-/// Where copies are among the ways.
+/// The place of copies among the ways.
 const COPY: usize = 0;
 
 const fn size<const W: usize>(lps: u32) -> Size {
@@ -239,25 +241,26 @@ const fn size<const W: usize>(lps: u32) -> Size {
 
 const SIZES: [Size; 3] = [size::<0>(MANY), size::<512>(MANY), size::<512>(FEW)];
 
-/// So many LPs that with the large state their records do not fit the caches of a core, and that few execute twice before they commit.
+/// A number of logical processes at which the records of large states do not fit the caches of a core, and at
+/// which few processes execute twice before they commit.
 const MANY: u32 = 4_096;
-/// So few that most execute several times before they commit.
+/// A number of logical processes at which most execute several times before they commit.
 const FEW: u32 = 64;
-/// Events of a run, about.
+/// The number of events of a run, about.
 const EVENTS: u64 = 4_000_000;
 
 impl Size {
-    /// Virtual seconds of a run: an LP executes about one event in each.
+    /// Returns the virtual seconds of a run: a logical process executes about one event in each second.
     fn seconds(&self) -> u64 {
         EVENTS / u64::from(self.lps)
     }
 }
 
-/// How `time-warp` is run.
+/// A way to run `time-warp`.
 struct Mode {
     name: &'static str,
     threads: usize,
-    /// Whether workers fall behind now and then, so that there is more to take back.
+    /// True if workers fall behind now and then, so that more is rolled back.
     stalls: bool,
 }
 
@@ -267,12 +270,13 @@ const MODES: [Mode; 3] = [
     Mode { name: "time-warp, 2 threads, stalls", threads: 2, stalls: true },
 ];
 
-/// How far ahead workers go that stall: as far whatever the way, though it does not pay.
+/// The optimism of workers that stall, in events. It is fixed, so that it is the same in all ways although it
+/// does not pay.
 const AHEAD: u32 = 1_024;
 
 impl Mode {
     fn settings(&self) -> Settings {
-        // One worker alone takes nothing back, so none goes on alone.
+        // A single worker rolls nothing back, so no worker goes on alone.
         let settings = Settings { retreats: Retreats::Never, ..Settings::of_threads(self.threads) };
         if self.stalls {
             return Settings { ahead: Ahead::Events(AHEAD), stalls: Some(1), ..settings };
@@ -281,25 +285,28 @@ impl Mode {
     }
 }
 
-/// The modes that the machine has cores for.
+/// Returns the modes for which the machine has enough cores.
 fn modes() -> impl Iterator<Item = &'static Mode> {
     MODES.iter().filter(|mode| mode.threads as u64 <= cores())
 }
 
-/// What only the engine can tell, run by run.
+/// Engine statistics, run by run.
 #[derive(Default)]
-struct Told {
-    /// For each event that was kept.
+struct Statistics {
+    /// Rollbacks per committed event.
     rollbacks: Vec<f64>,
+    /// Events executed again from a copy, per committed event.
     coasted: Vec<f64>,
+    /// The share of executions that were committed.
     efficiency: Vec<f64>,
-    /// Executions in the history of a worker at most.
+    /// The greatest number of executions in a worker's history.
     history: Vec<f64>,
-    /// Of what waits and, where there is one, of the history: at most, as none is given back in these runs.
+    /// The greatest memory of pending events and, where there is one, of the history: none is given back in
+    /// these runs.
     bytes: Vec<f64>,
 }
 
-impl Told {
+impl Statistics {
     fn add(&mut self, outcome: &Outcome) {
         self.rollbacks.push(stat(outcome, "rollbacks") / outcome.events as f64);
         self.coasted.push(stat(outcome, "coasted") / outcome.events as f64);
@@ -309,38 +316,44 @@ impl Told {
     }
 }
 
-/// A side, which is run until the given time. Set-up does not count: it is timed by a run of no virtual time, and taken off.
-fn side<'a>(told: &'a RefCell<Told>, seconds: u64, run: impl Fn(Time) -> Result<Outcome, Error> + 'a) -> Side<'a> {
+/// Returns a side that runs for a number of virtual seconds. Set-up does not count: its time is that of a run
+/// of no virtual time.
+fn side<'a>(
+    statistics: &'a RefCell<Statistics>,
+    seconds: u64,
+    run: impl Fn(Time) -> Result<Outcome, Error> + 'a,
+) -> Side<'a> {
     let mut set_up = SetUp::default();
     Box::new(move || {
         let set_up = set_up.seconds(|| Ok(Ran::engine(|| run(Time::from_ps(1)))?.0))?;
         let (ran, outcome) = Ran::engine(|| run(until(seconds)))?;
-        told.borrow_mut().add(&outcome);
+        statistics.borrow_mut().add(&outcome);
         Ok(Ran { seconds: ran.seconds - set_up, ..ran })
     })
 }
 
-/// What was found of a size: `sequential` first, then each mode in each way.
+/// The measurements at one size: `sequential` first, then each mode in each way.
 struct Found {
     rates: Rates,
-    told: Vec<Told>,
+    statistics: Vec<Statistics>,
 }
 
 fn find(size: &Size, pairs: u32) -> Result<Found, Failure> {
     let (run, lps, seconds) = (size.sequential, size.lps, size.seconds());
-    let told: Vec<RefCell<Told>> = (0..=modes().count() * size.ways.len()).map(|_| RefCell::default()).collect();
-    let mut sides = vec![side(&told[0], seconds, move |until| run(lps, until))];
+    let statistics: Vec<RefCell<Statistics>> =
+        (0..=modes().count() * size.ways.len()).map(|_| RefCell::default()).collect();
+    let mut sides = vec![side(&statistics[0], seconds, move |until| run(lps, until))];
     let each = modes().flat_map(|mode| {
         let settings = move |way: &Way| Settings { copy_every: Some(way.copy_every), ..mode.settings() };
         size.ways.iter().map(move |way| (settings(way), way.run))
     });
     sides.extend(
-        each.zip(&told[1..])
-            .map(|((settings, run), told)| side(told, seconds, move |until| run(lps, until, &settings))),
+        each.zip(&statistics[1..])
+            .map(|((settings, run), statistics)| side(statistics, seconds, move |until| run(lps, until, &settings))),
     );
     let rates = in_turn(&format!("ways to restore state of {} B, {lps} LPs", size.state_bytes), pairs, &mut sides)?;
     drop(sides);
-    Ok(Found { rates, told: told.into_iter().map(RefCell::into_inner).collect() })
+    Ok(Found { rates, statistics: statistics.into_iter().map(RefCell::into_inner).collect() })
 }
 
 const HEADINGS: [&str; 13] = [
@@ -359,14 +372,14 @@ const HEADINGS: [&str; 13] = [
     "MB waiting\nand history",
 ];
 
-/// The columns of words.
+/// The columns that hold words.
 const WORDS: [usize; 2] = [2, 3];
 
-fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates, told }: &Found) {
+fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates, statistics }: &Found) {
     let (state, lps) = (format!("{} B", size.state_bytes), size.lps.to_string());
     let median = |values: &[f64]| Spread::of(values).median;
     let ns = |side: usize| format!("{:.1}", 1e9 / rates.of(side).median);
-    let mb = |side: usize| format!("{:.2}", median(&told[side].bytes) / 1e6);
+    let mb = |side: usize| format!("{:.2}", median(&statistics[side].bytes) / 1e6);
     let none = String::new;
     drawn.add_row([
         state.clone(),
@@ -393,7 +406,7 @@ fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, size: &Size, Found { rates
                 });
                 spread
             };
-            let Told { rollbacks, coasted, efficiency, history, .. } = &told[side];
+            let Statistics { rollbacks, coasted, efficiency, history, .. } = &statistics[side];
             let to_sequential = figure("ratio to sequential", rates.ratio(side, 0)).show(2);
             let to_copy = if side == first + COPY {
                 none()
@@ -452,7 +465,7 @@ mod tests {
         RunOptions::until(until(100))
     }
 
-    /// Few workers far ahead of each other.
+    /// Returns settings with few workers, far ahead of each other.
     fn settings() -> impl Iterator<Item = Settings> {
         [(2, Ahead::Unbounded), (3, Ahead::Events(50))].into_iter().zip(7..).map(|((threads, ahead), seed)| Settings {
             ahead,
@@ -462,8 +475,8 @@ mod tests {
         })
     }
 
-    /// What a way of a size gives, if `sequential` gives the same: its digest, how many executions were taken back ahead of time, and how many were made
-    /// anew from a copy.
+    /// Runs a way of a size and checks it against `sequential`. Returns the digest, the number of executions
+    /// rolled back, and the number of executions repeated from a copy.
     fn checked<R, const W: usize>() -> (u64, [f64; 2])
     where
         Store<R, W>: Restorable<State = State<W>>,
@@ -498,7 +511,7 @@ mod tests {
         assert!(undone.iter().all(|&undone| undone > 0.0), "a way that took nothing back was not checked: {undone:?}");
     }
 
-    /// Puts the counters back, and leaves the word.
+    /// A way that restores the counters and forgets the word.
     enum Forgetful {}
 
     impl<const W: usize> Restorable for Store<Forgetful, W> {

@@ -1,7 +1,6 @@
 //! `bench rounds`: Chord by scheduling rounds, beside the figures published for SimGrid.
 
 use crate::child;
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Rates, Side, cores, in_turn, timed};
 use crate::{Measured, Options};
@@ -10,13 +9,14 @@ use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_engine::rounds::{Round, Settings, Threshold, run_watched};
 use parades_p2p::chord::{Chord, Parameters};
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::cell::Cell;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The published times: nodes, serial, on 2 and 8 threads (table 1), on 2 and 8 with the adaptive threshold (table 2), and GB. Of `precise`, 32-bit
-/// identifiers.
+/// The published times, of `precise` with 32-bit identifiers: nodes; serial, on 2 and 8 threads (table 1), on
+/// 2 and 8 threads with the adaptive threshold (table 2); GB.
 const PUBLISHED: [(u32, [&str; 5], f64); 6] = [
     (10_000, ["1:03", "1:20", "1:35", "1:19", "1:27"], 0.25),
     (50_000, ["6:20", "7:39", "8:03", "7:21", "7:30"], 1.24),
@@ -26,9 +26,9 @@ const PUBLISHED: [(u32, [&str; 5], f64); 6] = [
     (1_000_000, ["4:05:41", "4:00:42", "3:47:28", "3:59:12", "3:37:12"], 24.53),
 ];
 
-/// Sizes measured, and the virtual time of each: shorter where it would take minutes.
+/// The numbers of nodes, and the virtual seconds of each: fewer where a run would take minutes.
 const SIZES: [(u32, u64); 4] = [(100, 1_000), (1_000, 1_000), (10_000, 1_000), (100_000, 200)];
-/// The size at which settings are compared, and its virtual time.
+/// The size at which settings are compared, and its virtual seconds.
 const SETTINGS_AT: (u32, u64) = (10_000, 300);
 
 /// A way to run: its name, engine, threads, settings. The first is the yardstick.
@@ -42,7 +42,8 @@ const BY_SIZE: [Way; 5] = [
     ("window, 2 threads", "window", 2, &[]),
 ];
 
-/// Waiting (figure 5 of the paper), the leading thread (section 4.2), pinning (section 4.1), thresholds (section 5), all combined (section 6).
+/// The settings: waiting (figure 5 of the paper), the leading thread (section 4.2), pinning (section 4.1),
+/// thresholds (section 5), all combined (section 6).
 const BY_SETTING: [Way; 13] = [
     ("rounds, 1 thread", "rounds", 1, &[]),
     ("2 threads", "rounds", 2, &[]),
@@ -72,7 +73,7 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     Ok(found)
 }
 
-/// A side of a comparison, in a process of its own; `peak` is the memory of the last run.
+/// Returns a side whose runs are processes of their own; `peak` is the memory of the last run.
 fn side<'a>(program: &'a Path, (nodes, seconds): (u32, u64), way: Way, peak: &'a Cell<u64>) -> Side<'a> {
     let (_, engine, threads, tune) = way;
     let mut words: Vec<String> =
@@ -89,7 +90,7 @@ fn side<'a>(program: &'a Path, (nodes, seconds): (u32, u64), way: Way, peak: &'a
     })
 }
 
-/// Runs these ways in turn; their rates, and the memory of each.
+/// Runs these ways in turn. Returns their rates, and the memory of each.
 fn compare(options: &Options, size: (u32, u64), ways: &[Way]) -> Result<(Rates, Vec<u64>), Failure> {
     let peaks = vec![Cell::new(0); ways.len()];
     let mut sides: Vec<Side<'_>> =
@@ -99,12 +100,12 @@ fn compare(options: &Options, size: (u32, u64), ways: &[Way]) -> Result<(Rates, 
     Ok((rates, peaks.iter().map(Cell::get).collect()))
 }
 
-/// Those ways for which there are cores enough.
+/// Returns the ways for which there are enough cores.
 fn possible(ways: &[Way]) -> Vec<Way> {
     ways.iter().copied().filter(|(_, _, threads, _)| *threads <= cores()).collect()
 }
 
-/// Memory and speed-up by size: the paper's figures 1 and 2, tables 1 and 2.
+/// Measures memory and speed-up by size, as in the paper's figures 1 and 2, tables 1 and 2.
 fn by_size(options: &Options, found: &mut Measured) -> Result<(), Failure> {
     let ways = possible(&BY_SIZE);
     let headings: Vec<String> = ["nodes", "virtual", "M events/s", "B/node"]
@@ -129,7 +130,7 @@ fn by_size(options: &Options, found: &mut Measured) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was published for SimGrid.
+/// Returns the table published for SimGrid.
 pub(super) fn published() -> String {
     let mut published =
         table(&["nodes", "serial", "2 threads", "8 threads", "2, adaptive", "8, adaptive", "GB", "B/node"]);
@@ -142,16 +143,17 @@ pub(super) fn published() -> String {
     format!("published for SimGrid 3.11, network=precise, 32-bit identifiers, 1000 s (tables 1 and 2)\n{published}\n")
 }
 
-/// Rounds of about one size.
+/// The rounds of about one size.
 #[derive(Clone, Copy, Default)]
 struct Sizes {
     rounds: u64,
     events: u64,
-    /// Nanoseconds, one by one and in parallel.
+    /// The nanoseconds of all of them: executed one by one, and in parallel.
     took: [f64; 2],
 }
 
-/// Sizes of rounds, and what they take one by one and in parallel: the paper's figures 3, 4 and 6.
+/// Measures the sizes of rounds, and their times one by one and in parallel, as in the paper's figures 3, 4
+/// and 6.
 fn by_round(pairs: u32, found: &mut Measured) -> Result<(), Failure> {
     let (nodes, seconds) = SETTINGS_AT;
     let model = Chord::model(Parameters { nodes, ..Parameters::default() }, 1)
@@ -200,7 +202,7 @@ fn row_of(drawn: &mut Table, class: usize, of: Sizes, (rounds, events): (u64, u6
     ]);
 }
 
-/// What settings make of it.
+/// Compares the settings.
 fn by_setting(options: &Options, found: &mut Measured) -> Result<(), Failure> {
     let ways = possible(&BY_SETTING);
     let (rates, _) = compare(options, SETTINGS_AT, &ways)?;

@@ -1,15 +1,15 @@
-//! `bench scaling`: what more threads give, up to the cores there are.
+//! `bench scaling`: the gain of more threads, up to the number of cores.
 
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Ran, Side, choice, cores, in_turn, long_enough, simulation};
 use crate::{Measured, Options};
 use parades_catalog::Choice;
 use parades_core::run::RunOptions;
 use parades_core::time::Time;
+use parades_report::drawing::table;
 use parades_session::Failure;
 
-/// A scenario of a size that several threads may be worth, and the engines that are to run it.
+/// A scenario of a size at which several threads may pay, and the engines that run it.
 struct Case {
     scenario: &'static str,
     set: &'static [&'static str],
@@ -26,7 +26,7 @@ const CASES: &[Case] = &[
     Case { scenario: "chord", set: &["nodes=10000"], engines: &["window", "rounds"] },
 ];
 
-/// Powers of two below the cores there are, and those.
+/// Returns the powers of two below the number of cores, and that number.
 fn thread_counts(cores: u64) -> Vec<u64> {
     let powers = std::iter::successors(Some(1), |count| Some(count * 2));
     powers.take_while(|&count| count < cores).chain([cores]).collect()

@@ -1,18 +1,18 @@
-//! `bench steady`: how often the interval at which a run stops holds the truth, where theory knows it.
+//! `bench steady`: the share of runs whose final interval holds the value of theory.
 
 use crate::child;
-use crate::drawing::table;
 use crate::sides::progress;
 use crate::{Measured, Options};
 use parades_core::metrics::Estimate;
+use parades_report::drawing::table;
 use parades_session::Failure;
 use std::path::Path;
 
-/// Utilisations of the one server, whose mean service takes a millisecond.
+/// The utilisations of the single server, whose mean service takes a millisecond.
 const UTILISATIONS: [f64; 3] = [0.5, 0.7, 0.9];
 /// The seeds of each.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=20;
-/// How narrow the intervals are to be.
+/// The half-width of the intervals, as a share of the mean.
 const SHARE: f64 = 0.01;
 
 pub(super) fn measure(Options { program, .. }: &Options) -> Result<Measured, Failure> {

@@ -1,15 +1,16 @@
 //! `bench transfer`: timers, feedback and sizeable state.
 
 use super::phold::{pending_bytes_an_event, state_overhead};
-use crate::drawing::table;
 use crate::record::Figure;
 use crate::sides::{Spread, choice, progress, simulation, timed};
 use crate::{Measured, Options};
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
+use parades_report::drawing::table;
 use parades_session::Failure;
 
-/// Pairs measured, and seconds of virtual time: windows have filled by then, and memory has been touched.
+/// The numbers of pairs, and the seconds of virtual time. By then windows have filled, and memory has been
+/// touched.
 const SIZES: [(u32, u64); 4] = [(64, 15), (256, 8), (1_024, 4), (4_096, 2)];
 
 pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Failure> {

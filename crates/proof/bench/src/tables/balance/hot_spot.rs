@@ -1,18 +1,18 @@
-//! A model that is lopsided on purpose: events at some LPs are far more work than at others, and each second at others. So no dealing out
-//! by what has been measured before is right for long.
+//! A model with uneven work. Events at some logical processes are far more work than at others, and each
+//! second it is others. So no distribution that follows earlier measurements stays right for long.
 
 use parades_core::prelude::*;
 
-/// How many times the work of a usual event one in the hot spot is.
+/// The work of an event in the hot spot, in usual events.
 pub(super) const HOT: u64 = 16;
-/// Steps of arithmetic of a usual event.
+/// The steps of arithmetic of a usual event.
 const STEPS: u64 = 100;
 const LOOKAHEAD: Delay = Delay::from_ms(500);
 const BEYOND: Delay = Delay::from_ms(500);
 const REMOTE: f64 = 0.1;
 
-/// A ring: an LP sends to itself, and now and then to the next. The ids are cut into `spots` ranges of equal length; at each second one of them, in turn, is
-/// hot.
+/// A ring, in which a logical process sends to itself, and now and then to the next one. The ids are cut into
+/// `spots` ranges of equal length; in each second one range is hot, each in its turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HotSpot {
     pub(super) lps: u32,
@@ -27,7 +27,7 @@ impl HotSpot {
 }
 
 impl Model for HotSpot {
-    /// What the steps have come to.
+    /// The result of all steps so far.
     type State = u64;
     type Message = ();
     type Global = NoGlobal;

@@ -1,4 +1,5 @@
-//! A token that hops through nodes, each of which waits for it: one wait that ends and one that begins with each event.
+//! A token that hops from node to node. Each node waits for it, so each event ends one wait and begins
+//! another.
 
 use parades_carriers::Constant;
 use parades_core::error::Error;
@@ -6,10 +7,10 @@ use parades_core::prelude::*;
 use parades_program::{Node, Processes, Program, Stack, Start};
 use std::sync::{Mutex, PoisonError};
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An LP whose handler passes the token on: the bare event.
+    /// A logical process whose handler passes the token on: the bare event.
     Bare,
     /// An `async` process.
     Async,
@@ -17,12 +18,12 @@ pub(super) enum Kind {
     On(Stack),
 }
 
-/// What was found.
+/// The measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Found {
-    /// Nanoseconds a hop.
+    /// The nanoseconds of a hop.
     pub(super) ns: f64,
-    /// Bytes a node, when all wait.
+    /// The bytes of a node, when all nodes wait.
     pub(super) bytes: f64,
 }
 
@@ -30,19 +31,19 @@ pub(super) struct Found {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hops {
     pub(super) nodes: u32,
-    /// Before time is taken: so many nodes have been woken once, and their memory is there.
+    /// The number of hops before the measurement. It wakes that many nodes once, so their memory exists.
     pub(super) first: u64,
-    /// Then this many are measured.
+    /// The number of measured hops.
     pub(super) measured: u64,
 }
 
-/// How long a hop is in virtual time.
+/// The virtual time of a hop.
 const HOP: Delay = Delay::from_us(1);
 
 impl Hops {
-    /// The next node: far away, and each in its turn.
+    /// Returns the next node. It is far away, and each node has its turn.
     fn next(self, node: LpId) -> LpId {
-        // About the golden section, and prime to the powers of ten.
+        // The step is about the golden section, and coprime to the powers of ten.
         let step = (u64::from(self.nodes) * 618 / 1000) | 1;
         let step = if step.is_multiple_of(5) { step + 2 } else { step };
         let next = (u64::from(node.0) + step) % u64::from(self.nodes);
@@ -54,7 +55,7 @@ impl Hops {
     }
 }
 
-/// What is looked at, and when.
+/// The readings of clock and memory.
 struct Watch {
     hops: Hops,
     memory: fn() -> u64,
@@ -68,7 +69,7 @@ impl Watch {
         Watch { hops, memory, clock, before: memory(), at: Mutex::default() }
     }
 
-    /// The token has hopped so often; whether it goes on.
+    /// Notes that the token has made this number of hops. Returns true if it goes on.
     #[inline]
     fn hopped(&self, hops: u64) -> bool {
         if hops == self.hops.first || hops == self.hops.last() {
@@ -97,7 +98,8 @@ impl Watch {
     }
 }
 
-/// Runs it; what a hop takes and a node holds. `memory` gives the bytes that this process holds, `clock` seconds.
+/// Runs the token and returns the cost of a hop and of a node. `memory` returns the bytes that this process
+/// holds, `clock` the seconds.
 pub(super) fn run(kind: Kind, hops: Hops, memory: fn() -> u64, clock: fn() -> f64) -> Result<Found, Error> {
     let watch = Watch::new(hops, memory, clock);
     let until = Time::ZERO.checked_add(Delay::from_us(hops.last() + 10)).unwrap_or(Time::MAX);

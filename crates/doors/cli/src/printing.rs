@@ -1,0 +1,26 @@
+//! Standard output and standard error.
+
+use parades_session::Failure;
+use std::fmt::Display;
+use std::io::{self, StdoutLock, Write};
+use std::process::ExitCode;
+
+/// Writes a line to standard error, if anybody reads it.
+pub(crate) fn say(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
+pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
+    print_by(|to| to.write_all(text.as_bytes()))
+}
+
+/// Lets `write` write to standard output.
+pub(crate) fn print_by(write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>) -> Result<ExitCode, Failure> {
+    match write(&mut io::stdout().lock()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::simulation(format!(
+            "standard output cannot be written: {error}; make room, or write elsewhere"
+        ))),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

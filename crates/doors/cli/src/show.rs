@@ -1,0 +1,64 @@
+//! `parades show`: a scenario as a file that one can edit and run.
+
+use crate::arguments::{ScenarioArguments, ShowArguments};
+use crate::printing::print;
+use parades_config::{Settings, Value, Values, write_scenario};
+use parades_core::time::Time;
+use parades_netfile::EXAMPLE;
+use parades_session::{Failure, Plan};
+use std::process::ExitCode;
+
+/// The line for the end of virtual time that a scenario file begins with, where the plan has none.
+const UNTIL: &str = "# until = \"10s\"  # end of virtual time";
+
+pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitCode, Failure> {
+    let Some(arguments) = of.as_ref().filter(|_| !schema) else {
+        return print(&format!("{:#}\n", parades_netfile::schema()));
+    };
+    let mut plan = Plan::of(&arguments.request())?;
+    if plan.network.is_some() {
+        return show_network(arguments, &plan);
+    }
+    make_absolute(&mut plan.values)?;
+    let settings = Settings {
+        scenario: plan.scenario.name.to_owned(),
+        seed: Some(plan.seed),
+        tie_seed: plan.tie_seed,
+        until: plan.until,
+        ..plan.settings.clone()
+    };
+    let mut text = write_scenario(&settings, plan.scenario.about, &plan.values);
+    // The end stands in a comment: it may follow from parameters that the user will change.
+    if let (None, Ok(simulation)) = (plan.until, plan.simulation()) {
+        let line = match simulation.until {
+            Time::MAX => format!("{UNTIL}; by default when there is nothing left to do"),
+            until => format!("# until = \"{until}\"  # end of virtual time"),
+        };
+        text = text.replacen(UNTIL, &line, 1);
+    }
+    print(&text)
+}
+
+/// Makes the paths of files absolute: a scenario file may be moved to any folder.
+fn make_absolute(values: &mut Values) -> Result<(), Failure> {
+    let keys: Vec<&str> = values.iter().map(|(parameter, _)| parameter.key()).collect();
+    for key in keys {
+        let is_path = matches!(values.get(key), Some(Value::Path(_)));
+        if let Some(path) = is_path.then(|| values.path(key)).flatten()
+            && let Ok(absolute) = std::path::absolute(&path)
+            && absolute != path
+        {
+            values.set_argument("--set", &format!("{key}={}", absolute.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints a network as a file: the example with its explanations, any other network in full.
+fn show_network(arguments: &ScenarioArguments, plan: &Plan) -> Result<ExitCode, Failure> {
+    let ScenarioArguments { scenario, set, seed, tie_seed, until } = arguments;
+    if scenario == plan.scenario.name && set.is_empty() && seed.or(*tie_seed).is_none() && until.is_none() {
+        return print(EXAMPLE);
+    }
+    print(&plan.network_in_full()?.unwrap_or_default())
+}

@@ -1,0 +1,110 @@
+//! The process that executes the runs of a sweep. It is asked with a line of JSON, and answers with a line.
+
+use crate::arguments::WorkerArguments;
+use crate::printing::print_by;
+use crate::{listen_to_signals, program};
+use parades_core::error::ErrorKind;
+use parades_report::{Report, folder, metrics};
+use parades_session::machine::forget_peak_rss;
+use parades_session::sweep::{Checked, RunRequest};
+use parades_session::{Failure, FinishedRun, Plan, Program, Recording, Request};
+use parades_sweep::{Failed, Figures, Outcome};
+use serde_json::json;
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, channel};
+
+/// Answers requests until there are no more, or until nobody is left who could ask.
+pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
+    let base = arguments.how.request(&arguments.scenario, arguments.engine.as_deref());
+    for line in requests() {
+        let asked: RunRequest = serde_json::from_str(&line)
+            .map_err(|error| Failure::usage(format!("not a request: {error}"), "`parades sweep` knows how to ask"))?;
+        let request = Request { set: asked.set.clone(), seed: Some(asked.seed), ..base.clone() };
+        let answer = if asked.check {
+            json!(check(&request))
+        } else {
+            // Before the first run, a signal ends the process as it always does.
+            listen_to_signals();
+            forget_peak_rss();
+            json!(run(&request, &asked).unwrap_or_else(Outcome::Failed))
+        };
+        print_by(|to| writeln!(to, "{answer}").and_then(|()| to.flush()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the lines of standard input. When it ends, so does this process, even in the middle of a run: the
+/// sweep is gone.
+fn requests() -> Receiver<String> {
+    let (line, lines) = channel();
+    std::thread::spawn(move || {
+        for request in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if line.send(request).is_err() {
+                break;
+            }
+        }
+        std::process::exit(0);
+    });
+    lines
+}
+
+/// Executes a run.
+fn run(request: &Request, asked: &RunRequest) -> Result<Outcome, Failed> {
+    let failed = |failure: Failure| Failed { message: failure.to_string(), passing: false };
+    let passing = |failure: Failure| Failed { message: failure.to_string(), passing: true };
+    let plan = Plan::of(request).map_err(passing)?;
+    if json!(plan.values) != asked.parameters {
+        let message = format!("{} was changed while the sweep was under way; begin it anew", request.scenario);
+        return Err(Failed { message, passing: true });
+    }
+    let choice = plan.choice().map_err(failed)?;
+    let run = parades_session::run(&plan, &choice, Recording::default(), &mut ())
+        .map_err(|failure| Failed { message: failure.to_string(), passing: is_passing(&failure) })?;
+    if run.is_interrupted().map_err(passing)? {
+        return Err(Failed { message: "its process was asked to stop".into(), passing: true });
+    }
+    if let Some(folder) = &asked.folder {
+        // The folder tells how to execute this one run.
+        let program = Program { command: plan.command(), ..program() };
+        folder::make(folder).and_then(|()| Report::of(&run, &program).write_folder(folder)).map_err(passing)?;
+    }
+    Ok(Outcome::Figures(Box::new(figures(&run))))
+}
+
+/// True if the same run may succeed when it is tried again: what failed was the machine, or somebody stopped
+/// it.
+fn is_passing(failure: &Failure) -> bool {
+    match failure {
+        Failure::Input(_) | Failure::Simulation(_) => false,
+        Failure::Run(run) => matches!(run.error.kind(), ErrorKind::Memory { .. }),
+        Failure::Stopped(_) => true,
+    }
+}
+
+/// Returns what a sweep keeps of a run.
+fn figures(run: &FinishedRun) -> Figures {
+    let outcome = &run.outcome;
+    Figures {
+        events: outcome.events,
+        global_events: outcome.global_events,
+        digest: outcome.digest.map(|digest| format!("{digest:016x}")),
+        virtual_time_s: outcome.end.as_secs_f64(),
+        setup_s: run.setup.as_secs_f64(),
+        run_s: run.run.as_secs_f64(),
+        peak_rss_bytes: run.peak_rss_bytes,
+        metrics: metrics::figures(&outcome.metrics),
+    }
+}
+
+/// Makes the model of a run and drops it.
+fn check(request: &Request) -> Checked {
+    let plan = match Plan::of(request) {
+        Ok(plan) => plan,
+        Err(failure) => return Checked::Wrong(failure.to_string()),
+    };
+    match plan.simulation() {
+        Ok(simulation) => Checked::Metrics(metrics::figures(&simulation.metrics()).keys().cloned().collect()),
+        Err(error) => Checked::Wrong(error.to_string()),
+    }
+}

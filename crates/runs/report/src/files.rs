@@ -1,0 +1,113 @@
+//! The files that a run writes while it goes on: its trace and its timeline.
+
+use crate::folder::{self, trace_in};
+use crate::outputs::Outputs;
+use crate::rows::parquet_is_possible;
+use crate::timeline_file::TimelineFile;
+use crate::trace_file::{FinishedTrace, TraceFile};
+use parades_catalog::Choice;
+use parades_core::trace::{TraceFilter, Tracer};
+use parades_session::recorded::TRACE;
+use parades_session::{Failure, Recording};
+use serde_json::Value;
+use std::fs;
+use std::sync::Arc;
+
+/// The files of a run. Dropping them removes what is not at its place yet, so a run that fails leaves
+/// nothing.
+#[derive(Debug)]
+pub struct Files {
+    filter: TraceFilter,
+    /// The choice of events, as the user has worded it.
+    events: Value,
+    trace: Option<TraceFile>,
+    /// The trace that goes into the folder of results.
+    in_folder: Option<TraceFile>,
+    timeline: Option<TimelineFile>,
+}
+
+impl Files {
+    /// Opens the files, and makes the folder of results, before the run.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] where one of them cannot be written.
+    pub fn open(outputs: &Outputs, choice: &Choice) -> Result<Files, Failure> {
+        let filter = outputs.filter()?;
+        if outputs.parquet {
+            parquet_is_possible("--out-parquet", "read the CSV files that `--out` writes")?;
+        }
+        let folder = outputs.folder.as_deref();
+        folder.map_or(Ok(()), folder::make)?;
+        // A trace of the folder's own name belongs into the folder.
+        let own = folder.map(|folder| folder.join(TRACE));
+        let is_own = own.is_some() && outputs.trace == own;
+        let in_folder = folder.filter(|_| outputs.trace_in_folder || is_own).map(trace_in);
+        let trace = outputs.trace.as_deref().filter(|_| !is_own);
+        let timeline = outputs.timeline.as_deref().map(|path| TimelineFile::at(path, choice.threads)).transpose()?;
+        Ok(Files {
+            filter,
+            events: outputs.traced_events(),
+            trace: trace.map(TraceFile::at).transpose()?,
+            in_folder: in_folder.as_deref().map(TraceFile::at).transpose()?,
+            timeline,
+        })
+    }
+
+    /// True if there are any.
+    pub fn are_wanted(&self) -> bool {
+        self.trace.is_some() || self.in_folder.is_some() || self.timeline.is_some()
+    }
+
+    /// Returns what the run records for these files.
+    pub fn recording(&mut self) -> Recording<'_> {
+        if !self.are_wanted() {
+            return Recording::default();
+        }
+        let sends = self.timeline.is_some();
+        let timesheets = self.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
+        if self.filter.before <= self.filter.from {
+            // No event is wanted. A tracer would only disturb the workers.
+            return Recording { timesheets, ..Recording::default() };
+        }
+        let Files { filter, trace, in_folder, timeline, .. } = self;
+        let (of_trace, of_timeline) = (filter.clone(), filter.clone());
+        let make = move |until| {
+            Tracer::observing(of_trace, move |executed| {
+                for file in [&mut *trace, &mut *in_folder].into_iter().flatten() {
+                    file.event(executed)?;
+                }
+                timeline.as_mut().map_or(Ok(()), |timeline| timeline.event(executed, &of_timeline, until))
+            })
+        };
+        Recording { tracer: Some(Box::new(make)), sends, timesheets }
+    }
+
+    /// Returns the trace that goes into the folder of results.
+    pub fn trace(&self) -> Option<FinishedTrace> {
+        self.in_folder.as_ref().map(|file| FinishedTrace { path: file.path.clone(), events: self.events.clone() })
+    }
+
+    /// Finishes all files after the run. `command` is what a timeline says of its origin.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Simulation`] where one of them could not be written.
+    pub fn finish(&mut self, command: &str) -> Result<(), Failure> {
+        for file in [&mut self.trace, &mut self.in_folder].into_iter().flatten() {
+            file.finish()?;
+        }
+        match self.timeline.take() {
+            Some(timeline) => timeline.finish(&self.filter, command),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        if let Some(in_folder) = &self.in_folder {
+            let _ = fs::remove_file(&in_folder.path);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Results as files: one folder a run.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `summary.json` | the object of `--json` |
+//! | `metrics.json` | the metrics alone: equal for equal runs |
+//! | `metrics.csv` | the metrics of one value, a row each |
+//! | `network.toml` | the network in full, where a file described it |
+//! | `trace.txt` | the trace, where it was asked for |
+//! | `tables/NAME.csv` | each table and series |
+
+use crate::Report;
+use crate::metrics::{AllMetrics, figures};
+use crate::rows::{table_of, write_csv, write_parquet};
+use crate::summary::Summary;
+use parades_session::recorded::{NETWORK, Recorded, SUMMARY, TABLES, TRACE};
+use parades_session::{Failure, safe_name};
+use serde::Serialize;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// The name of the file of the metrics alone.
+const METRICS: &str = "metrics.json";
+/// The name of the file of the metrics as rows.
+const METRIC_ROWS: &str = "metrics.csv";
+
+/// All that a run writes, in the order in which it is moved to its place. The summary is last: where there is
+/// one, all files are of the same run.
+const RESULTS: [&str; 6] = [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY];
+
+/// The results that not every run has.
+const OPTIONAL: [&str; 3] = [TABLES, TRACE, NETWORK];
+
+/// The begin of the name of a folder in which results are gathered; the number of the process follows.
+const GATHERED: &str = ".parades-";
+
+/// Returns the paths of all that a run may write into a folder of results.
+pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    RESULTS.iter().map(|name| folder.join(name))
+}
+
+/// Makes a folder of results before the run, and checks that files can be written there.
+///
+/// # Errors
+///
+/// [`Failure::Input`] where files cannot be written, or where the folder has files that no run wrote in the
+/// places of the results.
+pub fn make(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    let entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    // Gathered results are what a killed run has left. One that was killed while it moved them had already
+    // removed the summary from the folder, but has it among the gathered ones.
+    let is_gathered = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
+    let gathered: Vec<PathBuf> = entries.flatten().filter(is_gathered).map(|entry| entry.path()).collect();
+    let is_ours = gathered.iter().map(PathBuf::as_path).chain([folder]).any(is_of_a_run);
+    let existing = results_in(folder).filter(|path| path.exists()).last();
+    if let (Some(path), false) = (existing, is_ours) {
+        let message = format!("{} is there, and no run wrote it", path.display());
+        return Err(Failure::usage(message, "name another folder for `--out`"));
+    }
+    if !folder.join(SUMMARY).exists() {
+        // The rest of a killed run. It is removed before the gathered results, which tell that a run wrote
+        // it.
+        remove_results(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    }
+    gathered.iter().for_each(|path| {
+        let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
+    });
+    let probe = gathering(folder);
+    fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).map_err(|error| Failure::cannot_write(folder, &error))
+}
+
+/// True if a run wrote this folder.
+fn is_of_a_run(folder: &Path) -> bool {
+    Recorded::read(folder).is_ok_and(|recorded| recorded.request().is_ok())
+}
+
+/// Returns the place of a run's trace while the run goes on.
+pub(crate) fn trace_in(folder: &Path) -> PathBuf {
+    folder.join(format!("{GATHERED}{}-trace", std::process::id()))
+}
+
+/// Returns the folder in which this process gathers results.
+fn gathering(folder: &Path) -> PathBuf {
+    folder.join(format!("{GATHERED}{}", std::process::id()))
+}
+
+impl Report<'_> {
+    /// Writes the results into a folder that [`make`] has made.
+    ///
+    /// All files are first gathered aside. Then they replace those of an earlier run, the summary last.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Simulation`] where a file cannot be written.
+    pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
+        let aside = gathering(folder);
+        let gathered = fs::create_dir(&aside)
+            .map_err(|error| Failure::written_late(&aside, &error))
+            .and_then(|()| self.gather(&aside));
+        let written = gathered.and_then(|()| {
+            replace_results(&aside, folder).map_err(|error| {
+                let _ = remove_results(folder);
+                Failure::written_late(folder, &error)
+            })
+        });
+        let _ = fs::remove_dir_all(&aside);
+        written
+    }
+
+    /// Writes all files of the run into an empty folder.
+    fn gather(&self, folder: &Path) -> Result<(), Failure> {
+        let outcome = &self.run.outcome;
+        let late = |path: &Path| {
+            let path = path.to_owned();
+            move |error: io::Error| Failure::written_late(&path, &error)
+        };
+        if let Some(trace) = self.trace {
+            let path = folder.join(TRACE);
+            fs::rename(&trace.path, &path).map_err(late(&path))?;
+        }
+        if let Some(text) = self.run.plan.network_in_full()? {
+            let path = folder.join(NETWORK);
+            fs::write(&path, text).map_err(late(&path))?;
+        }
+        write_json(&folder.join(SUMMARY), &Summary(self))?;
+        write_json(&folder.join(METRICS), &AllMetrics(&outcome.metrics))?;
+        let rows = figures(&outcome.metrics).into_iter().map(|(name, value)| vec![name.into(), value]);
+        let path = folder.join(METRIC_ROWS);
+        write_csv(&path, &["metric".to_owned(), "value".into()], rows).map_err(late(&path))?;
+        for (name, unit, value) in outcome.metrics.iter() {
+            let Some((columns, rows)) = table_of(name, unit, value) else { continue };
+            // The name of a series may be one that the user has chosen.
+            let file = safe_name(name, |c| !c.is_control() && !r#"/\:*?"<>|"#.contains(c));
+            let path = folder.join(TABLES).join(format!("{file}.csv"));
+            write_csv(&path, &columns, rows).map_err(late(&path))?;
+            if let (true, Some((columns, rows))) = (self.parquet, table_of(name, unit, value)) {
+                let path = path.with_extension("parquet");
+                write_parquet(&path, columns, rows).map_err(late(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Moves gathered results to their places.
+fn replace_results(aside: &Path, folder: &Path) -> io::Result<()> {
+    remove_results(folder)?;
+    for name in RESULTS {
+        match fs::rename(aside.join(name), folder.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && OPTIONAL.contains(&name) => {}
+            moved => moved?,
+        }
+    }
+    Ok(())
+}
+
+/// Removes the results of a run from a folder, the summary first.
+fn remove_results(folder: &Path) -> io::Result<()> {
+    for name in RESULTS.iter().rev() {
+        let path = folder.join(name);
+        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes an object for people to read and scripts to parse.
+fn write_json(path: &Path, object: &impl Serialize) -> Result<(), Failure> {
+    let write = || {
+        let mut file = BufWriter::new(fs::File::create(path)?);
+        serde_json::to_writer_pretty(&mut file, object)?;
+        writeln!(file)?;
+        file.flush()
+    };
+    write().map_err(|error| Failure::written_late(path, &error))
+}

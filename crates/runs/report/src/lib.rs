@@ -1,0 +1,73 @@
+//! Results of runs: as JSON for scripts, as tables for people, as files in a folder.
+//!
+//! - [`Report::write_json_line`], [`Report::for_people`], [`Report::write_folder`]: a run in each of these
+//!   forms.
+//! - [`metrics`]: metrics as JSON values, with the names that all forms share.
+//! - [`Outputs`] and [`Files`]: the files that a run writes while it goes on, its trace and its timeline.
+//! - [`timeline`]: the format that Perfetto and Chrome read.
+//! - [`drawing`]: tables of text.
+//!
+//! ```
+//! use parades_report::Report;
+//! use parades_session::{Plan, Program, Recording, Request, run};
+//!
+//! let mut request = Request::of("phold");
+//! (request.set, request.engine) = (vec!["lps=16".into()], Some("sequential".into()));
+//! let plan = Plan::of(&request)?;
+//! let run = run(&plan, &plan.choice()?, Recording::default(), &mut ())?;
+//! let program = Program { version: "0.1.0", commit: "unknown", command: "an example".into() };
+//! let report = Report::of(&run, &program);
+//!
+//! let mut line = Vec::new();
+//! report.write_json_line(&mut line)?;
+//! let object: serde_json::Value = serde_json::from_slice(&line)?;
+//! assert_eq!(object["scenario"], "phold");
+//! assert_eq!(object["events"], run.outcome.events);
+//! assert!(report.for_people().contains("logical processes"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod comparison;
+pub mod drawing;
+pub mod figure;
+mod files;
+pub mod folder;
+pub mod metrics;
+mod outputs;
+mod people;
+pub mod place;
+mod rows;
+mod summary;
+pub mod sweep;
+pub mod timeline;
+mod timeline_file;
+mod trace_file;
+
+pub use files::Files;
+pub use outputs::Outputs;
+pub use rows::parquet_is_possible;
+pub use trace_file::FinishedTrace;
+
+use parades_session::{FinishedRun, Program};
+
+/// A run, to be reported in any form.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The run.
+    pub run: &'a FinishedRun,
+    /// The program that executed it.
+    pub program: &'a Program,
+    /// The trace that goes into the folder of results, if any does.
+    pub trace: Option<&'a FinishedTrace>,
+    /// True if tables go into the folder of results as Parquet files too.
+    pub parquet: bool,
+}
+
+impl<'a> Report<'a> {
+    /// Returns the report of a run without a trace.
+    pub fn of(run: &'a FinishedRun, program: &'a Program) -> Report<'a> {
+        Report { run, program, trace: None, parquet: false }
+    }
+}

@@ -1,0 +1,96 @@
+//! The files that a user wants of a run.
+
+use crate::folder::results_in;
+use crate::place::absolute;
+use parades_config::quoted;
+use parades_core::time::Time;
+use parades_core::trace::TraceFilter;
+use parades_session::recorded::TRACE;
+use parades_session::{Failure, Plan};
+use serde_json::{Value, json};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// The files that a user wants of a run, and the events that the user wants in them.
+#[derive(Clone, Debug, Default)]
+pub struct Outputs {
+    /// The folder of results.
+    pub folder: Option<PathBuf>,
+    /// True if the trace goes into the folder of results.
+    pub trace_in_folder: bool,
+    /// True if tables go into the folder of results as Parquet files too.
+    pub parquet: bool,
+    /// The file of the trace.
+    pub trace: Option<PathBuf>,
+    /// The file of the timeline.
+    pub timeline: Option<PathBuf>,
+    /// The logical processes to trace, as the user has written them: `3,10..=20`. All by default.
+    pub trace_lps: Option<String>,
+    /// The time from which events are traced.
+    pub trace_from: Option<Time>,
+    /// The time before which events are traced.
+    pub trace_before: Option<Time>,
+}
+
+impl Outputs {
+    /// Checks that the run writes over none of the files that it is read from, and none that it writes
+    /// elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] where it would.
+    pub fn check_apart(&self, plan: &Plan) -> Result<(), Failure> {
+        let Outputs { folder, trace, timeline, .. } = self;
+        // A trace at the place of the folder's own trace is that one.
+        let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
+        let in_folder = folder.iter().flat_map(|folder| results_in(folder)).filter(|path| !is_own_trace(path));
+        let named = [("--trace", trace.clone()), ("--timeline", timeline.clone())];
+        let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
+        let mut known: Vec<(&str, PathBuf)> = plan.inputs().map(|(what, path)| (what, absolute(&path))).collect();
+        for (what, path) in named.chain(in_folder.map(|path| ("--out", path))) {
+            // Devices and pipes keep nothing that could be lost.
+            if path.exists() && !path.is_file() {
+                continue;
+            }
+            let place = absolute(&path);
+            if let Some((other, _)) = known.iter().find(|(_, known)| *known == place) {
+                let message = format!("{what} would write over {}, which {other} is", path.display());
+                return Err(Failure::usage(message, "name another file"));
+            }
+            known.push((what, place));
+        }
+        Ok(())
+    }
+
+    /// Returns the filter of the trace and the timeline.
+    pub(crate) fn filter(&self) -> Result<TraceFilter, Failure> {
+        Ok(TraceFilter {
+            lps: self.trace_lps.as_deref().map_or(Ok(Vec::new()), parse_lps)?,
+            from: self.trace_from.unwrap_or(Time::ZERO),
+            before: self.trace_before.unwrap_or(Time::MAX),
+        })
+    }
+
+    /// Returns the choice of events as the summary records it.
+    pub(crate) fn traced_events(&self) -> Value {
+        json!({
+            "lps": self.trace_lps,
+            "from": self.trace_from.map(|time| time.to_string()),
+            "before": self.trace_before.map(|time| time.to_string()),
+        })
+    }
+}
+
+/// Reads the logical processes of `3`, `10..=20` and lists of these.
+fn parse_lps(text: &str) -> Result<Vec<RangeInclusive<u32>>, Failure> {
+    let range = |part: &str| {
+        let lp = |text: &str| text.trim().parse::<u32>().ok().filter(|&id| id < u32::MAX);
+        let (first, last) = part.split_once("..=").unwrap_or((part, part));
+        let range = lp(first)?..=lp(last)?;
+        (!range.is_empty()).then_some(range)
+    };
+    text.split(',').map(range).collect::<Option<_>>().ok_or_else(|| {
+        let message = format!("{} names no LPs for `--trace-lps`", quoted(text));
+        Failure::usage(message, "write `3`, `10..=20`, or several of them with commas")
+    })
+}

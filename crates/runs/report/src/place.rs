@@ -1,0 +1,52 @@
+//! Files that are written beside their place, and moved there when they are whole.
+
+use parades_session::Failure;
+use std::fs;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+/// Checks that [`write_whole`] will be able to write a file.
+///
+/// # Errors
+///
+/// [`Failure::Input`] where it will not.
+pub fn can_be_written(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::usage(format!("{} is a folder", path.display()), "name a file"));
+    }
+    let probe = aside(path);
+    fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| Failure::cannot_write(path, &error))
+}
+
+/// Returns the place where a file is written before it is moved to its own place.
+pub(crate) fn aside(path: &Path) -> PathBuf {
+    path.with_added_extension(format!("parades-{}", std::process::id()))
+}
+
+/// Writes a file aside and moves it to its place when it is whole.
+///
+/// # Errors
+///
+/// [`Failure::Simulation`] where the file cannot be written; then nothing is left.
+pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Failure> {
+    let aside = aside(path);
+    let written = || {
+        let mut file = BufWriter::new(fs::File::create(&aside)?);
+        write(&mut file)?;
+        file.into_inner()?.sync_data()?;
+        fs::rename(&aside, path)
+    };
+    written().map_err(|error| {
+        let _ = fs::remove_file(&aside);
+        Failure::written_late(path, &error)
+    })
+}
+
+/// Returns the path of a file from the root, the same however it is written. The file may not exist yet.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
+}

@@ -1,0 +1,60 @@
+//! The same run on several engines, which must come to the same result.
+
+use crate::{Failure, FinishedRun, Observer, Plan, Recording, run};
+use parades_catalog::Choice;
+use parades_catalog::engines::{has_setting, names, rolls_back};
+
+/// Runs a plan on several engines, one after another. Without any, on all that can run the scenario.
+///
+/// An engine of one thread takes part with that, whatever number of threads is asked for. An engine gets
+/// those of the settings that it has. A setting that none of the engines has is given to all of them, which
+/// refuse it.
+///
+/// # Errors
+///
+/// Those of [`Plan::choice`] and [`run`]; [`Failure::Stopped`] where a request stopped one of the runs.
+pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> Result<Vec<FinishedRun>, Failure> {
+    if !plan.request.digest {
+        return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
+    }
+    let engines: Vec<&str> = match engines {
+        [] => names().into_iter().filter(|engine| plan.scenario.is_restorable() || !rolls_back(engine)).collect(),
+        engines => engines.iter().map(String::as_str).collect(),
+    };
+    let plan_for = |engine: &&str| {
+        let mut plan = plan.clone();
+        plan.request.engine = Some((*engine).to_owned());
+        plan.request.tune = settings_of(engine, &engines, &plan.request.tune);
+        if ["sequential", "rollback-check"].contains(engine) {
+            (plan.request.threads, plan.settings.threads) = (None, None);
+        }
+        plan.choice().map(|choice| (plan, choice))
+    };
+    // What is wrong with one engine's settings is found before any run.
+    let plans = engines.iter().map(plan_for).collect::<Result<Vec<(Plan, Choice)>, _>>()?;
+    let execute = |(plan, choice): (Plan, Choice)| {
+        let finished = run(&plan, &choice, Recording::default(), observer)?;
+        finished.complete("a comparison needs whole runs, so there is no result")
+    };
+    plans.into_iter().map(execute).collect()
+}
+
+/// Returns the settings that are meant for an engine.
+fn settings_of(engine: &str, engines: &[&str], tune: &[String]) -> Vec<String> {
+    let is_meant = |assignment: &&String| {
+        let key = assignment.split('=').next().unwrap_or_default();
+        has_setting(engine, key) || !engines.iter().any(|other| has_setting(other, key))
+    };
+    tune.iter().filter(is_meant).cloned().collect()
+}
+
+impl FinishedRun {
+    /// True if two runs came to the same result: events, end, metrics and digest.
+    pub fn has_result_of(&self, other: &FinishedRun) -> bool {
+        let of = |run: &FinishedRun| {
+            let outcome = &run.outcome;
+            (outcome.digest, outcome.events, outcome.global_events, outcome.end)
+        };
+        of(self) == of(other) && self.outcome.metrics == other.outcome.metrics
+    }
+}

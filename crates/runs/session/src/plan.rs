@@ -1,0 +1,196 @@
+//! A request understood: the scenario, the values of its parameters, the seeds and the end.
+
+use crate::Failure;
+use crate::request::{Request, quote};
+use parades_catalog::{Choice, Refusal, Scenario, Simulation, Wish, network};
+use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
+use parades_core::time::Time;
+use parades_netfile::{NetworkFile, explicit};
+use std::path::{Path, PathBuf};
+
+/// A run that can be executed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The request, in the user's words.
+    pub request: Request,
+    /// The scenario.
+    pub scenario: &'static Scenario,
+    /// The values of all its parameters.
+    pub values: Values,
+    /// The seed of the random streams.
+    pub seed: u64,
+    /// The seed that shuffles simultaneous events; `None` if they are not shuffled.
+    pub tie_seed: Option<u64>,
+    /// The virtual end time; `None` for the scenario's own.
+    pub until: Option<Time>,
+    /// The settings of the scenario's file.
+    pub settings: Settings,
+    /// The network, where a file describes it.
+    pub network: Option<NetworkFile>,
+    /// The scenario's file.
+    file: Option<ScenarioFile>,
+}
+
+impl Plan {
+    /// Returns the plan of a request. The request overrides the scenario's file.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] where there is no such scenario or parameter, or where a file is wrong.
+    pub fn of(request: &Request) -> Result<Plan, Failure> {
+        match network_file(&request.scenario)? {
+            Some(network) => Plan::of_network(request, network),
+            None => Plan::of_scenario(request),
+        }
+    }
+
+    fn of_scenario(request: &Request) -> Result<Plan, Failure> {
+        let (scenario, mut values, settings, file) = if is_file(&request.scenario) {
+            read_scenario(Path::new(&request.scenario))?
+        } else {
+            let scenario = Scenario::named(&request.scenario)?;
+            let settings = Settings { scenario: scenario.name.to_owned(), ..Settings::default() };
+            (scenario, scenario.values(), settings, None)
+        };
+        request.set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
+        scenario.apply_presets(&mut values);
+        Ok(Plan { file, ..Plan::with(request, scenario, values, settings) })
+    }
+
+    fn of_network(request: &Request, network: NetworkFile) -> Result<Plan, Failure> {
+        let mut values = network.parameters();
+        request.set.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
+        let settings = network.settings(&values)?;
+        Ok(Plan { network: Some(network), ..Plan::with(request, &network::SCENARIO, values, settings) })
+    }
+
+    fn with(request: &Request, scenario: &'static Scenario, values: Values, settings: Settings) -> Plan {
+        Plan {
+            request: request.clone(),
+            scenario,
+            values,
+            seed: request.seed.or(settings.seed).unwrap_or(1),
+            tie_seed: request.tie_seed.or(settings.tie_seed),
+            until: request.until.or(settings.until),
+            settings,
+            network: None,
+            file: None,
+        }
+    }
+
+    /// Returns the network in full, as the text of a file whose run is the same; `None` where no file
+    /// describes one.
+    ///
+    /// # Errors
+    ///
+    /// On the first thing in the file that is wrong.
+    pub fn network_in_full(&self) -> Result<Option<String>, ConfigError> {
+        let Some(network) = &self.network else { return Ok(None) };
+        let (description, of_file, _) = network.describe(&self.values, self.seed)?;
+        let settings = Settings { seed: Some(self.seed), tie_seed: self.tie_seed, ..self.settings.clone() };
+        Ok(Some(explicit(&network.title(), &settings, self.until.unwrap_or(of_file), &description)))
+    }
+
+    /// Makes the model.
+    ///
+    /// # Errors
+    ///
+    /// On values that make no sense together, and files that cannot be used.
+    pub fn simulation(&self) -> Result<Simulation, ConfigError> {
+        match &self.network {
+            Some(file) => Simulation::of_network(file, &self.values, self.seed),
+            None => Simulation::new(self.scenario, &self.values, self.seed),
+        }
+    }
+
+    /// Returns the files that the plan is read from, each with what it is to the user.
+    pub fn inputs(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let scenario = Some(PathBuf::from(&self.request.scenario)).filter(|path| path.is_file());
+        let paths = self.values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path));
+        let paths = paths.filter_map(|(parameter, _)| Some((parameter.key(), self.values.path(parameter.key())?)));
+        scenario.map(|path| ("the scenario's file", path)).into_iter().chain(paths)
+    }
+
+    /// Returns the engine that the request asks for, or else the scenario's file, or else `auto`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] where there is no such engine or setting, or where the engine cannot run the
+    /// scenario.
+    pub fn choice(&self) -> Result<Choice, Failure> {
+        let Request { threads, processes, tune, .. } = &self.request;
+        let wish = Wish {
+            engine: self.engine(),
+            threads: threads.or(self.settings.threads),
+            processes: processes.or(self.settings.processes),
+            tune,
+        };
+        let choice = Choice::of(wish).and_then(|choice| choice.check(self.scenario).map(|()| choice));
+        choice.map_err(|refusal| self.refused(refusal))
+    }
+
+    fn engine(&self) -> &str {
+        self.request.engine.as_deref().or(self.settings.engine.as_deref()).unwrap_or("auto")
+    }
+
+    /// Reports a refusal at its place in the scenario's file, where it is about what the file says.
+    fn refused(&self, refusal: Refusal) -> Failure {
+        let typed = match refusal.about {
+            "engine" => self.request.engine.is_some(),
+            "threads" => self.request.threads.is_some(),
+            "processes" => self.request.processes.is_some(),
+            _ => true,
+        };
+        let (message, help) = (refusal.error.message(), refusal.error.help().unwrap_or_default());
+        match (&self.network, &self.file) {
+            (Some(network), _) if !typed => network.error_at(refusal.about, message, help).into(),
+            (_, Some(file)) if !typed => file.error_at(refusal.about, message, help).into(),
+            _ => refusal.error.into(),
+        }
+    }
+
+    /// Returns the command that executes the same run.
+    pub fn command(&self) -> String {
+        let Request { scenario, set, until, tune, .. } = &self.request;
+        let mut words = vec!["parades".to_owned(), "run".into(), scenario.clone()];
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        set.iter().for_each(|assignment| option("--set", assignment.clone()));
+        option("--seed", self.seed.to_string());
+        self.tie_seed.iter().for_each(|seed| option("--tie-seed", seed.to_string()));
+        until.iter().for_each(|until| option("--until", until.to_string()));
+        option("--engine", self.engine().to_owned());
+        tune.iter().for_each(|assignment| option("--tune", assignment.clone()));
+        words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A scenario file that was read.
+type FromFile = (&'static Scenario, Values, Settings, Option<ScenarioFile>);
+
+/// Reads a file that names a built-in scenario and sets its parameters.
+fn read_scenario(path: &Path) -> Result<FromFile, ConfigError> {
+    let file = ScenarioFile::read(path)?;
+    let settings = file.settings();
+    let scenario = Scenario::named(&settings.scenario)
+        .map_err(|error| file.error_at("scenario", error.message(), error.help().unwrap_or_default()))?;
+    let mut values = scenario.values();
+    file.apply(&mut values)?;
+    if settings.until == Some(Time::ZERO) {
+        return Err(file.error_at("until", "a run until 0s executes nothing", "give a time above it"));
+    }
+    Ok((scenario, values, settings, Some(file)))
+}
+
+/// Returns the network that a file describes, or the example; `None` for other scenarios and their files.
+fn network_file(scenario: &str) -> Result<Option<NetworkFile>, ConfigError> {
+    match scenario {
+        "network" => Ok(Some(network::example_file())),
+        path if is_file(path) => NetworkFile::read(Path::new(path)),
+        _ => Ok(None),
+    }
+}
+
+/// True if a scenario is given by the path of a file, not by a name.
+fn is_file(scenario: &str) -> bool {
+    scenario.contains(['/', '\\']) || Path::new(scenario).extension().is_some_and(|extension| extension == "toml")
+}

@@ -1,0 +1,32 @@
+//! Recording a run while it goes on.
+
+use parades_core::time::Time;
+use parades_core::timesheet::Timesheets;
+use parades_core::trace::Tracer;
+use std::fmt;
+use std::sync::Arc;
+
+/// The records that a run makes while it goes on. By default there are none.
+#[derive(Default)]
+pub struct Recording<'a> {
+    /// Makes the tracer that is given the executed events.
+    pub tracer: Option<MakeTracer<'a>>,
+    /// True if the tracer is also told of the messages that handlers send.
+    pub sends: bool,
+    /// The timesheets in which workers note what they spend their wall time on.
+    pub timesheets: Option<Arc<Timesheets>>,
+}
+
+/// Makes a tracer of a run, whose end is known by then.
+pub type MakeTracer<'a> = Box<dyn FnOnce(Time) -> Tracer<'a> + 'a>;
+
+impl fmt::Debug for Recording<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Recording { tracer, sends, timesheets } = self;
+        f.debug_struct("Recording")
+            .field("tracer", &tracer.is_some())
+            .field("sends", sends)
+            .field("timesheets", timesheets)
+            .finish()
+    }
+}

@@ -1,0 +1,236 @@
+//! Executing a plan.
+
+use crate::interrupt::Stoppable;
+use crate::machine::{Machine, peak_rss_bytes, rss_bytes};
+use crate::watchman::Watched;
+use crate::{Failure, Observer, Plan, Recording};
+use parades_catalog::{Choice, Simulation};
+use parades_core::error::{Error, ErrorKind};
+use parades_core::run::{Control, Outcome, RunOptions};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// A run that is over, with all that is reported of it.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// The plan that was executed.
+    pub plan: Plan,
+    /// The engine; where `auto` was asked for, the one that it chose.
+    pub choice: Choice,
+    /// The results of the engine: metrics, digest, counts.
+    pub outcome: Outcome,
+    /// The number of logical processes.
+    pub lps: u32,
+    /// Notes for the user on the run, a sentence each.
+    pub notes: Vec<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// The wall time in which the model was made.
+    pub setup: Duration,
+    /// The wall time of the engine.
+    pub run: Duration,
+    /// The most memory that this process has held, in bytes.
+    pub peak_rss_bytes: u64,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// At its end, or where the model ended it.
+    Complete,
+    /// A request stopped it: see [`crate::interrupt`].
+    Interrupted,
+    /// It was stopped because it took too much memory, in bytes.
+    OutOfMemory(u64),
+}
+
+impl FinishedRun {
+    /// Returns true if a request stopped the run, so that its results are those so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Simulation`] where the run was stopped because it took too much memory.
+    pub fn is_interrupted(&self) -> Result<bool, Failure> {
+        match self.ending {
+            Ending::Complete => Ok(false),
+            Ending::Interrupted => Ok(true),
+            Ending::OutOfMemory(bytes) => Err(Failure::simulation(format!(
+                "{} was stopped at {}, because it took {bytes} bytes of memory, above the limit; \
+                 raise the memory limit, or simulate less at a time",
+                self.plan.scenario.name, self.outcome.end
+            ))),
+        }
+    }
+
+    /// Returns the run if it came to its end. `why` says why a part of a run is of no use.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Stopped`] where a request stopped the run, and the error of
+    /// [`FinishedRun::is_interrupted`].
+    pub fn complete(self, why: &'static str) -> Result<FinishedRun, Failure> {
+        if self.is_interrupted()? { Err(Failure::Stopped(why)) } else { Ok(self) }
+    }
+}
+
+/// Makes the model of a plan and runs it on an engine.
+///
+/// # Errors
+///
+/// [`Failure::Input`] where the values of the parameters make no sense together; [`Failure::Run`] where the
+/// run ends in an error; [`Failure::Stopped`] where a request came before there was a result.
+#[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
+pub fn run(
+    plan: &Plan,
+    choice: &Choice,
+    recording: Recording<'_>,
+    observer: &mut dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let machine = Machine::this();
+    let begin = Instant::now();
+    let simulation = plan.simulation()?;
+    // Where the machine does not tell its memory, there is no bound but the user's.
+    let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
+    let memory_limit = plan.request.memory_limit.or(of_machine).unwrap_or(u64::MAX);
+    let failed = |error: Error| Failure::of_run(error, &plan.command());
+    simulation.check_room(memory_limit).map_err(failed)?;
+    let choice = simulation.resolve(choice);
+    let mut notes = simulation.notes.clone();
+    observer.begins(&choice, &notes);
+    let execution = Execution { plan, choice: &choice, simulation: &simulation, memory_limit };
+    let Executed { outcome, run, setup, ending } = execution.execute(recording, observer, begin).map_err(failed)?;
+    notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
+    Ok(FinishedRun {
+        plan: plan.clone(),
+        choice,
+        outcome,
+        lps: simulation.lps(),
+        notes,
+        machine,
+        setup,
+        run,
+        peak_rss_bytes: peak_rss_bytes(),
+        ending,
+    })
+}
+
+/// A model and the engine on which it is run.
+struct Execution<'a> {
+    plan: &'a Plan,
+    choice: &'a Choice,
+    simulation: &'a Simulation,
+    memory_limit: u64,
+}
+
+struct Executed {
+    outcome: Outcome,
+    setup: Duration,
+    run: Duration,
+    ending: Ending,
+}
+
+impl Execution<'_> {
+    #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
+    fn execute(self, recording: Recording<'_>, observer: &mut dyn Observer, begin: Instant) -> Result<Executed, Error> {
+        let Execution { plan, choice, simulation, memory_limit } = self;
+        let control = Arc::new(Control::default());
+        let until = plan.until.unwrap_or(simulation.until);
+        let options = RunOptions {
+            seed: plan.seed,
+            tie_seed: plan.tie_seed,
+            digest: plan.request.digest,
+            notes: recording.tracer.is_some(),
+            sends: recording.sends,
+            tracer: recording.tracer.map(|make| make(until)),
+            timesheets: recording.timesheets,
+            control: Some(&control),
+            memory_limit: Some(memory_limit),
+            ..RunOptions::until(until)
+        };
+        let watched = Watched { control: &control, until, memory_limit, before: rss_bytes() };
+        let (outcome, setup, run, memory) = std::thread::scope(|scope| {
+            let (going_on, over) = channel();
+            let observer = &mut *observer;
+            // Where the system does not begin the thread, nobody watches.
+            let watch = std::thread::Builder::new().spawn_scoped(scope, move || watched.watch(&over, observer)).ok();
+            let stoppable = Stoppable::new(&control);
+            let (setup, start) = (begin.elapsed(), Instant::now());
+            let outcome = simulation.run(choice, options);
+            let run = start.elapsed();
+            drop((stoppable, going_on));
+            (outcome, setup, run, watch.and_then(|watch| watch.join().unwrap_or(None)))
+        });
+        observer.ends();
+        match (outcome, memory) {
+            (Err(error), Some(needed)) if *error.kind() == ErrorKind::Stopped => {
+                Err(Error::new(ErrorKind::Memory { limit: memory_limit, needed }))
+            }
+            (outcome, memory) => {
+                let outcome = outcome?;
+                let ending = ending(&outcome, memory, &control);
+                Ok(Executed { outcome, setup, run, ending })
+            }
+        }
+    }
+}
+
+/// Returns how a run ended. `memory` is what it took when it was stopped for that.
+fn ending(outcome: &Outcome, memory: Option<u64>, control: &Control) -> Ending {
+    match (outcome.stopped_at, memory) {
+        (Some(_), Some(bytes)) => Ending::OutOfMemory(bytes),
+        (Some(_), None) if control.is_stopped() => Ending::Interrupted,
+        _ => Ending::Complete,
+    }
+}
+
+/// Returns a note on threads that had nothing to do, if there were any.
+fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String> {
+    let stat = |name| stats.iter().find(|(stat, _)| *stat == name).map(|&(_, value)| value);
+    let workers = stat("workers")?;
+    if workers < threads as f64 {
+        // An engine that needs no lookahead has a worker for each logical process, if there are threads
+        // enough.
+        let why =
+            if workers < f64::from(lps) { "lookahead leaves no more partitions" } else { "there are no more LPs" };
+        return Some(format!("{workers} of {threads} threads used: {why} than that"));
+    }
+    if stat("alone_for_memory").is_some_and(|is_so| is_so > 0.0) {
+        return Some(format!("1 of {threads} threads used in the end: the memory limit has no room for history"));
+    }
+    // The first mode switch leaves one worker, the next brings all of them back.
+    let ended_on_one = stat("turns").is_some_and(|turns| turns % 2.0 > 0.5);
+    ended_on_one.then(|| {
+        format!("1 of {threads} threads used in the end: several had too little to do, or too little of the machine")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_on_idle_threads_names_what_there_are_too_few_of() {
+        let note = |workers, threads, lps| idle_threads(&[("workers", workers), ("turns", 0.0)], threads, lps);
+        assert_eq!(note(3.0, 8, 3).as_deref(), Some("3 of 8 threads used: there are no more LPs than that"));
+        assert_eq!(
+            note(3.0, 8, 4).as_deref(),
+            Some("3 of 8 threads used: lookahead leaves no more partitions than that")
+        );
+        assert_eq!(note(8.0, 8, 8), None);
+        assert_eq!(idle_threads(&[], 8, 3), None, "an engine without workers");
+        let turns = |turns| idle_threads(&[("workers", 8.0), ("turns", turns)], 8, 64);
+        assert_eq!(
+            turns(3.0).as_deref(),
+            Some("1 of 8 threads used in the end: several had too little to do, or too little of the machine")
+        );
+        assert_eq!(turns(4.0), None);
+        let stats = [("workers", 8.0), ("turns", 1.0), ("alone_for_memory", 1.0)];
+        assert_eq!(
+            idle_threads(&stats, 8, 64).as_deref(),
+            Some("1 of 8 threads used in the end: the memory limit has no room for history")
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! The header of a journal. Runs of an earlier sweep are of use only where it is the same.
+
+use super::SweepPlan;
+use crate::Program;
+use parades_config::Kind;
+use parades_core::digest::Digest;
+use parades_sweep::Header;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+impl SweepPlan {
+    /// Returns the header. Seeds, and values of swept parameters, may be added to a sweep, so they are not
+    /// part of it.
+    pub(super) fn header(&self, program: &Program) -> Header {
+        let fields = json!({
+            "version": program.version,
+            "commit": program.commit,
+            "scenario": self.plan.scenario.name,
+            "parameters": self.fixed(),
+            "files": self.files(),
+            "until": self.plan.until.map(|until| until.to_string()),
+            "tie_seed": self.plan.tie_seed,
+            "engine": self.choice.engine.name,
+            "settings": self.choice.settings,
+            "threads": self.threads,
+            "digest": self.request.base.digest,
+        });
+        match fields {
+            Value::Object(fields) => Header(fields),
+            _ => unreachable!("it is written as an object above"),
+        }
+    }
+
+    /// Returns a hash of each file that the runs read: where a file changes, so do the results.
+    ///
+    /// These are the file of the network, the files that parameters name, and those that these files name in
+    /// turn. Files that cannot be read are left out; making the model reports them.
+    fn files(&self) -> Map<String, Value> {
+        let mut named = BTreeSet::new();
+        let mut files = BTreeSet::new();
+        for values in self.grid.points() {
+            let of_kind = values.iter().filter(|(parameter, _)| matches!(parameter.kind(), Kind::Path));
+            named.extend(of_kind.filter_map(|(parameter, _)| Some((parameter.key(), values.path(parameter.key())?))));
+            files.extend(self.plan.network.iter().filter_map(|network| network.files(values).ok()).flatten());
+        }
+        for (parameter, path) in named {
+            files.extend(self.plan.scenario.files_named_in(parameter, &path));
+            files.insert(path);
+        }
+        let entry = |path: &Path, bytes: &[u8]| {
+            let mut hash = Digest::default();
+            hash.bytes(bytes);
+            (path.to_string_lossy().into_owned(), Value::from(format!("{:016x}", hash.value())))
+        };
+        let network = self.plan.network.iter().map(|network| entry(network.path(), network.text().as_bytes()));
+        network.chain(files.iter().filter_map(|path| Some(entry(path, &fs::read(path).ok()?)))).collect()
+    }
+}

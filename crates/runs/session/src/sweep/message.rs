@@ -1,0 +1,49 @@
+//! The questions of a sweep to the processes that execute its runs, and the answer to a check.
+
+use parades_sweep::Grid;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A question to a process that executes runs.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// The parameters that are set, as `KEY=VALUE`.
+    pub set: Vec<String>,
+    /// The seed of the random streams.
+    pub seed: u64,
+    /// The values that all parameters must have then.
+    pub parameters: Value,
+    /// The folder for the results.
+    pub folder: Option<PathBuf>,
+    /// True if the model is only made, and not run.
+    pub check: bool,
+}
+
+/// The answer of a process that was asked to make a model.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checked {
+    /// The names of the figures that runs of the model will have.
+    Metrics(Vec<String>),
+    /// The mistake in the user's input, because of which there is no model.
+    Wrong(String),
+}
+
+impl RunRequest {
+    /// Asks for a run.
+    pub(super) fn run(grid: &Grid, point: usize, seed: u64, folder: Option<PathBuf>) -> RunRequest {
+        let parameters = json!(grid.points()[point]);
+        RunRequest { set: grid.assignments(point), seed, parameters, folder, check: false }
+    }
+
+    /// Asks whether there can be a run.
+    pub(super) fn check(grid: &Grid, point: usize, seed: u64) -> RunRequest {
+        RunRequest { check: true, ..RunRequest::run(grid, point, seed, None) }
+    }
+
+    /// Returns the question as a line.
+    pub fn line(&self) -> String {
+        json!(self).to_string()
+    }
+}

@@ -1,0 +1,104 @@
+//! Sweeps: replications of a run over a grid of parameters.
+//!
+//! A [`SweepRequest`] is what a user asks for. A [`SweepPlan`] is that understood: the grid, the seeds, the
+//! engine. [`execute`] has the runs executed by a pool of processes, and returns a [`FinishedSweep`]. The
+//! processes are asked by a [`RunRequest`] in a line of JSON.
+//!
+//! The crate `parades_sweep` has the parts that know neither scenarios nor engines: the grid, the journal,
+//! the schedule, the pool, the table of results.
+
+mod check;
+mod header;
+mod message;
+mod metric;
+mod plan;
+
+pub use message::{Checked, RunRequest};
+pub use metric::full_name;
+pub use plan::{SweepPlan, SweepRequest};
+
+use crate::interrupt::Stoppable;
+use crate::{Failure, Program};
+use parades_core::run::Control;
+use parades_sweep::{Drive, End, Outcome, Pool, Results, Run, Schedule, drive};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The runs that an earlier sweep has left in its journal.
+pub(crate) type Recorded = BTreeMap<Run, Outcome>;
+
+/// The progress of a sweep.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepProgress<'a> {
+    /// The number of runs that are over.
+    pub finished: usize,
+    /// The number of runs in all, as far as is known.
+    pub total: usize,
+    /// The number of runs that were over before.
+    pub before: usize,
+    /// The journal, if there is one.
+    pub journal: Option<&'a Path>,
+}
+
+/// A sweep that is over.
+#[derive(Debug)]
+pub struct FinishedSweep<'a> {
+    /// The plan that was executed.
+    pub plan: &'a SweepPlan,
+    /// The runs.
+    pub schedule: Schedule,
+    /// How the sweep ended.
+    pub end: End,
+}
+
+impl FinishedSweep<'_> {
+    /// Returns the tables of results.
+    pub fn results(&self) -> Results<'_> {
+        let swept = self.plan.grid.swept().map(str::to_owned).collect();
+        Results::new(&self.schedule, swept, self.plan.swept_values())
+    }
+}
+
+/// Executes a sweep by a pool of processes. `progress` is called at the begin, and after each run.
+///
+/// # Errors
+///
+/// [`Failure::Input`] where there is no model for a point of the grid, or no metric of a name asked for, or
+/// where the journal is another sweep's; [`Failure::Simulation`] where the journal cannot be written;
+/// [`Failure::Stopped`] where a request came before the first run.
+pub fn execute<'a>(
+    plan: &'a SweepPlan,
+    pool: Pool,
+    program: &Program,
+    progress: &mut dyn FnMut(SweepProgress<'_>),
+) -> Result<FinishedSweep<'a>, Failure> {
+    let (mut journal, recorded) = plan.open_journal(program)?;
+    let control = Arc::new(Control::default());
+    let stoppable = Stoppable::new(&control);
+    let stopped = || control.is_stopped();
+    let Some(precision) = check::check(plan, &pool, &recorded, &stopped)? else {
+        return Err(Failure::Stopped("the grid was still being looked at, so there is no result"));
+    };
+    let mut schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), precision, recorded);
+    let before = schedule.progress().0;
+    let path: Option<PathBuf> = journal.as_ref().map(|journal| journal.path().to_owned());
+    let mut progress = |schedule: &Schedule| {
+        let (finished, total) = schedule.progress();
+        progress(SweepProgress { finished, total, before, journal: path.as_deref() });
+    };
+    progress(&schedule);
+    let request = |schedule: &Schedule, run: Run| plan.run_request(run.point, schedule.seed(run)).line();
+    let record = |schedule: &Schedule, run: Run, outcome: &Outcome| plan.record(run.point, schedule.seed(run), outcome);
+    let mut how = Drive { request: &request, record: &record, progress: &mut progress, stopped: &stopped };
+    let driven = drive(&mut schedule, &pool, journal.as_mut(), &mut how);
+    drop((pool, stoppable));
+    let end = driven.map_err(|error| match &path {
+        Some(path) => Failure::simulation(format!(
+            "{} cannot be written: {error}; make room, and give the same command again: it goes on from there",
+            path.display()
+        )),
+        None => Failure::simulation(error.to_string()),
+    })?;
+    Ok(FinishedSweep { plan, schedule, end })
+}

@@ -1,0 +1,195 @@
+//! The points, seeds and settings of a sweep, as far as they are known without a model.
+
+use super::Recorded;
+use super::message::RunRequest;
+use crate::machine::Machine;
+use crate::{Failure, Plan, Program, Request, safe_name};
+use parades_catalog::Choice;
+use parades_config::{Place, Values};
+use parades_sweep::journal::Record;
+use parades_sweep::{Axis, Grid, Journal, Outcome, Run, seeds};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The greatest number of runs that a sweep may have.
+const RUNS_MAX: usize = 1_000_000;
+/// The seeds of a sweep that adds seeds until its intervals are narrow enough.
+const SEEDS_TO_ADD: &str = "1..1000";
+/// The name of the journal in a sweep's folder.
+const JOURNAL: &str = "journal.jsonl";
+/// The name of the folder of all runs in a sweep's folder.
+const RUNS: &str = "runs";
+/// A request for a sweep.
+#[derive(Clone, Debug)]
+pub struct SweepRequest {
+    /// The request that all runs have in common. In `set`, a parameter may have several values: `KEY=A,B,…`.
+    pub base: Request,
+    /// The seeds, as the user has written them: `1..30`, `1,2,5`. Default: the seed of `base`.
+    pub seeds: Option<String>,
+    /// The number of runs at a time. Default: the cores of this machine over the threads of a run.
+    pub jobs: Option<u64>,
+    /// The metrics that are shown, and that count for `until_interval`.
+    pub metrics: Vec<String>,
+    /// The greatest half-width of the metrics' intervals, as a share of the mean. Seeds are added until it is
+    /// reached.
+    pub until_interval: Option<f64>,
+    /// The folder for the journal, the tables and the results of each run.
+    pub folder: Option<PathBuf>,
+    /// The file of the journal, where there is no folder.
+    pub journal: Option<PathBuf>,
+}
+
+/// A sweep that can be executed.
+#[derive(Debug)]
+pub struct SweepPlan {
+    /// The request, in the user's words.
+    pub request: SweepRequest,
+    /// The plan of a run, without the swept parameters.
+    pub plan: Plan,
+    /// The engine.
+    pub choice: Choice,
+    /// The points of the grid.
+    pub grid: Grid,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// The number of threads of each run.
+    pub threads: u64,
+    /// The number of runs at a time.
+    pub jobs: usize,
+}
+
+impl SweepPlan {
+    /// Returns the plan of a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] where a parameter, a value, a seed or the engine is wrong, or where there are too
+    /// many runs.
+    pub fn of(request: &SweepRequest) -> Result<SweepPlan, Failure> {
+        let base = Request { set: Vec::new(), ..request.base.clone() };
+        let mut plan = Plan::of(&base)?;
+        let axes = request.base.set.iter().map(|set| Axis::parse("--set", set)).collect::<Result<_, _>>()?;
+        let mut grid = Grid::of(&plan.values, "--set", axes)?;
+        grid.complete(|values| plan.scenario.apply_presets(values));
+        let seeds = match (&request.seeds, request.until_interval) {
+            (Some(text), _) => {
+                seeds::parse(text).map_err(|error| error.at(Place::Argument(format!("--seeds {text}"))))?
+            }
+            (None, Some(_)) if request.base.seed.is_none() => seeds::parse(SEEDS_TO_ADD)?,
+            (None, _) => vec![plan.seed],
+        };
+        let points = grid.points().len();
+        if points.saturating_mul(seeds.len()) > RUNS_MAX {
+            return Err(Failure::usage(
+                format!("{points} points with {} seeds are more than {RUNS_MAX} runs", seeds.len()),
+                "sweep over fewer values, or fewer seeds",
+            ));
+        }
+        let threads = base.threads.or(plan.settings.threads).unwrap_or(1);
+        plan.request.threads = Some(threads);
+        let choice = plan.choice()?;
+        let cores = Machine::this().cores as u64;
+        let jobs = request.jobs.unwrap_or_else(|| (cores / threads).max(1));
+        let jobs = usize::try_from(jobs).expect("a few thousand").min(points * seeds.len());
+        Ok(SweepPlan { request: request.clone(), plan, choice, grid, seeds, threads, jobs })
+    }
+
+    /// Returns the bound on the memory of each run, in bytes; `None` where the machine does not tell its
+    /// memory.
+    pub fn memory_limit(&self) -> Option<u64> {
+        let share = |memory: u64| (memory > 0).then(|| memory / 4 * 3 / self.jobs as u64);
+        self.request.base.memory_limit.or_else(|| share(Machine::this().memory_bytes))
+    }
+
+    /// Returns the question to the process that executes a run.
+    pub(super) fn run_request(&self, point: usize, seed: u64) -> RunRequest {
+        let folder = self.request.folder.as_ref().map(|folder| folder.join(RUNS).join(self.folder_of(point, seed)));
+        RunRequest::run(&self.grid, point, seed, folder)
+    }
+
+    /// Returns the name of a run's folder.
+    fn folder_of(&self, point: usize, seed: u64) -> String {
+        let parameters = self.parameters_of(point);
+        let words = parameters.iter().map(|(key, value)| format!("{key}={value}")).chain([format!("seed={seed}")]);
+        safe_name(&words.collect::<Vec<_>>().join(","), |c| c.is_ascii_alphanumeric() || "-_=.,+%".contains(c))
+    }
+
+    /// Returns the values of the swept parameters at a point, as the journal has them.
+    fn parameters_of(&self, point: usize) -> BTreeMap<String, String> {
+        let values = &self.grid.points()[point];
+        let text = |key: &str| values.get(key).map_or_else(String::new, ToString::to_string);
+        self.grid.swept().map(|key| (key.to_owned(), text(key))).collect()
+    }
+
+    /// Returns the values of the swept parameters at each point.
+    pub fn swept_values(&self) -> Vec<Vec<Value>> {
+        let of_point = |values: &Values| {
+            let all = json!(values);
+            self.grid.swept().map(|key| all[key].clone()).collect()
+        };
+        self.grid.points().iter().map(of_point).collect()
+    }
+
+    /// Returns the parameters that are the same in all runs.
+    pub fn fixed(&self) -> Map<String, Value> {
+        let mut points = self.grid.points().iter().map(|values| match json!(values) {
+            Value::Object(values) => values,
+            _ => unreachable!("values are a map"),
+        });
+        let mut fixed = points.next().expect("there is a point");
+        self.grid.swept().for_each(|key| {
+            fixed.shift_remove(key);
+        });
+        // A preset that is swept changes other parameters.
+        points.for_each(|point| fixed.retain(|key, value| point.get(key) == Some(value)));
+        fixed
+    }
+
+    /// Returns a run as the journal has it.
+    pub(super) fn record(&self, point: usize, seed: u64, outcome: &Outcome) -> Record {
+        Record { parameters: self.parameters_of(point), seed, outcome: outcome.clone() }
+    }
+
+    /// Returns the path of the journal, if there is one.
+    pub fn journal_path(&self) -> Option<PathBuf> {
+        let in_folder = self.request.folder.as_ref().map(|folder| folder.join(JOURNAL));
+        in_folder.or_else(|| self.request.journal.clone())
+    }
+
+    /// Opens the journal, if one is wanted. Returns it with those of its runs that belong to this sweep.
+    pub(super) fn open_journal(&self, program: &Program) -> Result<(Option<Journal>, Recorded), Failure> {
+        let Some(path) = self.journal_path() else { return Ok((None, Recorded::new())) };
+        if let Some(folder) = &self.request.folder {
+            make_folder(folder)?;
+        }
+        let (journal, records) = Journal::open(&path, &self.header(program))?;
+        let points: BTreeMap<_, _> =
+            (0..self.grid.points().len()).map(|point| (self.parameters_of(point), point)).collect();
+        let replications: BTreeMap<_, _> =
+            self.seeds.iter().zip(0..).map(|(&seed, replication)| (seed, replication)).collect();
+        let mut recorded = Recorded::new();
+        for Record { parameters, seed, outcome } in records {
+            if let (Some(&point), Some(&replication)) = (points.get(&parameters), replications.get(&seed)) {
+                recorded.entry(Run { replication, point }).or_insert(outcome);
+            }
+        }
+        Ok((Some(journal), recorded))
+    }
+}
+
+/// Makes the folder of a sweep. A folder that holds something, but no journal, is refused.
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    if folder.to_str().is_none() {
+        let message = format!("the name of the folder {} is not UTF-8 text", folder.display());
+        return Err(Failure::usage(message, "name another folder for `--out`"));
+    }
+    fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    let mut entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    if entries.next().is_some() && !folder.join(JOURNAL).exists() {
+        let message = format!("{} is not empty, and no sweep wrote it", folder.display());
+        return Err(Failure::usage(message, "name another folder for `--out`"));
+    }
+    Ok(())
+}
