@@ -31,10 +31,10 @@ fn digests_are_those_of_an_arc_and_nothing_is_left() {
         run::<Compare>(),
         run::<InObject>(),
         run::<InPointer>(),
-        run::<BufferedImmediate<1000>>(),
-        run::<BufferedByThread<1000>>(),
-        run::<BufferedLockFree<1000>>(),
-        run::<BufferedAtBarrier<1000>>(),
+        run::<BufferedImmediate>(),
+        run::<BufferedByThread>(),
+        run::<BufferedLockFree>(),
+        run::<BufferedAtBarrier>(),
     ];
     assert_eq!(of_each, [(expected, 0); 10]);
     let (digest, left) = run::<Aggregate>();

@@ -4,6 +4,7 @@
 //! Each scheme has one test: schemes with buffers share a pool, and `in_use` then counts the objects of that
 //! test alone.
 
+use parades_bench::refcount::buffered::{AtBarrier, Buffered, ByThread, Immediate, LockFree};
 use parades_bench::refcount::{
     Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
     InObject, InPointer, Locked, Raw,
@@ -144,16 +145,14 @@ fn buffered() {
         in_two_threads::<P>();
         assert_eq!(P::in_use(), 0);
     }
-    check::<BufferedImmediate<1>>();
-    check::<BufferedImmediate<7>>();
-    check::<BufferedImmediate<1000>>();
-    check::<BufferedByThread<1>>();
-    check::<BufferedByThread<7>>();
-    check::<BufferedByThread<1000>>();
-    check::<BufferedLockFree<1>>();
-    check::<BufferedLockFree<7>>();
-    check::<BufferedLockFree<1000>>();
-    check::<BufferedAtBarrier<1>>();
-    check::<BufferedAtBarrier<7>>();
-    check::<BufferedAtBarrier<1000>>();
+    for size in [1, 7, 1000] {
+        Buffered::<Immediate>::set_size(size);
+        check::<BufferedImmediate>();
+        Buffered::<ByThread>::set_size(size);
+        check::<BufferedByThread>();
+        Buffered::<LockFree>::set_size(size);
+        check::<BufferedLockFree>();
+        Buffered::<AtBarrier>::set_size(size);
+        check::<BufferedAtBarrier>();
+    }
 }

@@ -38,15 +38,18 @@ use crate::refcount::pool::{Pool, Slot};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::LocalKey;
 
 type Object = &'static Slot<AtomicU32>;
 
-/// The scheme: buffers of `SIZE` operations, delivered as `H` does it.
+/// The scheme: buffers of operations, delivered as `H` does it.
 #[derive(Debug)]
-pub struct Buffered<H, const SIZE: usize>(PhantomData<H>);
+pub struct Buffered<H>(PhantomData<H>);
+
+/// The number of operations that a buffer holds, unless [`Buffered::set_size`] says otherwise: the least of the paper.
+const SIZE: usize = 1_000;
 
 /// The way in which full buffers are delivered.
 pub trait Delivery: Send + Sync + Sized + 'static {
@@ -84,15 +87,16 @@ impl<H: Delivery> Buffers<H> {
 
     /// Makes room for another operation.
     #[cold]
-    fn make_room(&mut self, size: usize) {
+    fn make_room(&mut self) {
         if self.thread.is_none() {
             self.thread = Some(H::ledger().join());
-            self.room = size;
+            // Ordering: Relaxed; the size is set before the threads begin.
+            self.room = H::ledger().size.load(Ordering::Relaxed);
         } else {
             self.deliver(false);
         }
-        self.increments.reserve_exact(size);
-        self.decrements.reserve_exact(size);
+        self.increments.reserve_exact(self.room);
+        self.decrements.reserve_exact(self.room);
     }
 
     fn deliver(&mut self, is_leaving: bool) {
@@ -129,6 +133,8 @@ pub struct Batch {
 pub struct Ledger {
     /// The number of a batch that was drawn last.
     number: AtomicU64,
+    /// The number of operations that the buffers of a thread hold, from its first operation on.
+    size: AtomicUsize,
     state: Mutex<State>,
     /// Signalled when a thread takes part no more.
     left: Condvar,
@@ -146,7 +152,12 @@ struct State {
 impl Ledger {
     pub(crate) const fn new() -> Ledger {
         let state = State { last: BTreeMap::new(), threads: 0, waiting: BTreeMap::new() };
-        Ledger { number: AtomicU64::new(0), state: Mutex::new(state), left: Condvar::new() }
+        Ledger {
+            number: AtomicU64::new(0),
+            size: AtomicUsize::new(SIZE),
+            state: Mutex::new(state),
+            left: Condvar::new(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -212,21 +223,27 @@ fn add(slot: Object, amount: u32) -> u32 {
     count
 }
 
-impl<H: Delivery, const SIZE: usize> Buffered<H, SIZE> {
+impl<H: Delivery> Buffered<H> {
+    /// Sets the number of operations that a buffer holds, for threads that take part from now on.
+    pub fn set_size(size: usize) {
+        // Ordering: Relaxed; threads that begin later see it.
+        H::ledger().size.store(size, Ordering::Relaxed);
+    }
+
     /// Puts an operation into the buffer that `of` chooses.
     #[inline]
     fn put(slot: Object, of: impl Fn(&mut Buffers<H>) -> &mut Vec<Object>) {
         H::buffers().with_borrow_mut(|buffers| {
             let room = buffers.room;
             if of(buffers).len() >= room {
-                buffers.make_room(SIZE);
+                buffers.make_room();
             }
             of(buffers).push(slot);
         });
     }
 }
 
-impl<H: Delivery, const SIZE: usize> Scheme for Buffered<H, SIZE> {
+impl<H: Delivery> Scheme for Buffered<H> {
     type Count = AtomicU32;
 
     fn take() -> Object {

@@ -14,7 +14,7 @@
 //! | [`InObject`] | an addition to the thread's own count of the object | table 4 |
 //! | [`InPointer`] | an addition to a count that the pointer leads to, one for each thread | table 5 |
 //! | [`BufferedImmediate`] | an entry in the thread's buffer; a full one is applied at once, under a lock | tables 6 and 7 |
-//! | [`BufferedByThread`], [`BufferedLockFree`] | the same; a thread of its own applies it, handed over by a lock or without | tables 6 and 7 |
+//! | [`BufferedByThread`], [`BufferedLockFree`] | the same; a thread of its own applies it, delivered under a lock or without | tables 6 and 7 |
 //! | [`BufferedAtBarrier`] | the same; the first thread that reaches a barrier applies it | proposed there |
 //! | [`Aggregate`] | an atomic addition to a counter that eight objects share | table 8 |
 //!
@@ -75,14 +75,14 @@ pub type Compare = Pointer<atomic::Compare>;
 pub type InObject = Pointer<in_object::InObject>;
 /// One atomic counter for eight objects.
 pub type Aggregate = Pointer<aggregate::Aggregate>;
-/// Buffers of `SIZE` operations, applied at once.
-pub type BufferedImmediate<const SIZE: usize> = Pointer<buffered::Buffered<buffered::Immediate, SIZE>>;
-/// Buffers of `SIZE` operations, delivered under a lock to a thread that applies them.
-pub type BufferedByThread<const SIZE: usize> = Pointer<buffered::Buffered<buffered::ByThread, SIZE>>;
-/// Buffers of `SIZE` operations, delivered without a lock to a thread that applies them.
-pub type BufferedLockFree<const SIZE: usize> = Pointer<buffered::Buffered<buffered::LockFree, SIZE>>;
-/// Buffers of `SIZE` operations, applied by the first thread that reaches a barrier.
-pub type BufferedAtBarrier<const SIZE: usize> = Pointer<buffered::Buffered<buffered::AtBarrier, SIZE>>;
+/// Buffers of operations, applied at once.
+pub type BufferedImmediate = Pointer<buffered::Buffered<buffered::Immediate>>;
+/// Buffers of operations, delivered under a lock to a thread that applies them.
+pub type BufferedByThread = Pointer<buffered::Buffered<buffered::ByThread>>;
+/// Buffers of operations, delivered without a lock to a thread that applies them.
+pub type BufferedLockFree = Pointer<buffered::Buffered<buffered::LockFree>>;
+/// Buffers of operations, applied by the first thread that reaches a barrier.
+pub type BufferedAtBarrier = Pointer<buffered::Buffered<buffered::AtBarrier>>;
 
 /// The operations of a scheme that a measurement needs beside its pointers.
 pub trait Counted: SharedData {

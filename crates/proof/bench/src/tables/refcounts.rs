@@ -4,19 +4,22 @@
 //! *Multi-core parallelism for ns-3 simulator*, INRIA 2009, and by a whole run, as in its tables 5 to 8. Here
 //! the run is the campus whose servers multicast. All schemes are measured in each pair, in turn.
 
+use super::phold::until;
 use crate::record::Figure;
+use crate::refcount::buffered::{AtBarrier, Buffered, ByThread, Immediate, LockFree};
 use crate::refcount::{
     Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
     DATA_MAX, InObject, InPointer, Locked, Raw,
 };
-use crate::sides::{Spread, progress, timed};
+use crate::sides::{Ran, Spread, choice, progress, simulation, timed};
 use crate::{Measured, Options};
-use parades_core::run::RunOptions;
+use parades_core::error::Error;
+use parades_core::run::{Outcome, RunOptions};
 use parades_core::shared::Shared;
-use parades_core::time::{Delay, Time};
 use parades_engine::retreat::Retreats;
 use parades_engine::{sequential, window};
 use parades_packet::campus::Parameters;
+use parades_packet::multicast::Multicast as Campus;
 use parades_report::drawing::table;
 use parades_session::Failure;
 use std::hint::black_box;
@@ -27,18 +30,8 @@ const OPERATIONS: u32 = 500_000;
 /// The number of them between two barriers.
 const BETWEEN_BARRIERS: u32 = 5_000;
 
-/// The limits of a scheme.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Limits {
-    None,
-    /// Counts get lost where threads share objects.
-    OneThread,
-    /// Nothing is applied without barriers.
-    NeedsBarriers,
-}
-
-/// The digest of a run and its seconds.
-type Run = (Option<u64>, f64);
+/// Executes a whole run. Returns its digest and its seconds.
+type Run = fn() -> Result<(Option<u64>, f64), Failure>;
 
 /// A row of the table.
 struct Row {
@@ -47,48 +40,76 @@ struct Row {
     published_cycles: &'static str,
     /// The published seconds of a run, with one and two threads: tables 5 to 8.
     published_s: &'static str,
-    limits: Limits,
+    /// Sets the size of the scheme's buffers; nothing to do for schemes without buffers.
+    prepare: fn(),
+    /// False where counts get lost when threads share objects.
+    can_be_shared: bool,
     clones: fn(threads: usize, is_shared: bool) -> Result<f64, Failure>,
-    run: fn(threads: usize) -> Result<Run, Failure>,
+    /// A whole run on one thread, and on two; `None` where a whole run cannot use the scheme.
+    runs: [Option<Run>; 2],
 }
 
 impl Row {
-    const fn of<P: Counted>(name: &'static str, published_cycles: &'static str, published_s: &'static str) -> Row {
-        Row { name, published_cycles, published_s, limits: Limits::None, clones: clones::<P>, run: run::<P> }
+    /// Returns the row of a scheme in a loop alone.
+    const fn in_a_loop<P: Counted>(name: &'static str, cycles: &'static str, seconds: &'static str) -> Row {
+        Row {
+            name,
+            published_cycles: cycles,
+            published_s: seconds,
+            prepare: || {},
+            can_be_shared: true,
+            clones: clones::<P>,
+            runs: [None, None],
+        }
     }
 
-    fn can_be_shared(&self) -> bool {
-        self.limits != Limits::OneThread
-    }
-
-    /// True if a whole run can use the scheme. The threads of a run have no barriers that the scheme knows.
-    fn can_run(&self, threads: usize) -> bool {
-        self.limits != Limits::NeedsBarriers && (threads == 1 || self.can_be_shared())
+    /// Returns the row of a scheme in a loop and in whole runs.
+    const fn of<P: Counted>(name: &'static str, cycles: &'static str, seconds: &'static str) -> Row {
+        Row { runs: [Some(run_alone::<P>), Some(run_shared::<P>)], ..Row::in_a_loop::<P>(name, cycles, seconds) }
     }
 }
 
 /// All schemes. The first is the yardstick.
 const ROWS: &[Row] = &[
-    Row { limits: Limits::OneThread, ..Row::of::<Raw>("raw", "13 / –", "21.3 / –") },
+    Row {
+        can_be_shared: false,
+        runs: [Some(run_alone::<Raw>), None],
+        ..Row::in_a_loop::<Raw>("raw", "13 / –", "21.3 / –")
+    },
     Row::of::<Locked>("locked", "208 / 1353", "–"),
     Row::of::<Atomic>("atomic addition", "55 / 208", "35.8 / 36.7"),
-    Row::of::<Shared<Box<[u8]>>>("the same, Arc and malloc", "–", "–"),
+    Row {
+        runs: [Some(|| run_arc("sequential", 1, &[])), Some(|| run_arc("window", 2, &["retreat=false"]))],
+        ..Row::in_a_loop::<Shared<Box<[u8]>>>("the same, Arc and malloc", "–", "–")
+    },
     Row::of::<Compare>("compare and exchange", "71 / 323", "–"),
     Row::of::<InObject>("by thread, in the object", "44 / 44", "–"),
     Row::of::<InPointer>("by thread, in the pointer", "–", "36.2 / 38.1"),
-    Row::of::<BufferedImmediate<1_000>>("buffers of 1,000, applied at once", "–", "28.6 / 30.9"),
-    Row::of::<BufferedImmediate<10_000>>("buffers of 10,000, applied at once", "–", "27.4 / 26.6"),
-    Row::of::<BufferedImmediate<100_000>>("buffers of 100,000, applied at once", "–", "28.2 / 27.7"),
-    Row::of::<BufferedByThread<1_000>>("buffers of 1,000, by a thread, locked", "–", "54.8 / 50.5"),
-    Row::of::<BufferedByThread<10_000>>("buffers of 10,000, by a thread, locked", "–", "30.8 / 29.6"),
-    Row::of::<BufferedByThread<100_000>>("buffers of 100,000, by a thread, locked", "–", "32.9 / 30.7"),
-    Row::of::<BufferedLockFree<10_000>>("buffers of 10,000, by a thread, lock-free", "–", "–"),
+    applied_at_once(|| Buffered::<Immediate>::set_size(1_000), "buffers of 1,000, applied at once", "28.6 / 30.9"),
+    applied_at_once(|| Buffered::<Immediate>::set_size(10_000), "buffers of 10,000, applied at once", "27.4 / 26.6"),
+    applied_at_once(|| Buffered::<Immediate>::set_size(100_000), "buffers of 100,000, applied at once", "28.2 / 27.7"),
+    by_a_thread(|| Buffered::<ByThread>::set_size(1_000), "buffers of 1,000, by a thread, locked", "54.8 / 50.5"),
+    by_a_thread(|| Buffered::<ByThread>::set_size(10_000), "buffers of 10,000, by a thread, locked", "30.8 / 29.6"),
+    by_a_thread(|| Buffered::<ByThread>::set_size(100_000), "buffers of 100,000, by a thread, locked", "32.9 / 30.7"),
     Row {
-        limits: Limits::NeedsBarriers,
-        ..Row::of::<BufferedAtBarrier<10_000>>("buffers of 10,000, first at the barrier", "–", "–")
+        prepare: || Buffered::<LockFree>::set_size(10_000),
+        ..Row::of::<BufferedLockFree>("buffers of 10,000, by a thread, lock-free", "–", "–")
+    },
+    // The threads of a run meet at barriers of the engine, of which the scheme is not told.
+    Row {
+        prepare: || Buffered::<AtBarrier>::set_size(10_000),
+        ..Row::in_a_loop::<BufferedAtBarrier>("buffers of 10,000, first at the barrier", "–", "–")
     },
     Row::of::<Aggregate>("one counter for eight objects", "–", "34.2 / 36.2"),
 ];
+
+const fn applied_at_once(prepare: fn(), name: &'static str, seconds: &'static str) -> Row {
+    Row { prepare, ..Row::of::<BufferedImmediate>(name, "–", seconds) }
+}
+
+const fn by_a_thread(prepare: fn(), name: &'static str, seconds: &'static str) -> Row {
+    Row { prepare, ..Row::of::<BufferedByThread>(name, "–", seconds) }
+}
 
 /// Returns the nanoseconds of a clone and its drop, until all are applied. Each of `threads` threads does
 /// nothing else, with one object for all or one for each.
@@ -130,24 +151,46 @@ fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
     Ok(slowest? * 1e9 / f64::from(OPERATIONS))
 }
 
-/// Runs the published campus with multicast, its data counted by `P`: under `sequential`, or on several
-/// threads under `window`.
-fn run<P: Counted>(threads: usize) -> Result<Run, Failure> {
-    let campus = Parameters::default().multicast::<P>(1);
-    let campus = campus.map_err(|error| Failure::simulation(error.to_string()))?;
-    let until = Time::ZERO.checked_add(Delay::from_secs(100)).expect("a short time");
-    timed(|| {
-        let options = RunOptions::until(until);
-        let outcome = match threads {
-            1 => sequential::run(&campus, options),
-            _ => {
-                let settings = window::Settings { retreats: Retreats::Never, ..window::Settings::of_threads(threads) };
-                window::run(&campus, options, &settings)
-            }
-        };
+/// Returns the end of a whole run.
+fn end() -> RunOptions<'static> {
+    RunOptions::until(until(100))
+}
+
+/// Makes the published campus with multicast, its data counted by `P`.
+fn campus<P: Counted>() -> Result<Campus<P>, Failure> {
+    Parameters::default().multicast::<P>(1).map_err(|error| Failure::simulation(error.to_string()))
+}
+
+/// Runs the campus under `sequential`.
+fn run_alone<P: Counted>() -> Result<(Option<u64>, f64), Failure> {
+    let campus = campus::<P>()?;
+    timed_run(|| {
+        let outcome = sequential::run(&campus, end());
         P::settle();
-        outcome.map(|outcome| outcome.digest).map_err(|error| Failure::simulation(error.to_string()))
+        outcome
     })
+}
+
+/// Runs the campus under `window` on two threads.
+fn run_shared<P: Counted>() -> Result<(Option<u64>, f64), Failure> {
+    let campus = campus::<P>()?;
+    timed_run(|| {
+        let settings = window::Settings { retreats: Retreats::Never, ..window::Settings::of_threads(2) };
+        let outcome = window::run(&campus, end(), &settings);
+        P::settle();
+        outcome
+    })
+}
+
+/// Runs the campus with data counted as models do it. The catalog has this very model.
+fn run_arc(engine: &str, threads: u64, tune: &[&str]) -> Result<(Option<u64>, f64), Failure> {
+    let (campus, choice) = (simulation("campus", &["traffic=multicast"])?, choice(engine, threads, tune)?);
+    timed_run(|| campus.run(&choice, end()))
+}
+
+fn timed_run(run: impl FnOnce() -> Result<Outcome, Error>) -> Result<(Option<u64>, f64), Failure> {
+    let (ran, outcome) = Ran::engine(run)?;
+    Ok((outcome.digest, ran.seconds))
 }
 
 /// The measurements of a row in each pair; empty where there are none.
@@ -164,7 +207,7 @@ impl Samples {
     fn measure_clones(&mut self, row: &Row) -> Result<(), Failure> {
         self.alone_ns.push((row.clones)(1, false)?);
         self.apart_ns.push((row.clones)(2, false)?);
-        if row.can_be_shared() {
+        if row.can_be_shared {
             self.shared_ns.push((row.clones)(2, true)?);
         }
         Ok(())
@@ -172,16 +215,15 @@ impl Samples {
 
     /// Runs the scheme and the yardstick; the scheme is first in every other pair.
     fn measure_runs(&mut self, row: &Row, pair: u32) -> Result<(), Failure> {
-        for (ratios, threads) in self.ratios.iter_mut().zip(1..) {
-            if !row.can_run(threads) {
-                continue;
-            }
+        let yardstick = ROWS[0].runs[0].expect("the yardstick runs on one thread");
+        for (ratios, run) in self.ratios.iter_mut().zip(row.runs) {
+            let Some(run) = run else { continue };
             let ((digest, seconds), (expected, yardstick_s)) = if pair.is_multiple_of(2) {
-                let run = (row.run)(threads)?;
-                (run, (ROWS[0].run)(1)?)
+                let ours = run()?;
+                (ours, yardstick()?)
             } else {
-                let yardstick = (ROWS[0].run)(1)?;
-                ((row.run)(threads)?, yardstick)
+                let theirs = yardstick()?;
+                (run()?, theirs)
             };
             if digest != expected {
                 return Err(Failure::simulation(format!("the run counted by `{}` has another digest", row.name)));
@@ -198,6 +240,7 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
     for pair in 0..pairs {
         progress.inc(1);
         for (row, samples) in ROWS.iter().zip(&mut samples) {
+            (row.prepare)();
             samples.measure_clones(row)?;
             samples.measure_runs(row, pair)?;
         }
