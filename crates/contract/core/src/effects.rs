@@ -8,10 +8,11 @@ use crate::model::Model;
 use crate::outbox::{Outbox, Pending};
 use crate::timer::TimerChange;
 use crate::trace::Note;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// A global event that a controller asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request<G> {
     /// When it happens, and its place among those of that time.
     pub key: EventKey,

@@ -2,11 +2,12 @@
 
 use crate::event::{EventKey, LpId};
 use crate::time::{Delay, Instant};
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 
 /// Why a run ended without its result. After any of these the run cannot go on; what was committed before it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// What the model declares is impossible (no LPs, a channel to an LP that does not exist).
@@ -53,6 +54,8 @@ pub enum ErrorKind {
         /// What they took, or would have, in bytes, when the run gave up.
         needed: u64,
     },
+    /// A rank of the run is lost, or something was asked for that ranks cannot do: a sentence.
+    Ranks(String),
     /// The run was stopped from outside before its LPs were set up, so there is no result at all.
     Stopped,
 }
@@ -68,7 +71,7 @@ impl ErrorKind {
 }
 
 /// Where in a run: the LP, and the event that it was executing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// When.
     pub instant: Instant,
@@ -119,6 +122,7 @@ impl Error {
             ErrorKind::NotRepeated => "let the handler depend on nothing but its state, its event and its context",
             ErrorKind::Thread(_) => "use fewer threads, or let the process have more of them and of memory",
             ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
+            ErrorKind::Ranks(_) => "look at the messages of the other processes, or use one process",
             ErrorKind::Stopped => "start it again",
             ErrorKind::Trace(_) => "write the trace elsewhere, or make room for it",
         }
@@ -160,6 +164,7 @@ impl fmt::Display for Error {
             ErrorKind::Memory { limit, needed } => {
                 write!(f, "the LPs and their pending events take {needed} bytes, above the limit of {limit} bytes")?;
             }
+            ErrorKind::Ranks(what) => f.write_str(what)?,
             ErrorKind::Thread(what) => write!(f, "a worker's thread could not be begun: {what}")?,
             ErrorKind::Stopped => f.write_str("the run was stopped while its LPs were being set up")?,
             ErrorKind::Trace(what) => write!(f, "the trace could not be written: {what}")?,

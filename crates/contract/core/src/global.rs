@@ -14,6 +14,7 @@ use crate::metrics::{MetricId, Metrics};
 use crate::model::Model;
 use crate::time::{Delay, Instant, Time};
 use crate::world::World;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +35,7 @@ pub trait Global<M: Model>: Clone + Send + Debug + 'static {
 }
 
 /// The kind of global event of models that have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoGlobal {}
 
 impl<M: Model> Global<M> for NoGlobal {
@@ -51,7 +52,7 @@ impl<M: Model> Global<M> for NoGlobal {
 }
 
 /// What is due at a global time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheduled<G> {
     /// A global event of the model's.
     Model(G),
@@ -145,8 +146,38 @@ impl<M: Model> GlobalContext<'_, M> {
 /// What is shown an LP, and the metrics that its samples are applied to.
 pub type Visitor<'a, M> = dyn FnMut(LpId, &mut Lp<<M as Model>::State>, &mut Metrics) + 'a;
 
+/// The results of one process's visits.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Visits<S> {
+    /// The summaries, in id order.
+    pub summaries: Vec<(LpId, S)>,
+    /// The visit that failed. No LP after it was visited.
+    pub failure: Option<(LpId, ErrorKind)>,
+}
+
+impl<S> Default for Visits<S> {
+    fn default() -> Visits<S> {
+        Visits { summaries: Vec::new(), failure: None }
+    }
+}
+
 /// Every LP of a run, all at rest, wherever the engine keeps them.
 pub trait AllLps<M: Model> {
+    /// Returns true if all LPs of the run are here, and false if other processes have some.
+    fn is_whole(&self) -> bool {
+        true
+    }
+    /// Sends the visits of this process to all processes. Returns the visits of each, the same on all.
+    ///
+    /// # Errors
+    ///
+    /// If a process is lost.
+    fn share(
+        &mut self,
+        mine: Visits<<M::Global as Global<M>>::Summary>,
+    ) -> Result<Vec<Visits<<M::Global as Global<M>>::Summary>>, ErrorKind> {
+        Ok(vec![mine])
+    }
     /// Shows every LP to `visitor`, in id order.
     fn visit_each(&mut self, visitor: &mut Visitor<'_, M>);
     /// The metrics that global events record in.
@@ -282,39 +313,80 @@ fn catch_panics<T>(part: impl FnOnce() -> T) -> Result<T, ErrorKind> {
     catch_unwind(AssertUnwindSafe(part)).map_err(|panic| ErrorKind::of_panic(panic.as_ref()))
 }
 
-/// Visits every LP and folds what the visits bring back.
+/// Visits every LP and folds the summaries in id order.
 fn visit_all<M: Model>(
-    (model, world, key, global): (&M, &World, EventKey, &M::Global),
+    of: (&M, &World, EventKey, &M::Global),
     lps: &mut dyn AllLps<M>,
     effects: &mut Effects<M>,
 ) -> Result<<M::Global as Global<M>>::Summary, Error> {
-    let mut summary = None;
-    let mut failed = None;
+    let (_, _, key, global) = of;
+    let at = |lp, kind| Error::at(kind, Place { instant: key.instant, lp, event: Some(key) });
+    let mut fold: Fold<'_, M> = Fold { global, summary: None };
+    if lps.is_whole() {
+        let (mut failed, mut folded) = (None, Ok(()));
+        visit_here(of, lps, effects, &mut |id, visit| match visit {
+            Ok(summary) if folded.is_ok() => folded = fold.add(summary),
+            Ok(_) => {}
+            Err(kind) => failed = Some((id, kind)),
+        });
+        if let Some((lp, kind)) = failed.filter(|_| folded.is_ok()) {
+            return Err(at(Some(lp), kind));
+        }
+        folded.map_err(|kind| at(None, kind))?;
+    } else {
+        let mut mine = Visits::default();
+        visit_here(of, lps, effects, &mut |id, visit| match visit {
+            Ok(summary) => mine.summaries.push((id, summary)),
+            Err(kind) => mine.failure = Some((id, kind)),
+        });
+        let mut all = lps.share(mine).map_err(Error::new)?;
+        if let Some((lp, kind)) = all.iter_mut().filter_map(|visits| visits.failure.take()).min_by_key(|(lp, _)| *lp) {
+            return Err(at(Some(lp), kind));
+        }
+        let mut summaries: Vec<_> = all.into_iter().flat_map(|visits| visits.summaries).collect();
+        summaries.sort_by_key(|(id, _)| *id);
+        summaries.into_iter().try_for_each(|(_, summary)| fold.add(summary)).map_err(|kind| at(None, kind))?;
+    }
+    Ok(fold.summary.expect("there is at least one LP, and its visit did not fail"))
+}
+
+/// Visits the LPs of this process in id order, up to the first failure, and gives each result to `take`.
+fn visit_here<M: Model>(
+    (model, world, key, global): (&M, &World, EventKey, &M::Global),
+    lps: &mut dyn AllLps<M>,
+    effects: &mut Effects<M>,
+    take: &mut dyn FnMut(LpId, Result<<M::Global as Global<M>>::Summary, ErrorKind>),
+) {
+    let mut failed = false;
     lps.visit_each(&mut |id, lp, metrics| {
-        if failed.is_some() {
+        if failed {
             return;
         }
-        let of_this = lp.visit(model, world, (id, key.instant.time), global, effects);
+        let summary = lp.visit(model, world, (id, key.instant.time), global, effects);
         if let Some(kind) = effects.failure.take() {
-            failed = Some(Error::at(kind, Place { instant: key.instant, lp: Some(id), event: Some(key) }));
-            return;
+            failed = true;
+            return take(id, Err(kind));
         }
         effects.samples.iter().for_each(|sample| metrics.apply(id, sample));
         effects.clear_beyond_sends();
-        summary = match (summary.take(), of_this) {
-            (Some(left), Some(right)) => match catch_panics(|| global.fold(left, right)) {
-                Ok(summary) => Some(summary),
-                Err(kind) => {
-                    failed = Some(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
-                    return;
-                }
-            },
-            (None, first) => first,
-            (left, None) => left,
-        };
+        if let Some(summary) = summary {
+            take(id, Ok(summary));
+        }
     });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(summary.expect("there is at least one LP, and its visit did not fail")),
+}
+
+/// The fold of summaries so far.
+struct Fold<'a, M: Model> {
+    global: &'a M::Global,
+    summary: Option<<M::Global as Global<M>>::Summary>,
+}
+
+impl<M: Model> Fold<'_, M> {
+    fn add(&mut self, next: <M::Global as Global<M>>::Summary) -> Result<(), ErrorKind> {
+        self.summary = Some(match self.summary.take() {
+            Some(left) => catch_panics(|| self.global.fold(left, next))?,
+            None => next,
+        });
+        Ok(())
     }
 }

@@ -38,7 +38,7 @@ pub mod timesheet;
 pub mod trace;
 pub mod world;
 
-pub use parades_event::{digest, event, optimistic, outbox, pending, placement, ring, shared, time};
+pub use parades_event::{digest, event, optimistic, outbox, pending, placement, ring, shared, time, wire};
 pub use parades_raw::prefetch;
 
 /// What models need, in one line.

@@ -14,6 +14,7 @@
 //!
 //! *Read next*: [`Steady`], how an interval stays honest.
 
+use serde::{Deserialize, Serialize};
 mod float;
 mod histogram;
 mod metric_value;
@@ -44,7 +45,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// One of a model's metrics: its place in the order of declaration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MetricId(pub u32);
 
 /// What the bits of a sample are.
@@ -127,6 +128,13 @@ pub struct Metrics {
     /// Whom direct recordings are for.
     recorder: Sender,
     /// Of the recordings that a metric could not take, the least by LP, metric and sentence: a choice that merges in any order.
+    mistake: Option<Box<(Sender, MetricId, String)>>,
+}
+
+/// The recordings of one process, on their way to another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Recorded {
+    values: Vec<MetricValue>,
     mistake: Option<Box<(Sender, MetricId, String)>>,
 }
 
@@ -371,6 +379,27 @@ impl Metrics {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
+    }
+
+    /// Returns metrics with the same declarations, in which nothing is recorded.
+    #[must_use]
+    pub fn declarations(&self) -> Metrics {
+        let values = self.values.iter().map(MetricValue::empty_copy).collect();
+        Metrics { declared: Arc::clone(&self.declared), values, ..Metrics::default() }
+    }
+
+    /// Returns what was recorded, without the declarations, which every process of a run has.
+    pub fn into_recorded(self) -> Recorded {
+        Recorded { values: self.values, mistake: self.mistake }
+    }
+
+    /// Merges what another process recorded, as [`Metrics::merge`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Metrics::merge`].
+    pub fn merge_recorded(&mut self, Recorded { values, mistake }: Recorded) {
+        self.merge(Metrics { declared: Arc::clone(&self.declared), values, mistake, ..Metrics::default() });
     }
 
     /// Removes what the LPs that `moves` picks recorded and must keep in their own order, and returns it. Takes time in proportion to the

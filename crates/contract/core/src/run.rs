@@ -162,10 +162,8 @@ impl<P> Unfinished<P> {
 
 /// What an engine hands over when it has come to the end.
 pub struct Finished<M: Model> {
-    /// Messages and timers executed for good.
-    pub events: u64,
-    /// Where it ended.
-    pub end: Time,
+    /// The end of the run.
+    pub end: End,
     /// The metrics committed so far.
     pub metrics: Metrics,
     /// The events still on their way, in any order, wakes of timers included.
@@ -178,53 +176,62 @@ pub struct Finished<M: Model> {
 
 impl<M: Model> std::fmt::Debug for Finished<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Finished").field("events", &self.events).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("Finished").field("end", &self.end).finish_non_exhaustive()
     }
 }
 
-/// The end of every run, whatever the engine: final digests, final metrics, what must hold of them. The LPs come in id order.
+/// Ends the part of a run that is in this process: gives the final state of each LP to [`Model::finish`]. Returns the final digest of each LP, if
+/// a digest is kept. The LPs come in id order.
+pub fn finish<'l, M: Model>(
+    model: &M,
+    (options, end): (&RunOptions<'_>, &End),
+    lps: impl Iterator<Item = (LpId, &'l Lp<M::State>)>,
+    metrics: &mut Metrics,
+) -> Vec<(LpId, u64)>
+where
+    M::State: 'l,
+{
+    let mut digests = Vec::new();
+    for (id, lp) in lps {
+        metrics.record_as(Sender::lp(id));
+        model.finish(id, lp.state(), end, metrics);
+        if options.digest {
+            digests.push((id, lp.final_digest(model)));
+        }
+    }
+    digests
+}
+
+/// Ends a run, whatever its engine: combines the digests of all LPs, which come in id order, and concludes the metrics.
 ///
 /// # Errors
 ///
 /// What [`Model::conclude`] finds wrong.
-pub fn conclude<'l, M: Model>(
+pub fn conclude<M: Model>(
     model: &M,
     options: &RunOptions<'_>,
-    lps: impl Iterator<Item = &'l Lp<M::State>>,
+    digests: impl IntoIterator<Item = u64>,
     finished: Finished<M>,
-) -> Result<Outcome, Error>
-where
-    M::State: 'l,
-{
-    let Finished { events, end, mut metrics, pending, globals, engine_stats } = finished;
-    let the_end = End { time: end, events, early: end < options.until };
-    let mut lp_digests = Vec::new();
+) -> Result<Outcome, Error> {
+    let Finished { end, mut metrics, pending, globals, engine_stats } = finished;
+    let lp_digests: Vec<u64> = digests.into_iter().collect();
     let mut combined = Digest::default();
-    for (index, lp) in lps.enumerate() {
-        let id = LpId::from_index(index);
-        metrics.record_as(Sender::lp(id));
-        model.finish(id, lp.state(), &the_end, &mut metrics);
-        if options.digest {
-            let digest = lp.final_digest(model);
-            combined.word(digest);
-            lp_digests.push(digest);
-        }
-    }
+    lp_digests.iter().for_each(|&digest| combined.word(digest));
     if globals.executed() > 0 {
         combined.word(globals.digest());
     }
     metrics.record_as(Sender::GLOBAL);
     model.unfinished(Unfinished(pending), &mut metrics);
     let model_error = |what| Error::new(ErrorKind::Model(what));
-    model.conclude(&the_end, &mut metrics).map_err(model_error)?;
+    model.conclude(&end, &mut metrics).map_err(model_error)?;
     metrics.check().map_err(model_error)?;
     Ok(Outcome {
         digest: options.digest.then(|| combined.value()),
         lp_digests,
-        events,
+        events: end.events,
         global_events: globals.executed(),
-        end,
-        stopped_at: the_end.early.then_some(end),
+        end: end.time,
+        stopped_at: end.early.then_some(end.time),
         metrics,
         engine_stats,
     })

@@ -6,6 +6,7 @@
 use crate::digest::Payload;
 use crate::event::{Body, Event, EventKey, LpId, TimerId};
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
@@ -37,7 +38,7 @@ impl TraceFilter {
 }
 
 /// What a handler left for the trace of its event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
     /// A line of text ([`crate::model::Context::note`]); only where [`crate::run::RunOptions::notes`] asks for them.
     Line(String),

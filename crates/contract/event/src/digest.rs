@@ -9,6 +9,7 @@
 //! Cost: two multiplications per event, off the critical path, and one per word of payload.
 
 use crate::event::{Body, EventKey};
+use serde::{Deserialize, Serialize};
 
 /// Odd constants with about as many ones as zeros: the first digits of pi, as in Blowfish.
 const K: [u64; 4] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345, 0xa409_3822_299f_31d1, 0x082e_fa98_ec4e_6c89];
@@ -34,7 +35,7 @@ fn multiply_fold(a: u64, b: u64) -> u64 {
 /// assert_ne!(of(&[1, 2]), of(&[2, 1]));
 /// assert_ne!(of(&[0]), of(&[0, 0]));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest(u64);
 
 impl Digest {

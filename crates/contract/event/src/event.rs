@@ -10,11 +10,12 @@
 //! *Read next*: [`crate::pending`], the sets in which events wait.
 
 use crate::time::{Instant, Time};
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fmt;
 
 /// The id of a logical process: `0..n`, fixed at start-up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LpId(pub u32);
 
 impl LpId {
@@ -42,7 +43,7 @@ impl fmt::Display for LpId {
 }
 
 /// The sender of an event: an LP, or the reserved [`Sender::GLOBAL`], which sorts first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Sender(u32);
 
 impl Sender {
@@ -106,7 +107,7 @@ impl fmt::Debug for Sender {
 /// assert!(key(2, 1, 3, 9) < key(2, 1, 4, 0)); // then the sender,
 /// assert!(key(2, 1, 4, 0) < key(2, 1, 4, 1)); // then the sender's own count.
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EventKey {
     /// The instant at which the event is executed.
     pub instant: Instant,
@@ -126,7 +127,7 @@ impl fmt::Display for EventKey {
 
 /// A timer of an LP, by the number that the model gave it. Use small numbers: an LP has a slot for each
 /// number up to its largest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TimerId(pub u32);
 
 impl TimerId {
@@ -135,7 +136,7 @@ impl TimerId {
 }
 
 /// The content of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body<P> {
     /// A message from an LP or a global event.
     Message(P),
@@ -166,7 +167,7 @@ impl<P: Copy> Body<&P> {
 }
 
 /// An event: 32 bytes and the body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event<P> {
     // The fields of `EventKey`, in an order that leaves no padding between them and the receiver.
     time: Time,

@@ -27,3 +27,4 @@ pub mod placement;
 pub mod ring;
 pub mod shared;
 pub mod time;
+pub mod wire;

@@ -6,17 +6,18 @@
 //!
 //! *Read next*: [`crate::event`], the order of events.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Picoseconds in a second.
 pub const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// A point of virtual time, in picoseconds since the start of the run.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time(u64);
 
 /// A span of virtual time, in picoseconds.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Delay(u64);
 
 /// Converts seconds to picoseconds, rounded to nearest. Returns `None` if the number is negative, not a
@@ -284,7 +285,7 @@ impl fmt::Debug for Delay {
 }
 
 /// An instant of superdense time: the moment at which an event is executed. Ordered by time, then by round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Instant {
     /// The time.
     pub time: Time,

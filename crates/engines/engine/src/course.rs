@@ -3,6 +3,7 @@
 //! One thread directs it: the only thread, or the leader of several.
 
 use crate::ledger::{EarliestFailure, Ledger, Trace};
+use crate::peers::{Results, Seat, lost};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, Header, LpId};
@@ -11,10 +12,11 @@ use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::pending::Leftover;
-use parades_core::run::{Control, Finished, Outcome, RunOptions, conclude};
+use parades_core::run::{Control, End, Finished, Outcome, RunOptions, conclude, finish};
 use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
 use parades_core::world::World;
+use parades_sync::barrier::Broken;
 
 /// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
 const EVENTS_PER_POLL: u64 = 1 << 12;
@@ -39,7 +41,7 @@ pub(crate) struct Course<'a, M: Model> {
 
 /// All LPs of a run at a cut, with their pending events. No LP is being executed.
 pub(crate) trait Quiescent<M: Model> {
-    /// Returns the time of the next pending event.
+    /// Returns the time of the next pending event, on any rank.
     fn next_time(&mut self) -> Time;
     /// Returns the LPs, for global events that record in `metrics`.
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b;
@@ -242,23 +244,85 @@ impl<'a, M: Model> Course<'a, M> {
         }
     }
 
-    /// Ends the run at `end`. The LPs come in id order.
+    /// Ends the run at `end`, in a process that has all LPs. The LPs come in id order.
     pub(crate) fn conclude<'l>(
-        self,
+        mut self,
         end: Time,
         lps: impl Iterator<Item = &'l Lp<M::State>>,
         pending: Leftover<M::Message>,
-        mut engine_stats: Vec<(&'static str, f64)>,
+        engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error>
     where
         M::State: 'l,
     {
-        let Course { model, options, globals, metrics, events, .. } = self;
+        let end = self.end(end);
+        let mut metrics = std::mem::take(&mut self.metrics);
+        let digests = finish(self.model, (&self.options, &end), (0..).map(LpId).zip(lps), &mut metrics);
+        self.conclude_with(end, (digests, metrics), pending, engine_stats)
+    }
+
+    /// Ends the run, given the final digests of all LPs, in id order, and their metrics.
+    fn conclude_with(
+        self,
+        end: End,
+        (digests, metrics): (Vec<(LpId, u64)>, Metrics),
+        pending: Leftover<M::Message>,
+        mut engine_stats: Vec<(&'static str, f64)>,
+    ) -> Result<Outcome, Error> {
+        let Course { model, options, globals, .. } = self;
         if let Some(control) = options.control {
-            control.poll(end, events);
+            control.poll(end.time, end.events);
         }
         engine_stats.push(("lp_bytes", size_of::<Lp<M::State>>() as f64));
         engine_stats.push(("state_bytes", size_of::<M::State>() as f64));
-        conclude(model, &options, lps, Finished { events, end, metrics, pending, globals, engine_stats })
+        let digests = digests.into_iter().map(|(_, digest)| digest);
+        conclude(model, &options, digests, Finished { end, metrics, pending, globals, engine_stats })
+    }
+
+    /// The end of the run, at `time`.
+    fn end(&self, time: Time) -> End {
+        End { time, events: self.events, early: time < self.options.until }
+    }
+
+    /// Ends the run at `end`, given the LPs, pending events and counts of this rank. Metrics of global events are the same on all ranks; those of
+    /// rank 0 count. `engine_stats` makes the statistics from the counts, added up over the ranks.
+    ///
+    /// Returns `None` on ranks other than 0.
+    ///
+    /// # Errors
+    ///
+    /// An error that the model finds at its end; a lost rank.
+    pub(crate) fn conclude_ranks<'l, P>(
+        mut self,
+        end: Time,
+        seat: &Seat<'_, M, P>,
+        lps: impl Iterator<Item = (LpId, &'l Lp<M::State>)>,
+        (metrics, pending, counts): (Metrics, Leftover<M::Message>, Vec<u64>),
+        engine_stats: impl FnOnce(&[u64]) -> Vec<(&'static str, f64)>,
+    ) -> Result<Option<Outcome>, Error>
+    where
+        M::State: 'l,
+    {
+        let mut metrics = metrics;
+        if seat.peers.rank() == 0 {
+            let mut own = std::mem::take(&mut self.metrics);
+            own.merge(metrics);
+            metrics = own;
+        }
+        let end = self.end(end);
+        let digests = finish(self.model, (&self.options, &end), lps, &mut metrics);
+        let mine = Results { digests, metrics, pending, counts };
+        let Some(all) = seat.peers.collect(mine).map_err(|Broken| lost(seat.transport))? else { return Ok(None) };
+        let mut all = all.into_iter();
+        let Results { mut digests, mut metrics, mut pending, mut counts } = all.next().expect("rank 0 is among them");
+        for of_rank in all {
+            digests.extend(of_rank.digests);
+            metrics.merge(of_rank.metrics);
+            pending = Box::new(pending.chain(of_rank.pending));
+            counts.iter_mut().zip(of_rank.counts).for_each(|(sum, count)| *sum += count);
+        }
+        digests.sort_unstable_by_key(|(id, _)| *id);
+        let engine_stats = engine_stats(&counts);
+        self.conclude_with(end, (digests, metrics), pending, engine_stats).map(Some)
     }
 }

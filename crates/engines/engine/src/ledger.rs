@@ -7,12 +7,13 @@ use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::time::Time;
 use parades_core::trace::Note;
+use serde::{Deserialize, Serialize};
 
 /// Executed events for the trace, with their notes.
 pub(crate) type Trace<P> = Vec<(Event<P>, Vec<Note>)>;
 
 /// The earliest of the failures that are known, by place: instant, LP, event key.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct EarliestFailure(Option<(Place, ErrorKind)>);
 
 impl EarliestFailure {
@@ -59,6 +60,13 @@ pub(crate) struct Ledger<M: Model> {
 impl<M: Model> Ledger<M> {
     pub(crate) fn new(traces: bool) -> Ledger<M> {
         Ledger { traces, trace: Vec::new(), requests: Vec::new(), failure: EarliestFailure::default() }
+    }
+
+    /// Adds the content of another ledger.
+    pub(crate) fn merge(&mut self, other: Ledger<M>) {
+        self.trace.extend(other.trace);
+        self.requests.extend(other.requests);
+        self.failure.merge(other.failure);
     }
 
     /// Removes and returns the content.

@@ -77,8 +77,9 @@ mod pace;
 mod routes;
 mod visit;
 
+use crate::partition::Partitioning;
+use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
 use crate::retreat::Retreats;
-use crate::transport::{Summary, Threads, Transport};
 use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
@@ -92,6 +93,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
+use parades_transport::{Group, Summary, Threads, Transport};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -189,8 +191,9 @@ impl Settings {
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     let partitions = partitions_max(settings);
     let timesheets = options.timesheets.clone();
-    let transport = |workers| Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone());
-    run_over(model, options, settings, &transport)
+    run_over(model, options, settings, &|workers| {
+        Box::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
+    })
 }
 
 /// Returns the most partitions that a run with these settings can have.
@@ -203,23 +206,59 @@ pub fn partitions_max(settings: &Settings) -> u32 {
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<M: Model, T: Transport<M::Message>>(
+pub fn run_over<M: Model>(
     model: &M,
     options: RunOptions<'_>,
     settings: &Settings,
-    transport: &dyn Fn(usize) -> T,
+    transport: &dyn Fn(usize) -> Box<dyn Transport<M::Message>>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
-    let partitions = settings.partitions.unwrap_or_else(|| usual_partitions(&world, settings));
+    let (shared, partitioning) = partition(&world, settings, 1);
+    let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
+    let transport = transport(workers);
+    let seat = Seat { transport: &*transport, peers: &Alone };
+    let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, workers))?;
+    run_crew(crew, leader, settings.nulls).map(|outcome| outcome.expect("the only rank has the outcome"))
+}
+
+/// Runs `model` by null messages as one of several ranks, as [`window::run_rank`] does in windows.
+///
+/// # Errors
+///
+/// As [`run`], on every rank; a rank that is lost.
+pub fn run_rank<M: WireModel>(
+    model: &M,
+    options: RunOptions<'_>,
+    settings: &Settings,
+    transport: &dyn Transport<M::Message>,
+    group: &dyn Group,
+) -> Result<Option<Outcome>, Error> {
+    let world = World::new(model, &options)?;
+    let settings = Settings { retreats: Retreats::Never, ..*settings };
+    let (shared, partitioning) = partition(&world, &settings, group.ranks());
+    let seat = Seat { transport, peers: &Ranks(group) };
+    let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, settings.threads))?;
+    run_crew(crew, leader, settings.nulls)
+}
+
+/// Returns the partitions to begin with, and the settings of the parts that are shared with `window`.
+fn partition(world: &World, settings: &Settings, ranks: usize) -> (window::Settings, Partitioning) {
+    let all = Settings { threads: settings.threads * ranks, ..*settings };
+    let partitions = settings.partitions.unwrap_or_else(|| usual_partitions(world, &all));
     let shared = settings.for_window(Some(partitions));
-    let (crew, leader) = window::assemble(model, options, world, &shared, transport);
+    let partitioning = window::first_partition(world, &shared, ranks);
+    (shared, partitioning)
+}
+
+/// Runs the workers of this rank, and concludes the run.
+fn run_crew<M: Model>(crew: Crew<'_, M>, leader: Leader<'_, M>, nulls: Nulls) -> Result<Option<Outcome>, Error> {
     // A worker may be busy with promises alone.
     let leader = leader.ignoring_busyness();
     let plan = Arc::clone(&lock(&crew.orders).plan);
     let routes = Arc::new(Routes::new(&plan, &crew.read_world()));
+    crew.seat.transport.settle(&plan.homes, &routes.clocks());
     let run = Run {
-        nulls: settings.nulls,
-        horizon: AtomicU64::new(0),
+        nulls,
         leg: Mutex::new(Leg { plan, routes, from: Time::ZERO }),
         pace: Mutex::new(Pace::new(&crew)),
         counts: Counts::default(),
@@ -236,12 +275,9 @@ fn usual_partitions(world: &World, settings: &Settings) -> u32 {
 }
 
 /// The state that the workers of a run share.
-struct Run<'a, M: Model, T> {
-    crew: Crew<'a, M, T>,
+struct Run<'a, M: Model> {
+    crew: Crew<'a, M>,
     nulls: Nulls,
-    /// The time where all partitions stop. Between two cuts it is only lowered: by requests of controllers
-    /// and by failures.
-    horizon: AtomicU64,
     leg: Mutex<Leg>,
     pace: Mutex<Pace>,
     counts: Counts,
@@ -265,13 +301,15 @@ struct Counts {
     cuts: AtomicU64,
 }
 
-impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
+impl<M: Model> Run<'_, M> {
     /// Runs all workers.
-    fn all(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
+    fn all(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
         let workers = (self.crew.ledgers.len(), self.crew.settings.pinned);
-        let release = || self.crew.transport.break_up();
-        on_all_workers(workers, &release, &mut || self.work(0, Some(&mut leader)), &|worker| self.work(worker, None))?;
-        let mut outcome = leader.conclude(&self.crew)?;
+        let Seat { transport, .. } = self.crew.seat;
+        let release = || transport.break_up();
+        on_all_workers(workers, &release, &mut || self.work(0, Some(&mut leader)), &|worker| self.work(worker, None))?
+            .map_err(|Broken| lost(transport))?;
+        let Some(mut outcome) = leader.conclude(&self.crew)? else { return Ok(None) };
         // Ordering: Relaxed; the other threads have been joined.
         let counts = &self.counts;
         let count = |name, count: &AtomicU64| (name, count.load(Ordering::Relaxed) as f64);
@@ -279,13 +317,13 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
         outcome.engine_stats.push(count("null_messages", &counts.null_messages));
         outcome.engine_stats.push(count("messages", &counts.messages));
         outcome.engine_stats.push(count("blocked", &counts.blocked));
-        Ok(outcome)
+        Ok(Some(outcome))
     }
 
     /// Runs one worker, from cut to cut.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let Crew { transport, orders, traces, .. } = &self.crew;
-        let _alarm = Alarm::of(transport);
+        let Crew { seat: Seat { transport, .. }, orders, traces, .. } = &self.crew;
+        let _alarm = Alarm(*transport);
         let mut plan = Arc::clone(&lock(orders).plan);
         let mut hand = Hand::new(worker, plan.placement.clone(), *traces);
         self.crew.start(&mut hand, &plan);
@@ -302,7 +340,7 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
             }
             let mut stays_alone = false;
             if let Some(leader) = &mut leader {
-                self.execute_cut(leader, &all);
+                self.execute_cut(leader, &all)?;
                 stays_alone = alone && lock(orders).are_for_one();
             }
             if !stays_alone {
@@ -331,30 +369,33 @@ impl<M: Model, T: Transport<M::Message>> Run<'_, M, T> {
     }
 
     /// Executes a cut as the leader: does the same as under `window`, and sets the next horizon.
-    fn execute_cut(&self, leader: &mut Leader<'_, M>, all: &Summary) {
+    fn execute_cut(&self, leader: &mut Leader<'_, M>, all: &Summary) -> Result<(), Broken> {
+        let Seat { transport, peers } = self.crew.seat;
+        let reached = transport.horizon();
         // Ordering: Relaxed, here and below. All other workers are at the cut. The exchanges before and
         // after the cut publish the stores of each.
-        let reached = Time::from_ps(self.horizon.load(Ordering::Relaxed));
         if self.counts.cuts.fetch_add(1, Ordering::Relaxed) > 0 {
             // Until now the leader has waited for the last of the others.
             leader.stopwatch.start_work();
             leader.advance_to(reached, &Summary { next: reached, ..*all });
         }
-        leader.execute_cut(&self.crew, all);
+        leader.execute_cut(&self.crew, all)?;
         let orders = lock(&self.crew.orders).clone();
         if orders.over {
-            return;
+            return Ok(());
         }
         let mut leg = lock(&self.leg);
         if !Arc::ptr_eq(&leg.plan, &orders.plan) {
             leg.routes = Arc::new(Routes::new(&orders.plan, &self.crew.read_world()));
             lock(&self.pace).restart(&self.crew);
             leg.plan = orders.plan;
+            transport.settle(&leg.plan.homes, &leg.routes.clocks());
         }
         leg.from = leader.course.bound;
         leg.routes.reset(leg.from);
-        let nulls = self.counts.null_messages.load(Ordering::Relaxed);
+        let nulls = sum(&peers.share_words(&[self.counts.null_messages.load(Ordering::Relaxed)])?, 0);
         let horizon = lock(&self.pace).next((leg.from, reached), (all.events, nulls)).min(orders.horizon);
-        self.horizon.store(horizon.as_ps(), Ordering::Relaxed);
+        transport.set_horizon(horizon);
+        Ok(())
     }
 }

@@ -37,6 +37,7 @@ use parades_core::channel::Channels;
 use parades_core::event::LpId;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
+pub use parades_transport::Between;
 
 /// The most partitions of a worker, unless the settings ask for more.
 pub(crate) const MOST_PER_WORKER: u32 = 16;
@@ -123,17 +124,6 @@ pub struct Partitioning {
     speedup: f64,
     /// The estimated number of events of all partitions in a window.
     events_per_window: f64,
-}
-
-/// The least lookahead from one partition to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Between {
-    /// The partition of the senders.
-    pub from: u32,
-    /// The partition of the receivers. It differs from `from`.
-    pub to: u32,
-    /// The least delay of an event from `from` to `to`.
-    pub lookahead: Delay,
 }
 
 impl Partitioning {

@@ -1,13 +1,16 @@
 //! All LPs of a run at a cut, each in the place where it is executed. The leader shows them to global events.
 
 use crate::course::Quiescent;
+use crate::peers::{Peers, SummaryOf, least};
+use parades_core::error::ErrorKind;
 use parades_core::event::{Event, LpId};
-use parades_core::global::{AllLps, Visitor};
+use parades_core::global::{AllLps, Visitor, Visits};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
+use parades_sync::barrier::Broken;
 use std::sync::MutexGuard;
 
 /// A place where some of the LPs are executed, with their pending events.
@@ -20,38 +23,59 @@ pub(crate) trait Home<M: Model> {
     fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics);
 }
 
-/// All homes of a run.
-pub(crate) struct Homes<'a, 'l, H> {
+/// All homes of a run, of which some may be on other ranks.
+pub(crate) struct Homes<'a, 'l, M: Model, H> {
+    /// By partition. The homes of other ranks are empty.
     pub(crate) homes: &'a mut [MutexGuard<'l, H>],
     pub(crate) placement: &'a Placement,
     /// The number of LPs.
     pub(crate) lps: u32,
+    pub(crate) peers: &'a dyn Peers<M>,
 }
 
-impl<M: Model, H: Home<M>> Quiescent<M> for Homes<'_, '_, H> {
+impl<M: Model, H: Home<M>> Quiescent<M> for Homes<'_, '_, M, H> {
     fn next_time(&mut self) -> Time {
-        self.homes.iter_mut().map(|home| home.earliest_time()).min().unwrap_or(Time::MAX)
+        let here = self.homes.iter_mut().map(|home| home.earliest_time()).min().unwrap_or(Time::MAX);
+        match self.peers.share_words(&[here.as_ps()]) {
+            Ok(all) => Time::from_ps(least(&all, 0)),
+            // Nothing more happens at this cut; the next exchange reports that a rank is lost.
+            Err(Broken) => Time::ZERO,
+        }
     }
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b {
         Residents { homes: self, metrics }
     }
     fn push(&mut self, event: Event<M::Message>) {
-        self.homes[self.placement.partition(event.receiver) as usize].add(event);
+        let home = &mut self.homes[self.placement.partition(event.receiver) as usize];
+        let (lps, _) = home.residents();
+        // Every rank executes the global event. The rank of the receiver keeps what it sends.
+        if self.placement.index(event.receiver) < lps.len() {
+            home.add(event);
+        }
     }
 }
 
 /// The LPs of all homes, as a global event visits them.
-struct Residents<'b, 'a, 'l, H> {
-    homes: &'b mut Homes<'a, 'l, H>,
+struct Residents<'b, 'a, 'l, M: Model, H> {
+    homes: &'b mut Homes<'a, 'l, M, H>,
     metrics: &'b mut Metrics,
 }
 
-impl<M: Model, H: Home<M>> AllLps<M> for Residents<'_, '_, '_, H> {
+impl<M: Model, H: Home<M>> AllLps<M> for Residents<'_, '_, '_, M, H> {
+    fn is_whole(&self) -> bool {
+        self.homes.peers.ranks() == 1
+    }
+    fn share(&mut self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, ErrorKind> {
+        let lost = |Broken| ErrorKind::Ranks("a rank was lost during a global event".into());
+        self.homes.peers.share_visits(mine).map_err(lost)
+    }
     fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
-        let Homes { homes, placement, lps } = self.homes;
+        let Homes { homes, placement, lps, .. } = self.homes;
         for id in (0..*lps).map(LpId) {
             let (lps, metrics) = homes[placement.partition(id) as usize].residents();
-            visitor(id, &mut lps[placement.index(id)], metrics);
+            if let Some(lp) = lps.get_mut(placement.index(id)) {
+                visitor(id, lp, metrics);
+            }
         }
     }
     fn metrics(&mut self) -> &mut Metrics {

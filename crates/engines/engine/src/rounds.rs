@@ -223,7 +223,8 @@ pub fn run_watched<'a, M: Model>(
         pool.work(worker - 1, |task| shards.execute(task, worker, model));
         Ok(())
     };
-    on_all_workers((workers + 1, settings.pinned), &|| pool.close(), &mut lead, &follow)?;
+    let led = on_all_workers((workers + 1, settings.pinned), &|| pool.close(), &mut lead, &follow)?;
+    led.expect("no part of a pool breaks up");
     leader.end.take().expect("the leader has come to the end")?;
     leader.conclude()
 }

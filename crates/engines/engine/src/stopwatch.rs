@@ -1,7 +1,5 @@
 //! Clocks of the engines: working and waiting, time on a core, timesheets. No result depends on them.
 
-use parades_core::timesheet::{Spent, Timesheets};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Measures the time that a worker works, and the time that it waits for the others.
@@ -97,30 +95,6 @@ impl CoreClock {
         return rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().ok();
         #[cfg(not(all(unix, not(miri))))]
         None
-    }
-}
-
-/// Records in the timesheets how workers spend their time, if the run has timesheets.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Timekeeper(Option<(Arc<Timesheets>, Instant)>);
-
-impl Timekeeper {
-    /// Starts to measure now, or at the start of the run's first timekeeper.
-    pub(crate) fn of(timesheets: Option<Arc<Timesheets>>) -> Timekeeper {
-        Timekeeper(timesheets.map(|sheets| {
-            let begin = sheets.begin(now());
-            (sheets, begin)
-        }))
-    }
-
-    /// Calls `on`, and records the time that it took.
-    #[inline]
-    pub(crate) fn spend<T>(&self, worker: usize, spent: Spent, on: impl FnOnce() -> T) -> T {
-        let Some((sheets, begin)) = &self.0 else { return on() };
-        let from = begin.elapsed();
-        let result = on();
-        sheets.write(worker, spent, from..begin.elapsed());
-        result
     }
 }
 

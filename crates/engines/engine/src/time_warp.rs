@@ -79,9 +79,8 @@ pub use parades_core::optimistic::{ExecutionId, Tagged};
 
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
+use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
 use crate::retreat::Retreats;
-use crate::stopwatch::Timekeeper;
-use crate::transport::{Summary, Threads, Transport};
 use crate::workers::{Alarm, lock, on_all_workers};
 use coast::Coast;
 use leader::Leader;
@@ -96,6 +95,7 @@ use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
+use parades_transport::{Group, Summary, Threads, Timekeeper, Transport};
 use reviewer::Reviewer;
 use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -153,9 +153,9 @@ impl Settings {
 /// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     let timesheets = options.timesheets.clone();
-    let transport =
-        |workers, partitions| Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone());
-    run_over(model, options, settings, &transport)
+    run_over(model, options, settings, &|workers, partitions| {
+        Box::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
+    })
 }
 
 /// Runs `model` optimistically over a transport.
@@ -164,36 +164,82 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Setting
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<M: Restorable, T: Transport<Tagged<M::Message>>>(
+pub fn run_over<M: Restorable>(
     model: &M,
     options: RunOptions<'_>,
     settings: &Settings,
-    transport: &dyn Fn(usize, u32) -> T,
+    transport: &dyn Fn(usize, u32) -> Box<dyn Transport<Tagged<M::Message>>>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
+    let placement = place(&world, settings.threads);
+    let workers = placement.partitions() as usize;
+    let transport = transport(workers, placement.partitions());
+    let seat = Seat { transport: &*transport, peers: &Alone };
+    let outcome = run_seated(model, options, (world, placement), settings, (seat, workers))?;
+    Ok(outcome.expect("the only rank has the outcome"))
+}
+
+/// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. All ranks are given the same model, options and
+/// settings. LPs do not move between ranks, and the run does not retreat to one worker; so where the memory limit leaves no room for history, it
+/// ends with an error.
+///
+/// Rank 0 returns the outcome; the other ranks return `None`.
+///
+/// # Errors
+///
+/// As [`run`], on every rank; a rank that is lost; fewer LPs than workers of all ranks.
+pub fn run_rank<M: Restorable + WireModel>(
+    model: &M,
+    options: RunOptions<'_>,
+    settings: &Settings,
+    transport: &dyn Transport<Tagged<M::Message>>,
+    group: &dyn Group,
+) -> Result<Option<Outcome>, Error> {
+    let world = World::new(model, &options)?;
+    let settings = Settings { retreats: Retreats::Never, ..*settings };
+    let placement = place(&world, settings.threads * group.ranks());
+    let seat = Seat { transport, peers: &Ranks(group) };
+    run_seated(model, options, (world, placement), &settings, (seat, settings.threads))
+}
+
+/// Runs the workers of this rank, `workers` in number, and concludes the run.
+fn run_seated<M: Restorable>(
+    model: &M,
+    options: RunOptions<'_>,
+    (world, placement): (World, Placement),
+    settings: &Settings,
+    (seat, workers): (Seat<'_, M, Tagged<M::Message>>, usize),
+) -> Result<Option<Outcome>, Error> {
     let control = options.control;
     let timekeeper = Timekeeper::of(options.timesheets.clone());
-    let placement = place(&world, settings.threads);
-    let memory = Memory { limit: options.memory_limit, lps: world.lps() as usize * Leader::<M>::LP_BYTES };
+    let memory = Memory {
+        limit: options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
+        lps: world.lps() as usize * Leader::<M>::LP_BYTES,
+    };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
     let leader = Leader::new(model, options, (reviewer, placement.clone()));
-    let traces = leader.traces();
+    // Every rank keeps the trace of its LPs if rank 0 writes one.
+    let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(seat.transport))?;
+    let traces = sum(&traces, 0) > 0;
+    let all = u32::try_from(workers * seat.peers.ranks()).unwrap_or(u32::MAX);
+    let rank_of = |partition: u32| partition / u32::try_from(workers).unwrap_or(u32::MAX);
+    seat.transport.settle(&(0..all).map(rank_of).collect::<Vec<_>>(), &[]);
     // With a trace, executions are committed one by one, and their events leave the history. Coasting
     // forward would need these events.
     let coasts = model.copies() && !traces;
     let copy_every = if coasts { settings.copy_every.unwrap_or_else(coast::default_interval::<M::State>) } else { 1 };
     let site =
         |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), (traces, Coast::new(copy_every))));
-    let workers = placement.partitions() as usize;
     let crew = Crew {
         model,
         settings: *settings,
         control,
         memory,
         timekeeper,
-        transport: transport(workers, placement.partitions()),
+        first: workers * seat.peers.rank(),
+        seat,
         world: RwLock::new(world),
-        sites: (0..placement.partitions()).map(site).collect(),
+        sites: (0..all.max(placement.partitions())).map(site).collect(),
         ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         traced: (0..workers).map(|_| Mutex::default()).collect(),
         orders: Mutex::new(Orders { horizon: Time::ZERO, over: false, alone: false }),
@@ -242,7 +288,7 @@ struct Memory {
 }
 
 /// The state that the workers of a run share.
-struct Crew<'a, M: Restorable, T> {
+struct Crew<'a, M: Restorable> {
     model: &'a M,
     settings: Settings,
     /// By this the user stops the run while its LPs are set up.
@@ -251,7 +297,10 @@ struct Crew<'a, M: Restorable, T> {
     timekeeper: Timekeeper,
     /// The place of each LP while all workers execute.
     placement: Placement,
-    transport: T,
+    /// The way to the workers of all ranks, and to their leaders.
+    seat: Seat<'a, M, Tagged<M::Message>>,
+    /// The number of this rank's first worker among the workers of all ranks.
+    first: usize,
     /// Changes only at a cut.
     world: RwLock<World>,
     /// By worker. The worker holds the lock except at a cut.
@@ -263,32 +312,35 @@ struct Crew<'a, M: Restorable, T> {
     orders: Mutex<Orders>,
 }
 
-impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
+impl<M: Restorable> Crew<'_, M> {
     /// Runs all workers.
-    fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
-        let workers = (self.sites.len(), self.settings.pinned);
-        on_all_workers(workers, &|| self.transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
+    fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
+        let workers = (self.ledgers.len(), self.settings.pinned);
+        let Seat { transport, .. } = self.seat;
+        on_all_workers(workers, &|| transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
             self.work(worker, None)
-        })?;
+        })?
+        .map_err(|Broken| lost(transport))?;
         leader.conclude(self)
     }
 
     /// Runs one worker, from its start to the end of the run.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let _alarm = Alarm::of(&self.transport);
+        let Seat { transport, .. } = self.seat;
+        let _alarm = Alarm(transport);
         self.start(worker);
         let mut view = View::new(Optimism::new(self.sites.len(), self.settings.ahead));
-        let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, worker));
+        let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, self.first + worker));
         loop {
-            let mut site = lock(&self.sites[worker]);
+            let mut site = lock(&self.sites[self.first + worker]);
             assert!(site.uncommitted() == 0, "I5: at a cut everything is committed or rolled back");
             *lock(&self.ledgers[worker]) = Some(site.take_ledger());
             drop(site);
-            self.transport.exchange(worker, &Summary::NOTHING)?;
+            transport.exchange(worker, &Summary::NOTHING)?;
             if let Some(leader) = &mut leader {
-                leader.execute_cut(self, &view);
+                leader.execute_cut(self, &view)?;
             }
-            self.transport.exchange(worker, &Summary::NOTHING)?;
+            transport.exchange(worker, &Summary::NOTHING)?;
             let orders = *lock(&self.orders);
             if orders.over {
                 return Ok(());
@@ -316,9 +368,9 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
 
     /// Starts the LPs of a worker. The worker itself allocates their memory, which is then near its core.
     fn start(&self, worker: usize) {
-        let mut site = lock(&self.sites[worker]);
+        let mut site = lock(&self.sites[self.first + worker]);
         let world = self.read_world();
-        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.first + worker).unwrap_or(u32::MAX);
         site.reserve(self.placement.len(number) as usize);
         for id in (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == number) {
             // If the user has stopped the run, the leader ends it. If an LP fails, the remaining LPs need

@@ -52,9 +52,9 @@ pub use shared::Taking;
 
 use crate::ledger::Ledger;
 use crate::partition::{Partitioning, Wish};
+use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
 use crate::retreat::Retreats;
 use crate::seats;
-use crate::transport::{Summary, Threads, Transport};
 use crate::workers::{Alarm, lock, on_all_workers};
 use hand::Hand;
 use leader::Leader;
@@ -67,8 +67,9 @@ use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
+use parades_transport::{Group, Summary, Threads, Transport};
 use part::Part;
-use plan::Plan;
+use plan::{Plan, Workers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -138,8 +139,9 @@ impl Settings {
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
     let partitions = partitions_max(settings);
     let timesheets = options.timesheets.clone();
-    let transport = |workers| Threads::new(workers, partitions, settings.barrier).timed(timesheets.clone());
-    run_over(model, options, settings, &transport)
+    run_over(model, options, settings, &|workers| {
+        Box::new(Threads::new(workers, partitions, settings.barrier).timed(timesheets.clone()))
+    })
 }
 
 /// Returns the most partitions that a run with these settings can have.
@@ -153,48 +155,77 @@ pub fn partitions_max(settings: &Settings) -> u32 {
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<M: Model, T: Transport<M::Message>>(
+pub fn run_over<M: Model>(
     model: &M,
     options: RunOptions<'_>,
     settings: &Settings,
-    transport: &dyn Fn(usize) -> T,
+    transport: &dyn Fn(usize) -> Box<dyn Transport<M::Message>>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
-    let (crew, leader) = assemble(model, options, world, settings, transport);
+    let partitioning = first_partition(&world, settings, 1);
+    let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
+    let transport = transport(workers);
+    let seat = Seat { transport: &*transport, peers: &Alone };
+    let (crew, leader) = assemble(model, options, (world, &partitioning), settings, (seat, workers))?;
+    crew.run(leader).map(|outcome| outcome.expect("the only rank has the outcome"))
+}
+
+/// Runs `model` in windows as one of several ranks, each with `settings.threads` workers. All ranks are given the same model, options and
+/// settings. LPs do not move between ranks, and the run does not retreat to one worker.
+///
+/// Rank 0 returns the outcome; the other ranks return `None`.
+///
+/// # Errors
+///
+/// As [`run`], on every rank; a rank that is lost.
+pub fn run_rank<M: WireModel>(
+    model: &M,
+    options: RunOptions<'_>,
+    settings: &Settings,
+    transport: &dyn Transport<M::Message>,
+    group: &dyn Group,
+) -> Result<Option<Outcome>, Error> {
+    let world = World::new(model, &options)?;
+    let partitioning = first_partition(&world, settings, group.ranks());
+    let settings = Settings { retreats: Retreats::Never, ..*settings };
+    let seat = Seat { transport, peers: &Ranks(group) };
+    let (crew, leader) = assemble(model, options, (world, &partitioning), &settings, (seat, settings.threads))?;
     crew.run(leader)
 }
 
 /// Prepares a run: the state that its workers share, and its leader.
-pub(crate) fn assemble<'a, M: Model, T>(
+pub(crate) fn assemble<'a, M: Model>(
     model: &'a M,
     options: RunOptions<'a>,
-    world: World,
+    (world, partitioning): (World, &Partitioning),
     settings: &Settings,
-    transport: &dyn Fn(usize) -> T,
-) -> (Crew<'a, M, T>, Leader<'a, M>) {
+    (seat, workers): (Seat<'a, M, M::Message>, usize),
+) -> Result<(Crew<'a, M>, Leader<'a, M>), Error> {
     let control = options.control;
-    let partitioning = first_partition(&world, settings);
-    let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
     let leader = Leader::new(model, options, (workers, settings.retreats));
+    // Every rank keeps the trace of its LPs if rank 0 writes one.
+    let traces = seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(seat.transport))?;
     let mut members = partitioning.members().into_iter();
     let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
-    let parts = (0..partitions_max(settings).min(world.lps())).map(part).collect();
-    let plan = Arc::new(Plan::first(&partitioning, workers, &world));
+    let parts = (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
+    let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
+    let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
+    seat.transport.settle(&plan.homes, &[]);
     let orders = Orders { horizon: Time::ZERO, plan, window: 0, over: false };
     let crew = Crew {
         model,
         lps: world.lps(),
         settings: *settings,
-        traces: leader.course.traces(),
+        traces: sum(&traces, 0) > 0,
         control,
-        transport: transport(workers),
+        seat,
         world: RwLock::new(world),
         parts,
         ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         orders: Mutex::new(orders),
     };
-    (crew, leader)
+    Ok((crew, leader))
 }
 
 fn workers_at_most(settings: &Settings) -> u32 {
@@ -203,10 +234,10 @@ fn workers_at_most(settings: &Settings) -> u32 {
 
 /// Returns the first partitioning. One worker needs no more than one partition. Partitions that fit its
 /// cache take time to find, which only a long run is worth.
-fn first_partition(world: &World, settings: &Settings) -> Partitioning {
-    match (settings.threads, settings.partitions) {
+pub(crate) fn first_partition(world: &World, settings: &Settings, ranks: usize) -> Partitioning {
+    match (settings.threads * ranks, settings.partitions) {
         (1, None) => Partitioning::one(world.lps()),
-        _ => partition(world, settings, Wish::of_workers(workers_at_most(settings))),
+        (workers, _) => partition(world, settings, Wish::of_workers(u32::try_from(workers).unwrap_or(u32::MAX))),
     }
 }
 
@@ -235,14 +266,15 @@ pub(crate) struct Orders {
 }
 
 /// The state that the workers of a run share.
-pub(crate) struct Crew<'a, M: Model, T> {
+pub(crate) struct Crew<'a, M: Model> {
     pub(crate) model: &'a M,
     pub(crate) lps: u32,
     pub(crate) settings: Settings,
     pub(crate) traces: bool,
     /// By this the user stops the run while its LPs are set up.
     pub(crate) control: Option<&'a Control>,
-    pub(crate) transport: T,
+    /// The way to the workers of all ranks, and to their leaders.
+    pub(crate) seat: Seat<'a, M, M::Message>,
     /// Changes only at a cut.
     world: RwLock<World>,
     pub(crate) parts: Vec<Mutex<Part<M>>>,
@@ -290,19 +322,22 @@ impl Orders {
     }
 }
 
-impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
+impl<M: Model> Crew<'_, M> {
     /// Runs all workers.
-    fn run(&self, mut leader: Leader<'_, M>) -> Result<Outcome, Error> {
+    fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
         let workers = (self.ledgers.len(), self.settings.pinned);
-        on_all_workers(workers, &|| self.transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
+        let Seat { transport, .. } = self.seat;
+        on_all_workers(workers, &|| transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
             self.work(worker, None)
-        })?;
+        })?
+        .map_err(|Broken| lost(transport))?;
         leader.conclude(self)
     }
 
     /// Runs one worker, from its start to the end of the run.
     fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let _alarm = Alarm::of(&self.transport);
+        let Seat { transport, .. } = self.seat;
+        let _alarm = Alarm(transport);
         let mut orders = lock(&self.orders).clone();
         let mut hand = Hand::new(worker, orders.plan.placement.clone(), self.traces);
         let mut mine = self.start(&mut hand, &orders.plan);
@@ -315,7 +350,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
             mine.wants_cut |= leader.as_deref().is_some_and(Leader::wants_cut);
             let alone = orders.plan.has_one_partition();
             let all = match &leader {
-                _ if !alone => self.transport.exchange(worker, &mine)?,
+                _ if !alone => transport.exchange(worker, &mine)?,
                 Some(_) => Summary { events: mine.events + events_of_others, ..mine },
                 None => Summary { wants_cut: true, ..mine },
             };
@@ -336,18 +371,18 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                 Step::Cut => {
                     self.deposit_ledger(&mut hand);
                     if !alone {
-                        self.transport.exchange(worker, &Summary::NOTHING)?;
+                        transport.exchange(worker, &Summary::NOTHING)?;
                     }
                     let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
                     let mut stays_alone = false;
                     if let Some(leader) = &mut leader {
                         leader.stopwatch.start_work();
-                        mine.next = leader.execute_cut(self, &all);
+                        mine.next = leader.execute_cut(self, &all)?;
                         stays_alone = alone && lock(&self.orders).are_for_one();
                     }
                     if !stays_alone {
                         let counts = Summary { events: hand.events, ..Summary::NOTHING };
-                        events_of_others = self.transport.exchange(worker, &counts)?.events - hand.events;
+                        events_of_others = transport.exchange(worker, &counts)?.events - hand.events;
                     }
                     let plan = Arc::clone(&orders.plan);
                     orders = lock(&self.orders).clone();
@@ -360,7 +395,7 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
                     if alone != orders.plan.has_one_partition() {
                         // The leader must not go on alone before all have read the orders.
                         if !alone {
-                            self.transport.exchange(worker, &Summary::NOTHING)?;
+                            transport.exchange(worker, &Summary::NOTHING)?;
                         }
                         pace = Pace::of(&orders.plan, hand.events + events_of_others);
                     }
@@ -424,12 +459,12 @@ impl<M: Model, T: Transport<M::Message>> Crew<'_, M, T> {
         plan.take_each(hand.worker, window, |number| {
             let mut part = lock(&self.parts[number as usize]);
             part.visit(|part| {
-                self.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
+                self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
                 part.execute_before(bound, (self.model, &world), hand);
             });
             next = next.min(part.next);
         });
-        let sent = hand.flush(&self.transport);
+        let sent = hand.flush(self.seat.transport);
         self.summary(next.min(sent), hand)
     }
 

@@ -1,11 +1,10 @@
 //! The threads of a run. All begin together and all are released together, even if one of them fails.
 
 use crate::seats;
-use crate::transport::Transport;
 use parades_core::error::{Error, ErrorKind};
 use parades_raw::affinity;
 use parades_sync::barrier::Broken;
-use std::marker::PhantomData;
+use parades_transport::Transport;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a mutex, even if a thread has panicked while it held the lock.
@@ -25,6 +24,8 @@ pub(crate) fn imbalance(done: impl Iterator<Item = u64> + Clone) -> f64 {
 /// Runs `lead` on this thread and `follow` on a thread for each other worker, until all have returned.
 /// Pinned workers stay on a core of their own.
 ///
+/// Returns [`Broken`] if the transport has broken up because of another rank; a panic of a worker is passed on.
+///
 /// If the system refuses a thread, `release` ends the waits of the workers that have started.
 /// The closures are dynamic: this function is compiled once.
 pub(crate) fn on_all_workers(
@@ -32,7 +33,7 @@ pub(crate) fn on_all_workers(
     release: &dyn Fn(),
     lead: &mut dyn FnMut() -> Result<(), Broken>,
     follow: &(dyn Fn(usize) -> Result<(), Broken> + Sync),
-) -> Result<(), Error> {
+) -> Result<Result<(), Broken>, Error> {
     on_workers_started_by((workers, pinned), release, lead, follow, &|_| Ok(()))
 }
 
@@ -43,7 +44,7 @@ fn on_workers_started_by(
     lead: &mut dyn FnMut() -> Result<(), Broken>,
     follow: &(dyn Fn(usize) -> Result<(), Broken> + Sync),
     may_begin: &dyn Fn(usize) -> std::io::Result<()>,
-) -> Result<(), Error> {
+) -> Result<Result<(), Broken>, Error> {
     let cores = &seats::cores_of(workers);
     let seated = |worker: usize, work: &mut dyn FnMut() -> Result<(), Broken>| {
         let core = cores.get(worker).copied();
@@ -70,21 +71,14 @@ fn on_workers_started_by(
                 std::panic::resume_unwind(panic);
             }
         }
-        led.unwrap_or_else(|Broken| unreachable!("only a panic breaks the transport up, and it has been passed on"));
-        Ok(())
+        Ok(led)
     })
 }
 
 /// Breaks up the transport if this worker panics, so that the others do not wait for it for ever.
-pub(crate) struct Alarm<'a, T: Transport<P>, P>(&'a T, PhantomData<fn(P)>);
+pub(crate) struct Alarm<'a, P>(pub(crate) &'a dyn Transport<P>);
 
-impl<'a, T: Transport<P>, P> Alarm<'a, T, P> {
-    pub(crate) fn of(transport: &'a T) -> Alarm<'a, T, P> {
-        Alarm(transport, PhantomData)
-    }
-}
-
-impl<T: Transport<P>, P> Drop for Alarm<'_, T, P> {
+impl<P> Drop for Alarm<'_, P> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.break_up();

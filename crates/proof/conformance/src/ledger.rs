@@ -10,7 +10,7 @@ use parades_core::global::{GlobalQueue, OneList};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::{Metrics, Sample};
 use parades_core::model::Model;
-use parades_core::run::{Finished, Outcome, RunOptions, conclude};
+use parades_core::run::{End, Finished, Outcome, RunOptions, conclude, finish};
 use parades_core::time::Time;
 use parades_core::trace::Note;
 use parades_core::world::World;
@@ -160,9 +160,13 @@ impl<'a, M: Model> Ledger<'a, M> {
         pending: Vec<Event<M::Message>>,
         engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error> {
-        let Ledger { model, options, globals, metrics, events, .. } = self;
+        let Ledger { model, options, globals, mut metrics, events, .. } = self;
+        let end = End { time: end, events, early: end < options.until };
+        let lps = (0..).map(LpId).zip(lps);
+        let digests = finish(model, (&options, &end), lps, &mut metrics);
+        let digests = digests.into_iter().map(|(_, digest)| digest);
         let pending = Box::new(pending.into_iter());
-        conclude(model, &options, lps.iter(), Finished { events, end, metrics, pending, globals, engine_stats })
+        conclude(model, &options, digests, Finished { end, metrics, pending, globals, engine_stats })
     }
 }
 

@@ -60,14 +60,39 @@ impl<P: Serialize + DeserializeOwned> Codec<P> {
     }
 }
 
-/// Carries parcels between partitions, those of each pair in order.
-pub trait Transport<P> {
+/// Carries parcels between the partitions of a test engine, which runs on one thread. Parcels of each pair of partitions stay in order.
+#[derive(Debug)]
+pub enum Link<P> {
+    /// Parcels arrive at the next exchange.
+    Direct(Direct<P>),
+    /// Parcels become bytes, and some are held back.
+    Bytes(Bytes<P>),
+}
+
+impl<P> Link<P> {
     /// Sends a parcel.
-    fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>);
-    /// One exchange step: what arrives at a partition now.
-    fn receive(&mut self, to: usize) -> Vec<Parcel<P>>;
-    /// The least instant of what is still on its way.
-    fn least_in_flight(&self) -> Option<Instant>;
+    pub fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
+        match self {
+            Link::Direct(direct) => direct.send(from, to, parcel),
+            Link::Bytes(bytes) => bytes.send(from, to, &parcel),
+        }
+    }
+
+    /// Returns the parcels that arrive at a partition at this exchange.
+    pub fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+        match self {
+            Link::Direct(direct) => direct.receive(to),
+            Link::Bytes(bytes) => bytes.receive(to),
+        }
+    }
+
+    /// Returns the least instant of the parcels in flight.
+    pub fn least_in_flight(&self) -> Option<Instant> {
+        match self {
+            Link::Direct(direct) => direct.least_in_flight(),
+            Link::Bytes(bytes) => bytes.least_in_flight(),
+        }
+    }
 }
 
 /// Which transport a run uses.
@@ -91,11 +116,13 @@ impl Carrier {
         }
     }
 
-    /// A transport between `partitions`. Without a codec, [`Carrier::Bytes`] is [`Direct`].
-    pub fn open<P: 'static>(self, codec: Option<Codec<P>>, partitions: usize, seed: u64) -> Box<dyn Transport<P>> {
+    /// A link between `partitions`. Without a codec, [`Carrier::Bytes`] is [`Direct`].
+    pub fn open<P>(self, codec: Option<Codec<P>>, partitions: usize, seed: u64) -> Link<P> {
         match (self, codec) {
-            (Carrier::Bytes, Some(codec)) => Box::new(Bytes::new(codec, (partitions, partitions), seed)),
-            _ => Box::new(Direct { partitions, queues: (0..partitions * partitions).map(|_| Vec::new()).collect() }),
+            (Carrier::Bytes, Some(codec)) => Link::Bytes(Bytes::new(codec, (partitions, partitions), seed)),
+            _ => {
+                Link::Direct(Direct { partitions, queues: (0..partitions * partitions).map(|_| Vec::new()).collect() })
+            }
         }
     }
 }
@@ -108,7 +135,7 @@ pub struct Direct<P> {
     queues: Vec<Vec<Parcel<P>>>,
 }
 
-impl<P> Transport<P> for Direct<P> {
+impl<P> Direct<P> {
     fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
         self.queues[to * self.partitions + from].push(parcel);
     }

@@ -2,12 +2,13 @@
 
 use super::per_lp::PerLp;
 use crate::event::{LpId, Sender};
+use serde::{Deserialize, Serialize};
 
 /// Count, mean, spread, least and greatest of a sequence of doubles.
 ///
 /// By Welford's recurrence, which does not cancel; merged as by Chan, Golub and LeVeque. The result depends on the order in the
 /// last bits, which is why [`Float`] keeps one of these for each LP.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     count: u64,
     mean: f64,
@@ -81,7 +82,7 @@ impl Moments {
 }
 
 /// Floating-point observations, kept for each LP.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Float {
     pub(super) lps: PerLp<Moments>,
 }

@@ -1,6 +1,7 @@
 //! Histograms with buckets of bounded relative width, as in Gil Tene's HdrHistogram.
 
 use super::Tally;
+use serde::{Deserialize, Serialize};
 
 /// Buckets between two powers of two, as a power of two: 128 of them.
 const OCTAVE_BITS: u32 = 7;
@@ -21,7 +22,7 @@ const OCTAVE: usize = 1 << OCTAVE_BITS;
 /// assert!((median / 50_000.0 - 1.0).abs() < 0.004);
 /// assert_eq!(histogram.percentile(100.0), Some(100_000));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     tally: Tally,
     buckets: Vec<u64>,

@@ -2,12 +2,13 @@
 
 use super::{Cell, Float, Histogram, Series, Steady, Table, Tally, Value, sums};
 use crate::event::LpId;
+use serde::{Deserialize, Serialize};
 
 /// Why a counter cannot overflow.
 pub(super) const COUNTER_IS_WIDE: &str = "a counter takes fewer than 2^64 samples of 64 bits";
 
 /// The state of one metric, by its kind.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MetricValue {
     /// The sum of what was added. 128 bits: it would take 2^64 samples to overflow it, and that would be a panic.

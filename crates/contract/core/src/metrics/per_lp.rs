@@ -1,11 +1,12 @@
 //! One `T` for each LP that recorded something, found in constant time and read in the order of ids.
 
 use crate::event::{LpId, Sender};
+use serde::{Deserialize, Serialize};
 
 /// What each LP recorded, and the global events, which come first.
 ///
 /// It costs four bytes for each id between the least and the greatest that recorded, and a `T` for those that did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PerLp<T> {
     /// The rank of the sender that `slots[0]` belongs to.
     first: u32,

@@ -3,9 +3,10 @@
 use super::per_lp::PerLp;
 use crate::event::Sender;
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// A sequence of points (time, value): a queue's length at every sample, say.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     pub(super) lps: PerLp<Vec<(Time, f64)>>,
 }

@@ -18,6 +18,7 @@
 use super::per_lp::PerLp;
 use super::stats::{Estimate, half_width};
 use crate::event::{LpId, Sender};
+use serde::{Deserialize, Serialize};
 
 /// Batches are joined in pairs when there are so many; half as many are left.
 const BATCHES_MAX: usize = 64;
@@ -27,7 +28,7 @@ const BATCHES_MIN: usize = BATCHES_MAX / 2;
 const WARM_UP: usize = 16;
 
 /// One LP's sequence, as the sums of 32 to 63 batches of equal length (fewer while there are fewer observations). 512 bytes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Batches {
     sums: Vec<f64>,
     /// Observations in each full batch, a power of two.
@@ -111,7 +112,7 @@ fn variance_of_mean(distances: &[f64]) -> (f64, f64) {
 }
 
 /// The steady-state mean of correlated observations, kept for each LP.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
     pub(super) lps: PerLp<Batches>,
 }

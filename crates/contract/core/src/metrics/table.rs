@@ -3,9 +3,10 @@
 use super::Unit;
 use super::per_lp::PerLp;
 use super::sums::Sums;
+use serde::{Deserialize, Serialize};
 
 /// The heading of a table's column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// What the column is called.
     pub name: Box<str>,
@@ -21,7 +22,7 @@ impl Column {
 }
 
 /// One entry of a table.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Cell {
     /// Nothing: the flow has not finished, say.
     #[default]
@@ -51,7 +52,7 @@ impl From<&str> for Cell {
 }
 
 /// Rows of cells under named columns.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) lps: PerLp<Vec<Box<[Cell]>>>,
@@ -79,7 +80,7 @@ impl Table {
 }
 
 /// One cell, set at the end of the run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     pub(super) lps: PerLp<Cell>,
 }

@@ -1,5 +1,6 @@
 //! Exact statistics of 64-bit integers.
 
+use serde::{Deserialize, Serialize};
 /// How many observations there were, with their sum, sum of squares, least and greatest: all exact, so that tallies merge in any
 /// order. One cache line.
 ///
@@ -16,7 +17,7 @@
 /// assert_eq!(tally.mean(), Some(5.0));
 /// assert_eq!(tally.variance(), Some(32.0 / 7.0));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     sum: u128,
     /// The low 128 bits of the sum of squares.

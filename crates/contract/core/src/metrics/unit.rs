@@ -1,7 +1,8 @@
 //! Units: what a metric's raw numbers count.
 
+use serde::{Deserialize, Serialize};
 /// What the raw numbers of a metric count, and so how they are shown to people.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Things, without a suffix: packets, events, customers.
     #[default]

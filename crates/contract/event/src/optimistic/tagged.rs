@@ -1,6 +1,7 @@
 //! Events tagged with the execution that sent them.
 
 use crate::event::{Body, Event, EventKey, LpId, TimerId};
+use serde::{Deserialize, Serialize};
 
 /// The execution that sent an event, by a number that is unique among the uncommitted executions of its worker.
 ///
@@ -9,7 +10,7 @@ use crate::event::{Body, Event, EventKey, LpId, TimerId};
 pub type ExecutionId = u32;
 
 /// The body of an event, tagged with the execution that sent the event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tagged<P> {
     /// A message.
     Message(ExecutionId, P),

@@ -27,7 +27,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new<M: Model, T>(crew: &Crew<'_, M, T>) -> Pace {
+    pub(super) fn new<M: Model>(crew: &Crew<'_, M>) -> Pace {
         let plan = &lock(&crew.orders).plan;
         let lookahead = plan.lookahead.or(plan.width).unwrap_or_default();
         let distance = Delay::from_ps(lookahead.as_ps().saturating_mul(LOOKAHEADS_FIRST)).max(Delay::from_us(1));
@@ -35,7 +35,7 @@ impl Pace {
     }
 
     /// Forgets the distance between cuts, because the plan has changed.
-    pub(super) fn restart<M: Model, T>(&mut self, crew: &Crew<'_, M, T>) {
+    pub(super) fn restart<M: Model>(&mut self, crew: &Crew<'_, M>) {
         *self = Pace { work: self.work, ..Pace::new(crew) };
     }
 

@@ -1,11 +1,11 @@
 //! The routes of promises: the channels between partitions, and the workers to notify.
 
-use crate::partition::{Between, Partitioning};
-use crate::transport::{ClockId, Clocks};
+use crate::partition::Partitioning;
 use crate::window::plan::Plan;
 use parades_core::pending::Grid;
 use parades_core::time::{Delay, Time};
 use parades_core::world::{Controllers, World};
+use parades_transport::{Between, ClockId, Clocks};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -27,21 +27,26 @@ pub(super) struct Routes {
 #[derive(Debug, Default)]
 pub(super) struct Route {
     pub(super) out: Vec<Out>,
-    /// By incoming channel (the number of its clock): the worker that owns its sender.
-    pub(super) sources: Vec<usize>,
-    /// By incoming control: the worker that owns the controller.
-    pub(super) controllers: Vec<usize>,
+    /// By incoming channel (the number of its clock): its sender.
+    pub(super) sources: Vec<Owned>,
+    /// By incoming control: the controller.
+    pub(super) controllers: Vec<Owned>,
     /// The most that the partition may execute past its next event: the control delay, if the partition has
     /// a controller.
     pub(super) reach: Option<Delay>,
 }
 
+/// A partition, and the worker of this rank that owns it; `None` if another rank does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owned {
+    pub(super) partition: u32,
+    pub(super) owner: Option<usize>,
+}
+
 /// An outgoing channel to another partition, or the control of that partition.
 #[derive(Debug)]
 pub(super) struct Out {
-    pub(super) to: u32,
-    /// The worker that owns partition `to`.
-    pub(super) owner: usize,
+    pub(super) to: Owned,
     pub(super) clocks: Arc<Clocks>,
     pub(super) clock: ClockId,
     /// The lookahead, or the control delay.
@@ -51,9 +56,9 @@ pub(super) struct Out {
 impl Routes {
     pub(super) fn new(plan: &Plan, world: &World) -> Routes {
         let partitions = plan.placement.partitions();
-        let mut owners = vec![0; partitions as usize];
+        let mut owners: Vec<Owned> = (0..partitions).map(|partition| Owned { partition, owner: None }).collect();
         for worker in 0..plan.workers() {
-            plan.own(worker).iter().for_each(|&partition| owners[partition as usize] = worker);
+            plan.own(worker).iter().for_each(|&partition| owners[partition as usize].owner = Some(worker));
         }
         let between = Partitioning::of_placement(world.lps(), &plan.placement).between(world.channels());
         let Controllers { lps, delay } = world.controllers();
@@ -70,6 +75,11 @@ impl Routes {
         Routes { clocks, controls, of, grid }
     }
 
+    /// Returns the sets of clocks that promises are made on.
+    pub(super) fn clocks(&self) -> [Arc<Clocks>; 2] {
+        [Arc::clone(&self.clocks), Arc::clone(&self.controls)]
+    }
+
     /// Sets all clocks at a cut: nothing is sent before `cut`.
     pub(super) fn reset(&self, cut: Time) {
         for out in self.of.iter().flat_map(|route| &route.out) {
@@ -82,15 +92,15 @@ impl Routes {
 /// Makes clocks for `channels`, and adds the channels to the routes of their partitions.
 fn add_channels(
     channels: &[Between],
-    owners: &[usize],
+    owners: &[Owned],
     routes: &mut [Route],
-    sources: fn(&mut Route) -> &mut Vec<usize>,
+    sources: fn(&mut Route) -> &mut Vec<Owned>,
 ) -> Arc<Clocks> {
     let (clocks, ids) = Clocks::new(u32::try_from(owners.len()).expect("partitions are numbered so"), channels);
     let clocks = Arc::new(clocks);
     for (&Between { from, to, lookahead }, clock) in channels.iter().zip(ids) {
         assert!(lookahead > Delay::ZERO, "channels of lookahead zero are inside partitions");
-        let out = Out { to, owner: owners[to as usize], clocks: Arc::clone(&clocks), clock, lookahead };
+        let out = Out { to: owners[to as usize], clocks: Arc::clone(&clocks), clock, lookahead };
         routes[from as usize].out.push(out);
         sources(&mut routes[to as usize]).push(owners[from as usize]);
     }

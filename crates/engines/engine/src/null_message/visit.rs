@@ -5,7 +5,6 @@ use super::{Leg, Nulls, Run};
 use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::Stopwatch;
-use crate::transport::Transport;
 use crate::window::hand::Hand;
 use crate::window::part::Part;
 use crate::workers::lock;
@@ -14,12 +13,13 @@ use parades_core::pending::Grid;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
+use parades_transport::ClockId;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// A worker that visits its partitions.
-pub(super) struct Visitor<'r, 'a, M: Model, T> {
-    run: &'r Run<'a, M, T>,
+pub(super) struct Visitor<'r, 'a, M: Model> {
+    run: &'r Run<'a, M>,
     routes: &'r Routes,
     world: &'r World,
     hand: &'r mut Hand<M>,
@@ -58,12 +58,12 @@ enum Progress {
     None,
 }
 
-impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
-    pub(super) fn new(run: &'r Run<'a, M, T>, leg: &'r Leg, world: &'r World, hand: &'r mut Hand<M>) -> Self {
+impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
+    pub(super) fn new(run: &'r Run<'a, M>, leg: &'r Leg, world: &'r World, hand: &'r mut Hand<M>) -> Self {
         let own_part = |&number: &u32| {
             let route = &leg.routes.of[number as usize];
             let promised = route.out.iter().map(|out| out.earliest_arrival(leg.from)).collect();
-            let to_others = route.out.iter().filter(|out| out.owner != hand.worker);
+            let to_others = route.out.iter().filter(|out| out.to.owner != Some(hand.worker));
             let stride = to_others.map(|out| out.lookahead).min().unwrap_or(Delay::MAX);
             OwnPart { part: lock(&run.crew.parts[number as usize]), route, promised, reached: leg.from, stride }
         };
@@ -84,7 +84,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
     /// Executes everything before the horizon. The leader measures with `stopwatch` how long it works and
     /// how long it waits.
     pub(super) fn run_to_horizon(mut self, mut stopwatch: Option<&mut Stopwatch>) -> Result<(), Broken> {
-        let (transport, worker) = (&self.run.crew.transport, self.hand.worker);
+        let (transport, worker) = (self.run.crew.seat.transport, self.hand.worker);
         stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_work());
         loop {
             seats::unbind_if_due();
@@ -125,8 +125,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
     }
 
     fn horizon(&self) -> Time {
-        // Ordering: Relaxed; read after the clocks, whose promises were made after the horizon was lowered.
-        Time::from_ps(self.run.horizon.load(Ordering::Relaxed))
+        self.run.crew.seat.transport.horizon()
     }
 
     /// Visits a partition: steps 1 to 4 of the protocol.
@@ -144,7 +143,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
         let Run { crew, nulls, .. } = self.run;
         let OwnPart { part, route, reached, stride, .. } = own;
         let executes = part.visit(|part| {
-            crew.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
+            crew.seat.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
             let bound = bound(part, (route, *reached, *stride), (clock.min(control), horizon), self.routes.grid);
             let executes = bound > *reached;
             if executes {
@@ -173,8 +172,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
         let earliest = requests.fold(failed, Time::min);
         self.requests_handled = ledger.requests.len();
         if earliest < self.horizon() {
-            // Ordering: Relaxed; the promises that follow release it.
-            self.run.horizon.fetch_min(earliest.as_ps(), Ordering::Relaxed);
+            self.run.crew.seat.transport.lower_horizon(self.hand.worker, earliest);
             // Waiting workers may have come to the horizon by this alone.
             self.news_for.fill(true);
         }
@@ -183,13 +181,13 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
     /// Sends the new events to each other partition. Then promises on each channel that this partition
     /// executes nothing before `idle_until`. Returns true if it made a promise.
     fn send_and_promise(&mut self, own: &mut OwnPart<'_, M>, idle_until: Time, horizon: Time) -> bool {
-        let (transport, worker) = (&self.run.crew.transport, self.hand.worker);
+        let (transport, worker) = (self.run.crew.seat.transport, self.hand.worker);
         let mut changed = false;
         for (out, promised) in own.route.out.iter().zip(&mut own.promised) {
-            let parcel = &mut self.hand.effects.outbox.parcels[out.to as usize];
+            let parcel = &mut self.hand.effects.outbox.parcels[out.to.partition as usize];
             let with_events = !parcel.is_empty();
             if with_events {
-                transport.send(worker, out.to, parcel);
+                transport.send(worker, out.to.partition, parcel);
                 self.messages += 1;
             }
             let promise = out.earliest_arrival(idle_until);
@@ -202,7 +200,9 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
                 transport.promise(worker, &out.clocks, out.clock, promise);
                 *promised = promise;
                 self.null_messages += u64::from(!with_events);
-                self.news_for[out.owner] = true;
+                if let Some(owner) = out.to.owner {
+                    self.news_for[owner] = true;
+                }
                 changed = true;
             }
         }
@@ -216,13 +216,19 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
         // Without an event before the horizon, only the lowest clocks hold the partition up.
         let next = if part.next < horizon { part.next } else { clock.min(control) };
         let mut changed = false;
-        let Visitor { routes, news_for, .. } = self;
+        let Visitor { routes, news_for, run, .. } = self;
+        let transport = run.crew.seat.transport;
         for (clocks, sources, earliest) in
             [(&routes.clocks, &route.sources, clock), (&routes.controls, &route.controllers, control)]
         {
             if earliest <= next.max(clock.min(control)) {
                 clocks.request(part.number, next.max(earliest), &mut |number| {
-                    news_for[sources[number as usize]] = true;
+                    let source = sources[number as usize];
+                    let clock = ClockId { to: part.number, number };
+                    transport.request_promise(clocks, clock, source.partition);
+                    if let Some(owner) = source.owner {
+                        news_for[owner] = true;
+                    }
                     changed = true;
                 });
             }
@@ -234,7 +240,7 @@ impl<'r, 'a, M: Model, T: Transport<M::Message>> Visitor<'r, 'a, M, T> {
     fn notify(&mut self) {
         for (worker, news) in self.news_for.iter_mut().enumerate() {
             if std::mem::take(news) && worker != self.hand.worker {
-                self.run.crew.transport.notify(worker);
+                self.run.crew.seat.transport.notify(worker);
             }
         }
     }

@@ -1,24 +1,27 @@
 //! The leader of the workers. It writes the trace; at a cut it executes global events and ends the run.
 
 use super::reviewer::Reviewer;
-use super::site::Site;
+use super::site::{Counts, Site};
 use super::{Crew, Memory, Orders, View};
 use crate::course::Course;
+use crate::ledger::Ledger;
 use crate::ledger::Trace;
+use crate::peers::{Seat, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
-use crate::transport::{Summary, Transport};
 use crate::workers::imbalance;
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
-use parades_core::optimistic::Tagged;
+use parades_core::pending::Leftover;
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
+use parades_sync::barrier::Broken;
+use parades_transport::Summary;
 use std::sync::{MutexGuard, PoisonError};
 
 /// The state that belongs to the leader alone.
@@ -57,6 +60,37 @@ enum Wish {
     New,
     /// The other workers know, or will with the next offers.
     Announced,
+}
+
+/// What the leaders of all ranks know of each other at a cut.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// Bytes that pending events and histories take, of all ranks.
+    bytes: u64,
+    /// The number of events committed by all ranks.
+    events: u64,
+    /// True if the user has stopped the run.
+    stopped: bool,
+}
+
+impl Cut {
+    fn of<M: Restorable>(
+        course: &Course<'_, M>,
+        crew: &Crew<'_, M>,
+        sites: &[MutexGuard<'_, Site<M>>],
+        view: &View,
+    ) -> Result<Cut, Broken> {
+        let committed = sites.iter().map(|site| site.counts.committed).sum();
+        let reached = view.gvt.min(view.horizon);
+        let stopped = course.options.control.is_some_and(|control| control.poll(reached, committed));
+        let all = crew.seat.peers.share_words(&[allocated(sites), committed, u64::from(stopped)])?;
+        Ok(Cut { bytes: sum(&all, 0), events: sum(&all, 1), stopped: greatest(&all, 2) > 0 })
+    }
+}
+
+/// The bytes that pending events and histories take.
+fn allocated<M: Restorable>(sites: &[MutexGuard<'_, Site<M>>]) -> u64 {
+    sites.iter().map(|site| site.allocated_bytes() as u64).sum()
 }
 
 impl<M: Restorable> Home<M> for Site<M> {
@@ -115,15 +149,16 @@ impl<'a, M: Restorable> Leader<'a, M> {
     }
 
     /// Handles an outcome, the combined summary `all` of the workers. About `pending` events are pending.
-    pub(super) fn observe<T>(
+    pub(super) fn observe(
         &mut self,
-        (crew, world): (&Crew<'_, M, T>, &World),
+        (crew, world): (&Crew<'_, M>, &World),
         all: &Summary,
         view: &View,
         pending: usize,
     ) {
         self.gvts += 1;
-        if all.wants_cut && self.stop == Wish::Announced {
+        // Across ranks there are no mode switches: a cut is wanted to stop, on whichever rank that was asked.
+        if all.wants_cut && (self.stop == Wish::Announced || crew.seat.peers.ranks() > 1) {
             self.course.until = self.course.until.min(view.horizon);
         }
         let events = all.events - all.rolled_back;
@@ -142,13 +177,16 @@ impl<'a, M: Restorable> Leader<'a, M> {
             // All have committed up to the previous GVT, and have reported any failure before it.
             let bound = self.committed.min(all.failed);
             self.collect_trace(crew);
-            self.write_trace_before(bound);
+            // The traces of several ranks are merged at cuts.
+            if crew.seat.peers.ranks() == 1 {
+                self.write_trace_before(bound);
+            }
         }
         self.committed = view.gvt.min(view.horizon);
     }
 
     /// Collects the events that the workers have committed for the trace.
-    fn collect_trace<T>(&mut self, crew: &Crew<'_, M, T>) {
+    fn collect_trace(&mut self, crew: &Crew<'_, M>) {
         crew.traced.iter().for_each(|traced| self.trace.append(&mut super::lock(traced)));
     }
 
@@ -178,37 +216,55 @@ impl<'a, M: Restorable> Leader<'a, M> {
     }
 
     /// Executes a cut: the work that needs every LP at rest. Gives new orders.
-    pub(super) fn execute_cut<T: Transport<Tagged<M::Message>>>(&mut self, crew: &Crew<'_, M, T>, view: &View) {
+    pub(super) fn execute_cut(&mut self, crew: &Crew<'_, M>, view: &View) -> Result<(), Broken> {
         self.cuts += 1;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
-        for (number, site) in (0..).zip(&mut sites) {
-            crew.transport.receive(0, number, true, &mut |arrived| arrived.for_each(|event| site.push(event)));
+        for site in &mut sites[crew.first..crew.first + crew.ledgers.len()] {
+            let number = site.number;
+            crew.seat.transport.receive(0, number, true, &mut |arrived| arrived.for_each(|event| site.push(event)));
         }
         self.collect_trace(crew);
-        let mut ledgers: Vec<_> = crew.ledgers.iter().filter_map(|ledger| super::lock(ledger).take()).collect();
-        if let Some(first) = ledgers.first_mut() {
-            first.trace.append(&mut self.trace);
-        }
+        let mut mine = Ledger::new(self.traces());
+        crew.ledgers.iter().filter_map(|ledger| super::lock(ledger).take()).for_each(|ledger| mine.merge(ledger));
+        mine.trace.append(&mut self.trace);
+        let mut ledgers = crew.seat.peers.share_ledger(mine)?;
         if matches!(self.end, Some(Err(_))) {
             // Writing has failed before. The trace would have a gap.
             ledgers.iter_mut().for_each(|ledger| ledger.trace.clear());
         }
         let collected = self.course.collect_ledgers(ledgers);
-        if self.end.is_none() {
-            let end = collected.and_then(|()| self.execute_globals((crew, view), &mut world, &mut sites));
-            self.end = end.transpose();
+        // The leaders agree on failures before global events and after them, as they execute those together.
+        if let (Err(error), None) = (collected, &self.end) {
+            self.end = Some(Err(error));
         }
+        self.agree_on_failure(crew)?;
+        let cut = Cut::of(&self.course, crew, &sites, view)?;
+        if self.end.is_none() {
+            self.end = self.execute_globals((crew, view), &mut world, &mut sites, cut).transpose();
+        }
+        self.agree_on_failure(crew)?;
         if self.mode_switch == Wish::Announced {
             self.mode_switch = Wish::None;
             self.count_committed(&sites);
             let places = (&self.placement, &crew.placement);
             self.placement = self.reviewer.switch_mode(places, world.lps(), &mut sites);
             self.committed_before = sites[0].counts.committed;
-            (0..sites.len()).for_each(|worker| crew.transport.shrink(worker));
+            (0..sites.len()).for_each(|worker| crew.seat.transport.shrink(worker));
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
         *super::lock(&crew.orders) = Orders { horizon: self.course.horizon(), over, alone };
+        Ok(())
+    }
+
+    /// Ends the run on this rank if it has failed on another: a trace that cannot be written concerns rank 0 alone.
+    fn agree_on_failure(&mut self, crew: &Crew<'_, M>) -> Result<(), Broken> {
+        let failed = matches!(self.end, Some(Err(_)));
+        let all = crew.seat.peers.share_words(&[u64::from(failed)])?;
+        if !failed && let Some(rank) = all.iter().position(|words| words[0] > 0) {
+            self.end = Some(Err(Error::new(ErrorKind::Ranks(format!("rank {rank} has ended the run")))));
+        }
+        Ok(())
     }
 
     /// Executes the global events that are due. Returns the end of the run if it is reached.
@@ -216,13 +272,15 @@ impl<'a, M: Restorable> Leader<'a, M> {
     /// # Errors
     ///
     /// The earliest failure; a stop before the run has begun; too little memory.
-    fn execute_globals<T>(
+    fn execute_globals(
         &mut self,
-        (crew, view): (&Crew<'_, M, T>, &View),
+        (crew, view): (&Crew<'_, M>, &View),
         world: &mut World,
         sites: &mut [MutexGuard<'_, Site<M>>],
+        cut: Cut,
     ) -> Result<Option<Time>, Error> {
-        let makes_room = view.excess.is_some() && !self.reviewer.is_alone();
+        let Seat { peers, transport } = crew.seat;
+        let makes_room = view.excess.is_some() && !self.reviewer.is_alone() && peers.ranks() == 1;
         if makes_room {
             self.reviewer.retreat_for_memory();
             self.mode_switch = Wish::Announced;
@@ -232,62 +290,75 @@ impl<'a, M: Restorable> Leader<'a, M> {
         if let Some((place, kind)) = self.course.failure.take() {
             return Err(world.error_at(kind, place));
         }
-        let bytes = |sites: &[MutexGuard<'_, Site<M>>]| sites.iter().map(|site| site.allocated_bytes() as u64).sum();
         // When all LPs move to one worker, anti-messages and their twins annihilate each other.
         // That worker then checks whether the remainder fits.
-        if !makes_room && crew.memory.check(bytes(sites)).is_err() {
+        if !makes_room && crew.memory.check(cut.bytes).is_err() {
             sites.iter_mut().for_each(|site| site.compact());
-            crew.memory.check(bytes(sites))?;
+            let bytes = peers.share_words(&[allocated(sites)]).map_err(|Broken| lost(transport))?;
+            crew.memory.check(sum(&bytes, 0))?;
         }
         let Leader { course, effects, placement, .. } = self;
-        course.events = sites.iter().map(|site| site.counts.committed).sum();
+        course.events = cut.events;
         let reached = view.gvt.min(view.horizon);
-        if course.options.control.is_some_and(|control| control.poll(reached, course.events)) {
+        if cut.stopped {
             if self.cuts == 1 {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound.max(reached));
         }
-        let mut homes = Homes { homes: sites, placement, lps: world.lps() };
+        let mut homes = Homes { homes: sites, placement, lps: world.lps(), peers };
         course.execute_globals_first(world, &mut homes, effects)
     }
 
     /// Ends the run, once all workers have returned.
-    pub(super) fn conclude<T>(mut self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
+    pub(super) fn conclude(mut self, crew: &Crew<'_, M>) -> Result<Option<Outcome>, Error> {
         let end = self.end.take().expect("the workers have come to the end")?;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         self.count_committed(&sites);
         let Leader { mut course, gvts, cuts, placement, reviewer, committed_by, .. } = self;
-        let bytes: usize = sites.iter().map(|site| site.allocated_bytes()).sum();
-        let mut pending = Vec::new();
+        let (mut metrics, mut pending) = (course.metrics.declarations(), Vec::new());
+        let bytes = allocated(&sites);
         for site in &mut sites {
-            course.metrics.merge(std::mem::take(&mut site.metrics));
+            metrics.merge(std::mem::take(&mut site.metrics));
             pending.push(site.take_all());
         }
-        let sum = |of: &dyn Fn(&super::site::Counts) -> u64| sites.iter().map(|site| of(&site.counts)).sum::<u64>();
-        course.events = sum(&|counts| counts.committed);
-        let executed = sum(&|counts| counts.executed);
         let history = sites.iter().map(|site| site.counts.history_max).max().unwrap_or(0);
-        let events = course.events;
-        let engine_stats = vec![
-            ("rollbacks", sum(&|counts| counts.rollbacks) as f64),
-            ("undone", sum(&|counts| counts.rolled_back) as f64),
-            ("anti_messages", sum(&|counts| counts.anti_messages) as f64),
-            ("coasted", sum(&|counts| counts.coasted) as f64),
-            ("efficiency", if executed == 0 { 1.0 } else { events as f64 / executed as f64 }),
-            ("gvts", gvts as f64),
-            ("rests", cuts as f64),
-            ("turns", f64::from(reviewer.switches())),
-            ("alone_for_memory", f64::from(u8::from(reviewer.has_retreated_for_memory()))),
-            ("history_max", f64::from(history)),
-            ("workers", sites.len() as f64),
-            ("imbalance", imbalance(committed_by.into_iter())),
-            ("pending_bytes", bytes as f64),
+        let sum_of = |count: fn(&Counts) -> u64| sites.iter().map(|site| count(&site.counts)).sum::<u64>();
+        let counts: [fn(&Counts) -> u64; 6] = [
+            |counts| counts.committed,
+            |counts| counts.executed,
+            |counts| counts.rollbacks,
+            |counts| counts.rolled_back,
+            |counts| counts.anti_messages,
+            |counts| counts.coasted,
         ];
+        let counts: Vec<u64> = counts.into_iter().map(sum_of).chain([bytes]).collect();
+        let committed = crew.seat.peers.share_words(&counts[..1]).map_err(|Broken| lost(crew.seat.transport))?;
+        course.events = sum(&committed, 0);
+        let engine_stats = |counts: &[u64]| {
+            let [events, executed, rollbacks, rolled_back, anti_messages, coasted, bytes] =
+                counts.try_into().expect("they are the counts above");
+            vec![
+                ("rollbacks", rollbacks as f64),
+                ("undone", rolled_back as f64),
+                ("anti_messages", anti_messages as f64),
+                ("coasted", coasted as f64),
+                ("efficiency", if executed == 0 { 1.0 } else { events as f64 / executed as f64 }),
+                ("gvts", gvts as f64),
+                ("rests", cuts as f64),
+                ("turns", f64::from(reviewer.switches())),
+                ("alone_for_memory", f64::from(u8::from(reviewer.has_retreated_for_memory()))),
+                ("history_max", f64::from(history)),
+                ("workers", sites.len() as f64),
+                ("imbalance", imbalance(committed_by.into_iter())),
+                ("pending_bytes", bytes as f64),
+            ]
+        };
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();
-        let lps = (0..lps).map(LpId).map(|id| &sites[placement.partition(id) as usize].lps[placement.index(id)]);
+        let here = |id| Some((id, sites[placement.partition(id) as usize].lps.get(placement.index(id))?));
+        let lps = (0..lps).map(LpId).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
-        course.conclude(end, lps, pending, engine_stats)
+        course.conclude_ranks(end, &crew.seat, lps, (metrics, pending as Leftover<_>, counts), engine_stats)
     }
 }
 

@@ -6,8 +6,8 @@
 //! time than rollbacks, and shrinks while rollbacks cost much more time than waiting.
 
 use crate::stopwatch::Stopwatch;
-use crate::transport::Summary;
 use parades_core::time::{Delay, Time};
+use parades_transport::Summary;
 
 /// Events ahead of GVT for each worker, at first.
 const EVENTS: f64 = 512.0;

@@ -9,7 +9,6 @@ use super::coast::Coast;
 use super::history::{History, NONE, Record};
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
-use crate::transport::{Arrived, Transport};
 use commit::Stretch;
 use parades_core::effects::Effects;
 use parades_core::error::Place;
@@ -25,6 +24,7 @@ use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
 use parades_core::world::World;
 use parades_raw::huge_pages;
+use parades_transport::{Arrived, Transport};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The constant inputs of an execution: the model and the world.
@@ -236,7 +236,7 @@ impl<M: Restorable> Site<M> {
     }
 
     /// Sends the events for other workers. Returns the instant of the earliest.
-    pub(super) fn flush(&mut self, transport: &impl Transport<Tagged<M::Message>>) -> Instant {
+    pub(super) fn flush(&mut self, transport: &dyn Transport<Tagged<M::Message>>) -> Instant {
         let mut next = NEVER;
         let worker = self.number as usize;
         for (to, parcel) in (0..).zip(&mut self.ahead().parcels) {

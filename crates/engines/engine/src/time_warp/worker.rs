@@ -8,14 +8,14 @@ use super::{Crew, Stalls};
 use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::timed;
-use crate::transport::{Summary, Transport};
 use crate::workers::lock;
-use parades_core::optimistic::{NEVER, Tagged};
+use parades_core::optimistic::NEVER;
 use parades_core::restore::Restorable;
 use parades_core::time::{Instant, Time};
 use parades_core::timesheet::Spent;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
+use parades_transport::Summary;
 
 /// A worker's view of the run, from the outcomes of its offers.
 pub(super) struct View {
@@ -95,7 +95,7 @@ const OUTCOMES_PER_COMPACTION: u32 = 16;
 /// The number of outcomes in a row with too much memory in use after which the worker gives up.
 const OUTCOMES_MAX: u32 = 64;
 
-impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
+impl<M: Restorable> Crew<'_, M> {
     /// Repeats the steps of the protocol until GVT has reached the horizon.
     pub(super) fn run_to_horizon(
         &self,
@@ -104,30 +104,30 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         mut stalls: Option<&mut Stalls>,
         mut leader: Option<&mut Leader<'_, M>>,
     ) -> Result<(), Broken> {
-        let mut site = lock(&self.sites[worker]);
+        let mut site = lock(&self.sites[self.first + worker]);
         let site = &mut *site;
         let world = self.read_world();
         let of = (self.model, &*world);
-        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.first + worker).unwrap_or(u32::MAX);
         let mut batches = 0_u32;
         loop {
             seats::unbind_if_due();
-            let seen = self.transport.news(worker);
+            let seen = self.seat.transport.news(worker);
             let mut idle = true;
             // A worker that never waits learns here that another has failed. It asks often enough, because
             // it makes an offer after a number of executions, or when it is idle.
             if view.has_offered
-                && let Some(all) = self.transport.outcome(worker)?
+                && let Some(all) = self.seat.transport.outcome(worker)?
             {
                 idle = false;
                 view.has_offered = false;
                 if self.handle_outcome(worker, &all, view, (site, &world), leader.as_deref_mut()) {
                     // Sends the anti-messages of the last rollbacks.
-                    site.flush(&self.transport);
+                    site.flush(self.seat.transport);
                     return Ok(());
                 }
             }
-            self.transport.receive(worker, number, false, &mut |arrived| {
+            self.seat.transport.receive(worker, number, false, &mut |arrived| {
                 idle &= arrived.is_empty();
                 site.push_all(arrived);
             });
@@ -136,14 +136,14 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             // it.
             if !view.has_offered && (view.is_offer_due || view.executed_since_offer >= view.optimism.events_per_offer())
             {
-                view.sent_since_offer = view.sent_since_offer.min(site.flush(&self.transport));
+                view.sent_since_offer = view.sent_since_offer.min(site.flush(self.seat.transport));
                 let wants_cut = leader.as_deref_mut().is_some_and(|leader| leader.announce_cut());
                 let mine = self.summary(site, view, wants_cut);
                 (view.has_offered, view.is_offer_due) = (true, false);
                 (view.executed_since_offer, view.sent_since_offer) = (0, NEVER);
                 // This offer may have been the last, so that the outcome is there.
                 idle = false;
-                self.transport.offer(worker, &mine);
+                self.seat.transport.offer(worker, &mine);
             }
             if stalled {
                 std::thread::yield_now();
@@ -162,10 +162,10 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             idle &= executed == 0;
             view.executed_since_offer += executed;
             site.end_batch(executed, view.optimism.most_uncommitted());
-            view.sent_since_offer = view.sent_since_offer.min(site.flush(&self.transport));
+            view.sent_since_offer = view.sent_since_offer.min(site.flush(self.seat.transport));
             if idle && view.has_offered {
                 view.optimism.start_wait();
-                self.transport.wait(worker, seen)?;
+                self.seat.transport.wait(worker, seen)?;
                 view.optimism.start_work();
             } else {
                 view.is_offer_due |= idle;
@@ -253,7 +253,7 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
                 } else {
                     site.shrink()
                 }
-                self.transport.shrink(site.number as usize);
+                self.seat.transport.shrink(site.number as usize - self.first);
             }
         }
         let controllers = world.controllers();
@@ -278,7 +278,7 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
         let last = most.min(BATCH_LAST);
         let mut executed = site.execute_before(of, view.limit, most - last);
         if executed == most - last {
-            self.transport.prefetch_inboxes(worker, &mut site.full_parcels());
+            self.seat.transport.prefetch_inboxes(worker, &mut site.full_parcels());
             executed += site.execute_before(of, view.limit, last);
         }
         // Events at GVT are executed whatever the limits, because GVT waits for them.
@@ -296,7 +296,11 @@ impl<M: Restorable, T: Transport<Tagged<M::Message>>> Crew<'_, M, T> {
             rolled_back: site.counts.rolled_back,
             committed: site.counts.committed,
             bytes: match self.memory.limit {
-                Some(_) => (site.allocated_bytes() + self.transport.allocated_bytes(site.number as usize)) as u64,
+                Some(_) => {
+                    (site.allocated_bytes()
+                        + self.seat.transport.allocated_bytes(site.number as usize - self.first, site.number))
+                        as u64
+                }
                 None => 0,
             },
             wants_cut,

@@ -1,12 +1,12 @@
 //! The state of a worker that no other worker touches.
 
 use crate::ledger::Ledger;
-use crate::transport::Transport;
 use parades_core::effects::Effects;
 use parades_core::model::Model;
 use parades_core::outbox::Outbox;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
+use parades_transport::Transport;
 
 /// The state that belongs to one worker.
 pub(crate) struct Hand<M: Model> {
@@ -31,7 +31,7 @@ impl<M: Model> Hand<M> {
     }
 
     /// Sends the events for other partitions. Returns the time of the earliest.
-    pub(crate) fn flush(&mut self, transport: &impl Transport<M::Message>) -> Time {
+    pub(crate) fn flush(&mut self, transport: &dyn Transport<M::Message>) -> Time {
         let outbox = &mut self.effects.outbox;
         for (partition, parcel) in (0..).zip(&mut outbox.parcels) {
             if !parcel.is_empty() {

@@ -5,10 +5,11 @@ use super::plan::Plan;
 use super::review::Reviewer;
 use super::{Crew, Orders};
 use crate::course::{Course, just_after};
+use crate::ledger::Ledger;
+use crate::peers::{Seat, greatest, least, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
-use crate::transport::{Summary, Transport};
 use crate::workers::{imbalance, lock};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
@@ -16,9 +17,12 @@ use parades_core::event::Event;
 use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
+use parades_core::pending::Leftover;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
+use parades_sync::barrier::Broken;
+use parades_transport::Summary;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -40,6 +44,33 @@ pub(crate) struct Leader<'a, M: Model> {
     pub(crate) stopwatch: Stopwatch,
     /// The number of the window before which the memory is checked next.
     next_check: u64,
+}
+
+/// What the leaders of all ranks know of each other at a cut.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// The time of the next event on any rank.
+    next: Time,
+    /// The greatest number of bytes that pending events take on a rank.
+    bytes: usize,
+    /// True if the user has stopped the run.
+    stopped: bool,
+}
+
+impl Cut {
+    fn of<M: Model>(
+        leader: &Leader<'_, M>,
+        crew: &Crew<'_, M>,
+        parts: &[MutexGuard<'_, Part<M>>],
+    ) -> Result<Cut, Broken> {
+        let Course { options, bound, events, .. } = &leader.course;
+        let stopped = options.control.is_some_and(|control| control.poll(*bound, *events));
+        let bytes: usize = parts.iter().map(|part| part.allocated_bytes()).sum();
+        let mine = [next_time(parts).as_ps(), bytes as u64, u64::from(stopped)];
+        let all = crew.seat.peers.share_words(&mine)?;
+        let bytes = usize::try_from(greatest(&all, 1)).unwrap_or(usize::MAX);
+        Ok(Cut { next: Time::from_ps(least(&all, 0)), bytes, stopped: greatest(&all, 2) > 0 })
+    }
 }
 
 impl<M: Model> Home<M> for Part<M> {
@@ -97,7 +128,11 @@ impl<'a, M: Model> Leader<'a, M> {
 
     /// Executes a cut: the work that needs every LP at rest. Gives new orders, and returns the time of the
     /// next event.
-    pub(crate) fn execute_cut<T: Transport<M::Message>>(&mut self, crew: &Crew<'_, M, T>, all: &Summary) -> Time {
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a rank is lost.
+    pub(crate) fn execute_cut(&mut self, crew: &Crew<'_, M>, all: &Summary) -> Result<Time, Broken> {
         self.cuts += 1;
         self.next_check = self.windows + WINDOWS_PER_CHECK;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
@@ -105,23 +140,50 @@ impl<'a, M: Model> Leader<'a, M> {
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
         for part in &mut parts {
             let number = part.number;
-            crew.transport.receive(0, number, true, &mut |arrived| part.push_all(arrived));
+            crew.seat.transport.receive(0, number, true, &mut |arrived| part.push_all(arrived));
         }
-        let ledgers = crew.ledgers.iter().filter_map(|ledger| lock(ledger).take());
-        let collected = self.course.collect_ledgers(ledgers);
-        let end = collected.and_then(|()| self.execute_globals(&mut world, &plan, &mut parts, all.events));
-        self.end = end.transpose();
+        let mut mine = Ledger::new(crew.traces);
+        crew.ledgers.iter().filter_map(|ledger| lock(ledger).take()).for_each(|ledger| mine.merge(ledger));
+        let collected = self.course.collect_ledgers(crew.seat.peers.share_ledger(mine)?);
+        self.end = collected.err().map(Err);
+        // The leaders agree on failures before global events and after them, as they execute those together.
+        self.agree_on_failure(crew)?;
+        self.course.events = all.events;
+        let cut = Cut::of(self, crew, &parts)?;
+        if self.end.is_none() {
+            self.end = self.execute_globals(&mut world, (crew, &plan), &mut parts, cut).transpose();
+        }
         let next = next_time(&parts);
         let continues = self.end.is_none() && self.course.failure.place().is_none();
-        let plan = if continues {
-            let now = (self.windows, self.course.bound, &mut self.stopwatch);
-            self.reviewer.review(crew, plan, &world, &mut parts, now)
-        } else {
-            plan
+        let plan = match (continues, crew.seat.peers.ranks()) {
+            (false, _) => plan,
+            (true, 1) => {
+                let now = (self.windows, self.course.bound, &mut self.stopwatch);
+                self.reviewer.review(crew, plan, &world, &mut parts, now)
+            }
+            (true, _) => {
+                let now = (self.windows, self.course.bound);
+                let reviewed = self.reviewer.review_rank(Arc::clone(&plan), (&world, &crew.settings), &parts, now);
+                reviewed.unwrap_or_else(|error| {
+                    self.end = Some(Err(error));
+                    plan
+                })
+            }
         };
+        self.agree_on_failure(crew)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
         *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, over: self.end.is_some() };
-        next
+        Ok(next)
+    }
+
+    /// Ends the run on this rank if it has failed on another: a trace that cannot be written concerns rank 0 alone.
+    fn agree_on_failure(&mut self, crew: &Crew<'_, M>) -> Result<(), Broken> {
+        let failed = matches!(self.end, Some(Err(_)));
+        let all = crew.seat.peers.share_words(&[u64::from(failed)])?;
+        if !failed && let Some(rank) = all.iter().position(|words| words[0] > 0) {
+            self.end = Some(Err(Error::new(ErrorKind::Ranks(format!("rank {rank} has ended the run")))));
+        }
+        Ok(())
     }
 
     /// Executes the global events that are due. Returns the end of the run if it is reached.
@@ -133,65 +195,76 @@ impl<'a, M: Model> Leader<'a, M> {
     fn execute_globals(
         &mut self,
         world: &mut World,
-        plan: &Plan,
+        (crew, plan): (&Crew<'_, M>, &Plan),
         parts: &mut [MutexGuard<'_, Part<M>>],
-        events: u64,
+        cut: Cut,
     ) -> Result<Option<Time>, Error> {
         let Leader { course, effects, .. } = self;
-        course.events = events;
-        course.check_memory(world, parts.iter().map(|part| part.allocated_bytes()).sum())?;
+        course.check_memory(world, cut.bytes)?;
         if let Some(&place) = course.failure.place() {
-            if next_time(parts) <= place.instant.time && place.event.is_some() {
+            if cut.next <= place.instant.time && place.event.is_some() {
                 return Ok(None);
             }
             // If an LP could not start, no event is ever executed.
             let (place, kind) = course.failure.take().expect("`place` is its place");
             return Err(world.error_at(kind, place));
         }
-        if course.options.control.is_some_and(|control| control.poll(course.bound, events)) {
+        if cut.stopped {
             if self.windows == 0 {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound);
         }
         world.forget_rounds_before(course.bound);
-        let mut homes = Homes { homes: parts, placement: &plan.placement, lps: world.lps() };
+        let Seat { peers, .. } = crew.seat;
+        let mut homes = Homes { homes: parts, placement: &plan.placement, lps: world.lps(), peers };
         course.execute_globals_first(world, &mut homes, effects)
     }
 
     /// Ends the run, once all workers have returned.
-    pub(crate) fn conclude<T: Transport<M::Message>>(self, crew: &Crew<'_, M, T>) -> Result<Outcome, Error> {
+    ///
+    /// # Errors
+    ///
+    /// An error that the model finds at its end; a lost rank.
+    pub(crate) fn conclude(self, crew: &Crew<'_, M>) -> Result<Option<Outcome>, Error> {
         let end = self.end.expect("the workers have come to the end")?;
         let Leader { mut course, windows, cuts, reviewer, stopwatch, .. } = self;
         let switches = reviewer.switches();
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let placement = &plan.placement;
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
-        course.events = 0;
-        let (mut bytes, mut by_lp) = (0, 0_u32);
-        let mut pending = Vec::new();
+        let (mut events, mut bytes, mut by_lp) = (0, 0, 0);
+        let (mut metrics, mut pending) = (course.metrics.declarations(), Vec::new());
         for part in &mut parts {
-            course.events += part.events;
-            bytes += part.allocated_bytes();
-            by_lp += u32::from(part.is_by_lp());
-            course.metrics.merge(std::mem::take(&mut part.metrics));
+            events += part.events;
+            bytes += part.allocated_bytes() as u64;
+            by_lp += u64::from(part.is_by_lp() && !part.lps.is_empty());
+            metrics.merge(std::mem::take(&mut part.metrics));
             pending.push(part.take_all());
         }
-        let engine_stats = vec![
-            ("windows", windows as f64),
-            ("rests", cuts as f64),
-            ("turns", f64::from(switches)),
-            ("partitions", f64::from(placement.partitions())),
-            ("partitions_by_lp", f64::from(by_lp)),
-            ("workers", crew.ledgers.len() as f64),
-            // Ordering: Relaxed; the worker threads have been joined.
-            ("imbalance", imbalance(crew.executed.iter().map(|events| events.load(Ordering::Relaxed)))),
-            ("waiting_share", stopwatch.share_waited()),
-            ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),
-            ("pending_bytes", bytes as f64),
-        ];
-        let lps = super::ids(crew.lps).map(|id| &parts[placement.partition(id) as usize].lps[placement.index(id)]);
+        let all = crew.seat.peers.share_words(&[events]).map_err(|Broken| lost(crew.seat.transport))?;
+        course.events = sum(&all, 0);
+        // Ordering: Relaxed; the worker threads have been joined.
+        let imbalance = imbalance(crew.executed.iter().map(|events| events.load(Ordering::Relaxed)));
+        let workers = crew.ledgers.len() * crew.seat.peers.ranks();
+        let engine_stats = |counts: &[u64]| {
+            vec![
+                ("windows", windows as f64),
+                ("rests", cuts as f64),
+                ("turns", f64::from(switches)),
+                ("partitions", f64::from(placement.partitions())),
+                ("partitions_by_lp", counts[1] as f64),
+                ("workers", workers as f64),
+                ("imbalance", imbalance),
+                ("waiting_share", stopwatch.share_waited()),
+                ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),
+                ("pending_bytes", counts[0] as f64),
+            ]
+        };
+        let here = |id| Some((id, parts[placement.partition(id) as usize].lps.get(placement.index(id))?));
+        let lps = super::ids(crew.lps).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
-        course.conclude(end, lps, pending, engine_stats)
+        let mine = (metrics, pending as Leftover<_>, vec![bytes, by_lp]);
+        course.conclude_ranks(end, &crew.seat, lps, mine, engine_stats)
     }
 }

@@ -21,31 +21,52 @@ pub(crate) struct Plan {
     pub(crate) width: Option<Delay>,
     /// The windows of that width.
     pub(crate) grid: Option<Grid>,
-    /// By worker: the partitions dedicated to it, the costliest first.
+    /// By partition: the rank that owns it.
+    pub(crate) homes: Vec<u32>,
+    /// The workers of the run, as this rank sees them.
+    workers: Workers,
+    /// By worker of this rank: the partitions dedicated to it, the costliest first.
     dedicated: Vec<Vec<u32>>,
     /// The sets of shared partitions, which any idle worker takes, the costliest first.
     shared: Vec<SharedSet>,
 }
 
+/// The workers of a run, as one rank sees them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Workers {
+    /// The number of workers of this rank.
+    pub(crate) here: usize,
+    /// The number of this rank.
+    pub(crate) rank: usize,
+    pub(crate) ranks: usize,
+}
+
+impl Workers {
+    /// The workers of the only rank.
+    pub(crate) fn alone(workers: usize) -> Workers {
+        Workers { here: workers, rank: 0, ranks: 1 }
+    }
+}
+
 impl Plan {
     /// Returns the plan to begin with, while nothing has been measured.
-    pub(crate) fn first(partitioning: &Partitioning, workers: usize, world: &World) -> Plan {
+    pub(crate) fn first(partitioning: &Partitioning, workers: Workers, world: &World) -> Plan {
         let placement = partitioning.placement();
         let costs: Vec<u64> = (0..placement.partitions()).map(|number| placement.len(number).into()).collect();
         Plan::by_costs(partitioning, workers, world, &costs)
     }
 
-    /// Returns the plan for LPs whose weights have been measured.
+    /// Returns the plan of the only rank for LPs whose weights have been measured.
     pub(crate) fn by_weights(partitioning: &Partitioning, workers: usize, world: &World, weights: &[u64]) -> Plan {
         let placement = partitioning.placement();
         let mut costs = vec![0; placement.partitions() as usize];
         for (id, weight) in super::ids(world.lps()).zip(weights) {
             costs[placement.partition(id) as usize] += weight;
         }
-        Plan::by_costs(partitioning, workers, world, &costs)
+        Plan::by_costs(partitioning, Workers::alone(workers), world, &costs)
     }
 
-    fn by_costs(partitioning: &Partitioning, workers: usize, world: &World, costs: &[u64]) -> Plan {
+    fn by_costs(partitioning: &Partitioning, workers: Workers, world: &World, costs: &[u64]) -> Plan {
         let controllers = world.controllers();
         let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);
         let width = (least >= Delay::from_ps(2)).then_some(least);
@@ -55,31 +76,46 @@ impl Plan {
             control_delay: (!controllers.lps.is_empty()).then_some(controllers.delay),
             width,
             grid: width.map(Grid::new),
-            dedicated: vec![Vec::new(); workers],
+            homes: distribute(costs, workers.ranks),
+            workers,
+            dedicated: vec![Vec::new(); workers.here],
             shared: Vec::new(),
         };
         plan.dedicate(costs, |_| true);
         plan
     }
 
+    /// Returns the same plan after a change of lookahead, with the same partitions.
+    pub(crate) fn with_lookahead(&self, world: &World) -> Plan {
+        let partitioning = Partitioning::of_placement(world.lps(), &self.placement);
+        let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);
+        let width = (least >= Delay::from_ps(2)).then_some(least);
+        let (dedicated, mut plan) = (self.dedicated.clone(), self.unassigned());
+        plan.lookahead = partitioning.lookahead_of(world.channels());
+        (plan.width, plan.grid, plan.dedicated) = (width, width.map(Grid::new), dedicated);
+        plan
+    }
+
     /// Returns a copy of the plan without any assignment of partitions to workers.
     pub(crate) fn unassigned(&self) -> Plan {
-        let Plan { placement, lookahead, control_delay, width, grid, dedicated, .. } = self;
+        let Plan { placement, lookahead, control_delay, width, grid, homes, workers, dedicated, .. } = self;
         Plan {
             placement: placement.clone(),
             lookahead: *lookahead,
             control_delay: *control_delay,
             width: *width,
             grid: *grid,
+            homes: homes.clone(),
+            workers: *workers,
             dedicated: vec![Vec::new(); dedicated.len()],
             shared: Vec::new(),
         }
     }
 
-    /// Returns true if there is only one partition. The leader executes it, while the other workers wait
-    /// for another plan.
+    /// Returns true if there is only one partition, in a run of one rank. The leader executes it, while the
+    /// other workers wait for another plan.
     pub(crate) fn has_one_partition(&self) -> bool {
-        self.placement.partitions() == 1
+        self.placement.partitions() == 1 && self.workers.ranks == 1
     }
 
     /// Returns the number of workers.
@@ -106,7 +142,8 @@ impl Plan {
     /// Dedicates the costliest partitions to workers, while `continues` returns true for the cost dedicated
     /// so far. Returns the remainder.
     fn dedicate(&mut self, costs: &[u64], continues: impl Fn(u64) -> bool) -> Vec<u32> {
-        let mut partitions: Vec<u32> = (0..self.placement.partitions()).collect();
+        let is_own = |number: &u32| self.homes[*number as usize] as usize == self.workers.rank;
+        let mut partitions: Vec<u32> = (0..self.placement.partitions()).filter(is_own).collect();
         partitions.sort_by_key(|&number| (std::cmp::Reverse(costs[number as usize]), number));
         let mut loads = vec![0; self.dedicated.len()];
         self.dedicated.iter_mut().for_each(Vec::clear);
@@ -142,6 +179,20 @@ impl Plan {
     pub(crate) fn reset(&self, window: u64) {
         self.shared.iter().for_each(|set| set.reset(window));
     }
+}
+
+/// Deals the partitions out to ranks, the costliest first, each to the rank with the least load. Returns the
+/// rank of each partition.
+fn distribute(costs: &[u64], ranks: usize) -> Vec<u32> {
+    let mut partitions: Vec<usize> = (0..costs.len()).collect();
+    partitions.sort_by_key(|&number| (std::cmp::Reverse(costs[number]), number));
+    let (mut loads, mut homes) = (vec![0; ranks], vec![0; costs.len()]);
+    for number in partitions {
+        let rank = least_loaded(&loads);
+        loads[rank] += costs[number].max(1);
+        homes[number] = u32::try_from(rank).expect("ranks are counted in 32 bits");
+    }
+    homes
 }
 
 /// Returns the index of the least load.

@@ -1,14 +1,15 @@
 //! Planning anew, by what has been measured: who executes which partition, and which partitions there are.
 
 use super::part::Part;
-use super::plan::Plan;
-use super::{Crew, first_partition, partition, workers_at_most};
+use super::plan::{Plan, Workers};
+use super::{Crew, Settings, first_partition, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, Stopwatch, timed};
+use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
-use parades_core::time::Time;
+use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use std::sync::{Arc, MutexGuard};
 
@@ -87,10 +88,43 @@ impl Reviewer {
         self.retreat.turns
     }
 
-    /// The plan to follow from here on: the old one, unless a lookahead has changed or a review finds better.
-    pub(super) fn review<M: Model, T>(
+    /// Reviews the work of one of several ranks: partitions stay, and are dealt out anew to the workers of the rank.
+    ///
+    /// # Errors
+    ///
+    /// If a channel between partitions has lost its lookahead: its LPs would have to move to one partition.
+    pub(super) fn review_rank<M: Model>(
         &mut self,
-        crew: &Crew<'_, M, T>,
+        plan: Arc<Plan>,
+        (world, settings): (&World, &Settings),
+        parts: &[MutexGuard<'_, Part<M>>],
+        (windows, bound): (u64, Time),
+    ) -> Result<Arc<Plan>, Error> {
+        if world.lookahead_changes() != self.changes {
+            self.changes = world.lookahead_changes();
+            let next = plan.with_lookahead(world);
+            if next.lookahead == Some(Delay::ZERO) {
+                let why = "a channel between LPs of different partitions has lost its lookahead, and LPs do not move between ranks";
+                return Err(Error::new(ErrorKind::Ranks(why.into())));
+            }
+            return Ok(Arc::new(next));
+        }
+        if windows < self.due {
+            return Ok(plan);
+        }
+        self.events.resize(parts.len(), 0);
+        let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
+        let mut next = plan.unassigned();
+        next.assign(&costs, settings);
+        self.restart(windows, bound, parts);
+        self.due = 2 * windows;
+        Ok(Arc::new(next))
+    }
+
+    /// The plan to follow from here on: the old one, unless a lookahead has changed or a review finds better.
+    pub(super) fn review<M: Model>(
+        &mut self,
+        crew: &Crew<'_, M>,
         plan: Arc<Plan>,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<M>>],
@@ -115,9 +149,9 @@ impl Reviewer {
                 1 => self.choice.max(total(parts) + ENOUGH),
                 _ => total(parts) + ENOUGH,
             };
-            let found = first_partition(world, &crew.settings);
+            let found = first_partition(world, &crew.settings, 1);
             self.restart(windows, bound, parts);
-            return Self::move_to(crew, (&plan, Plan::first(&found, workers, world)), parts, bound);
+            return Self::move_to(crew, (&plan, Plan::first(&found, Workers::alone(workers), world)), parts, bound);
         }
         if let Some(other) = self.turn(crew, &plan, world, parts, (windows, bound, stopwatch)) {
             self.restart(windows, bound, parts);
@@ -158,9 +192,9 @@ impl Reviewer {
     }
 
     /// Goes from several workers to one or back, if that seems faster.
-    fn turn<M: Model, T>(
+    fn turn<M: Model>(
         &mut self,
-        crew: &Crew<'_, M, T>,
+        crew: &Crew<'_, M>,
         plan: &Plan,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<M>>],
@@ -227,8 +261,8 @@ impl Reviewer {
     }
 
     /// Moves LPs, events and metrics to the partitions of another plan.
-    fn move_to<M: Model, T>(
-        crew: &Crew<'_, M, T>,
+    fn move_to<M: Model>(
+        crew: &Crew<'_, M>,
         (old, new): (&Plan, Plan),
         parts: &mut [MutexGuard<'_, Part<M>>],
         bound: Time,

@@ -4,9 +4,9 @@ use crate::support::treacherous::{Treacherous, When, assert_panic_is_passed_on};
 use crate::{at_ms, busy};
 use parades_core::prelude::*;
 use parades_engine::null_message::{self, Nulls, Settings};
-use parades_engine::transport::Threads;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
+use parades_transport::Threads;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
@@ -17,7 +17,10 @@ fn a_worker_that_panics_releases_the_others() {
             let partitions = null_message::partitions_max(&settings);
             let run = || {
                 null_message::run_over(&busy(64), RunOptions::until(at_ms(100_000)), &settings, &|workers| {
-                    Treacherous::new(Threads::new(workers, partitions, BarrierKind::default()), (traitor, when))
+                    Box::new(Treacherous::new(
+                        Threads::new(workers, partitions, BarrierKind::default()),
+                        (traitor, when),
+                    ))
                 })
             };
             assert_panic_is_passed_on(run, &format!("{traitor} {when:?} {settings:?}"));

@@ -1,8 +1,8 @@
 //! A transport that breaks, to see whether a worker that panics releases the others.
 
 use parades_core::prelude::*;
-use parades_engine::transport::{Arrived, ClockId, Clocks, Summary, Threads, Transport};
 use parades_sync::barrier::Broken;
+use parades_transport::{Arrived, ClockId, Clocks, Summary, Threads, Transport};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +59,15 @@ impl<P: Send> Transport<P> for Treacherous<P> {
     }
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
         self.threads.promise(worker, clocks, clock, time);
+    }
+    fn horizon(&self) -> Time {
+        self.threads.horizon()
+    }
+    fn set_horizon(&self, time: Time) {
+        self.threads.set_horizon(time);
+    }
+    fn lower_horizon(&self, worker: usize, time: Time) {
+        self.threads.lower_horizon(worker, time);
     }
     fn news(&self, worker: usize) -> u64 {
         self.threads.news(worker)

@@ -1,8 +1,8 @@
 //! What the workers of `Threads` tell each other without waiting.
 
 use parades_core::prelude::*;
-use parades_engine::transport::{Summary, Threads, Transport};
 use parades_sync::barrier::{BarrierKind, Broken};
+use parades_transport::{Summary, Threads, Transport};
 
 fn threads(workers: usize) -> Threads<u64> {
     Threads::new(workers, u32::try_from(workers).expect("few"), BarrierKind::default())

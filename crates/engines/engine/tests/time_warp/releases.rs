@@ -5,15 +5,15 @@ use crate::support::script::{Script, ps};
 use crate::support::treacherous::{Treacherous, When, assert_panic_is_passed_on};
 use parades_core::prelude::*;
 use parades_engine::time_warp::{self, Ahead, Settings};
-use parades_engine::transport::Threads;
 use parades_sync::barrier::BarrierKind;
+use parades_transport::Threads;
 
 /// Runs the model over a transport that breaks.
 fn assert_released(model: &Script, traitor: (usize, When), ahead: Ahead) {
     let settings = Settings { ahead, stalls: Some(3), ..Settings::of_threads(3) };
     let run = || {
         time_warp::run_over(model, RunOptions::until(Time::MAX), &settings, &|workers, partitions| {
-            Treacherous::new(Threads::new(workers, partitions, BarrierKind::default()), traitor)
+            Box::new(Treacherous::new(Threads::new(workers, partitions, BarrierKind::default()), traitor))
         })
     };
     assert_panic_is_passed_on(run, &format!("{traitor:?} {settings:?}"));

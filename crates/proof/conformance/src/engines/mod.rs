@@ -139,7 +139,7 @@ fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
     };
     match (setting.carrier, setting.codec) {
         (Carrier::Bytes, Some(codec)) => window_engine::run_over(model, options, &settings, &|workers| {
-            HeldBack::new(codec, workers, window_engine::partitions_max(&settings), setting.seed)
+            Box::new(HeldBack::new(codec, workers, window_engine::partitions_max(&settings), setting.seed))
         }),
         _ => window_engine::run(model, options, &settings),
     }
@@ -161,7 +161,7 @@ fn run_null_message<M: Model>(
     };
     match (setting.carrier, setting.codec) {
         (Carrier::Bytes, Some(codec)) => null_message::run_over(model, options, &settings, &|workers| {
-            HeldBack::new(codec, workers, null_message::partitions_max(&settings), setting.seed)
+            Box::new(HeldBack::new(codec, workers, null_message::partitions_max(&settings), setting.seed))
         }),
         _ => null_message::run(model, options, &settings),
     }
@@ -185,7 +185,7 @@ fn run_time_warp<M: Subject>(
     match (setting.carrier, setting.codec) {
         (Carrier::Bytes, Some(codec)) => {
             time_warp_engine::run_over(model, options, &settings, &|workers, partitions| {
-                Speculative(HeldBack::new(codec, workers, partitions, setting.seed))
+                Box::new(Speculative(HeldBack::new(codec, workers, partitions, setting.seed)))
             })
         }
         _ => time_warp_engine::run(model, options, &settings),

@@ -25,7 +25,7 @@
 
 use super::{Fault, Setting, index_below};
 use crate::ledger::{Ledger, Leftover};
-use crate::transport::{Parcel, Transport};
+use crate::transport::{Link, Parcel};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, Place};
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
@@ -86,7 +86,7 @@ struct TimeWarp<'a, M: Restorable> {
     history: Vec<VecDeque<Executed<M>>>,
     /// By partition.
     pending: Vec<Pending<M::Message>>,
-    transport: Box<dyn Transport<M::Message>>,
+    transport: Link<M::Message>,
     effects: Effects<M>,
     incarnations: u64,
     /// Everything before it has been committed.

@@ -16,7 +16,7 @@
 
 use super::{Fault, Setting, rounds::shuffle};
 use crate::ledger::{Ledger, Leftover};
-use crate::transport::{Parcel, Transport};
+use crate::transport::{Link, Parcel};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
@@ -56,7 +56,7 @@ struct Window<'a, M: Model> {
     /// The partition of each LP.
     home: Vec<usize>,
     pending: Vec<BTreeSet<Event<M::Message>>>,
-    transport: Box<dyn Transport<M::Message>>,
+    transport: Link<M::Message>,
     effects: Effects<M>,
     rng: Rng,
     /// The least lookahead between partitions; `None` where nothing is sent between them.

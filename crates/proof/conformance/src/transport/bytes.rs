@@ -1,6 +1,6 @@
 //! What lies between two processes: each parcel becomes bytes, may be held back, and becomes a parcel again.
 
-use super::{Codec, Parcel, Transport};
+use super::{Codec, Parcel};
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
@@ -88,13 +88,15 @@ impl<P> Bytes<P> {
     }
 }
 
-impl<P> Transport<P> for Bytes<P> {
-    fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
-        let bytes = self.write(&parcel);
+impl<P> Bytes<P> {
+    /// Sends a parcel.
+    pub(super) fn send(&mut self, from: usize, to: usize, parcel: &Parcel<P>) {
+        let bytes = self.write(parcel);
         self.queues[to * self.partitions + from].push_back(bytes);
     }
 
-    fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+    /// Returns the parcels that arrive at a partition at this exchange.
+    pub(super) fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
         let mut arrived = Vec::new();
         for from in 0..self.partitions {
             let pair = to * self.partitions + from;
@@ -112,7 +114,8 @@ impl<P> Transport<P> for Bytes<P> {
         arrived
     }
 
-    fn least_in_flight(&self) -> Option<Instant> {
+    /// Returns the least instant of the parcels in flight.
+    pub(super) fn least_in_flight(&self) -> Option<Instant> {
         self.queues.iter().flatten().map(|bytes| instant_of(bytes)).min()
     }
 }

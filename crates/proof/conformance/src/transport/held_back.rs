@@ -1,13 +1,14 @@
 //! Bytes that are held back, between the threads of a real engine; promises too, but none overtakes what was sent before it.
 
 use super::bytes::{Bytes, instant_of};
-use super::{Codec, Parcel, Transport};
+use super::{Codec, Parcel};
 use parades_core::event::Event;
 use parades_core::time::Time;
-use parades_engine::transport::{Arrived, ClockId, Clocks, Summary, Transport as Between};
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
+use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// [`Bytes`] between the threads of a real engine.
@@ -21,6 +22,7 @@ pub struct HeldBack<P> {
     offered: Mutex<Vec<u64>>,
     barrier: Box<dyn Barrier>,
     news: Vec<EventCount>,
+    horizon: AtomicU64,
 }
 
 /// What is on its way, by receiver, then sender.
@@ -90,6 +92,7 @@ impl<P: 'static> HeldBack<P> {
             offered: Mutex::new(vec![0; workers]),
             barrier: BarrierKind::Posix.open(workers),
             news: (0..workers).map(|_| EventCount::new(workers)).collect(),
+            horizon: AtomicU64::new(0),
         }
     }
 
@@ -105,7 +108,7 @@ impl<P: 'static + Send> HeldBack<P> {
         let pair = held.pairs(partition as usize).start + worker;
         for parcel in parcels {
             held.sent[pair] += 1;
-            held.bytes.send(worker, partition as usize, parcel);
+            held.bytes.send(worker, partition as usize, &parcel);
         }
     }
 
@@ -132,7 +135,7 @@ impl<P: 'static + Send> HeldBack<P> {
     }
 }
 
-impl<P: 'static + Send> Between<P> for HeldBack<P> {
+impl<P: 'static + Send> Transport<P> for HeldBack<P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
         self.take_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
     }
@@ -182,6 +185,18 @@ impl<P: 'static + Send> Between<P> for HeldBack<P> {
         let pair = held.pairs(clock.to as usize).start + worker;
         let after = held.sent[pair];
         held.promises[pair].push_back((after, (Arc::clone(clocks), clock, time)));
+    }
+
+    fn horizon(&self) -> Time {
+        Time::from_ps(self.horizon.load(Ordering::SeqCst))
+    }
+
+    fn set_horizon(&self, time: Time) {
+        self.horizon.store(time.as_ps(), Ordering::SeqCst);
+    }
+
+    fn lower_horizon(&self, _: usize, time: Time) {
+        self.horizon.fetch_min(time.as_ps(), Ordering::SeqCst);
     }
 
     fn news(&self, worker: usize) -> u64 {

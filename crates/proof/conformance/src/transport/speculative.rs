@@ -4,8 +4,8 @@ use super::{HeldBack, Parcel};
 use parades_core::event::{Body, Event};
 use parades_core::time::Time;
 use parades_engine::time_warp::{ExecutionId, Tagged};
-use parades_engine::transport::{Arrived, ClockId, Clocks, Summary, Transport as Between};
 use parades_sync::barrier::Broken;
+use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
 use std::sync::Arc;
 
 /// [`HeldBack`] for an engine that takes things back.
@@ -32,7 +32,7 @@ fn unpack<P>(parcel: Parcel<P>) -> Event<Tagged<P>> {
     Event::new(key, receiver, Body::Message(marked))
 }
 
-impl<P: 'static + Send> Between<Tagged<P>> for Speculative<P> {
+impl<P: 'static + Send> Transport<Tagged<P>> for Speculative<P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Tagged<P>>>) {
         self.0.take_parcels(worker, partition, events.drain(..).map(pack));
     }
@@ -51,6 +51,15 @@ impl<P: 'static + Send> Between<Tagged<P>> for Speculative<P> {
     }
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
         self.0.promise(worker, clocks, clock, time);
+    }
+    fn horizon(&self) -> Time {
+        self.0.horizon()
+    }
+    fn set_horizon(&self, time: Time) {
+        self.0.set_horizon(time);
+    }
+    fn lower_horizon(&self, worker: usize, time: Time) {
+        self.0.lower_horizon(worker, time);
     }
     fn news(&self, worker: usize) -> u64 {
         self.0.news(worker)

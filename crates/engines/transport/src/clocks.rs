@@ -1,12 +1,23 @@
 //! The clocks of channels between partitions: the promises of their senders.
 
-use super::Padded;
-use crate::partition::Between;
-use parades_core::time::Time;
+use crate::padded::Padded;
+use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The place of a channel's clock.
+/// A channel between two partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// The partition of the senders.
+    pub from: u32,
+    /// The partition of the receivers; another one.
+    pub to: u32,
+    /// The least delay of an event on this channel.
+    pub lookahead: Delay,
+}
+
+/// The place of a channel's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockId {
     /// The partition that receives on the channel.
     pub to: u32,
@@ -20,8 +31,7 @@ pub struct ClockId {
 ///
 /// ```
 /// use parades_core::time::{Delay, Time};
-/// use parades_engine::partition::Between;
-/// use parades_engine::transport::Clocks;
+/// use parades_transport::{Between, Clocks};
 /// let (from, lookahead) = (0, Delay::from_ms(1));
 /// let (clocks, ids) = Clocks::new(3, &[Between { from, to: 1, lookahead }, Between { from, to: 2, lookahead }]);
 /// clocks.set(ids[1], Time::from_ps(7));
@@ -101,6 +111,12 @@ impl Clocks {
                 requested(number);
             }
         }
+    }
+
+    /// Notes a request that another process has made.
+    pub fn note_request(&self, id: ClockId) {
+        // Ordering: Relaxed; as in `request`.
+        self.incoming[id.to as usize].at(id.number).requested.store(true, Ordering::Relaxed);
     }
 
     /// Returns true if a promise is requested and not yet made.

@@ -1,0 +1,66 @@
+//! Values that cross process boundaries.
+//!
+//! Only a run of several processes asks a model's types for [`Wire`], as only rollback asks for restorable state. A type becomes `Wire` by
+//! deriving serde's traits. The bytes are those of the postcard format: they are the same on every machine, and floating-point numbers keep
+//! their bits.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+
+/// A value that can be written as bytes and read back equal. Implemented for every type that serde can serialise and deserialise.
+///
+/// # Examples
+///
+/// A message of a model that may run on several processes:
+///
+/// ```
+/// use parades_core::wire::{self, Wire};
+///
+/// #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct Packet { flow: u32, payload: Vec<u8> }
+///
+/// fn cross<T: Wire>(value: &T) -> T {
+///     let mut bytes = Vec::new();
+///     wire::write(value, &mut bytes);
+///     wire::read(&mut bytes.as_slice()).unwrap()
+/// }
+/// let packet = Packet { flow: 7, payload: vec![1, 2, 3] };
+/// assert_eq!(cross(&packet), packet);
+/// ```
+pub trait Wire: Serialize + DeserializeOwned {}
+
+impl<T: Serialize + DeserializeOwned> Wire for T {}
+
+/// Bytes that are not the value that was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bytes from another process cannot be read: {}; run the same program on every process", self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Appends the bytes of `value` to `to`.
+///
+/// # Panics
+///
+/// If the type's own `Serialize` implementation fails, which a derived one never does.
+pub fn write<T: Wire>(value: &T, to: &mut Vec<u8>) {
+    let bytes = std::mem::take(to);
+    *to = postcard::to_extend(value, bytes).expect("a derived implementation does not fail, and a vector grows");
+}
+
+/// Reads a value from the front of `from`, and leaves the bytes after it there.
+///
+/// # Errors
+///
+/// If the bytes are not those of a value of this type.
+pub fn read<T: Wire>(from: &mut &[u8]) -> Result<T, Malformed> {
+    let (value, rest) = postcard::take_from_bytes(from).map_err(|error| Malformed(error.to_string()))?;
+    *from = rest;
+    Ok(value)
+}

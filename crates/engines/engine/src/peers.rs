@@ -1,0 +1,149 @@
+//! The peers of a rank: the leaders of the other ranks, at cuts.
+//!
+//! Events, promises and summaries reach other ranks through the [`Transport`]. Everything else that one leader must know of the others goes
+//! through [`Peers`], at cuts: ledgers, times and counts, the summaries of global events, and the results. All leaders receive the same and decide the
+//! same, so no leader gives orders to another.
+//!
+//! A run in one process has no peers ([`Alone`]), and asks nothing of the model's types. A run of several ranks ([`Ranks`]) needs messages, global
+//! events and their summaries that can cross process boundaries ([`WireModel`]).
+//!
+//! [`Transport`]: parades_transport::Transport
+
+use crate::ledger::Ledger;
+use parades_core::error::{Error, ErrorKind};
+use parades_core::event::{Body, Event, LpId};
+use parades_core::global::{Global, Visits};
+use parades_core::metrics::{Metrics, Recorded};
+use parades_core::model::Model;
+use parades_core::pending::Leftover;
+use parades_core::wire::Wire;
+use parades_sync::barrier::Broken;
+use parades_transport::{Group, Transport, gather_all, gather_to_first};
+
+/// A model that several processes can run together: its messages, its global events and their summaries cross process boundaries.
+pub trait WireModel: Model<Message: Wire, Global: Wire + Global<Self, Summary: Wire>> {}
+impl<M: Model<Message: Wire, Global: Wire + Global<M, Summary: Wire>>> WireModel for M {}
+
+/// The summary of a global event of `M`.
+pub(crate) type SummaryOf<M> = <<M as Model>::Global as Global<M>>::Summary;
+
+/// The place of a rank in a run: the way to the workers of all ranks, and to the leaders.
+pub(crate) struct Seat<'a, M: Model, P> {
+    pub(crate) transport: &'a dyn Transport<P>,
+    pub(crate) peers: &'a dyn Peers<M>,
+}
+
+/// The leaders of all ranks. Every leader makes the same calls in the same order.
+pub(crate) trait Peers<M: Model>: Sync {
+    /// Returns the number of this rank, from 0.
+    fn rank(&self) -> usize;
+    /// Returns the number of ranks.
+    fn ranks(&self) -> usize;
+    /// Returns the ledgers of all ranks, in rank order.
+    fn share_ledger(&self, mine: Ledger<M>) -> Result<Vec<Ledger<M>>, Broken>;
+    /// Returns the words of all ranks, in rank order.
+    fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken>;
+    /// Returns the visits of all ranks, in rank order.
+    fn share_visits(&self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, Broken>;
+    /// Returns the results of all ranks, in rank order, on rank 0; `None` elsewhere.
+    fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken>;
+}
+
+/// The results of one rank.
+pub(crate) struct Results<P> {
+    /// The final digest of each LP of the rank.
+    pub(crate) digests: Vec<(LpId, u64)>,
+    pub(crate) metrics: Metrics,
+    /// The events that were pending at the end.
+    pub(crate) pending: Leftover<P>,
+    /// Counts of the engine, which are added up over the ranks.
+    pub(crate) counts: Vec<u64>,
+}
+
+/// The only rank of a run.
+pub(crate) struct Alone;
+
+impl<M: Model> Peers<M> for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+    fn ranks(&self) -> usize {
+        1
+    }
+    fn share_ledger(&self, mine: Ledger<M>) -> Result<Vec<Ledger<M>>, Broken> {
+        Ok(vec![mine])
+    }
+    fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
+        Ok(vec![mine.to_vec()])
+    }
+    fn share_visits(&self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, Broken> {
+        Ok(vec![mine])
+    }
+    fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken> {
+        Ok(Some(vec![mine]))
+    }
+}
+
+/// One of several ranks.
+pub(crate) struct Ranks<'a>(pub(crate) &'a dyn Group);
+
+impl<M: WireModel> Peers<M> for Ranks<'_> {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+
+    fn share_ledger(&self, mine: Ledger<M>) -> Result<Vec<Ledger<M>>, Broken> {
+        let Ledger { traces, trace, requests, failure } = mine;
+        let all = gather_all(self.0, &(trace, requests, failure))?;
+        let ledger = |(trace, requests, failure)| Ledger { traces, trace, requests, failure };
+        Ok(all.into_iter().map(ledger).collect())
+    }
+
+    fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
+        gather_all(self.0, &mine.to_vec())
+    }
+
+    fn share_visits(&self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, Broken> {
+        gather_all(self.0, &mine)
+    }
+
+    fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken> {
+        type Sent<P> = (Vec<(LpId, u64)>, Recorded, Vec<Event<P>>, Vec<u64>);
+        let Results { digests, metrics, pending, counts } = mine;
+        let declared = metrics.declarations();
+        let messages = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
+        let sent: Sent<M::Message> = (digests, metrics.into_recorded(), messages, counts);
+        let received = gather_to_first(self.0, &sent)?;
+        let results = |(digests, recorded, messages, counts): Sent<M::Message>| {
+            let mut metrics = declared.declarations();
+            metrics.merge_recorded(recorded);
+            Results { digests, metrics, pending: Box::new(messages.into_iter()) as Leftover<_>, counts }
+        };
+        Ok(received.map(|all| all.into_iter().map(results).collect()))
+    }
+}
+
+/// The error of a run whose transport has broken up without a panic of this process.
+pub(crate) fn lost<P>(transport: &dyn Transport<P>) -> Error {
+    let why = transport.failure().unwrap_or_else(|| "a worker of another rank failed".into());
+    Error::new(ErrorKind::Ranks(why))
+}
+
+/// The sum of `words[index]` over the ranks.
+pub(crate) fn sum(all: &[Vec<u64>], index: usize) -> u64 {
+    all.iter().map(|words| words[index]).sum()
+}
+
+/// The least of `words[index]` over the ranks.
+pub(crate) fn least(all: &[Vec<u64>], index: usize) -> u64 {
+    all.iter().map(|words| words[index]).min().unwrap_or(u64::MAX)
+}
+
+/// The greatest of `words[index]` over the ranks.
+pub(crate) fn greatest(all: &[Vec<u64>], index: usize) -> u64 {
+    all.iter().map(|words| words[index]).max().unwrap_or(0)
+}

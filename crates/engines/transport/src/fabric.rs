@@ -1,0 +1,142 @@
+//! Fabrics: byte strings from rank to rank.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Carries byte strings between the ranks of a run. Those of each pair of ranks arrive in the order in which they were sent, and none is lost.
+pub trait Fabric: Send + Sync {
+    /// Returns the number of this rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// Returns the number of ranks.
+    fn ranks(&self) -> usize;
+
+    /// Sends `bytes` to another rank. Sending to a rank that has ended is no error; the bytes are dropped.
+    fn send(&self, to: usize, bytes: Vec<u8>);
+
+    /// Returns the next byte string that has arrived, with the rank that sent it; `None` if nothing has arrived. Does not wait.
+    fn receive(&self) -> Option<(usize, Vec<u8>)>;
+
+    /// Sets the function that is called, on any thread, when bytes have arrived or a rank has ended.
+    fn set_bell(&self, bell: Bell);
+
+    /// Returns why a rank is lost, if it has ended and everything that it sent has been received.
+    fn lost(&self, rank: usize) -> Option<Lost>;
+}
+
+/// A function that wakes the workers of a rank.
+pub type Bell = Arc<dyn Fn() + Send + Sync>;
+
+/// A rank that has ended before the run did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its number.
+    pub rank: usize,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} ended before the run did; its own message says why", self.rank)
+    }
+}
+
+/// The fabric between ranks that are threads of one process, for tests: they share nothing but byte strings.
+///
+/// ```
+/// use parades_transport::{Fabric, Loopback};
+/// let ranks = Loopback::connect(2);
+/// ranks[0].send(1, vec![7, 8]);
+/// assert_eq!(ranks[1].receive(), Some((0, vec![7, 8])));
+/// assert_eq!(ranks[1].receive(), None);
+/// ```
+pub struct Loopback {
+    rank: usize,
+    links: Arc<Links>,
+}
+
+struct Links {
+    ranks: usize,
+    /// By receiver, then sender.
+    queues: Vec<Mutex<VecDeque<Vec<u8>>>>,
+    /// By rank: true once it has ended.
+    ended: Vec<AtomicBool>,
+    /// By rank.
+    bells: Vec<Mutex<Option<Bell>>>,
+}
+
+impl fmt::Debug for Loopback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Loopback(rank {} of {})", self.rank, self.links.ranks)
+    }
+}
+
+impl Loopback {
+    /// Connects `ranks` ranks. Returns one end for each.
+    pub fn connect(ranks: usize) -> Vec<Loopback> {
+        let links = Arc::new(Links {
+            ranks,
+            queues: (0..ranks * ranks).map(|_| Mutex::default()).collect(),
+            ended: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
+            bells: (0..ranks).map(|_| Mutex::default()).collect(),
+        });
+        (0..ranks).map(|rank| Loopback { rank, links: Arc::clone(&links) }).collect()
+    }
+}
+
+impl Links {
+    fn queue(&self, from: usize, to: usize) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
+        lock(&self.queues[to * self.ranks + from])
+    }
+
+    fn ring(&self, rank: usize) {
+        let bell = lock(&self.bells[rank]).clone();
+        if let Some(bell) = bell {
+            bell();
+        }
+    }
+}
+
+/// The queues are consistent whenever their lock is free, also after a panic elsewhere.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Fabric for Loopback {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.links.ranks
+    }
+
+    fn send(&self, to: usize, bytes: Vec<u8>) {
+        self.links.queue(self.rank, to).push_back(bytes);
+        self.links.ring(to);
+    }
+
+    fn receive(&self) -> Option<(usize, Vec<u8>)> {
+        (0..self.links.ranks).find_map(|from| Some((from, self.links.queue(from, self.rank).pop_front()?)))
+    }
+
+    fn set_bell(&self, bell: Bell) {
+        *lock(&self.links.bells[self.rank]) = Some(bell);
+    }
+
+    fn lost(&self, rank: usize) -> Option<Lost> {
+        // Ordering: Acquire; pairs with the Release in `drop`: the bytes sent before the end are then visible in the queue.
+        let ended = self.links.ended[rank].load(Ordering::Acquire);
+        (ended && self.links.queue(rank, self.rank).is_empty()).then_some(Lost { rank })
+    }
+}
+
+impl Drop for Loopback {
+    fn drop(&mut self) {
+        *lock(&self.links.bells[self.rank]) = None;
+        // Ordering: Release; pairs with the Acquire in `lost`.
+        self.links.ended[self.rank].store(true, Ordering::Release);
+        (0..self.links.ranks).filter(|&rank| rank != self.rank).for_each(|rank| self.links.ring(rank));
+    }
+}

@@ -1,0 +1,66 @@
+//! The group of ranks: collective operations on byte strings.
+
+use parades_core::wire::{self, Wire};
+use parades_sync::barrier::Broken;
+
+/// The ranks of a run. A *rank* is a process, or plays one: it shares no memory with the others.
+///
+/// Only the leader of each rank calls these methods, at cuts, and all leaders make the same calls in the same order.
+pub trait Group: Sync {
+    /// Returns the number of this rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// Returns the number of ranks.
+    fn ranks(&self) -> usize;
+
+    /// Sends `mine` to rank 0. Rank 0 returns the bytes of all ranks, in rank order; the other ranks return `None`.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a rank is lost.
+    fn gather(&self, mine: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, Broken>;
+
+    /// Sends the bytes of rank 0 to all ranks. Each rank returns them.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if rank 0 is lost.
+    fn broadcast(&self, from_first: Option<Vec<u8>>) -> Result<Vec<u8>, Broken>;
+
+    /// Ends the run on this rank with a sentence that says why. The other ranks notice that this rank is lost.
+    fn give_up(&self, why: String) -> Broken;
+}
+
+/// Sends each rank's `mine` to all ranks. Returns the values in rank order, the same on every rank.
+///
+/// # Errors
+///
+/// [`Broken`] if a rank is lost or sends bytes that are not a `T`.
+pub fn gather_all<T: Wire>(group: &dyn Group, mine: &T) -> Result<Vec<T>, Broken> {
+    let mut bytes = Vec::new();
+    wire::write(mine, &mut bytes);
+    let joined = group.gather(bytes)?.map(|all| {
+        let mut joined = Vec::new();
+        wire::write(&all, &mut joined);
+        joined
+    });
+    let joined = group.broadcast(joined)?;
+    let all: Vec<Vec<u8>> = decode(group, &joined)?;
+    all.iter().map(|bytes| decode(group, bytes)).collect()
+}
+
+/// Sends each rank's `mine` to rank 0, which returns the values in rank order; the other ranks return `None`.
+///
+/// # Errors
+///
+/// As [`gather_all`].
+pub fn gather_to_first<T: Wire>(group: &dyn Group, mine: &T) -> Result<Option<Vec<T>>, Broken> {
+    let mut bytes = Vec::new();
+    wire::write(mine, &mut bytes);
+    let Some(all) = group.gather(bytes)? else { return Ok(None) };
+    all.iter().map(|bytes| decode(group, bytes)).collect::<Result<_, _>>().map(Some)
+}
+
+fn decode<T: Wire>(group: &dyn Group, mut bytes: &[u8]) -> Result<T, Broken> {
+    wire::read(&mut bytes).map_err(|malformed| group.give_up(malformed.to_string()))
+}

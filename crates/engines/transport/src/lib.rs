@@ -1,0 +1,37 @@
+//! Transports: how the workers and the ranks of a run reach each other.
+//!
+//! The parallel engines are written over two traits and know nothing of the memory behind them:
+//!
+//! - [`Transport`] carries events, promises and reductions between workers. [`Threads`] is the transport of one process.
+//! - [`Group`] carries byte strings between the *ranks* of a run: processes that share no memory. Each rank has workers of its own.
+//!   Its leader uses the group at cuts, for everything that is neither an event nor a promise.
+//!
+//! [`Ranked`] is both at once, over a [`Fabric`]: anything that carries byte strings from rank to rank, in order for each pair. [`Loopback`]
+//! is the fabric between ranks that are threads of one process. They share nothing but bytes, so every engine can be proved over it.
+//!
+//! This crate may use the contract and the ground, and knows no engine.
+//!
+//! *Read next*: [`Transport`], then [`Ranked`].
+
+#![forbid(unsafe_code)]
+
+mod arrived;
+mod clocks;
+mod fabric;
+mod group;
+mod padded;
+mod ranked;
+mod summary;
+mod threads;
+mod timekeeper;
+mod transport;
+
+pub use arrived::Arrived;
+pub use clocks::{Between, ClockId, Clocks};
+pub use fabric::{Bell, Fabric, Loopback, Lost};
+pub use group::{Group, gather_all, gather_to_first};
+pub use ranked::Ranked;
+pub use summary::Summary;
+pub use threads::Threads;
+pub use timekeeper::Timekeeper;
+pub use transport::Transport;

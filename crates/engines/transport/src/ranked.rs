@@ -1,0 +1,436 @@
+//! The transport of one rank among several: threads within the rank, byte strings between ranks.
+//!
+//! *Idea.* Within a rank, events change owner as between threads ([`Threads`]). Events, promises and summaries for another rank become
+//! *frames*, which travel as bytes over a [`Fabric`].
+//!
+//! *Order.* All frames from one rank to another travel in one sequence. So a rank that has received a summary has also received all events and
+//! promises that were sent before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that.
+//!
+//! *Receiving.* Whichever worker looks for news receives the frames for all workers of its rank, under one lock, and puts events into the inboxes
+//! of [`Threads`]. The fabric's bell wakes workers that sleep.
+//!
+//! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run then ends with an error that names
+//! the rank.
+
+use crate::arrived::Arrived;
+use crate::clocks::{ClockId, Clocks};
+use crate::fabric::Fabric;
+use crate::group::Group;
+use crate::summary::Summary;
+use crate::threads::Threads;
+use crate::transport::Transport;
+use parades_core::event::Event;
+use parades_core::time::Time;
+use parades_core::wire::{self, Wire};
+use parades_sync::barrier::Broken;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+/// A message from rank to rank.
+#[derive(Serialize, Deserialize)]
+enum Frame<P> {
+    /// Events for a partition.
+    Events(u32, Vec<Event<P>>),
+    /// A promise on a clock of the set of clocks with this index.
+    Promise(u32, ClockId, Time),
+    /// A request for such a promise.
+    Request(u32, ClockId),
+    /// The horizon drops to this time.
+    Horizon(Time),
+    /// The combined summary of the sender's workers, at an exchange.
+    Exchange(Summary),
+    /// The same, of an offer.
+    Offer(Summary),
+    /// Bytes of a collective operation.
+    Collective(Vec<u8>),
+}
+
+/// The transport and the group of one rank.
+pub struct Ranked<P> {
+    threads: Arc<Threads<P>>,
+    fabric: Box<dyn Fabric>,
+    workers: usize,
+    /// By partition: the rank that owns it.
+    homes: RwLock<Vec<u32>>,
+    clocks: RwLock<Vec<Arc<Clocks>>>,
+    received: Mutex<Received>,
+    /// The combined summary of the last exchange.
+    exchanged: Mutex<Summary>,
+    /// The number of events sent to other ranks.
+    crossed: AtomicU64,
+    failure: OnceLock<String>,
+}
+
+/// The frames that have been received and are waited for by somebody.
+struct Received {
+    /// By rank.
+    exchanges: Vec<VecDeque<Summary>>,
+    /// By rank.
+    collectives: Vec<VecDeque<Vec<u8>>>,
+    offers: Offers,
+}
+
+/// The offers that not all workers of this rank have the outcome of.
+struct Offers {
+    /// The number of the first round in `rounds`.
+    first: u64,
+    rounds: VecDeque<Round>,
+    /// By rank: the number of rounds that it has offered.
+    by_rank: Vec<u64>,
+    /// By worker of this rank: the number of offers made, and the number of outcomes received.
+    by_worker: Vec<(u64, u64)>,
+}
+
+/// One round of offers.
+struct Round {
+    /// By rank: its combined summary, once all its workers have offered.
+    ranks: Vec<Option<Summary>>,
+    /// The combined summary of this rank's workers so far, and their number.
+    mine: (Summary, usize),
+    /// The number of this rank's workers that have received the outcome.
+    taken: usize,
+}
+
+impl<P> fmt::Debug for Ranked<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ranked(rank {} of {})", self.fabric.rank(), self.fabric.ranks())
+    }
+}
+
+/// The content of each of these locks is consistent whenever the lock is free.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Wire + Send + 'static> Ranked<P> {
+    /// Makes the transport of the rank at one end of a fabric. `threads` connects the workers of this rank, `workers` in number.
+    pub fn new(fabric: Box<dyn Fabric>, threads: Threads<P>, workers: usize) -> Ranked<P> {
+        let (threads, ranks) = (Arc::new(threads), fabric.ranks());
+        let woken = Arc::clone(&threads);
+        fabric.set_bell(Arc::new(move || (0..workers).for_each(|worker| woken.notify(worker))));
+        let offers =
+            Offers { first: 0, rounds: VecDeque::new(), by_rank: vec![0; ranks], by_worker: vec![(0, 0); workers] };
+        Ranked {
+            threads,
+            workers,
+            homes: RwLock::default(),
+            clocks: RwLock::default(),
+            received: Mutex::new(Received {
+                exchanges: vec![VecDeque::new(); ranks],
+                collectives: vec![VecDeque::new(); ranks],
+                offers,
+            }),
+            exchanged: Mutex::new(Summary::NOTHING),
+            crossed: AtomicU64::new(0),
+            failure: OnceLock::new(),
+            fabric,
+        }
+    }
+
+    /// Returns the number of events that this rank has sent to other ranks.
+    pub fn crossed(&self) -> u64 {
+        // Ordering: Relaxed; a count that publishes nothing.
+        self.crossed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the rank of a partition, if it is another rank.
+    fn elsewhere(&self, partition: u32) -> Option<usize> {
+        let homes = self.homes.read().unwrap_or_else(PoisonError::into_inner);
+        let home = homes[partition as usize] as usize;
+        (home != self.fabric.rank()).then_some(home)
+    }
+
+    fn send_frame(&self, to: usize, frame: &Frame<P>) {
+        let mut bytes = Vec::new();
+        wire::write(frame, &mut bytes);
+        self.fabric.send(to, bytes);
+    }
+
+    fn send_to_others(&self, frame: &Frame<P>) {
+        let mut bytes = Vec::new();
+        wire::write(frame, &mut bytes);
+        let others = (0..self.fabric.ranks()).filter(|&rank| rank != self.fabric.rank());
+        others.for_each(|rank| self.fabric.send(rank, bytes.clone()));
+    }
+
+    /// Receives the frames that have arrived.
+    fn pump(&self) -> Result<(), Broken> {
+        let mut received = lock(&self.received);
+        while let Some((from, bytes)) = self.fabric.receive() {
+            match wire::read(&mut bytes.as_slice()) {
+                Ok(frame) => self.accept(&mut received, from, frame),
+                Err(malformed) => return Err(self.give_up(malformed.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&self, received: &mut Received, from: usize, frame: Frame<P>) {
+        match frame {
+            Frame::Events(partition, mut events) => self.threads.send(0, partition, &mut events),
+            Frame::Promise(set, clock, time) => {
+                let clocks = self.clocks(set);
+                clocks.clear_request(clock);
+                clocks.set(clock, time);
+            }
+            Frame::Request(set, clock) => self.clocks(set).note_request(clock),
+            Frame::Horizon(time) => self.threads.lower_horizon(0, time),
+            Frame::Exchange(summary) => received.exchanges[from].push_back(summary),
+            Frame::Offer(summary) => received.offers.of_rank(from, summary),
+            Frame::Collective(bytes) => received.collectives[from].push_back(bytes),
+        }
+        (0..self.workers).for_each(|worker| self.threads.notify(worker));
+    }
+
+    fn clocks(&self, set: u32) -> Arc<Clocks> {
+        Arc::clone(&self.clocks.read().unwrap_or_else(PoisonError::into_inner)[set as usize])
+    }
+
+    /// Returns the index of a set of clocks.
+    fn set_of(&self, clocks: &Arc<Clocks>) -> u32 {
+        let sets = self.clocks.read().unwrap_or_else(PoisonError::into_inner);
+        let set = sets.iter().position(|set| Arc::ptr_eq(set, clocks)).expect("`settle` was given the clocks in use");
+        u32::try_from(set).expect("there are two sets")
+    }
+
+    /// Waits, as `worker`, until `ready` returns a value. Until then `ready` names a rank whose frame is missing.
+    fn wait_for<T>(
+        &self,
+        worker: usize,
+        mut ready: impl FnMut(&mut Received) -> Result<T, usize>,
+    ) -> Result<T, Broken> {
+        loop {
+            let seen = self.threads.news(worker);
+            // A rank that has ended may have sent the frame before: look at its end first.
+            let lost: Vec<_> = (0..self.fabric.ranks()).map(|rank| self.fabric.lost(rank)).collect();
+            self.pump()?;
+            let missing = match ready(&mut lock(&self.received)) {
+                Ok(value) => return Ok(value),
+                Err(missing) => missing,
+            };
+            if let Some(lost) = &lost[missing] {
+                return Err(self.give_up(lost.to_string()));
+            }
+            self.threads.wait(worker, seen)?;
+        }
+    }
+
+    /// Waits for one summary of each other rank, and combines them with `mine`.
+    fn exchange_between_ranks(&self, mine: Summary) -> Result<Summary, Broken> {
+        self.send_to_others(&Frame::Exchange(mine));
+        self.wait_for(0, |received| {
+            let others = |rank: &usize| *rank != self.fabric.rank();
+            let ranks = || (0..received.exchanges.len()).filter(others);
+            match ranks().find(|&rank| received.exchanges[rank].is_empty()) {
+                Some(missing) => Err(missing),
+                None => {
+                    let ranks: Vec<_> = ranks().collect();
+                    let summaries = ranks.into_iter().filter_map(|rank| received.exchanges[rank].pop_front());
+                    Ok(summaries.fold(mine, Summary::and))
+                }
+            }
+        })
+    }
+}
+
+impl Offers {
+    fn round(&mut self, number: u64) -> &mut Round {
+        let at = usize::try_from(number - self.first).expect("rounds are taken soon");
+        while self.rounds.len() <= at {
+            let ranks = vec![None; self.by_rank.len()];
+            self.rounds.push_back(Round { ranks, mine: (Summary::NOTHING, 0), taken: 0 });
+        }
+        &mut self.rounds[at]
+    }
+
+    /// Adds the combined offer of a rank.
+    fn of_rank(&mut self, rank: usize, summary: Summary) {
+        let number = self.by_rank[rank];
+        self.by_rank[rank] += 1;
+        self.round(number).ranks[rank] = Some(summary);
+    }
+
+    /// Adds the offer of a worker of this rank. Returns the combined offer of the rank if it was the last.
+    fn of_worker(&mut self, worker: usize, mine: &Summary) -> Option<Summary> {
+        let number = self.by_worker[worker].0;
+        self.by_worker[worker].0 += 1;
+        let workers = self.by_worker.len();
+        let (combined, offered) = &mut self.round(number).mine;
+        *combined = combined.and(*mine);
+        *offered += 1;
+        (*offered == workers).then_some(*combined)
+    }
+
+    /// Returns the outcome that `worker` waits for, if it waits for one and all ranks have offered.
+    fn outcome(&mut self, worker: usize) -> Option<Summary> {
+        let (offered, taken) = self.by_worker[worker];
+        if taken == offered {
+            return None;
+        }
+        let workers = self.by_worker.len();
+        let round = self.round(taken);
+        let all = round.ranks.iter().copied().try_fold(Summary::NOTHING, |all, rank| Some(all.and(rank?)))?;
+        round.taken += 1;
+        self.by_worker[worker].1 += 1;
+        while self.rounds.front().is_some_and(|round| round.taken == workers) {
+            self.rounds.pop_front();
+            self.first += 1;
+        }
+        Some(all)
+    }
+}
+
+impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
+    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+        match self.elsewhere(partition) {
+            None => self.threads.send(worker, partition, events),
+            Some(rank) => {
+                // Ordering: Relaxed; a count that publishes nothing.
+                self.crossed.fetch_add(events.len() as u64, Ordering::Relaxed);
+                self.send_frame(rank, &Frame::Events(partition, std::mem::take(events)));
+            }
+        }
+    }
+
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+        // A rank that sends malformed bytes breaks up the transport; the worker learns of it when it next waits or asks.
+        let _ = self.pump();
+        self.threads.receive(worker, partition, all, accept);
+    }
+
+    fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
+        let of_rank = self.threads.exchange(worker, mine)?;
+        if worker == 0 {
+            *lock(&self.exchanged) = self.exchange_between_ranks(of_rank)?;
+        }
+        self.threads.exchange(worker, &Summary::NOTHING)?;
+        Ok(*lock(&self.exchanged))
+    }
+
+    fn offer(&self, worker: usize, mine: &Summary) {
+        let mut received = lock(&self.received);
+        if let Some(of_rank) = received.offers.of_worker(worker, mine) {
+            received.offers.of_rank(self.fabric.rank(), of_rank);
+            self.send_to_others(&Frame::Offer(of_rank));
+            (0..self.workers).for_each(|worker| self.threads.notify(worker));
+        }
+    }
+
+    fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
+        self.threads.check(worker)?;
+        self.pump()?;
+        Ok(lock(&self.received).offers.outcome(worker))
+    }
+
+    fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        match self.elsewhere(clock.to) {
+            None => clocks.set(clock, time),
+            Some(rank) => self.send_frame(rank, &Frame::Promise(self.set_of(clocks), clock, time)),
+        }
+    }
+
+    fn request_promise(&self, clocks: &Arc<Clocks>, clock: ClockId, from: u32) {
+        if let Some(rank) = self.elsewhere(from) {
+            self.send_frame(rank, &Frame::Request(self.set_of(clocks), clock));
+        }
+    }
+
+    fn horizon(&self) -> Time {
+        self.threads.horizon()
+    }
+
+    fn set_horizon(&self, time: Time) {
+        self.threads.set_horizon(time);
+    }
+
+    fn lower_horizon(&self, worker: usize, time: Time) {
+        self.threads.lower_horizon(worker, time);
+        self.send_to_others(&Frame::Horizon(time));
+    }
+
+    fn news(&self, worker: usize) -> u64 {
+        let seen = self.threads.news(worker);
+        let _ = self.pump(); // As in `receive`.
+        seen
+    }
+
+    fn notify(&self, worker: usize) {
+        self.threads.notify(worker);
+    }
+
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        self.pump()?;
+        if let Some(lost) = (0..self.fabric.ranks()).find_map(|rank| self.fabric.lost(rank)) {
+            return Err(self.give_up(lost.to_string()));
+        }
+        self.threads.wait(worker, seen)
+    }
+
+    fn settle(&self, homes: &[u32], clocks: &[Arc<Clocks>]) {
+        *self.homes.write().unwrap_or_else(PoisonError::into_inner) = homes.to_vec();
+        *self.clocks.write().unwrap_or_else(PoisonError::into_inner) = clocks.to_vec();
+    }
+
+    fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
+        self.threads.allocated_bytes(worker, partition)
+    }
+
+    fn shrink(&self, worker: usize) {
+        self.threads.shrink(worker);
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.get().cloned()
+    }
+
+    fn break_up(&self) {
+        self.threads.break_up();
+    }
+}
+
+impl<P: Wire + Send + 'static> Group for Ranked<P> {
+    fn rank(&self) -> usize {
+        self.fabric.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.fabric.ranks()
+    }
+
+    fn gather(&self, mine: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, Broken> {
+        if self.fabric.rank() != 0 {
+            self.send_frame(0, &Frame::Collective(mine));
+            return Ok(None);
+        }
+        let mut mine = Some(mine);
+        self.wait_for(0, |received| {
+            let others = 1..received.collectives.len();
+            match others.clone().find(|&rank| received.collectives[rank].is_empty()) {
+                Some(missing) => Err(missing),
+                None => {
+                    let others = others.filter_map(|rank| received.collectives[rank].pop_front());
+                    Ok(Some(mine.take().into_iter().chain(others).collect()))
+                }
+            }
+        })
+    }
+
+    fn broadcast(&self, from_first: Option<Vec<u8>>) -> Result<Vec<u8>, Broken> {
+        match from_first {
+            Some(bytes) => {
+                self.send_to_others(&Frame::Collective(bytes.clone()));
+                Ok(bytes)
+            }
+            None => self.wait_for(0, |received| received.collectives[0].pop_front().ok_or(0)),
+        }
+    }
+
+    fn give_up(&self, why: String) -> Broken {
+        let _ = self.failure.set(why);
+        self.threads.break_up();
+        Broken
+    }
+}

@@ -1,0 +1,96 @@
+//! The summaries that workers reduce: bounds and counts.
+
+use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// What a worker reports to the others at an exchange. Also the reports of all workers, combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// A lower bound on the times of pending events and of events sent.
+    pub next: Time,
+    /// A lower bound on the rounds of those of these events that are at time `next`.
+    pub round: u32,
+    /// A lower bound on the times of events that the transport still holds back.
+    pub in_flight: Time,
+    /// The time of the earliest execution that failed.
+    pub failed: Time,
+    /// The earliest time of a global event requested by an execution that may still be rolled back.
+    pub requested: Time,
+    /// The number of events executed so far.
+    pub events: u64,
+    /// The number of executions rolled back so far.
+    pub rolled_back: u64,
+    /// The number of events committed so far.
+    pub committed: u64,
+    /// Bytes taken by pending events and by the history, if the engine keeps one.
+    pub bytes: u64,
+    /// True if a worker wants a cut: some work needs every LP at rest.
+    pub wants_cut: bool,
+}
+
+impl Summary {
+    /// The summary of a worker with nothing to report.
+    pub const NOTHING: Summary = Summary {
+        next: Time::MAX,
+        round: u32::MAX,
+        in_flight: Time::MAX,
+        failed: Time::MAX,
+        requested: Time::MAX,
+        events: 0,
+        rolled_back: 0,
+        committed: 0,
+        bytes: 0,
+        wants_cut: false,
+    };
+
+    /// Combines two summaries: the minimum of each bound, the sum of each count.
+    #[must_use]
+    pub fn and(self, other: Summary) -> Summary {
+        let (next, round) = (self.next, self.round).min((other.next, other.round));
+        Summary {
+            next,
+            round,
+            in_flight: self.in_flight.min(other.in_flight),
+            failed: self.failed.min(other.failed),
+            requested: self.requested.min(other.requested),
+            events: self.events + other.events,
+            rolled_back: self.rolled_back + other.rolled_back,
+            committed: self.committed + other.committed,
+            bytes: self.bytes + other.bytes,
+            wants_cut: self.wants_cut || other.wants_cut,
+        }
+    }
+}
+
+/// The number of words that encode a summary.
+pub(crate) const WORDS: usize = 8;
+
+/// Encodes a summary in words. Between threads no event is in flight.
+pub(crate) fn to_words(mine: &Summary) -> [u64; WORDS] {
+    let Summary { next, round, in_flight: _, failed, requested, events, rolled_back, committed, bytes, wants_cut } =
+        *mine;
+    let round_and_wish = u64::from(round) << 1 | u64::from(wants_cut);
+    [next.as_ps(), round_and_wish, failed.as_ps(), requested.as_ps(), events, rolled_back, committed, bytes]
+}
+
+/// Decodes a summary.
+fn from_words(words: [u64; WORDS]) -> Summary {
+    let [next, round_and_wish, failed, requested, events, rolled_back, committed, bytes] = words;
+    Summary {
+        next: Time::from_ps(next),
+        round: u32::try_from(round_and_wish >> 1).expect("it was encoded from 32 bits"),
+        in_flight: Time::MAX,
+        failed: Time::from_ps(failed),
+        requested: Time::from_ps(requested),
+        events,
+        rolled_back,
+        committed,
+        bytes,
+        wants_cut: round_and_wish & 1 != 0,
+    }
+}
+
+/// Combines the encoded summaries of all workers.
+pub(crate) fn combine(reports: impl Iterator<Item = [u64; WORDS]>) -> Summary {
+    reports.map(from_words).fold(Summary::NOTHING, Summary::and)
+}
