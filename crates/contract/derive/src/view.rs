@@ -21,6 +21,10 @@ fn generics(state: &State<'_>, is_bound: bool) -> Generics {
     if is_bound {
         let (restore, undo) = (&state.restore, state.undo_type());
         generics.params.push(parse_quote!(R: #restore::Recorder<#undo>));
+        for parameter in state.generics.type_params() {
+            let name = &parameter.ident;
+            generics.make_where_clause().predicates.push(parse_quote!(#name: 'view));
+        }
     } else {
         generics.params.push(parse_quote!(R));
     }

@@ -28,8 +28,7 @@ pub(super) struct State<const W: usize> {
 /// Returns the index of the word that a draw picks among `words`; 0 where there are none.
 #[inline]
 fn picked(draw: u64, words: usize) -> usize {
-    #[expect(clippy::cast_possible_truncation, reason = "below the number of words")]
-    ((((draw >> 32) * words as u64) >> 32) as usize)
+    (((draw >> 32) * words as u64) >> 32) as usize
 }
 
 /// Changes a word.
