@@ -136,7 +136,7 @@ pub const TABLES: &[Table] = &[
     ),
     Table::of(
         "restore",
-        "state restored by copies, by undo log and by reverse handler, of 16 B and 4 KiB: time-warp beside sequential",
+        "state restored by copies, by undo logs (by hand, generated) and by reverse handler, of 16 B and 4 KiB: time-warp beside sequential",
         restore::measure,
     ),
     Table {
