@@ -1,62 +1,65 @@
-//! Channels: who may send to whom, with what least delay.
+//! Channels: the declared paths between LPs, each with a least delay.
 //!
-//! That least delay is the *lookahead*, all that a conservative engine knows of the future. Every engine checks every send against
-//! it, `sequential` included. A send names its channel, so the check is one comparison.
+//! The least delay is the *lookahead*: all that a conservative engine knows of the future. Every engine
+//! checks every send against it, `sequential` included. A send names its channel, so the check is one
+//! comparison.
 
 use crate::event::LpId;
 use crate::time::Delay;
 
-/// The declared channels of a model.
+/// The channels that a model declares.
 ///
-/// Three declarations can be mixed: channels by pair ([`Channels::connect`]); by sender, to anyone ([`Channels::to_anyone`]); for the
-/// whole model ([`Channels::whole`]). Self-sends and timers need none.
+/// Three kinds of declaration can be combined: by pair ([`Channels::connect`]); by sender, to any LP
+/// ([`Channels::to_anyone`]); for the whole model ([`Channels::whole`]). Self-sends and timers need no
+/// declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// Channels by pair, sorted by sender once [`Channels::seal`] has run.
+    /// The channels by pair. [`Channels::seal`] sorts them by sender.
     pairs: Vec<Channel>,
-    /// Where each sender's channels begin in `pairs`; empty where there are none at all.
+    /// The index in `pairs` of each sender's first channel. Empty if there are no channels by pair.
     begin: Vec<u32>,
     anyone: Anyone,
-    /// With at least this delay every LP may send to every LP; [`Delay::MAX`] where that is not so. What most sends are measured by.
+    /// With at least this delay any LP may send to any LP. [`Delay::MAX`] if that is not declared. Most sends
+    /// need only this check.
     min_to_all: Delay,
-    /// Whether `pairs` is already in order.
+    /// True if `pairs` is sorted.
     sorted: bool,
 }
 
-/// One channel by pair.
+/// A channel by pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Who sends.
+    /// The sender.
     pub sender: LpId,
-    /// Who receives.
+    /// The receiver.
     pub receiver: LpId,
-    /// No event on it has a shorter delay.
+    /// The least delay of an event on this channel.
     pub lookahead: Delay,
 }
 
-/// What is declared about sends that name a receiver and no channel.
+/// The declaration for sends that name a receiver and no channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Anyone {
-    /// Only channels by pair may be used.
+    /// No LP may send so.
     Nobody,
-    /// Every LP may send to every LP with at least this delay; zero where nothing is declared.
+    /// Any LP may send to any LP with at least this delay. Zero if nothing is declared.
     Whole(Delay),
-    /// Each sender's own least delay to anyone; `None` where it has only channels by pair.
+    /// The least delay of each sender to any LP; `None` if the sender has only channels by pair.
     Each(Vec<Option<Delay>>),
 }
 
-/// The number of a channel among its sender's, in the order of their declaration.
+/// The number of a channel among the channels of its sender, in the order of declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u32);
 
 impl Channels {
-    /// Nothing is declared: anyone may send to anyone with any delay. Such a model runs under `sequential`, `rounds` and
-    /// `time-warp`; conservative engines find no lookahead to work with.
+    /// Declares nothing: any LP may send to any LP with any delay. Such a model runs under `sequential`,
+    /// `rounds` and `time-warp`. Conservative engines find no lookahead in it.
     pub const fn undeclared() -> Channels {
         Channels::whole(Delay::ZERO)
     }
 
-    /// Anyone may send to anyone, with at least `lookahead`.
+    /// Declares that any LP may send to any LP, with at least `lookahead`.
     pub const fn whole(lookahead: Delay) -> Channels {
         Channels {
             pairs: Vec::new(),
@@ -67,18 +70,19 @@ impl Channels {
         }
     }
 
-    /// No channels yet: add them by [`Channels::connect`] and [`Channels::to_anyone`].
+    /// Declares no channels. Add some with [`Channels::connect`] and [`Channels::to_anyone`].
     pub const fn none() -> Channels {
         Channels { pairs: Vec::new(), begin: Vec::new(), anyone: Anyone::Nobody, min_to_all: Delay::MAX, sorted: true }
     }
 
-    /// Declares a channel. The sender's first declared channel is its [`Port`] 0, and so on; two LPs may have several.
+    /// Declares a channel. The first channel of a sender is its [`Port`] 0, the next one its port 1. Two LPs
+    /// may have several channels.
     pub fn connect(&mut self, sender: LpId, receiver: LpId, lookahead: Delay) {
         self.sorted &= self.pairs.last().is_none_or(|last| last.sender <= sender);
         self.pairs.push(Channel { sender, receiver, lookahead });
     }
 
-    /// Declares that `sender` may send to anyone with at least `lookahead`.
+    /// Declares that `sender` may send to any LP with at least `lookahead`.
     pub fn to_anyone(&mut self, sender: LpId, lookahead: Delay) {
         if !matches!(self.anyone, Anyone::Each(_)) {
             self.anyone = Anyone::Each(Vec::new());
@@ -92,7 +96,8 @@ impl Channels {
         }
     }
 
-    /// Puts the channels in order for a model of `lps` LPs; what names an LP that does not exist is an error.
+    /// Sorts the channels for a model of `lps` LPs. Returns an error if a channel names an LP that does not
+    /// exist.
     pub(crate) fn seal(&mut self, lps: u32) -> Result<(), String> {
         if let Anyone::Each(each) = &mut self.anyone {
             if each.len() > lps as usize {
@@ -110,7 +115,7 @@ impl Channels {
             return Ok(());
         }
         if !self.sorted {
-            self.pairs.sort_by_key(|channel| channel.sender); // Stable: a sender's ports keep their order.
+            self.pairs.sort_by_key(|channel| channel.sender); // Stable, so the ports of a sender keep their order.
             self.sorted = true;
         }
         self.begin = vec![0; lps as usize + 1];
@@ -123,7 +128,7 @@ impl Channels {
         Ok(())
     }
 
-    /// The channels by pair of `sender`, by port.
+    /// Returns the channels by pair of `sender`, by port.
     pub fn from_sender(&self, sender: LpId) -> &[Channel] {
         match self.begin.get(sender.index()..sender.index() + 2) {
             Some(&[begin, end]) => &self.pairs[begin as usize..end as usize],
@@ -131,19 +136,20 @@ impl Channels {
         }
     }
 
-    /// The channel at a port of `sender`, if it has so many.
+    /// Returns the channel at a port of `sender`, or `None` if the sender has no such port.
     #[inline]
     pub(crate) fn at(&self, sender: LpId, port: Port) -> Option<&Channel> {
         self.from_sender(sender).get(port.0 as usize)
     }
 
-    /// Whether anyone may send to anyone with this delay. One comparison, which most sends pass; the others must be looked at closer.
+    /// True if any LP may send to any LP with this delay. Most sends pass this one comparison. The others
+    /// need a closer check.
     #[inline(always)]
     pub(crate) fn allows_all(&self, delay: Delay) -> bool {
         delay >= self.min_to_all
     }
 
-    /// The least delay with which `sender` may send to anyone; `None` where it may not.
+    /// Returns the least delay with which `sender` may send to any LP, or `None` if it may not.
     #[inline]
     pub fn lookahead_to_anyone(&self, sender: LpId) -> Option<Delay> {
         match &self.anyone {
@@ -153,13 +159,13 @@ impl Channels {
         }
     }
 
-    /// The least lookahead of the whole model; `None` where nobody may send.
+    /// Returns the smallest lookahead of the whole model, or `None` if no LP may send.
     pub fn min_lookahead(&self) -> Option<Delay> {
         let pairs = self.pairs.iter().map(|channel| channel.lookahead);
         pairs.chain(self.min_lookahead_to_anyone()).min()
     }
 
-    /// The least delay with which any LP may send to anyone; `None` where none may.
+    /// Returns the least delay with which some LP may send to any LP, or `None` if none may.
     pub fn min_lookahead_to_anyone(&self) -> Option<Delay> {
         match &self.anyone {
             Anyone::Nobody => None,
@@ -168,12 +174,12 @@ impl Channels {
         }
     }
 
-    /// Whether any channel is declared by pair.
+    /// True if any channel is declared by pair.
     pub fn has_pairs(&self) -> bool {
         !self.pairs.is_empty()
     }
 
-    /// Changes the lookahead of a channel; only global events do.
+    /// Changes the lookahead of a channel. Only global events do this.
     pub(crate) fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) -> Result<(), String> {
         let begin = self.begin.get(sender.index()).copied().unwrap_or(0) as usize;
         let ports = self.from_sender(sender).len();

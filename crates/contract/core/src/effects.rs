@@ -1,4 +1,4 @@
-//! What an execution did, until the engine commits it or takes it back.
+//! The effects of an execution, until the engine commits or undoes it.
 
 use crate::error::ErrorKind;
 use crate::event::EventKey;
@@ -14,38 +14,39 @@ use std::any::Any;
 /// A global event that a controller asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request<G> {
-    /// When it happens, and its place among those of that time.
+    /// The instant of the global event, and its position among the global events of that time.
     pub key: EventKey,
-    /// What happens.
+    /// The global event.
     pub global: Scheduled<G>,
 }
 
-/// The outbox of an execution and all else that takes effect at commit. One is reused for execution after execution.
+/// The outbox of an execution, and all its effects that wait for the commit. An engine uses one value for
+/// many executions.
 #[derive(Debug)]
 pub struct Effects<M: Model> {
     /// Messages, and wakes of timers.
     pub outbox: Outbox<M::Message>,
-    /// Whether anything of what follows is not empty: engines look at this one flag after each event.
+    /// True if any field below has an entry. Engines check this one flag after each event.
     pub beyond_sends: bool,
-    /// Metrics to apply at commit.
+    /// Samples to apply at commit.
     pub samples: Vec<Sample>,
-    /// What the trace shall have besides the event.
+    /// Notes for the trace of the event.
     pub notes: Vec<Note>,
-    /// Global events asked for.
+    /// Global events that the handler asked for.
     pub requests: Vec<Request<M::Global>>,
-    /// Why the run cannot go on from here, if this execution is committed.
+    /// The error of the run, if this execution is committed.
     pub failure: Option<ErrorKind>,
-    /// Timers as they were before each change, kept only for engines that roll back.
+    /// The timers as they were before each change. Only engines that roll back keep them.
     pub timer_changes: Option<Vec<TimerChange>>,
 }
 
 impl<M: Model> Effects<M> {
-    /// For an engine that looks at what was sent before it hands it on.
+    /// Makes effects for an engine that looks at sent events before it delivers them.
     pub fn new() -> Effects<M> {
         Effects::with(Outbox::buffered())
     }
 
-    /// For an engine that sends by `outbox`.
+    /// Makes effects with this outbox.
     pub fn with(outbox: Outbox<M::Message>) -> Effects<M> {
         Effects {
             outbox,
@@ -58,15 +59,17 @@ impl<M: Model> Effects<M> {
         }
     }
 
-    /// For an engine that may take back what it executes.
+    /// Makes effects for an engine that may undo its executions.
     pub fn undoable(outbox: Outbox<M::Message>) -> Effects<M> {
         Effects { timer_changes: Some(Vec::new()), ..Effects::with(outbox) }
     }
 
-    /// Those of the LPs of `partition`, whose events wait in `pending`, until [`Effects::reclaim`]: these are no use meanwhile.
+    /// Lends these effects to the LPs of `partition`, whose pending set is `pending`. These effects must not
+    /// be used until [`Effects::reclaim`].
     ///
-    /// Who executes many events has them on its own stack frame so, where a field that was written a moment ago is read without delay: processors know such
-    /// places by their distance from the stack pointer.
+    /// The borrower keeps the lent value in its own stack frame while it executes many events. Processors
+    /// recognise such memory by its distance from the stack pointer, and read a field that was just written
+    /// without delay.
     #[inline(always)]
     pub fn lend(&mut self, partition: u32, pending: &mut Pending<M::Message>) -> Effects<M> {
         Effects {
@@ -80,7 +83,8 @@ impl<M: Model> Effects<M> {
         }
     }
 
-    /// Takes back what it has lent, piece by piece, and leaves what waits in `pending`: the largest piece is then copied once, not twice.
+    /// Ends [`Effects::lend`], and returns the pending set to `pending`. Field by field, so that the largest
+    /// field is copied once, not twice.
     #[inline(always)]
     pub fn reclaim(&mut self, lent: Effects<M>, pending: &mut Pending<M::Message>) {
         let Effects { outbox, beyond_sends, samples, notes, requests, failure, timer_changes } = lent;
@@ -93,14 +97,14 @@ impl<M: Model> Effects<M> {
         self.timer_changes = timer_changes;
     }
 
-    /// Takes up a panic of the model's.
+    /// Makes a panic of the model the failure of the execution.
     #[cold]
     pub(crate) fn set_panic(&mut self, panic: &(dyn Any + Send)) {
         self.failure.get_or_insert_with(|| ErrorKind::of_panic(panic));
         self.beyond_sends = true;
     }
 
-    /// Forgets everything but the sends.
+    /// Clears everything except the sent events.
     pub fn clear_beyond_sends(&mut self) {
         self.beyond_sends = false;
         self.samples.clear();

@@ -1,4 +1,4 @@
-//! What ends a run early: one error type, with the LP, the instant and the event.
+//! The error that ends a run early, with its LP, instant and event.
 
 use crate::event::{EventKey, LpId};
 use crate::time::{Delay, Instant};
@@ -6,24 +6,25 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 
-/// Why a run ended without its result. After any of these the run cannot go on; what was committed before it stands.
+/// The reason why a run ended without its result. The run cannot continue. What was committed before the
+/// error stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// What the model declares is impossible (no LPs, a channel to an LP that does not exist).
+    /// The model declares something impossible, such as no LPs, or a channel to an LP that does not exist.
     Declaration(String),
     /// An event was sent with a delay below the lookahead of its channel.
     Lookahead {
-        /// Whom it was for.
+        /// The receiver of the event.
         receiver: LpId,
-        /// The delay it was sent with.
+        /// The delay of the event.
         delay: Delay,
-        /// The least delay declared.
+        /// The declared least delay.
         lookahead: Delay,
     },
-    /// An event was sent where no channel leads.
+    /// An event was sent without a channel.
     NoChannel(String),
-    /// Zero-delay sends went on beyond the bound on rounds at one time.
+    /// Zero-delay sends at one time exceeded the bound on rounds.
     Rounds {
         /// The bound.
         limit: u32,
@@ -35,33 +36,36 @@ pub enum ErrorKind {
         /// The delay.
         delay: Delay,
     },
-    /// The model said that it cannot go on ([`crate::model::Context::fail`]), or its results are inconsistent.
+    /// The model said that it cannot go on ([`crate::model::Context::fail`]), or its results are
+    /// inconsistent.
     Model(String),
     /// The model panicked.
     Panic(String),
-    /// An event undone and executed again did something else, or left another state behind (`rollback_check`).
+    /// An event that was undone and executed again did something else, or left another state
+    /// (`rollback_check`).
     NotRestored(String),
-    /// An event executed once more, from a copy of the state, did something else than the first time (`time-warp`).
+    /// An event that was executed again, from a copy of the state, did something else than the first time
+    /// (`time-warp`).
     NotRepeated,
     /// The trace could not be written.
     Trace(String),
-    /// The system would not begin a thread of the run's.
+    /// The operating system refused to start a thread of the run.
     Thread(String),
-    /// The LPs' records and the pending events took more memory than they may.
+    /// The LPs' records and the pending events need more memory than the limit.
     Memory {
-        /// What they may take, in bytes.
+        /// The limit, in bytes.
         limit: u64,
-        /// What they took, or would have, in bytes, when the run gave up.
+        /// The bytes that they had, or would have had, when the run gave up.
         needed: u64,
     },
     /// A rank of the run is lost, or something was asked for that ranks cannot do: a sentence.
     Ranks(String),
-    /// The run was stopped from outside before its LPs were set up, so there is no result at all.
+    /// The run was stopped from outside before its LPs were set up, so there is no result.
     Stopped,
 }
 
 impl ErrorKind {
-    /// What a panic of the model's says.
+    /// Returns the error of a panic, with its text.
     #[cold]
     pub fn of_panic(panic: &(dyn Any + Send)) -> ErrorKind {
         let text =
@@ -70,46 +74,46 @@ impl ErrorKind {
     }
 }
 
-/// Where in a run: the LP, and the event that it was executing.
+/// The place of an error in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// When.
+    /// The instant.
     pub instant: Instant,
-    /// Who; `None` for a global event.
+    /// The LP, or `None` for a global event.
     pub lp: Option<LpId>,
-    /// The event; `None` while the LP was being set up.
+    /// The event that was being executed, or `None` during start-up.
     pub event: Option<EventKey>,
 }
 
-/// An error of a run. Of several, every engine reports the one at the least [`Place`].
+/// An error of a run. Of several errors, every engine reports the one with the first [`Place`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Boxed, so that results stay small.
+    /// Boxed, so that results are small.
     inner: Box<(ErrorKind, Option<Place>)>,
 }
 
 impl Error {
-    /// An error of a run at a place.
+    /// Makes an error at a place.
     pub fn at(kind: ErrorKind, place: Place) -> Error {
         Error { inner: Box::new((kind, Some(place))) }
     }
 
-    /// An error that belongs to no event.
+    /// Makes an error that belongs to no event.
     pub fn new(kind: ErrorKind) -> Error {
         Error { inner: Box::new((kind, None)) }
     }
 
-    /// What went wrong.
+    /// Returns the reason.
     pub fn kind(&self) -> &ErrorKind {
         &self.inner.0
     }
 
-    /// Where it went wrong, if it was in an event.
+    /// Returns the place, if the error belongs to an event.
     pub fn place(&self) -> Option<Place> {
         self.inner.1
     }
 
-    /// What the user can do about it.
+    /// Returns what the user can do about the error.
     pub fn remedy(&self) -> &'static str {
         match self.kind() {
             ErrorKind::Declaration(_) => "correct what the model declares",

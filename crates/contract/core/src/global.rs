@@ -1,8 +1,12 @@
-//! Global events: what happens with every LP at rest.
+//! Global events: they happen while no LP executes.
 //!
-//! One at time t runs after everything before `(t, 0)` and before the events of `(t, 0)`. It *visits* each LP where it lives, *folds*
-//! the summaries in id order, and then *acts* on the result: sends (as the reserved sender `GLOBAL`, arriving from `(t, 0)` on), changes
-//! of lookahead, the next global event, the end of the run. Those three steps are what lets it work across processes.
+//! A global event at time t runs after everything before `(t, 0)` and before the events of `(t, 0)`. It has
+//! three steps, which also work across processes:
+//!
+//! 1. It *visits* each LP where the LP is, and gets a summary.
+//! 2. It *folds* the summaries in id order.
+//! 3. It *acts* on the result. It may send events (as the reserved sender `GLOBAL`, arriving from `(t, 0)`
+//!    on), change lookahead, schedule the next global event, or end the run.
 
 use crate::channel::Port;
 use crate::digest::Digest;
@@ -21,13 +25,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A kind of global event of the model `M`.
 pub trait Global<M: Model>: Clone + Send + Debug + 'static {
-    /// What a visit brings back.
+    /// The result of a visit.
     type Summary: Send;
 
-    /// Visits one LP: may read and change its state, set its timers, record metrics. It sends nothing.
+    /// Visits one LP. It may read and change the LP's state, set its timers and record metrics, but not send.
     fn visit(&self, model: &M, state: &mut M::State, ctx: &mut crate::model::Context<'_, M>) -> Self::Summary;
 
-    /// Combines the summaries of LPs with that of the next one, in id order.
+    /// Combines the summary of some LPs with the summary of the next LP, in id order.
     fn fold(&self, left: Self::Summary, right: Self::Summary) -> Self::Summary;
 
     /// Acts on the summary of all LPs.
@@ -51,16 +55,16 @@ impl<M: Model> Global<M> for NoGlobal {
     }
 }
 
-/// What is due at a global time.
+/// An entry of the queue of global events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheduled<G> {
-    /// A global event of the model's.
+    /// A global event of the model.
     Model(G),
     /// The end of the run.
     Stop,
 }
 
-/// What a global event may do once all LPs have been visited.
+/// The means by which a global event acts, after all LPs have been visited.
 #[derive(Debug)]
 pub struct GlobalContext<'a, M: Model> {
     now: Time,
@@ -72,18 +76,20 @@ pub struct GlobalContext<'a, M: Model> {
 }
 
 impl<M: Model> GlobalContext<'_, M> {
-    /// The virtual time.
+    /// Returns the virtual time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// How many LPs there are.
+    /// Returns the number of LPs.
     pub fn lps(&self) -> u32 {
         self.world.lps
     }
 
-    /// Sends to an LP, with any delay. With none it arrives at this very time, before what LPs sent there, as [`Sender::GLOBAL`] sorts first;
-    /// a tie seed shuffles it among them.
+    /// Sends to an LP, with any delay.
+    ///
+    /// Without delay the event arrives at this very time. As [`Sender::GLOBAL`] sorts first, it comes before
+    /// the events that LPs sent for this time, unless a tie seed shuffles them.
     pub fn send(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 >= self.world.lps {
             return self.set_failure(ErrorKind::NoChannel(format!(
@@ -107,12 +113,13 @@ impl<M: Model> GlobalContext<'_, M> {
         }
     }
 
-    /// Ends the run at this time: everything before it has been executed, and the global events of this time will be.
+    /// Ends the run at this time. Everything before it has been executed, and the global events of this time
+    /// will be.
     pub fn stop(&mut self) {
         self.queue.stopped = true;
     }
 
-    /// Changes the lookahead of a channel; events in flight keep their arrival.
+    /// Changes the lookahead of a channel. Events in transit keep their arrival.
     pub fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) {
         if let Err(what) = self.world.set_lookahead(sender, port, lookahead) {
             self.set_failure(ErrorKind::NoChannel(what));
@@ -143,7 +150,7 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 }
 
-/// What is shown an LP, and the metrics that its samples are applied to.
+/// A function that is called for each LP, with the metrics that the LP's samples go to.
 pub type Visitor<'a, M> = dyn FnMut(LpId, &mut Lp<<M as Model>::State>, &mut Metrics) + 'a;
 
 /// The results of one process's visits.
@@ -161,7 +168,7 @@ impl<S> Default for Visits<S> {
     }
 }
 
-/// Every LP of a run, all at rest, wherever the engine keeps them.
+/// Every LP of a run, wherever the engine keeps it, while no LP executes.
 pub trait AllLps<M: Model> {
     /// Returns true if all LPs of the run are here, and false if other processes have some.
     fn is_whole(&self) -> bool {
@@ -178,18 +185,18 @@ pub trait AllLps<M: Model> {
     ) -> Result<Vec<Visits<<M::Global as Global<M>>::Summary>>, ErrorKind> {
         Ok(vec![mine])
     }
-    /// Shows every LP to `visitor`, in id order.
+    /// Calls `visitor` for every LP, in id order.
     fn visit_each(&mut self, visitor: &mut Visitor<'_, M>);
-    /// The metrics that global events record in.
+    /// Returns the metrics in which global events record.
     fn metrics(&mut self) -> &mut Metrics;
 }
 
-/// The LPs of an engine that keeps them in one list, and one set of metrics.
+/// The LPs of an engine that keeps them in one list, with one set of metrics.
 #[derive(Debug)]
 pub struct OneList<'a, S> {
-    /// The LPs by id.
+    /// The LPs, by id.
     pub lps: &'a mut [Lp<S>],
-    /// All their metrics.
+    /// The metrics of all LPs.
     pub metrics: &'a mut Metrics,
 }
 
@@ -204,11 +211,11 @@ impl<M: Model> AllLps<M> for OneList<'_, M::State> {
     }
 }
 
-/// The global events to come. Every process of a run holds the same.
+/// The pending global events. Every process of a run holds the same ones.
 #[derive(Debug)]
 pub struct GlobalQueue<M: Model> {
     pending: BTreeMap<EventKey, Scheduled<M::Global>>,
-    /// The reserved sender's count.
+    /// The sequence number of the sender `GLOBAL`.
     sequence: u64,
     executed: u64,
     digest: Digest,
@@ -216,7 +223,7 @@ pub struct GlobalQueue<M: Model> {
 }
 
 impl<M: Model> GlobalQueue<M> {
-    /// The global events that the model knows from the start.
+    /// Makes the queue of the global events that the model knows from the start.
     pub fn new(model: &M) -> GlobalQueue<M> {
         let mut queue = GlobalQueue {
             pending: BTreeMap::new(),
@@ -238,37 +245,38 @@ impl<M: Model> GlobalQueue<M> {
         EventKey { instant: Instant::at(time), tie: 0, sender: Sender::GLOBAL, sequence }
     }
 
-    /// The time of the next global event.
+    /// Returns the time of the next global event.
     pub fn next_time(&self) -> Option<Time> {
         self.pending.first_key_value().map(|(key, _)| key.instant.time)
     }
 
-    /// Takes up what a controller asked for.
+    /// Adds a request of a controller.
     pub fn add(&mut self, Request { key, global }: Request<M::Global>) {
-        // A tie seed shuffles events at LPs, not global events, whose order is by sender and sequence.
+        // A tie seed shuffles events at LPs, but not global events. Their order is by sender and sequence.
         self.pending.insert(EventKey { tie: 0, ..key }, global);
     }
 
-    /// How many global events have been executed.
+    /// Returns the number of executed global events.
     pub fn executed(&self) -> u64 {
         self.executed
     }
 
-    /// The digest of the global events executed.
+    /// Returns the digest of the executed global events.
     pub fn digest(&self) -> u64 {
         self.digest.value()
     }
 
-    /// Whether a global event has ended the run.
+    /// True if a global event has ended the run.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Executes the global events of `time`; the LPs come in id order. What they send is left among the effects.
+    /// Executes the global events of `time`. The events that they send are then in the buffer of the effects'
+    /// outbox.
     ///
     /// # Errors
     ///
-    /// The first failure, of a visit or of the act.
+    /// The first failure, of a visit or of an act.
     pub fn execute_at(
         &mut self,
         time: Time,
@@ -308,12 +316,12 @@ impl<M: Model> GlobalQueue<M> {
     }
 }
 
-/// Runs a part of the model; a panic in it is a failure like any other.
+/// Calls a part of the model. A panic becomes a failure like any other.
 fn catch_panics<T>(part: impl FnOnce() -> T) -> Result<T, ErrorKind> {
     catch_unwind(AssertUnwindSafe(part)).map_err(|panic| ErrorKind::of_panic(panic.as_ref()))
 }
 
-/// Visits every LP and folds the summaries in id order.
+/// Visits every LP and folds the summaries.
 fn visit_all<M: Model>(
     of: (&M, &World, EventKey, &M::Global),
     lps: &mut dyn AllLps<M>,

@@ -1,26 +1,29 @@
 //! The contract that every engine of parades keeps.
 //!
-//! One idea: **write a model once; every engine gives the same answer, bit for bit.** The engine, the number of threads, of processes
-//! and of machines change how long a run takes and nothing else. The promises, by number:
+//! One idea: **write a model once; every engine gives the same answer, bit for bit.** The engine and the
+//! number of threads, processes and machines change how long a run takes, and nothing else. The promises:
 //!
-//! 1. *Time* is an integer count of picoseconds, and superdense: an [`time::Instant`] is a time and a round. A cause is strictly before
-//!    its effect, zero delay included.
-//! 2. *Order*: an LP executes its events in the order of [`event::EventKey`], no field of which depends on how the model is run.
-//! 3. *Handlers* see their state, the event, their random stream and constants, and act through [`model::Context`] alone.
+//! 1. *Time* is an integer count of picoseconds, and superdense: an [`time::Instant`] is a time and a round.
+//!    A cause is strictly before its effect, even at zero delay.
+//! 2. *Order*: an LP executes its events in the order of [`event::EventKey`]. No field of it depends on how
+//!    the model is run.
+//! 3. *Handlers* see their state, the event, their random stream and constants. They act through
+//!    [`model::Context`] alone.
 //! 4. *Lookahead* is declared by [`channel::Channels`], and every engine checks every send against it.
-//! 5. *Global events* happen with every LP at rest ([`global`]).
+//! 5. *Global events* happen while no LP executes ([`global`]).
 //! 6. *Metrics and traces* take effect when an event is committed, never before ([`metrics`], [`trace`]).
-//! 7. *Failures* are reported alike: every engine reports the one at the least place ([`error`]).
+//! 7. *Failures*: every engine reports the same one, the first in the order of [`error::Place`].
 //! 8. *The digest* of a run tells whether two histories are equal ([`digest`]).
 //!
-//! The pending event set ([`pending`]) is here, not in the engines, so that what a handler sends is written once, straight to where it waits ([`outbox`]).
+//! The pending event sets ([`pending`]) belong to the contract, not to the engines. So a sent event is
+//! written once, straight to where it is pending ([`outbox`]).
 //!
-//! *Read next*: [`event`] (the order), [`model`] (what a model is), [`lp`] (how an event is executed); then the `sequential` engine, whose loop is
-//! one screen, which defines the answer.
+//! *Read next*: [`event`], the order; [`model`], what a model is; [`lp`], how an event is executed. Then the
+//! `sequential` engine, a loop of one screen that defines the answer.
 
 #![forbid(unsafe_code)]
 
-// Generated code names this crate by its name, here too.
+// Generated code names this crate `parades_core`, inside this crate too.
 extern crate self as parades_core;
 
 pub mod channel;
@@ -41,7 +44,7 @@ pub mod world;
 pub use parades_event::{digest, event, optimistic, outbox, pending, placement, ring, shared, time, wire};
 pub use parades_raw::prefetch;
 
-/// What models need, in one line.
+/// The names that models need.
 pub mod prelude {
     pub use crate::channel::{Channels, Port};
     pub use crate::digest::{Digest, Payload};

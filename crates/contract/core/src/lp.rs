@@ -1,8 +1,9 @@
-//! How an event is executed: the one function that all engines share.
+//! The execution of an event: one function that all engines share.
 //!
-//! Engines differ in *when* they call [`Lp::execute`] and in *what they do with the effects*, in nothing else.
+//! Engines differ in *when* they call [`Lp::execute`], and in *what they do with the effects*. They differ in
+//! nothing else.
 //!
-//! *Read next*: the `sequential` engine, which is one loop around it.
+//! *Read next*: the `sequential` engine, a loop around this function.
 
 use crate::digest::Digest;
 use crate::effects::Effects;
@@ -16,20 +17,20 @@ use crate::timer::{Setting, TimerChange, Timers, WakeResult};
 use crate::world::World;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What the kernel keeps for each LP, beside the model's state.
+/// The kernel's part of an LP, beside the model's state.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) rng: Rng,
-    /// Sends, timer settings and requests so far.
+    /// The number of sends, timer settings and requests so far.
     pub(crate) sequence: u64,
     digest: Digest,
-    /// When it last executed an event.
+    /// The time of the last executed event.
     last: Time,
     pub(crate) timers: Timers,
 }
 
-/// A logical process: the model's state, and 48 bytes of the kernel's. It begins on a cache line of its own, with the kernel's part, all of
-/// which every event touches.
+/// A logical process: 48 bytes of the kernel, then the model's state. It begins on a cache line of its own
+/// with the kernel's part, because every event touches all of that.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Lp<S> {
@@ -37,17 +38,18 @@ pub struct Lp<S> {
     state: S,
 }
 
-/// What became of an event that was given to its LP.
+/// The result of giving an event to its LP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Execution {
-    /// Its handler ran.
+    /// The handler ran.
     Done,
-    /// It was a timer that has since been cancelled or set anew: it does not count.
+    /// The event was the wake of a timer that has since been cancelled or reset. It does not count.
     Skipped,
 }
 
-/// The kernel's part of an LP as it was before an event, all but its timers, whose changes are listed one by one.
+/// The kernel's part of an LP before an event, without its timers. The changes of timers are logged one by
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelCheckpoint {
     rng: Rng,
@@ -56,7 +58,7 @@ pub struct KernelCheckpoint {
     last: Time,
 }
 
-/// All that is needed to take one execution back, in a piece of its own.
+/// Everything that undoes one execution.
 #[derive(Debug)]
 pub struct Undo<U> {
     before: KernelCheckpoint,
@@ -66,7 +68,7 @@ pub struct Undo<U> {
 }
 
 impl<S> Lp<S> {
-    /// Starts the LP `id`: its state, and its start-up events among the effects; no state if it failed.
+    /// Starts the LP `id`. Its start-up events are among the effects. Returns `None` if it failed.
     pub fn start<M: Model<State = S>>(model: &M, world: &World, id: LpId, effects: &mut Effects<M>) -> Option<Lp<S>> {
         let rng = Rng::stream(world.seed, id.0);
         let mut kernel =
@@ -76,8 +78,10 @@ impl<S> Lp<S> {
         state.map(|state| Lp { kernel, state })
     }
 
-    /// Executes an event for its receiver, this LP. The event comes in its parts ([`Event::parts`]), so that of one that an engine takes out of where it
-    /// waited only the body need be written to memory once more.
+    /// Executes an event for its receiver, this LP.
+    ///
+    /// The event comes in two parts ([`Event::parts`]). So an engine that takes it out of a pending set
+    /// writes only the body to memory once more.
     #[inline(always)]
     pub fn execute<M: Model<State = S>>(
         &mut self,
@@ -94,16 +98,19 @@ impl<S> Lp<S> {
         execution
     }
 
-    /// The kernel's part as it is now.
+    /// Returns the present kernel part, without the timers.
     #[inline(always)]
     pub fn checkpoint_kernel(&self) -> KernelCheckpoint {
         let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
         KernelCheckpoint { rng: rng.clone(), sequence, digest, last }
     }
 
-    /// Executes an event so that [`Lp::undo_logged`] can take it back. What that will need is [`Lp::before`], the changes of timers, which are added to those
-    /// among the effects, and what the model adds to the log; without a log the state will have to be restored by other means. The effects must be
-    /// [`Effects::undoable`]. Whoever commits the execution calls [`World::note_round`] then.
+    /// Executes an event so that [`Lp::undo_logged`] can undo it.
+    ///
+    /// Undoing needs three things: [`Lp::checkpoint_kernel`] from before, the changes of timers that this
+    /// execution adds to the effects, and the records that the model adds to `log`. Without a log, the caller
+    /// must restore the state by other means. The effects must come from [`Effects::undoable`]. The caller
+    /// must call [`World::note_round`] when it commits the execution.
     #[inline(always)]
     pub fn execute_optimistically<M: Restorable<State = S>>(
         &mut self,
@@ -119,8 +126,11 @@ impl<S> Lp<S> {
         })
     }
 
-    /// As [`Lp::execute_optimistically`], for an event that is executed twice, to compare or to coast forward. A closure of its own, so that the other's is used in one
-    /// place, and what catches its panics is inlined there.
+    /// As [`Lp::execute_optimistically`], for an event that is executed twice: to compare, or to coast
+    /// forward.
+    ///
+    /// This is a function of its own so that each of the two closures is used in one place. The code that
+    /// catches panics is then inlined in [`Lp::execute_optimistically`].
     #[inline(never)]
     pub fn reexecute<M: Restorable<State = S>>(
         &mut self,
@@ -136,7 +146,7 @@ impl<S> Lp<S> {
         })
     }
 
-    /// The steps around a handler whose execution may be taken back.
+    /// Executes an event that may be undone, by `handle`.
     #[inline(always)]
     fn execute_optimistically_by<M: Model<State = S>>(
         &mut self,
@@ -148,14 +158,16 @@ impl<S> Lp<S> {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
         let execution = self.execute_by(world, (header, body), effects, handle);
         if execution == Execution::Skipped {
-            // It is taken back in its turn like the others: nothing earlier may come after it.
+            // A rollback undoes this execution in its turn, like all others. So no earlier event may be
+            // executed before that.
             self.kernel.last = header.time();
         }
         execution
     }
 
-    /// Takes back the last execution that is not yet taken back, given what it left: the kernel's part, the changes of timers in their order, and the
-    /// model's log, which is then empty. Without a log the state stays as it is.
+    /// Undoes the last execution that is not undone yet, from pieces that the caller has logged. These are
+    /// the kernel's part, the changes of timers in their order, and the model's log, which is then empty.
+    /// Without a log the state stays unchanged.
     pub fn undo_logged<M: Restorable<State = S>>(
         &mut self,
         model: &M,
@@ -176,7 +188,7 @@ impl<S> Lp<S> {
         self.restore_kernel(before);
     }
 
-    /// Puts the kernel's part, but for its timers, to what it was.
+    /// Restores the kernel's part, without the timers.
     pub fn restore_kernel(&mut self, before: KernelCheckpoint) {
         let KernelCheckpoint { rng, sequence, digest, last } = before;
         self.kernel.rng = rng;
@@ -185,7 +197,7 @@ impl<S> Lp<S> {
         self.kernel.last = last;
     }
 
-    /// As [`Lp::execute_optimistically`], with all that [`Lp::undo`] will need in one piece.
+    /// As [`Lp::execute_optimistically`], but returns everything that [`Lp::undo`] needs in one piece.
     pub fn execute_undoable<M: Restorable<State = S>>(
         &mut self,
         model: &M,
@@ -193,32 +205,35 @@ impl<S> Lp<S> {
         event: (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> (Execution, Undo<M::Undo>) {
-        // A start-up or a visit leaves changes too, and is never taken back.
+        // A start-up or a visit also leaves changes. It is never undone.
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
         let before = self.checkpoint_kernel();
         let execution = self.reexecute(model, world, event, effects, Some(&mut log));
         if execution == Execution::Skipped {
-            // Who keeps things in pieces need not keep this one, and may execute something earlier.
+            // The caller may drop this execution, because it has no effect, and then execute an earlier
+            // event.
             self.kernel.last = before.last;
         }
         let timers = effects.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
         (execution, Undo { before, execution, timers, log })
     }
 
-    /// Takes back the last execution that is not yet taken back, given what its event was about.
+    /// Undoes the last execution that is not undone yet. `body` is the body of its event.
     pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, body: Body<&M::Message>, undo: Undo<M::Undo>) {
         let Undo { before, execution, mut timers, mut log } = undo;
         self.undo_logged(model, body, (execution, before), &mut timers, Some(&mut log));
     }
 
-    /// When it last executed an event; ahead of time, be it a wake that does not count.
+    /// Returns the time of the last executed event. After an optimistic execution, the wake of a cancelled
+    /// timer counts too.
     #[inline]
     pub fn last(&self) -> Time {
         self.kernel.last
     }
 
-    /// The steps around a handler: take the timer's wake, run the handler, fold the digest.
+    /// Executes an event by `handle`: first the timer accepts the wake, then the handler runs. The digest
+    /// folds the event.
     #[inline(always)]
     fn execute_by<M: Model<State = S>>(
         &mut self,
@@ -247,7 +262,8 @@ impl<S> Lp<S> {
         Execution::Done
     }
 
-    /// Whether a timer whose wake has come is due; if it is set to later, its next wake is sent.
+    /// Returns true if the timer of this wake is due. If the timer is set to a later instant, sends its next
+    /// wake.
     fn accept_wake<M: Model>(
         &mut self,
         world: &World,
@@ -270,8 +286,10 @@ impl<S> Lp<S> {
         }
     }
 
-    /// The wakes that this LP's timers need after a rollback. Those already on their way become stale; an engine whose pending set tells
-    /// events apart by key must drop them, as the count of sends rolls back too and their keys may come again as those of messages.
+    /// Returns the wakes that the timers of this LP need after a rollback.
+    ///
+    /// Older wakes become stale. An engine whose pending set tells events apart by key must drop them: the
+    /// sequence number is rolled back too, so a message may get the key of an old wake.
     pub fn renew_wakes<P>(&mut self, world: &World, lp: LpId) -> Vec<Event<P>> {
         self.kernel.timers.renew_wakes().map(|(id, setting)| wake(world, lp, id, setting)).collect()
     }
@@ -290,23 +308,23 @@ impl<S> Lp<S> {
         catch_panics(&mut ctx, |ctx| global.visit(model, state, ctx))
     }
 
-    /// Sends, timer settings and requests so far: a measure of how much it has executed.
+    /// Returns the number of sends, timer settings and requests so far. It is a measure of the LP's load.
     pub fn sequence(&self) -> u64 {
         self.kernel.sequence
     }
 
-    /// The model's part of the LP.
+    /// Returns the model's state of the LP.
     pub fn state(&self) -> &S {
         &self.state
     }
 
-    /// Plants a fault for the tests of the tests: a sequence number that a rollback forgot to restore.
+    /// Plants a fault for the tests of the tests: a sequence number that a rollback did not restore.
     #[cfg(feature = "test-hooks")]
     pub fn skip_sequence(&mut self) {
         self.kernel.sequence += 1;
     }
 
-    /// The digest of what this LP executed, and of its final state.
+    /// Returns the digest of everything that this LP executed, and of its final state.
     pub fn final_digest<M: Model<State = S>>(&self, model: &M) -> u64 {
         let mut digest = self.kernel.digest;
         digest.word(self.kernel.sequence);
@@ -314,7 +332,7 @@ impl<S> Lp<S> {
         digest.value()
     }
 
-    /// Whether two LPs are alike in all that the kernel keeps for them.
+    /// True if everything that the kernel keeps is equal in the two LPs, except the wakes of timers.
     pub fn has_same_kernel(&self, other: &Lp<S>) -> bool {
         let (a, b) = (&self.kernel, &other.kernel);
         a.rng == b.rng
@@ -332,10 +350,12 @@ impl<S: Clone> Clone for Lp<S> {
     }
 }
 
-/// Runs a part of the model. A panic in it becomes the failure of the execution, and may yet be rolled back like any other.
+/// Calls a part of the model. A panic becomes the failure of the execution, and may be rolled back like any
+/// other.
 ///
-/// The context is made before, and passed by one reference. Made in the closure, it would be made of parts that have just been written one by one and are
-/// then read two at a time; such a read waits until the writes have left the core, behind those of earlier events.
+/// The context is made by the caller and passed by reference. A context made in the closure would be read two
+/// fields at a time just after they were written one by one. Such a read waits until the writes have left the
+/// core, after those of earlier events.
 #[inline(always)]
 fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Context<'a, M>) -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(|| part(ctx))) {
@@ -347,9 +367,12 @@ fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mu
     }
 }
 
-/// The handler, as it is called where nothing is left for taking it back, but for `time-warp`'s first execution ([`Lp::execute_optimistically`]). It is never inlined,
-/// so that what catches its panics is: that is small then, and else a call of its own, whose arguments go through memory. So would a [`Body`], which is
-/// therefore passed in its parts: the message, or else the timer.
+/// Calls the handler, wherever the execution need not be undone. The first execution of `time-warp` is an
+/// exception ([`Lp::execute_optimistically`]).
+///
+/// Never inlined: then the code that catches its panics is small, and is inlined itself. Otherwise that code
+/// would be a call with its arguments in memory. A [`Body`] would go through memory too, so it is passed as
+/// two values, the message or else the timer.
 #[inline(never)]
 fn handle<M: Model>(
     model: &M,
@@ -360,7 +383,7 @@ fn handle<M: Model>(
     model.handle(state, message.map_or(Body::Timer(timer), Body::Message), ctx);
 }
 
-/// The message, or else the timer.
+/// Returns the message, or else the timer.
 #[inline(always)]
 fn parts_of<P>(body: Body<&P>) -> (Option<&P>, TimerId) {
     match body {
@@ -369,19 +392,19 @@ fn parts_of<P>(body: Body<&P>) -> (Option<&P>, TimerId) {
     }
 }
 
-/// An engine is wrong.
+/// Panics, because an engine is wrong.
 #[cold]
 #[inline(never)]
 fn out_of_order(now: Instant, last: Time) -> ! {
     panic!("I3: an LP executed an event of {now} after one of {last}")
 }
 
-/// The event that wakes a timer.
+/// Returns the event that wakes a timer.
 fn wake<P>(world: &World, lp: LpId, id: TimerId, setting: Setting) -> Event<P> {
     Event::new(wake_key(world, lp, setting), lp, Body::Timer(id))
 }
 
-/// The key of the event that wakes a timer.
+/// Returns the key of the event that wakes a timer.
 fn wake_key(world: &World, lp: LpId, Setting { instant, sequence }: Setting) -> EventKey {
     let sender = Sender::lp(lp);
     EventKey { instant, tie: world.tie(instant, lp, sender), sender, sequence }

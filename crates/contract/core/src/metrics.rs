@@ -1,18 +1,21 @@
-//! The metrics of a run: what a model measures, and how the numbers come out the same on every engine.
+//! The metrics of a run: what a model measures, and why the numbers are equal on every engine.
 //!
-//! A model declares its metrics once, in order, and gets a [`MetricId`] for each. Handlers record [`Sample`]s through their context; the engine
-//! applies them at commit to the [`Metrics`] of the worker; the workers' metrics are merged at the end. The result is, bit for bit,
-//! what it would be if every LP had recorded all of its own, one LP after another in the order of ids:
+//! A model declares its metrics once, in order, and gets a [`MetricId`] for each. Handlers record [`Sample`]s
+//! through their context. At commit the engine applies them to the [`Metrics`] of the worker, and at the end
+//! it merges the metrics of all workers. The result is, bit for bit, what it would be if every LP had
+//! recorded all its samples in turn, in id order:
 //!
-//! - *Integer* metrics (counter, tally, histogram) are sums, exact and wide enough never to overflow, so they merge in any order.
-//! - *The others* are kept for each LP, whose own samples always come in the same order, and are read in the order of ids. So all that one
-//!   LP records must be applied, in its order, to the metrics of one worker: an engine whose LPs move between workers takes their part
-//!   along with [`Metrics::redistribute`].
+//! - *Integer* metrics (counter, tally, histogram) are exact sums, wide enough never to overflow. So they
+//!   merge in any order.
+//! - *The other metrics* are kept for each LP, and are read in id order. The samples of one LP always come in
+//!   the same order, but they must all be applied to the metrics of one worker. When LPs move to other
+//!   workers, [`Metrics::redistribute`] moves their part of the metrics too.
 //!
-//! Floating-point observations must be finite and at most 1e140 in magnitude, so that no sum of squares overflows; a negative zero is
-//! recorded as zero. So no NaN comes up, whose bits differ by machine, and metrics that compare equal are equal bit for bit.
+//! Floating-point observations must be finite and at most 1e140 in magnitude, so that no sum of squares
+//! overflows. A negative zero is recorded as zero. So there is no NaN, whose bits differ by machine, and
+//! metrics that compare equal are equal bit for bit.
 //!
-//! *Read next*: [`Steady`], how an interval stays honest.
+//! *Read next*: [`Steady`], how its interval stays honest.
 
 use serde::{Deserialize, Serialize};
 mod float;
@@ -44,18 +47,19 @@ use crate::time::Time;
 use std::fmt;
 use std::sync::Arc;
 
-/// One of a model's metrics: its place in the order of declaration.
+/// A metric of a model, by its position in the order of declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MetricId(pub u32);
 
-/// What the bits of a sample are.
+/// The meaning of the bits of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Integer,
     Float,
 }
 
-/// What a handler recorded: a metric and a number. 16 bytes of plain data, buffered until the event is committed.
+/// A number that a handler recorded for a metric: 16 bytes of plain data, buffered until the event is
+/// committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     metric: MetricId,
@@ -66,7 +70,7 @@ pub struct Sample {
 const _: () = assert!(size_of::<Sample>() == 16);
 
 impl Sample {
-    /// An integer, for a counter (which adds it), a tally or a histogram (which observe it).
+    /// An integer, for a counter, a tally or a histogram. A counter adds it, the others observe it.
     #[inline]
     pub const fn integer(metric: MetricId, x: u64) -> Sample {
         Sample { metric, form: Form::Integer, bits: x }
@@ -79,29 +83,30 @@ impl Sample {
     }
 }
 
-/// The greatest magnitude of a floating-point observation.
+/// The largest magnitude of a floating-point observation.
 const MAGNITUDE_MAX: f64 = 1e140;
 
-/// Whether `x` is finite and not too large. It is recorded as `x + 0.0`, which makes a negative zero positive.
+/// True if `x` is finite and not too large. It is recorded as `x + 0.0`, which makes a negative zero
+/// positive.
 #[inline]
 fn is_recordable(x: f64) -> bool {
     // A NaN fails the comparison too.
     x.abs() <= MAGNITUDE_MAX
 }
 
-/// Whether a cell holds no number, or one that can be recorded.
+/// True if a cell can be recorded.
 fn is_recordable_cell(cell: &Cell) -> bool {
     if let Cell::Float(x) = cell { is_recordable(*x) } else { true }
 }
 
-/// The cell as it is recorded.
+/// Returns the cell as it is recorded.
 fn canonical(cell: Cell) -> Cell {
     if let Cell::Float(x) = cell { Cell::Float(x + 0.0) } else { cell }
 }
 
-/// All the metrics of a run, in the order of declaration, or a worker's part of them.
+/// All metrics of a run, in the order of declaration, or a worker's part of them.
 ///
-/// Each worker starts from a clone of what the model declared.
+/// Each worker starts with a clone of the metrics that the model declared.
 ///
 /// ```
 /// use parades_core::event::LpId;
@@ -122,12 +127,13 @@ fn canonical(cell: Cell) -> Cell {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// Name and unit of each, shared by all the workers of a process.
+    /// The name and the unit of each metric, shared by all workers of a process.
     declared: Arc<Vec<(Box<str>, Unit)>>,
     values: Vec<MetricValue>,
-    /// Whom direct recordings are for.
+    /// The recorder of direct recordings: an LP, or the global events.
     recorder: Sender,
-    /// Of the recordings that a metric could not take, the least by LP, metric and sentence: a choice that merges in any order.
+    /// A recording that a metric could not take. Of several, the first by LP, metric and sentence counts,
+    /// because that choice merges in any order.
     mistake: Option<Box<(Sender, MetricId, String)>>,
 }
 
@@ -145,15 +151,15 @@ impl Default for Metrics {
 }
 
 impl PartialEq for Metrics {
-    /// Whether the same was declared and recorded, bit for bit.
+    /// True if the same was declared and recorded, bit for bit.
     fn eq(&self, other: &Metrics) -> bool {
         self.declared == other.declared && self.values == other.values && self.mistake == other.mistake
     }
 }
 
-/// Declaring, when the model is set up. Each of these panics on a name that is already taken.
+/// Declarations, for setting up a model. Each one panics if the name is taken already.
 impl Metrics {
-    /// No metrics.
+    /// Makes an empty set of metrics.
     pub fn new() -> Metrics {
         Metrics::default()
     }
@@ -166,51 +172,54 @@ impl Metrics {
         MetricId(id)
     }
 
-    /// A sum of integers.
+    /// Declares a sum of integers.
     pub fn counter(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Counter(0))
     }
 
-    /// Exact statistics of integers: count, sum, mean, deviation, least, greatest.
+    /// Declares exact statistics of integers: count, sum, mean, deviation, smallest and largest value.
     pub fn tally(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Tally(Tally::default()))
     }
 
-    /// The distribution of integers: percentiles to within 0.4 %, and all that a tally has.
+    /// Declares a distribution of integers: percentiles to within 0.4 %, and everything that a tally has.
     pub fn histogram(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Histogram(Histogram::default()))
     }
 
-    /// Statistics of floating-point numbers. Prefer a tally where the numbers are integers: it is exact, and needs no memory for each LP.
+    /// Declares statistics of floating-point numbers. Prefer a tally for integers: it is exact, and needs no
+    /// memory for each LP.
     pub fn float(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Float(Float::default()))
     }
 
-    /// The steady-state mean, with an interval, of floating-point numbers of which neighbours are alike, such as waiting times. 600
-    /// bytes for each LP that records.
+    /// Declares a steady-state mean with an interval. It suits floating-point numbers that resemble their
+    /// neighbours, such as waiting times. It takes 600 bytes for each LP that records.
     pub fn steady(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Steady(Steady::default()))
     }
 
-    /// Points over virtual time, recorded with [`Metrics::point`]; `unit` is that of their values.
+    /// Declares points over virtual time, recorded with [`Metrics::point`]. `unit` is the unit of their
+    /// values.
     pub fn series(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Series(Series::default()))
     }
 
-    /// A table with these columns, recorded with [`Metrics::row`].
+    /// Declares a table with these columns, recorded with [`Metrics::row`].
     pub fn table(&mut self, name: &str, columns: Vec<Column>) -> MetricId {
         self.declare(name, Unit::Count, MetricValue::Table(Table { columns, ..Table::default() }))
     }
 
-    /// One cell, recorded with [`Metrics::set`].
+    /// Declares one cell, recorded with [`Metrics::set`].
     pub fn value(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Value(Value::default()))
     }
 }
 
-/// Recording. What a metric cannot take is left out, and [`Metrics::check`] tells at the end of the run.
+/// Recordings. A recording that does not fit its metric is dropped, and [`Metrics::check`] reports it at the
+/// end of the run.
 impl Metrics {
-    /// Applies one sample of `lp`, when the event that recorded it is committed.
+    /// Applies a sample of `lp`. Engines call it when they commit the event that recorded the sample.
     #[inline]
     pub fn apply(&mut self, lp: LpId, sample: &Sample) {
         self.apply_from(Sender::lp(lp), sample);
@@ -232,8 +241,8 @@ impl Metrics {
         }
     }
 
-    /// Whom the direct recordings below are for: the global events to begin with, and each LP in turn while its final state is read.
-    /// Only one worker may record for the global events.
+    /// Sets the recorder of the direct recordings below. At first it is the global events. While final states
+    /// are read, it is each LP in turn. Only one worker may record for the global events.
     pub fn record_as(&mut self, recorder: Sender) {
         self.recorder = recorder;
     }
@@ -262,7 +271,8 @@ impl Metrics {
         }
     }
 
-    /// Sets a value. A setting replaces the one before of the same recorder; of several recorders, the LP of the greatest id counts.
+    /// Sets a value, and replaces an earlier setting of the same recorder. Of several recorders, the LP with
+    /// the largest id counts.
     pub fn set(&mut self, value: MetricId, cell: impl Into<Cell>) {
         let (from, cell) = (self.recorder, cell.into());
         match self.values.get_mut(value.0 as usize) {
@@ -271,7 +281,7 @@ impl Metrics {
         }
     }
 
-    /// Adds a row to a table, with a cell for each of its columns.
+    /// Adds a row to a table, with one cell for each column.
     ///
     /// ```
     /// # use parades_core::metrics::{Cell, Column, Metrics, Unit};
@@ -294,7 +304,8 @@ impl Metrics {
         }
     }
 
-    /// Keeps the mistake that `what` was recorded in `metric`, which cannot take it, unless a lesser one is known.
+    /// Remembers that `what` was recorded in a metric that cannot take it. The first mistake by LP, metric
+    /// and sentence counts.
     #[cold]
     #[inline(never)]
     fn refuse(&mut self, from: Sender, metric: MetricId, what: &dyn fmt::Display) {
@@ -325,8 +336,7 @@ impl Metrics {
         format!("{who} recorded {what} in the metric `{name}`, a {kind}: it takes {input}{more}")
     }
 
-    /// Whether the metrics could take all that was recorded. If not, one sentence about the model's mistake: of several, that of the
-    /// least LP and metric, whichever worker saw it.
+    /// Checks that the metrics could take everything that was recorded.
     ///
     /// ```
     /// # use parades_core::{event::LpId, metrics::{Metrics, Sample, Unit}};
@@ -339,7 +349,8 @@ impl Metrics {
     ///
     /// # Errors
     ///
-    /// The sentence on the first sample that did not fit its metric.
+    /// One sentence about the model's mistake. Of several mistakes, it is the first by LP and metric,
+    /// whichever worker saw it.
     pub fn check(&self) -> Result<(), String> {
         self.mistake.as_deref().map_or(Ok(()), |(.., sentence)| Err(sentence.clone()))
     }
@@ -347,7 +358,7 @@ impl Metrics {
 
 /// Merging and reading.
 impl Metrics {
-    /// Whether all that handlers can record here are integers, so that it makes no difference to which worker's metrics a sample is applied.
+    /// True if handlers can record only integers. Then a sample may be applied to the metrics of any worker.
     ///
     /// ```
     /// use parades_core::metrics::{Metrics, Unit};
@@ -361,12 +372,12 @@ impl Metrics {
         !self.values.iter().any(|value| matches!(value, MetricValue::Float(_) | MetricValue::Steady(_)))
     }
 
-    /// Takes over what another worker recorded. Which worker merges which others, and in what order, makes no difference.
+    /// Adds the recordings of another worker. The order in which workers are merged makes no difference.
     ///
     /// # Panics
     ///
-    /// If the two were declared differently, or an LP recorded floating-point samples, points, rows or a value in both. Either is a
-    /// mistake of the engine.
+    /// If the two have different declarations, or if an LP recorded floating-point samples, points, rows or a
+    /// value in both. Both are mistakes of the engine.
     pub fn merge(&mut self, other: Metrics) {
         assert!(
             Arc::ptr_eq(&self.declared, &other.declared) || self.declared == other.declared,
@@ -402,18 +413,19 @@ impl Metrics {
         self.merge(Metrics { declared: Arc::clone(&self.declared), values, mistake, ..Metrics::default() });
     }
 
-    /// Removes what the LPs that `moves` picks recorded and must keep in their own order, and returns it. Takes time in proportion to the
-    /// LPs that recorded.
+    /// Removes and returns the recordings, kept for each LP, of the LPs that `moves` selects. Takes time in
+    /// proportion to the LPs that recorded.
     fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> Metrics {
         let values = self.values.iter_mut().map(|value| value.split_off(moves)).collect();
         Metrics { declared: Arc::clone(&self.declared), values, ..Metrics::default() }
     }
 
-    /// Moves what LPs recorded to the metrics of the worker `home` that goes on with them; `all` are those of the workers, none left out.
+    /// Moves the recordings of LPs to the metrics of their new workers. `home` returns the new worker of an
+    /// LP; `all` has the metrics of every worker.
     ///
     /// # Panics
     ///
-    /// As [`Metrics::merge`], and if `home` names a worker that there is not.
+    /// As [`Metrics::merge`], and if `home` returns a worker that does not exist.
     pub fn redistribute(all: &mut [&mut Metrics], home: &dyn Fn(LpId) -> usize) {
         let Some((first, others)) = all.split_first_mut() else { return };
         for other in &mut *others {
@@ -425,17 +437,17 @@ impl Metrics {
         }
     }
 
-    /// Name, unit and value of each metric, in the order of declaration.
+    /// Returns the name, unit and value of each metric, in the order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Unit, &MetricValue)> {
         self.declared.iter().zip(&self.values).map(|((name, unit), value)| (&**name, *unit, value))
     }
 
-    /// The metric of this name.
+    /// Returns the metric of this name.
     pub fn get(&self, name: &str) -> Option<&MetricValue> {
         self.iter().find(|&(other, ..)| other == name).map(|(.., value)| value)
     }
 
-    /// The metric of this id.
+    /// Returns the metric of this id.
     pub fn by_id(&self, metric: MetricId) -> Option<&MetricValue> {
         self.values.get(metric.0 as usize)
     }

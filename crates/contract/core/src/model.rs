@@ -1,8 +1,9 @@
-//! What a model is, and what its handlers may do.
+//! Models, and the context through which their handlers act.
 //!
-//! A logical process (LP) is state plus a handler. The handler sees its own state, the event by reference, its random stream and the
-//! model's constants (`&self`), and acts through its [`Context`]. It has no other input and no other output, so it cannot know which
-//! engine runs it, and every engine gives the same answer.
+//! A logical process (LP) is state plus a handler. The handler sees its own state, the event by reference,
+//! its random stream and the constants of the model (`&self`). It acts through its [`Context`]. It has no
+//! other input and no other output. So it cannot know which engine runs it, and every engine gives the same
+//! answer.
 //!
 //! *Read next*: [`crate::lp`], how an event is executed.
 
@@ -22,7 +23,7 @@ use crate::trace::Note;
 use crate::world::{Controllers, World};
 use std::any::Any;
 
-/// A model: constants, and how its LPs start and react.
+/// A model: its constants, and how its LPs start and react.
 ///
 /// # Examples
 ///
@@ -52,92 +53,100 @@ use std::any::Any;
 /// # assert_eq!(PingPong.lps(), 2);
 /// ```
 pub trait Model: Sized + Sync {
-    /// What an LP remembers between events. Models with several kinds of LP make it an `enum`.
+    /// The state of an LP: what it remembers between events. For several kinds of LP it is an `enum`.
     type State: Send;
-    /// What LPs send each other.
+    /// The messages that LPs send to each other.
     type Message: Payload;
-    /// The model's global events; [`crate::global::NoGlobal`] where it has none.
+    /// The global events of the model; [`crate::global::NoGlobal`] if it has none.
     type Global: Global<Self>;
 
-    /// How many steps [`Model::fetch`] takes, at most three; by default none, which suits states that hold all they need themselves.
+    /// The number of steps of [`Model::fetch`], at most three. The default, none, suits states that own no
+    /// other memory.
     const FETCHES: usize = 0;
 
-    /// How many LPs there are, `1..2^32 - 1`. Their ids are `0..lps`.
+    /// Returns the number of LPs, `1..2^32 - 1`. Their ids are `0..lps`.
     fn lps(&self) -> u32;
 
-    /// Who may send to whom with what least delay. By default nothing is declared, and anyone may send to anyone.
+    /// Declares which LPs may send to which, with their least delays. By default nothing is declared, and any
+    /// LP may send to any LP.
     fn channels(&self) -> Channels {
         Channels::undeclared()
     }
 
-    /// Which LPs may ask for global events; by default none.
+    /// Declares the LPs that may ask for global events. By default there are none.
     fn controllers(&self) -> Controllers {
         Controllers::default()
     }
 
-    /// The metrics, declared once; handlers name them by the ids that the declarations gave.
+    /// Declares the metrics. Handlers name them by the ids that the declarations return.
     fn metrics(&self) -> Metrics {
         Metrics::new()
     }
 
-    /// The global events known from the start.
+    /// Returns the global events that are known from the start.
     fn globals(&self) -> Vec<(Time, Self::Global)> {
         Vec::new()
     }
 
-    /// How many rounds one time may have before it is an error: the bound on chains of zero-delay sends.
+    /// Returns the number of rounds that one time may have, the bound on chains of zero-delay sends.
+    /// Exceeding it is an error.
     fn round_limit(&self) -> u32 {
         1 << 20
     }
 
-    /// Makes the initial state of the LP `ctx.id()` and its start-up events. Those go to the LP itself; one with delay zero arrives at
-    /// `(0, 0)`. A pure function of the model, the seed and the id.
+    /// Makes the initial state of the LP `ctx.id()`, and sends its start-up events.
+    ///
+    /// Those events go to the LP itself; one with delay zero arrives at `(0, 0)`. The result must depend only
+    /// on the model, the seed and the id.
     fn start(&self, ctx: &mut Context<'_, Self>) -> Self::State;
 
     /// Executes an event.
     fn handle(&self, state: &mut Self::State, event: Body<&Self::Message>, ctx: &mut Context<'_, Self>);
 
-    /// Asks the processor for what the state of an LP points to, an event for it being due soon. Step after step, each some events later, what lies one pointer
-    /// further is asked for ([`crate::prefetch`]); what a step reads, the one before should have asked for. Changes nothing but time; an engine need not call
-    /// it, and `time-warp` does not.
+    /// Prefetches memory that the state of an LP points to, because an event for the LP is due soon.
+    ///
+    /// Each step is called some events after the one before. It prefetches ([`crate::prefetch`]) what is one
+    /// pointer further; it should read only what the step before has prefetched. It changes nothing except
+    /// the speed. An engine need not call it, and `time-warp` does not.
     #[inline]
     fn fetch(&self, state: &Self::State, step: usize) {
         let _ = (state, step);
     }
 
-    /// Whether [`Model::fetch`] is worth its steps, where it has any: whether there is so much state that the caches do not hold it.
+    /// True if [`Model::fetch`] is worth its steps: there is more state than the caches hold.
     #[inline]
     fn fetches(&self) -> bool {
         true
     }
 
-    /// Folds the final state of an LP into the digest; by default events alone count.
+    /// Folds the final state of an LP into the digest. By default only events count.
     fn fold(&self, state: &Self::State, digest: &mut Digest) {
         let _ = (state, digest);
     }
 
-    /// Adds what is left in the final state of an LP to the metrics; called in id order.
+    /// Records metrics from the final state of an LP. Called in id order.
     fn finish(&self, id: LpId, state: &Self::State, end: &End, metrics: &mut Metrics) {
         let _ = (id, state, end, metrics);
     }
 
-    /// Looks at the messages that were still on their way when the run ended.
+    /// Looks at the messages that were still in transit when the run ended.
     fn unfinished(&self, messages: Unfinished<Self::Message>, metrics: &mut Metrics) {
         let _ = (messages, metrics);
     }
 
-    /// Sets the metrics that are known only at the end, and checks what must hold of all of them (conservation of packets, say).
+    /// Sets the metrics that are known only at the end, and checks conditions on all metrics, such as
+    /// conservation of packets.
     ///
     /// # Errors
     ///
-    /// One sentence on what does not hold; it becomes the error of the run.
+    /// One sentence about a condition that does not hold. It becomes the error of the run.
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
         let _ = (end, metrics);
         Ok(())
     }
 }
 
-/// What a handler may do besides changing its state.
+/// The means by which a handler acts, besides changing its state.
 #[derive(Debug)]
 pub struct Context<'a, M: Model> {
     id: LpId,
@@ -148,14 +157,16 @@ pub struct Context<'a, M: Model> {
     world: &'a World,
 }
 
-/// Where in a run a context is used; it decides when a delay of zero is over, and what is allowed.
+/// The phase of a run in which a context is used. It decides what is allowed, and when an event without delay
+/// arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Setting up: events go to the LP itself, and may arrive at `(0, 0)`.
+    /// Start-up: events go to the LP itself, and may arrive at `(0, 0)`.
     Start,
-    /// Executing an event of this sender.
+    /// The execution of an event from this sender.
     Event(Sender),
-    /// Visited by a global event: timers may be due at `(now, 0)`, messages are the global event's to send.
+    /// The visit of a global event: timers may be due at `(now, 0)`, and only the global event may send
+    /// messages.
     Visit,
 }
 
@@ -171,31 +182,31 @@ impl<'a, M: Model> Context<'a, M> {
         Context { id, now, phase, kernel, effects, world }
     }
 
-    /// The LP whose handler this is.
+    /// Returns the LP whose handler this is.
     #[inline]
     pub fn id(&self) -> LpId {
         self.id
     }
 
-    /// How many LPs there are.
+    /// Returns the number of LPs.
     #[inline]
     pub fn lps(&self) -> u32 {
         self.world.lps
     }
 
-    /// The virtual time.
+    /// Returns the virtual time.
     #[inline]
     pub fn now(&self) -> Time {
         self.now.time
     }
 
-    /// The virtual time with its round.
+    /// Returns the virtual time with its round.
     #[inline]
     pub fn instant(&self) -> Instant {
         self.now
     }
 
-    /// Who sent the event that is being executed; `None` outside of one.
+    /// Returns the sender of the event that is being executed, or `None` outside an event.
     pub fn sender(&self) -> Option<Sender> {
         match self.phase {
             Phase::Event(sender) => Some(sender),
@@ -203,13 +214,14 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// The LP's own random stream.
+    /// Returns the LP's own random stream.
     #[inline]
     pub fn rng(&mut self) -> &mut Rng {
         &mut self.kernel.rng
     }
 
-    /// Sends through the sender's channel `port`. A delay below the channel's lookahead is an error of the run.
+    /// Sends through the channel `port` of this LP. A delay below the channel's lookahead is an error of the
+    /// run.
     #[inline]
     pub fn send(&mut self, port: Port, delay: Delay, message: M::Message) {
         match self.world.channels.at(self.id, port) {
@@ -219,8 +231,8 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Sends to any LP, as declared for the sender or the whole model ([`Channels::to_anyone`], [`Channels::whole`]); to itself
-    /// without any declaration.
+    /// Sends to any LP, as declared for the sender or for the whole model ([`Channels::to_anyone`],
+    /// [`Channels::whole`]). Sending to itself needs no declaration.
     #[inline]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 < self.world.lps && self.world.channels.allows_all(delay) {
@@ -230,7 +242,7 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// As [`Context::send_to`], where a look at all channels does not suffice.
+    /// As [`Context::send_to`], if the delay is too short for at least one sender.
     #[inline(never)]
     fn send_to_checked(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver == self.id {
@@ -255,7 +267,7 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Sends to another LP, the channel having been checked.
+    /// Sends to any LP, after the channel has been checked.
     #[inline]
     fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {
@@ -276,7 +288,7 @@ impl<'a, M: Model> Context<'a, M> {
         });
     }
 
-    /// Sets a timer of the LP's own, or resets it if it is set: it will be due after `delay` from now, once.
+    /// Sets a timer of this LP, or resets it. It will be due once, `delay` from now.
     #[inline]
     pub fn set_timer(&mut self, id: TimerId, delay: Delay) {
         if id.0 > TimerId::MAX.0 {
@@ -294,7 +306,8 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Cancels a timer of the LP's own: it is not executed, even if it was due at this very instant. Nothing if it is not set.
+    /// Cancels a timer of this LP. It is then not executed, even if it was due at this very instant. Does
+    /// nothing if the timer is not set.
     #[inline]
     pub fn cancel_timer(&mut self, id: TimerId) {
         if self.kernel.timers.is_set(id) {
@@ -303,7 +316,7 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Whether a timer is set and still to come.
+    /// True if a timer is set and still to come.
     pub fn is_timer_set(&self, id: TimerId) -> bool {
         self.kernel.timers.is_set(id)
     }
@@ -314,7 +327,7 @@ impl<'a, M: Model> Context<'a, M> {
         self.sample(Sample::integer(metric, amount));
     }
 
-    /// Records one observation of an integer metric: a time in picoseconds, a length in packets.
+    /// Records one observation of an integer metric, such as a time in picoseconds or a length in packets.
     #[inline]
     pub fn observe(&mut self, metric: MetricId, value: u64) {
         self.sample(Sample::integer(metric, value));
@@ -332,7 +345,8 @@ impl<'a, M: Model> Context<'a, M> {
         self.effects.beyond_sends = true;
     }
 
-    /// Adds a line to the trace of this event. It is made only if a trace is kept, so making it must change nothing.
+    /// Adds a line to the trace of this event. `text` is called only if there is a trace, so it must change
+    /// nothing.
     #[inline]
     pub fn note(&mut self, text: impl FnOnce() -> String) {
         if self.world.notes {
@@ -341,12 +355,12 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Asks for a global event after the control delay; for controllers only.
+    /// Asks for a global event after the control delay. Only controllers may ask.
     pub fn request(&mut self, global: M::Global) {
         self.request_scheduled(Scheduled::Model(global));
     }
 
-    /// Asks for the end of the run after the control delay; for controllers only.
+    /// Asks for the end of the run after the control delay. Only controllers may ask.
     pub fn request_stop(&mut self) {
         self.request_scheduled(Scheduled::Stop);
     }
@@ -369,20 +383,23 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Ends the run with an error: the model cannot go on. What the handler does after it has no effect.
+    /// Ends the run with an error. Anything that the handler does afterwards has no effect.
     #[cold]
     pub fn fail(&mut self, why: impl Into<String>) {
         self.set_failure(ErrorKind::Model(why.into()));
     }
 
-    /// Takes up a panic of the model's.
+    /// Makes a panic of the model the failure of this execution.
     #[cold]
     pub(crate) fn set_panic(&mut self, panic: &(dyn Any + Send)) {
         self.effects.set_panic(panic);
     }
 
-    /// The key of the next thing that this LP sends or sets, and its place in the LP's count; `None` if there can be none. Always inlined, so
-    /// that the parts of a key reach the event through registers: memory written in halves is slow to read as a whole.
+    /// Returns the key for the next message, timer or request, and counts it. Returns `None` if the execution
+    /// fails.
+    ///
+    /// Always inlined, so that the fields of the key reach the event in registers. Memory written in halves
+    /// is slow to read as a whole.
     #[inline(always)]
     fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
         let instant = match self.now.time.later_by(delay) {
@@ -392,12 +409,16 @@ impl<'a, M: Model> Context<'a, M> {
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;
         self.kernel.sequence += 1;
-        let tie =
-            if self.world.has_ties_or_notes { self.tie_and_note(receiver, (instant, sender, sequence)) } else { 0 };
+        let tie = if self.world.has_ties_or_send_notes {
+            self.tie_and_note(receiver, (instant, sender, sequence))
+        } else {
+            0
+        };
         Some(EventKey { instant, tie, sender, sequence })
     }
 
-    /// The tie shuffle of what is sent, which a trace may want to know of. Out of the way of runs that have neither.
+    /// Returns the tie of a send, and notes the send for a trace that wants it. Never inlined, because most
+    /// runs have neither.
     #[inline(never)]
     fn tie_and_note(&mut self, receiver: LpId, (instant, sender, sequence): (Instant, Sender, u64)) -> u32 {
         let tie = self.world.tie(instant, receiver, sender);
@@ -409,7 +430,8 @@ impl<'a, M: Model> Context<'a, M> {
         tie
     }
 
-    /// What a trace was told of last is not a message but something else that took a key.
+    /// Replaces the last note for the trace, which said that a message was sent: the key belongs to something
+    /// else.
     fn replace_last_note(&mut self, what: impl FnOnce(&EventKey) -> Option<Note>) {
         if self.world.sends
             && let Some(Note::Sent { key, .. }) = self.effects.notes.pop()
@@ -418,7 +440,10 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// The instant at which what is sent without delay arrives; `None` where the delay leads past the end of time.
+    /// Returns the instant at which a send without delay arrives, usually in the next round.
+    ///
+    /// Fails the execution, and returns `None`, if there is a delay, which then leads past the end of time.
+    /// It does the same at the bound on rounds.
     #[inline(never)]
     fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
         if delay > Delay::ZERO {
@@ -455,7 +480,7 @@ impl<'a, M: Model> Context<'a, M> {
         self.set_failure(ErrorKind::NoChannel(what));
     }
 
-    /// Keeps the first failure of an execution.
+    /// Sets the failure of the execution. The first one counts.
     #[cold]
     #[inline(never)]
     fn set_failure(&mut self, kind: ErrorKind) {

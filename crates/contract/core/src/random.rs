@@ -1,13 +1,15 @@
 //! The random stream of a logical process, and the distributions that models draw from.
 //!
-//! An [`Rng`] is 16 bytes of an LP's state: rollback restores it with the rest, so an LP draws the same numbers on every engine. The
-//! generator is xoroshiro128++ (Blackman and Vigna, *Scrambled linear pseudorandom number generators*, ACM Transactions on Mathematical
-//! Software 47, 2021). Each LP has a stream of its own, which [`Rng::stream`] derives from the seed of the run.
+//! An [`Rng`] is 16 bytes of an LP's state. Rollback restores it with the rest, so an LP draws the same
+//! numbers on every engine. The generator is xoroshiro128++ (Blackman and Vigna, *Scrambled linear
+//! pseudorandom number generators*, ACM Transactions on Mathematical Software 47, 2021). Each LP has a stream
+//! of its own, which [`Rng::stream`] derives from the seed of the run.
 //!
-//! The streams are part of the contract: what a sampler draws from a given state is fixed for good, on every machine. That is why the
-//! transcendental functions are `libm`'s, and why the tests hold the first values of every sampler as bit patterns.
+//! The streams are part of the contract: what a sampler draws from a given state never changes, on any
+//! machine. So transcendental functions come from `libm`, and the tests hold the first values of every
+//! sampler as bit patterns.
 //!
-//! *Read next*: `ziggurat`, how [`Rng::exponential`] and [`Rng::normal`] do without logarithms.
+//! *Read next*: `ziggurat`, how [`Rng::exponential`] and [`Rng::normal`] avoid logarithms.
 
 mod distributions;
 mod empirical;
@@ -24,7 +26,8 @@ use crate::time::Delay;
 /// 2^64 divided by the golden ratio, made odd: the increment of splitmix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The finaliser of splitmix64 (Stafford's thirteenth variant): a bijection in which every bit of input stirs every bit of output.
+/// The finaliser of splitmix64 (Stafford's thirteenth variant): a bijection in which every input bit affects
+/// every output bit.
 #[inline]
 const fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,7 +35,7 @@ const fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A random stream. It is not `Copy`: two copies that are drawn from by mistake would give the same numbers twice.
+/// A random stream. It is not `Copy`, because two copies in use by mistake would give the same numbers twice.
 ///
 /// ```
 /// # use parades_core::random::Rng;
@@ -45,31 +48,33 @@ const fn mix(word: u64) -> u64 {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng {
-    /// Never both zero: xoroshiro would stay there.
+    /// Never both zero, because xoroshiro would stay there.
     state: [u64; 2],
 }
 
 impl Rng {
-    /// The stream of the LP `lp` in the run of this seed.
+    /// Returns the stream of the LP `lp` in the run with this seed.
     pub fn stream(seed: u64, lp: u32) -> Rng {
         Rng::substream(seed, lp, 0)
     }
 
-    /// The stream of the LP `lp` for one purpose of its own, such as its start-up. Purpose 0 is [`Rng::stream`].
+    /// Returns the stream of the LP `lp` for one purpose, such as its start-up. Purpose 0 is [`Rng::stream`].
     ///
-    /// Two different triples never share a state, and the streams are no more alike than random ones.
+    /// Two different triples never share a state, and their streams are no more alike than random streams.
     pub fn substream(seed: u64, lp: u32, purpose: u32) -> Rng {
-        // Four rounds of a Feistel network are a bijection of 128 bits whatever `mix` is, so different triples have different
-        // states; as two rounds stir each word with the other, four leave nothing of the difference between neighbours.
+        // Four rounds of a Feistel network are a bijection of 128 bits, whatever `mix` is. So different
+        // triples have different states. Two rounds mix each word into the other; four leave no trace of the
+        // difference between neighbours.
         let (mut left, mut right) = (seed, u64::from(purpose) << 32 | u64::from(lp));
         for round in 1..=4 {
             (left, right) = (right, left ^ mix(right.wrapping_add(GOLDEN.wrapping_mul(round))));
         }
-        // One triple of 2^128 has the all-zero state; it makes do with another.
+        // One triple in 2^128 has the all-zero state, and gets another state.
         Rng::from_state([left, right]).unwrap_or(Rng { state: [GOLDEN, mix(GOLDEN)] })
     }
 
-    /// A stream that belongs to no LP, for what all of them share: a topology, a table of routes. One for each purpose of the model.
+    /// Returns a stream that belongs to no LP. It is for things that all LPs share, such as a topology or a
+    /// routing table, one stream for each purpose of the model.
     ///
     /// ```
     /// # use parades_core::random::Rng;
@@ -77,21 +82,22 @@ impl Rng {
     /// assert_ne!(Rng::shared(42, 0), Rng::stream(42, 0));
     /// ```
     pub fn shared(seed: u64, purpose: u32) -> Rng {
-        // No LP has this id: they end at 2^32 - 2.
+        // No LP has this id: the last one is 2^32 - 2.
         Rng::substream(seed, u32::MAX, purpose)
     }
 
-    /// The stream at this state, as [`Rng::state`] gave it; `None` for two zeros, which no stream reaches.
+    /// Returns the stream with this state, as [`Rng::state`] returned it. `None` for two zeros, a state that
+    /// no stream reaches.
     pub const fn from_state(state: [u64; 2]) -> Option<Rng> {
         if state[0] | state[1] == 0 { None } else { Some(Rng { state }) }
     }
 
-    /// Where the stream is, for checkpoints and digests.
+    /// Returns the state of the stream, for checkpoints and digests.
     pub const fn state(&self) -> [u64; 2] {
         self.state
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub const fn next_u64(&mut self) -> u64 {
         let [s0, s1] = self.state;
@@ -101,15 +107,17 @@ impl Rng {
         bits
     }
 
-    /// A whole number in `0..n`, each equally likely (Lemire, *Fast random integer generation in an interval*, 2019).
+    /// Draws an integer from `0..n`, each with the same probability (Lemire, *Fast random integer generation
+    /// in an interval*, 2019).
     ///
     /// # Panics
     ///
-    /// Where `n` is zero.
+    /// If `n` is zero.
     #[inline]
     pub const fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "there is no number below zero to draw");
-        // The upper half of draw * n is the number. Its lower half shows the draws that are one too many for an even share.
+        // The upper half of draw * n is the result. The lower half shows whether the draw belongs to the
+        // surplus, which would make some results more likely.
         let mut product = widening_product(self.next_u64(), n);
         if product.1 < n {
             let surplus = n.wrapping_neg() % n;
@@ -120,36 +128,39 @@ impl Rng {
         product.0
     }
 
-    /// A whole number in `lo..hi`, each equally likely.
+    /// Draws an integer from `lo..hi`, each with the same probability.
     ///
     /// # Panics
     ///
-    /// Where `lo` is not below `hi`.
+    /// If `lo` is not below `hi`.
     #[inline]
     pub const fn range(&mut self, lo: u64, hi: u64) -> u64 {
         assert!(lo < hi, "an empty range holds no number to draw");
         lo + self.below(hi - lo)
     }
 
-    /// A fraction in `[0, 1)`: a multiple of 2^-53, each equally likely.
+    /// Draws a fraction from `[0, 1)`: a multiple of 2^-53, each with the same probability.
     #[inline]
     pub const fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * TWO_TO_MINUS_53
     }
 
-    /// A fraction in `(0, 1]`: a multiple of 2^-53, each equally likely. It has a logarithm.
+    /// Draws a fraction from `(0, 1]`: a multiple of 2^-53, each with the same probability. Its logarithm
+    /// exists.
     #[inline]
     pub const fn unit_open(&mut self) -> f64 {
         ((self.next_u64() >> 11) + 1) as f64 * TWO_TO_MINUS_53
     }
 
-    /// True with probability `p`: never where `p` is 0 or less, always where it is 1 or more. Always one draw.
+    /// Returns true with probability `p`: never if `p` is 0 or less, always if it is 1 or more. It always
+    /// takes one draw.
     #[inline]
     pub const fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// A span with an exponential distribution, such as the time between arrivals. It can round to [`Delay::ZERO`].
+    /// Draws a span from an exponential distribution, such as the time between arrivals. It can round to
+    /// [`Delay::ZERO`].
     ///
     /// ```
     /// # use parades_core::{random::Rng, time::Delay};
@@ -162,11 +173,12 @@ impl Rng {
         mean.scaled(self.exponential())
     }
 
-    /// A span from `lo` to `hi`, both included (so that a jitter of nothing is allowed), each picosecond equally likely.
+    /// Draws a span from `lo` to `hi`, both included, each picosecond with the same probability. The two may
+    /// be equal, for example for no jitter.
     ///
     /// # Panics
     ///
-    /// Where `hi` is shorter than `lo`.
+    /// If `hi` is shorter than `lo`.
     #[inline]
     pub const fn uniform_delay(&mut self, lo: Delay, hi: Delay) -> Delay {
         let (lo, hi) = (lo.as_ps(), hi.as_ps());
@@ -181,10 +193,10 @@ impl Rng {
 /// The gap between neighbouring fractions of [`Rng::unit`].
 const TWO_TO_MINUS_53: f64 = 1.0 / (1_u64 << 53) as f64;
 
-/// The product of two words as (upper, lower) half.
+/// Returns the product of two words as (upper, lower) half.
 #[inline]
 const fn widening_product(a: u64, b: u64) -> (u64, u64) {
     let product = a as u128 * b as u128;
-    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are taken on purpose")]
     ((product >> 64) as u64, product as u64)
 }

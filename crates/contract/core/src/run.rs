@@ -1,4 +1,4 @@
-//! A run: what is asked of it, how it is watched, what it comes to.
+//! A run: its options, its control from outside, and its outcome.
 
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
@@ -14,7 +14,7 @@ use crate::trace::Tracer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What is asked of a run. The answer depends on the model, `seed`, `tie_seed` and `until` alone.
+/// The options of a run. The answer depends only on the model, `seed`, `tie_seed` and `until`.
 ///
 /// ```
 /// use parades_core::{run::RunOptions, time::Time};
@@ -23,30 +23,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// ```
 #[derive(Debug)]
 pub struct RunOptions<'a> {
-    /// Everything before this time is executed, then the global events of this time, and nothing else at it.
+    /// The run executes everything before this time, then the global events of this time, and nothing else at
+    /// it.
     pub until: Time,
     /// The seed of all random streams.
     pub seed: u64,
     /// Shuffles simultaneous events of different senders at an LP.
     pub tie_seed: Option<u64>,
-    /// Whether a digest is kept.
+    /// True if the run computes a digest.
     pub digest: bool,
-    /// Whether handlers are asked for their notes.
+    /// True if handlers are asked for their notes.
     pub notes: bool,
-    /// Whether the trace is told what each handler sent and which timers it set.
+    /// True if the trace includes the messages that each handler sends and the timers that it sets.
     pub sends: bool,
-    /// Where the trace goes, if one is wanted.
+    /// The trace, if one is wanted.
     pub tracer: Option<Tracer<'a>>,
-    /// Where workers write down what they spend their wall time on; `rounds`, and engines of one thread, do not.
+    /// The record of how workers spend their wall time. `rounds` and engines of one thread write none.
     pub timesheets: Option<Arc<Timesheets>>,
-    /// How the run is watched and stopped from outside.
+    /// Progress of the run, and a way to stop it from outside.
     pub control: Option<&'a Control>,
-    /// Bytes that the LPs' records, pending events, and history where there is one, may take.
+    /// A limit in bytes on the LPs' records, the pending events, and the history if there is one.
     pub memory_limit: Option<u64>,
 }
 
 impl RunOptions<'_> {
-    /// A run until `until` with seed 1, a digest, and nothing else.
+    /// Returns the options of a run until `until` with seed 1, a digest, and nothing else.
     pub fn until(until: Time) -> RunOptions<'static> {
         RunOptions {
             until,
@@ -63,7 +64,8 @@ impl RunOptions<'_> {
     }
 }
 
-/// A run as seen from another thread: how far it is, and a way to stop it. It has no influence on the answer up to where it stops.
+/// A view of a run from another thread: its progress, and a way to stop it. It does not influence the answer
+/// up to the point where the run stops.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: AtomicBool,
@@ -74,65 +76,67 @@ pub struct Control {
 impl Control {
     /// Asks the run to end at the next consistent cut. Safe to call from a signal handler.
     pub fn stop(&self) {
-        // Ordering: Relaxed; the flag stands alone and publishes nothing else.
+        // Ordering: Relaxed; the flag publishes nothing else.
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// How far the run is: virtual time, and events executed. The two may be an instant apart.
+    /// Returns the progress: virtual time, and the number of executed events. The two may be an instant
+    /// apart.
     pub fn progress(&self) -> (Time, u64) {
-        // Ordering: Relaxed; figures for people.
+        // Ordering: Relaxed; figures for display.
         (Time::from_ps(self.time_ps.load(Ordering::Relaxed)), self.events.load(Ordering::Relaxed))
     }
 
-    /// Whether the run was asked to end. Cheap enough for every event: one plain load.
+    /// True if the run was asked to end. It is one plain load, cheap enough for every event.
     #[inline]
     pub fn is_stopped(&self) -> bool {
-        // Ordering: Relaxed; the flag stands alone.
+        // Ordering: Relaxed; the flag publishes nothing else.
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Called by engines now and then: publishes how far they are, and tells whether they must stop.
+    /// Publishes the progress, and returns true if the run must stop. Engines call this at intervals.
     pub fn poll(&self, time: Time, events: u64) -> bool {
-        // Ordering: Relaxed; as above.
+        // Ordering: Relaxed, as above.
         self.time_ps.store(time.as_ps(), Ordering::Relaxed);
         self.events.store(events, Ordering::Relaxed);
         self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// Where and how a run ended, as [`Model::finish`] and [`Model::conclude`] see it.
+/// The end of a run, as [`Model::finish`] and [`Model::conclude`] see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The virtual time of the end.
     pub time: Time,
-    /// Events executed.
+    /// The number of executed events.
     pub events: u64,
-    /// Whether it was stopped before the time it was asked to run until.
+    /// True if the run was stopped before the time that it was asked to reach.
     pub early: bool,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The digest, unless it was switched off.
     pub digest: Option<u64>,
-    /// The digest of each LP, by id; empty where it was switched off.
+    /// The digest of each LP, by id. Empty if digests were switched off.
     pub lp_digests: Vec<u64>,
-    /// Messages and timers executed for good.
+    /// The number of committed messages and timers.
     pub events: u64,
-    /// Global events executed.
+    /// The number of executed global events.
     pub global_events: u64,
-    /// Where the run ended.
+    /// The time at which the run ended.
     pub end: Time,
-    /// Set to `end` if the run was stopped before its time, by hand or by the model.
+    /// Equal to `end` if the run was stopped early, by hand or by the model.
     pub stopped_at: Option<Time>,
     /// The results.
     pub metrics: Metrics,
-    /// What only this engine can tell: name and value.
+    /// Figures that only this engine has: name and value.
     pub engine_stats: Vec<(&'static str, f64)>,
 }
 
-/// The messages that were still on their way when a run ended. They are put in order only for a model that looks at them one by one.
+/// The messages that were still in transit when a run ended. They are sorted only if a model asks for them in
+/// order.
 pub struct Unfinished<P>(Leftover<P>);
 
 impl<P> std::fmt::Debug for Unfinished<P> {
@@ -142,17 +146,17 @@ impl<P> std::fmt::Debug for Unfinished<P> {
 }
 
 impl<P> Unfinished<P> {
-    /// How many there are. Nothing is put in order for that.
+    /// Returns the number of messages, without sorting them.
     pub fn count(self) -> u64 {
         self.messages().count() as u64
     }
 
-    /// A wake is not a timer: what timers are set is the state of their LPs.
+    /// Returns the messages. Wakes are left out: a set timer is part of its LP's state.
     fn messages(self) -> impl Iterator<Item = Event<P>> {
         self.0.filter(|event| matches!(event.body, Body::Message(_)))
     }
 
-    /// The messages in the order of events.
+    /// Returns the messages in the order of events.
     pub fn in_order(self) -> impl Iterator<Item = Event<P>> {
         let mut events: Vec<_> = self.messages().collect();
         events.sort_unstable();
@@ -160,17 +164,17 @@ impl<P> Unfinished<P> {
     }
 }
 
-/// What an engine hands over when it has come to the end.
+/// A finished run, as an engine passes it to [`conclude`].
 pub struct Finished<M: Model> {
     /// The end of the run.
     pub end: End,
-    /// The metrics committed so far.
+    /// The metrics committed by the engine.
     pub metrics: Metrics,
-    /// The events still on their way, in any order, wakes of timers included.
+    /// The events that are still pending, in any order, including wakes of timers.
     pub pending: Leftover<M::Message>,
-    /// The global events to come and gone.
+    /// The global events, executed and still to come.
     pub globals: GlobalQueue<M>,
-    /// What only this engine can tell.
+    /// Figures that only this engine has: name and value.
     pub engine_stats: Vec<(&'static str, f64)>,
 }
 
@@ -180,8 +184,8 @@ impl<M: Model> std::fmt::Debug for Finished<M> {
     }
 }
 
-/// Ends the part of a run that is in this process: gives the final state of each LP to [`Model::finish`]. Returns the final digest of each LP, if
-/// a digest is kept. The LPs come in id order.
+/// Ends the part of a run that is in this process. Gives the final state of each LP to [`Model::finish`], and
+/// returns the final digest of each LP, if digests are on. `lps` come in id order.
 pub fn finish<'l, M: Model>(
     model: &M,
     (options, end): (&RunOptions<'_>, &End),
@@ -202,11 +206,12 @@ where
     digests
 }
 
-/// Ends a run, whatever its engine: combines the digests of all LPs, which come in id order, and concludes the metrics.
+/// Ends a run, whatever the engine: combines the digests of all LPs, which come in id order, and concludes the
+/// metrics.
 ///
 /// # Errors
 ///
-/// What [`Model::conclude`] finds wrong.
+/// The sentence of [`Model::conclude`] about a condition that does not hold, or that of [`Metrics::check`].
 pub fn conclude<M: Model>(
     model: &M,
     options: &RunOptions<'_>,

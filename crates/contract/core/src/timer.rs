@@ -1,40 +1,44 @@
-//! Timers: set, reset and cancelled at every segment, and seldom due.
+//! Timers: cheap to set, reset and cancel, and seldom due.
 //!
-//! Each LP keeps a slot for each of its timers. A setting that is later than the event already on its way (the *wake*) changes the
-//! slot alone; when the wake comes too early it goes back into the pending set at the deadline. So a retransmission timer that is
-//! reset at each acknowledgement costs two stores, and the pending set holds one wake for it, not one for each setting.
+//! Each LP has a slot for each of its timers. The event that looks at a slot is its *wake*. If a timer is
+//! reset to a later instant than its wake, only the slot changes. When the wake comes too early, it is sent
+//! again for the deadline. So a retransmission timer that is reset at every acknowledgement costs two stores,
+//! and the pending set holds one wake for it, not one for each setting.
 //!
-//! *Invariants*: a set timer has a wake at or before its deadline; a timer fires at exactly the key that its last setting took; a wake
-//! that its slot no longer names is stale, and neither counted nor digested.
+//! *Invariants*:
+//!
+//! - A timer that is set has a wake at or before its deadline.
+//! - A timer fires at exactly the key that its last setting took.
+//! - A wake that its slot no longer names is stale. It is neither counted nor digested.
 
 use crate::event::TimerId;
 use crate::time::Instant;
 
-/// What tells one setting of a timer from another: when it is due, and the sequence number it took.
+/// One setting of a timer: its deadline, and the sequence number that it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Setting {
     pub(crate) instant: Instant,
     pub(crate) sequence: u64,
 }
 
-/// One timer.
+/// The slot of one timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimerSlot {
-    /// When it is due; `None` while it is not set.
+    /// The deadline; `None` while the timer is not set.
     deadline: Option<Setting>,
-    /// The wake in the pending set that will look at this slot.
+    /// The pending wake that will look at this slot.
     wake: Option<Setting>,
 }
 
-/// A timer of an LP's as it was before a change.
+/// A timer as it was before a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerChange(pub(crate) TimerId, pub(crate) TimerSlot);
 
-/// The timers of an LP. Eight bytes where it has none, and most have none.
+/// The timers of an LP. An LP without timers, as most are, takes eight bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timers(Option<Box<TimerSlots>>);
 
-/// TimerSlots of which the first lie side by side, one pointer away: most LPs that have timers have one or two.
+/// Slots. The first two are one pointer away, because most LPs with timers have one or two.
 #[derive(Clone, Debug, Default)]
 struct TimerSlots {
     first: [TimerSlot; 2],
@@ -63,14 +67,14 @@ impl TimerSlots {
     }
 }
 
-/// What to do about a wake that has come.
+/// The result of a wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeResult {
     /// The timer is due: execute it.
     Fire,
-    /// The timer is set to later: wake it again then.
+    /// The timer is set to this later deadline: send the next wake.
     Later(Setting),
-    /// Nobody waits for this wake.
+    /// The timer is not set, or has another wake.
     Stale,
 }
 
@@ -86,23 +90,23 @@ impl Timers {
         self.0.as_ref()?.get(index)?.deadline
     }
 
-    /// The slot of a timer, made if it is not there yet.
+    /// Returns the slot of a timer, and makes it if necessary.
     #[inline]
     fn slot(&mut self, id: TimerId) -> &mut TimerSlot {
         self.0.get_or_insert_default().get_mut(id.0 as usize)
     }
 
-    /// The slot as it is, for undoing a change.
+    /// Returns a copy of the slot, for undoing a change.
     pub(crate) fn get(&self, id: TimerId) -> TimerSlot {
         self.0.as_ref().and_then(|slots| slots.get(id.0 as usize)).copied().unwrap_or_default()
     }
 
-    /// Puts a slot back as [`Timers::get`] saw it.
+    /// Restores a slot to what [`Timers::get`] returned.
     pub(crate) fn restore(&mut self, id: TimerId, slot: TimerSlot) {
         *self.slot(id) = slot;
     }
 
-    /// Sets or resets a timer; the wake that must be sent, if the one on its way is not early enough.
+    /// Sets or resets a timer. Returns the wake that must be sent, if the pending wake is not early enough.
     #[inline]
     pub(crate) fn set(&mut self, id: TimerId, setting: Setting) -> Option<Setting> {
         let slot = self.slot(id);
@@ -114,7 +118,7 @@ impl Timers {
         Some(setting)
     }
 
-    /// Cancels a timer; nothing if it is not set.
+    /// Cancels a timer, if it is set.
     #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId) {
         if self.deadline(id.0 as usize).is_some() {
@@ -122,13 +126,13 @@ impl Timers {
         }
     }
 
-    /// Whether a timer is set.
+    /// True if a timer is set.
     #[inline]
     pub(crate) fn is_set(&self, id: TimerId) -> bool {
         self.deadline(id.0 as usize).is_some()
     }
 
-    /// Takes a wake that has come.
+    /// Decides what a wake means for its timer, and updates the slot.
     #[inline]
     pub(crate) fn accept_wake(&mut self, id: TimerId, wake: Setting) -> WakeResult {
         let slot = self.slot(id);
@@ -149,7 +153,7 @@ impl Timers {
         }
     }
 
-    /// Forgets the wakes that are on their way and lists those that the set timers need, after a rollback.
+    /// Forgets the pending wakes, and returns the wakes that the set timers need after a rollback.
     pub(crate) fn renew_wakes(&mut self) -> impl Iterator<Item = (TimerId, Setting)> {
         let slots = self.0.iter_mut().flat_map(|slots| slots.first.iter_mut().chain(&mut slots.others));
         slots.zip(0..).filter_map(|(slot, id)| {

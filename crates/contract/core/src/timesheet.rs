@@ -1,44 +1,45 @@
-//! What the workers of a run spend their wall time on, for those who want to see it. No result depends on it.
+//! Timesheets: how the workers of a run spend their wall time. No result depends on them.
 //!
-//! A worker that is not known to do anything else is at work. What there is else, the engine writes down slice by slice of wall time; a sheet has
-//! room for [`SLICES_MAX`], which become twice as long when the run outlasts them, so that a sheet takes little memory however long the run.
+//! An engine records only what is not work; the remaining time is work. Times are added up by slices of wall
+//! time. A sheet has at most [`SLICES_MAX`] slices. When a run outlasts them, slices become twice as long, so
+//! a sheet takes little memory however long the run is.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Slices that a sheet has at most.
+/// The largest number of slices of a sheet.
 pub const SLICES_MAX: usize = 1 << 10;
 
-/// How long a slice is at first, in nanoseconds.
+/// The first length of a slice, in nanoseconds.
 const NS_AT_FIRST: u64 = 1 << 20;
 
-/// What a worker does that is not executing events.
+/// An activity of a worker other than executing events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
-    /// It waits for the others.
+    /// Waiting for other workers.
     Waiting,
-    /// It takes in what the others have sent.
+    /// Receiving events from other workers.
     Exchange,
-    /// It takes in what all know together of GVT, commits what is older, and frees its history.
+    /// Taking part in GVT, committing what is older, and freeing its history.
     Gvt,
 }
 
-/// A slice of a worker's wall time. Durations are in nanoseconds.
+/// A slice of a worker's wall time. The time that is not listed was work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// When it began, from the beginning of the run.
+    /// Its start in nanoseconds, counted from the start of the run.
     pub begin_ns: u64,
-    /// How long it is.
+    /// Its length in nanoseconds.
     pub length_ns: u64,
-    /// How much of it went into waiting,
+    /// Nanoseconds of waiting.
     pub waiting_ns: u64,
-    /// into taking in events,
+    /// Nanoseconds of receiving events.
     pub exchange_ns: u64,
-    /// and into GVT. The rest was work.
+    /// Nanoseconds of GVT.
     pub gvt_ns: u64,
 }
 
-/// The sheets of the workers of a run.
+/// The timesheets of the workers of a run.
 ///
 /// ```
 /// use parades_core::timesheet::{Spent, Timesheets};
@@ -50,7 +51,7 @@ pub struct Slice {
 /// let slices = sheets.read(1);
 /// assert_eq!(slices.iter().map(|slice| slice.length_ns).sum::<u64>(), 4_000_000);
 /// assert_eq!(slices.iter().map(|slice| slice.waiting_ns).sum::<u64>(), 2_000_000);
-/// assert!(sheets.read(0).is_empty()); // nothing is known of it
+/// assert!(sheets.read(0).is_empty()); // It has recorded nothing.
 /// ```
 #[derive(Debug, Default)]
 pub struct Timesheets {
@@ -58,11 +59,11 @@ pub struct Timesheets {
     begin: OnceLock<Instant>,
 }
 
-/// Of one worker.
+/// The timesheet of one worker.
 #[derive(Debug)]
 struct Sheet {
     length_ns: u64,
-    /// By slice: waiting, exchange, GVT.
+    /// Nanoseconds by slice: waiting, exchange, GVT.
     slices: Vec<[u64; 3]>,
     end_ns: u64,
 }
@@ -107,29 +108,29 @@ fn ns(time: Duration) -> u64 {
 }
 
 impl Timesheets {
-    /// Sheets for so many workers. What others would write is lost.
+    /// Makes timesheets for `workers` workers. Records of other workers are dropped.
     pub fn new(workers: usize) -> Timesheets {
         Timesheets { workers: std::iter::repeat_with(Mutex::default).take(workers).collect(), begin: OnceLock::new() }
     }
 
-    /// How many workers there are sheets for.
+    /// Returns the number of workers that have a timesheet.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
-    /// When the run began: `now`, if this has not been asked before.
+    /// Returns the start of the run. The first call sets it to `now`.
     pub fn begin(&self, now: Instant) -> Instant {
         *self.begin.get_or_init(|| now)
     }
 
-    /// What a worker did `during` a spell, which is counted from the beginning of the run.
+    /// Records an activity of a worker. `during` is counted from the start of the run.
     pub fn write(&self, worker: usize, spent: Spent, during: std::ops::Range<Duration>) {
         if let Some(sheet) = self.workers.get(worker) {
             lock(sheet).write(spent, ns(during.start), ns(during.end));
         }
     }
 
-    /// A worker's slices, in order, without a gap from the beginning of the run to the last that it wrote down.
+    /// Returns the slices of a worker in order, without a gap, from the start of the run to its last record.
     pub fn read(&self, worker: usize) -> Vec<Slice> {
         let Some(sheet) = self.workers.get(worker) else { return Vec::new() };
         let sheet = lock(sheet);

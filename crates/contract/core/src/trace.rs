@@ -1,7 +1,8 @@
-//! Traces: the events that a run executed for good, in their one order.
+//! Traces: the committed events of a run, in their order.
 //!
-//! An engine tells its [`Tracer`] of each event when that is committed, and of what its handler noted. As text, a line an event; or, for those who
-//! look at it in another way, as what was [`Executed`], with what it sent and which timers it set: from this follows what caused what.
+//! An engine shows each event to the [`Tracer`] when the event is committed, with the notes of its handler. A
+//! trace is text, a line for each event. Or it is a sequence of [`Executed`] values, which also have the
+//! messages sent and the timers set. From these follows what caused what.
 
 use crate::digest::Payload;
 use crate::event::{Body, Event, EventKey, LpId, TimerId};
@@ -11,14 +12,14 @@ use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
 
-/// Which events a trace is to hold.
+/// The events that a trace should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFilter {
-    /// Ranges of receivers; all of them where there is none.
+    /// Ranges of receivers. Empty for all receivers.
     pub lps: Vec<RangeInclusive<u32>>,
-    /// The first time wanted.
+    /// The first time of the trace.
     pub from: Time,
-    /// The first time no longer wanted.
+    /// The first time after the trace.
     pub before: Time,
 }
 
@@ -29,7 +30,7 @@ impl Default for TraceFilter {
 }
 
 impl TraceFilter {
-    /// Whether an event at `time` at the LP `receiver` is wanted.
+    /// True if the trace should have an event at `time` at the LP `receiver`.
     pub fn wants(&self, time: Time, receiver: LpId) -> bool {
         time >= self.from
             && time < self.before
@@ -37,37 +38,38 @@ impl TraceFilter {
     }
 }
 
-/// What a handler left for the trace of its event.
+/// A note that a handler leaves for the trace of its event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
-    /// A line of text ([`crate::model::Context::note`]); only where [`crate::run::RunOptions::notes`] asks for them.
+    /// A line of text ([`crate::model::Context::note`]), if [`crate::run::RunOptions::notes`] is set.
     Line(String),
-    /// A message that it sent; like what follows, only where [`crate::run::RunOptions::sends`] asks for it.
+    /// A message that the handler sent, if [`crate::run::RunOptions::sends`] is set.
     Sent {
-        /// The key that the message's event will have.
+        /// The key of the message's event.
         key: EventKey,
-        /// To whom.
+        /// The receiver.
         receiver: LpId,
     },
-    /// A timer of its own that it set. Where the timer comes due, its event has this sequence number.
+    /// A timer that the handler set, if [`crate::run::RunOptions::sends`] is set. When the timer is due, its
+    /// event has this sequence number.
     Set {
-        /// Which.
+        /// The timer.
         timer: TimerId,
-        /// The number that the setting took.
+        /// The sequence number that the setting took.
         sequence: u64,
     },
 }
 
-/// An event that was executed for good, as a trace is told of it.
+/// A committed event, as a trace sees it.
 #[derive(Clone, Copy)]
 pub struct Executed<'a> {
-    /// Its key.
+    /// The key of the event.
     pub key: EventKey,
-    /// Who executed it.
+    /// The LP that executed the event.
     pub receiver: LpId,
-    /// What it was about: a message to be shown, or a timer.
+    /// The body: a message that can be shown, or a timer.
     pub body: Body<&'a dyn fmt::Debug>,
-    /// What its handler left for the trace, in order.
+    /// The notes of the handler, in order.
     pub notes: &'a [Note],
 }
 
@@ -77,7 +79,7 @@ impl fmt::Debug for Executed<'_> {
     }
 }
 
-/// The line of a trace: time and round, receiver, sender and sequence, body.
+/// Writes the line of the event: time and round, receiver, sender and sequence, body.
 impl fmt::Display for Executed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let EventKey { instant, sender, sequence, .. } = self.key;
@@ -89,10 +91,10 @@ impl fmt::Display for Executed<'_> {
     }
 }
 
-/// Where a trace goes: called with one event at a time, in order.
+/// The receiver of a trace. It is called with one event at a time, in order.
 pub type TraceObserver<'a> = dyn FnMut(&Executed<'_>) -> io::Result<()> + 'a;
 
-/// A trace being written.
+/// A trace that is being written.
 pub struct Tracer<'a> {
     filter: TraceFilter,
     observer: Box<TraceObserver<'a>>,
@@ -105,12 +107,13 @@ impl fmt::Debug for Tracer<'_> {
 }
 
 impl<'a> Tracer<'a> {
-    /// A trace as text of the events that `filter` wants: one line at a time into `sink`, that of an event before those that its handler wrote.
+    /// Makes a trace as text, of the events that `filter` wants. `sink` gets one line at a time, the line of
+    /// an event before the lines that its handler wrote.
     pub fn new(filter: TraceFilter, mut sink: impl FnMut(&str) -> io::Result<()> + 'a) -> Tracer<'a> {
         Tracer::observing(filter, move |executed| write_lines(executed, &mut sink))
     }
 
-    /// A trace of the events that `filter` wants, shown to `observer`.
+    /// Makes a trace of the events that `filter` wants. `observer` sees each event.
     ///
     /// ```
     /// use parades_core::trace::{Note, Tracer, TraceFilter};
@@ -131,17 +134,17 @@ impl<'a> Tracer<'a> {
     ///
     /// # Errors
     ///
-    /// Those of the sink.
+    /// The error of the observer.
     pub fn record<P: Payload>(&mut self, event: &Event<P>, notes: &[Note]) -> io::Result<()> {
         if self.filter.wants(event.time(), event.receiver) { (self.observer)(&executed(event, notes)) } else { Ok(()) }
     }
 }
 
-/// The lines of an event: its own, and those that its handler wrote.
+/// Writes the line of an event, and the lines that its handler wrote.
 ///
 /// # Errors
 ///
-/// Those of the sink.
+/// The error of the sink.
 pub fn write_lines(executed: &Executed<'_>, mut sink: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
     sink(&executed.to_string())?;
     executed.notes.iter().try_for_each(|note| match note {
@@ -150,7 +153,7 @@ pub fn write_lines(executed: &Executed<'_>, mut sink: impl FnMut(&str) -> io::Re
     })
 }
 
-/// An event as a trace is told of it.
+/// Returns an event as a trace sees it.
 fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note]) -> Executed<'a> {
     let body = match &event.body {
         Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
@@ -159,7 +162,7 @@ fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note]) -> Executed<
     Executed { key: event.key(), receiver: event.receiver, body, notes }
 }
 
-/// An event as a line of a trace: time and round, receiver, sender and sequence, body.
+/// Returns the line of an event in a trace: time and round, receiver, sender and sequence, body.
 ///
 /// ```
 /// use parades_core::{event::*, time::*, trace};

@@ -1,4 +1,5 @@
-//! What all LPs of a run share and may read: how many there are, the seeds, the channels.
+//! The world: what all LPs of a run share and may read, such as the number of LPs, the seeds and the
+//! channels.
 
 use crate::channel::{Channels, Port};
 use crate::error::{Error, ErrorKind, Place};
@@ -10,22 +11,22 @@ use crate::time::{Delay, Instant, Time};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// How many of the last rounds before the bound are noted, so that the error can name the LPs of the loop.
+/// The number of rounds before the bound whose LPs are noted, so that the error can name the LPs of the loop.
 const LAST_ROUNDS: u32 = 64;
-/// How many LPs of a loop of zero delays are named.
+/// The number of LPs of a zero-delay loop that the error names.
 const NAMED_LPS: usize = 8;
 
-/// Which LPs may ask for a global event, and how long after they ask it happens.
+/// The LPs that may ask for global events, and the delay from a request to its global event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Controllers {
-    /// The controllers; usually none.
+    /// The controllers. Most models have none.
     pub lps: Vec<LpId>,
-    /// From the request to the global event; positive where there are controllers. It bounds windows as a channel from the controllers
-    /// to every LP would.
+    /// The delay from a request to the global event. Positive if there are controllers. It bounds windows as
+    /// a channel from the controllers to every LP would.
     pub delay: Delay,
 }
 
-/// The read-only side of a run. It changes in global events alone, when every LP is at rest.
+/// The read-only part of a run. Only global events change it, while no LP executes.
 #[derive(Debug)]
 pub struct World {
     pub(crate) lps: u32,
@@ -36,22 +37,22 @@ pub struct World {
     controllers: Controllers,
     pub(crate) round_limit: u32,
     pub(crate) digest: bool,
-    /// Whether the notes of handlers are wanted, for a trace.
+    /// True if a trace wants the notes of handlers.
     pub(crate) notes: bool,
-    /// Whether a trace wants to know what handlers send.
+    /// True if a trace wants the messages that handlers send.
     pub(crate) sends: bool,
-    /// Whether there is more to a key than what every run needs: a tie seed, or a trace that wants to know of it.
-    pub(crate) has_ties_or_notes: bool,
-    /// Who executed events in the last rounds before the bound, for the error that names them.
+    /// True if there is a tie seed, or a trace that wants sent messages. Every send checks this one flag.
+    pub(crate) has_ties_or_send_notes: bool,
+    /// The LPs that executed events in the last rounds before the bound, for the error that names them.
     last_rounds: Mutex<BTreeSet<(Time, LpId)>>,
 }
 
 impl World {
-    /// The world of a run of `model`, its declarations checked.
+    /// Makes the world of a run of `model`, and checks what the model declares.
     ///
     /// # Errors
     ///
-    /// Where the model declares what is impossible, or needs more memory than it may have.
+    /// If the model declares something impossible, or needs more memory than the options allow.
     pub fn new<M: Model>(model: &M, options: &RunOptions<'_>) -> Result<World, Error> {
         let declaration = |what: String| Error::new(ErrorKind::Declaration(what));
         let lps = model.lps();
@@ -85,16 +86,17 @@ impl World {
             digest: options.digest,
             notes: options.notes,
             sends: options.sends,
-            has_ties_or_notes: options.sends || options.tie_seed.is_some(),
+            has_ties_or_send_notes: options.sends || options.tie_seed.is_some(),
             last_rounds: Mutex::default(),
         })
     }
 
-    /// Whether the records of the model's LPs fit into so many bytes: to be asked before anything is made for each LP, its channels included.
+    /// Checks that the records of the model's LPs fit into `limit` bytes. Call it before anything is made for
+    /// each LP, such as channels.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Memory`], with what they need.
+    /// [`ErrorKind::Memory`], with the bytes needed.
     pub fn check_memory<M: Model>(model: &M, limit: Option<u64>) -> Result<(), Error> {
         let needed = u64::from(model.lps()) * size_of::<Lp<M::State>>() as u64;
         match limit {
@@ -103,38 +105,39 @@ impl World {
         }
     }
 
-    /// How many LPs there are.
+    /// Returns the number of LPs.
     pub fn lps(&self) -> u32 {
         self.lps
     }
 
-    /// The declared channels.
+    /// Returns the declared channels.
     pub fn channels(&self) -> &Channels {
         &self.channels
     }
 
-    /// Who may ask for global events, and how long they take to happen.
+    /// Returns the LPs that may ask for global events, and the control delay.
     pub fn controllers(&self) -> &Controllers {
         &self.controllers
     }
 
-    /// Whether `lp` may ask for global events.
+    /// True if `lp` may ask for global events.
     pub(crate) fn is_controller(&self, lp: LpId) -> bool {
         self.controllers.lps.binary_search(&lp).is_ok()
     }
 
-    /// How many times a global event has changed a lookahead: what an engine derived from the channels holds while this stays the same.
+    /// Returns the number of times that a global event has changed a lookahead. Anything that an engine
+    /// derived from the channels is valid until this number changes.
     pub fn lookahead_changes(&self) -> u64 {
         self.lookahead_changes
     }
 
-    /// Changes the lookahead of a channel, at a global event.
+    /// Changes the lookahead of a channel, during a global event.
     pub(crate) fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) -> Result<(), String> {
         self.lookahead_changes += 1;
         self.channels.set_lookahead(sender, port, lookahead)
     }
 
-    /// The tie shuffle of an event: 0 without a tie seed.
+    /// Returns the tie of an event: 0 without a tie seed.
     #[inline]
     pub(crate) fn tie(&self, instant: Instant, receiver: LpId, sender: Sender) -> u32 {
         match self.tie_seed {
@@ -143,11 +146,13 @@ impl World {
         }
     }
 
-    /// Notes that `lp` executes an event at `instant` for good, if that is close to the bound on rounds. Engines that roll back call it
-    /// at commit; the others need not, as [`crate::lp::Lp::execute`] does.
+    /// Notes that `lp` commits an event at `instant`, if that is close to the bound on rounds.
+    ///
+    /// Engines that roll back call it at commit. For the other engines [`crate::lp::Lp::execute`] calls it.
     #[inline]
     pub fn note_round(&self, instant: Instant, lp: LpId) {
-        // Not at the bound itself, where engines differ in how many LPs they have executed when the first fails.
+        // The round at the bound itself is left out. There engines differ in the LPs that they have executed
+        // when the first one fails.
         if instant.round > 0
             && instant.round < self.round_limit
             && instant.round.saturating_add(LAST_ROUNDS) > self.round_limit
@@ -161,8 +166,10 @@ impl World {
         self.last_rounds.lock().expect("no holder of this lock can panic").insert((time, lp));
     }
 
-    /// Forgets what [`World::note_round`] noted of the times before `time`, where no failure can come to light any more. Engines call it
-    /// now and then, lest a model of many zero delays and a low bound fill the memory with notes.
+    /// Forgets the notes of [`World::note_round`] before `time`, which no error can need any more.
+    ///
+    /// Engines call it at intervals. Otherwise a model with many zero delays and a low bound would fill the
+    /// memory with notes.
     pub fn forget_rounds_before(&self, time: Time) {
         let mut noted = self.last_rounds.lock().expect("no holder of this lock can panic");
         if !noted.is_empty() {
@@ -170,13 +177,13 @@ impl World {
         }
     }
 
-    /// The failure of an LP that sends beyond the bound on rounds.
+    /// Returns the failure of an LP that sends beyond the bound on rounds.
     pub(crate) fn too_many_rounds(&self, sender: LpId, receiver: LpId) -> ErrorKind {
         ErrorKind::Rounds { limit: self.round_limit, lps: vec![sender, receiver] }
     }
 
-    /// The error of an execution that failed, made once everything before `place` has been executed for good: only then are the LPs of
-    /// a loop of zero delays known, alike on every engine.
+    /// Returns the error of an execution that failed. Everything before `place` must have been committed:
+    /// only then are the LPs of a zero-delay loop known, and equal on every engine.
     pub fn error_at(&self, kind: ErrorKind, place: Place) -> Error {
         let ErrorKind::Rounds { limit, lps } = kind else { return Error::at(kind, place) };
         let noted = self.last_rounds.lock().expect("no holder of this lock can panic");
@@ -186,18 +193,18 @@ impl World {
     }
 }
 
-/// Out of the way of runs without a tie seed.
+/// Never inlined, because most runs have no tie seed.
 #[inline(never)]
 fn shuffled_tie(seed: u64, instant: Instant, receiver: LpId, sender: Sender) -> u32 {
     shuffle([seed, instant.time.as_ps(), u64::from(instant.round), pair(receiver, sender)])
 }
 
-/// Two ids as one word.
+/// Combines two ids into one word.
 fn pair(receiver: LpId, sender: Sender) -> u64 {
     u64::from(receiver.0) << 32 | u64::from(sender.rank())
 }
 
-/// A hash of a few words in which every bit of each counts (the finaliser of SplitMix64, chained).
+/// Hashes a few words, so that every bit of each one counts (the finaliser of SplitMix64, chained).
 fn shuffle(words: [u64; 4]) -> u32 {
     let mut hash = 0x9e37_79b9_7f4a_7c15_u64;
     for word in words {
@@ -205,5 +212,5 @@ fn shuffle(words: [u64; 4]) -> u32 {
         hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         hash ^= hash >> 31;
     }
-    (hash >> 32) as u32 // The upper half, which is the better mixed.
+    (hash >> 32) as u32 // The upper half is mixed better.
 }

@@ -1,4 +1,4 @@
-//! Intervals of confidence hold what they promise: Student's t against tables, and coverage against theory.
+//! Confidence intervals are right: Student's t against tables, and coverage against theory.
 
 use parades_core::event::LpId;
 use parades_core::metrics::{Estimate, MetricValue, Metrics, Moments, Sample, Unit, student_t95};
@@ -20,7 +20,7 @@ impl Uniform {
     }
 }
 
-/// The estimate from one sequence for each LP.
+/// Returns the estimate from one sequence for each LP.
 fn steady(lps: u32, count: u64, mut next: impl FnMut(u32) -> f64) -> Estimate {
     let mut metrics = Metrics::new();
     let metric = metrics.steady("wait", Unit::Seconds);
@@ -35,13 +35,13 @@ fn steady(lps: u32, count: u64, mut next: impl FnMut(u32) -> f64) -> Estimate {
         .expect("something was observed")
 }
 
-/// The share of `seeds` for which `covers`.
+/// Returns the share of `seeds` for which `covers` is true.
 fn coverage(seeds: u64, covers: impl Fn(Uniform) -> bool) -> f64 {
     let stream = |seed: u64| Uniform(seed.wrapping_mul(0xd134_2543_de82_ef95));
     (1..=seeds).filter(|&seed| covers(stream(seed))).count() as f64 / seeds as f64
 }
 
-/// The waiting times of M/M/1 by Lindley's recursion, with services of mean 1.
+/// Returns the waiting times of M/M/1 with services of mean 1, by Lindley's recursion.
 fn waits(uniform: &mut Uniform, utilisation: f64) -> impl FnMut() -> f64 + '_ {
     let mut wait = 0.0;
     move || {
@@ -74,7 +74,7 @@ fn students_t_is_that_of_the_tables() {
     ] {
         assert!((student_t95(freedom) - t).abs() < 2e-9, "{freedom}: {} should be {t}", student_t95(freedom));
     }
-    // Where one method gives way to the other, both agree; and the quantile falls everywhere.
+    // The two methods agree where they meet, and the quantile decreases everywhere.
     assert!((student_t95(99.999_999) - student_t95(100.0)).abs() < 1e-9);
     let mut freedom = 1.0;
     while freedom < 1e7 {
@@ -106,10 +106,11 @@ fn a_busy_queue_is_covered_in_19_of_20() {
         widths.set(widths.get() + estimate.half_width.unwrap());
         estimate.contains(truth)
     });
-    // 0.95 give or take 2.6 standard deviations of a share of 160.
+    // 0.95 plus or minus 2.6 standard deviations of a share of 160.
     assert!((0.905..=0.994).contains(&share), "{share}");
-    // And not by being wide: what the sum of all autocovariances is for M/M/1 (Daley, 1968) says how wide the interval would be at best;
-    // the rest pays for the warm-up, the few batches and the correlation left.
+    // The interval is also not too wide. For M/M/1 the sum of all autocovariances (Daley, 1968) gives the
+    // smallest possible width. The excess pays for the warm-up, the few batches and the remaining
+    // correlation.
     let r = utilisation;
     let covariances = r * (2.0 + 5.0 * r - 4.0 * r * r + r * r * r) / (1.0 - r).powi(4);
     let ratio = widths.get() / seeds as f64 / (1.96 * (covariances / customers as f64).sqrt());
@@ -118,7 +119,7 @@ fn a_busy_queue_is_covered_in_19_of_20() {
 
 #[test]
 fn the_interval_of_independent_observations_would_cover_a_busy_queue_hardly_ever() {
-    // What `steady` is for; and proof that the test above can fail.
+    // The reason for `steady`, and a proof that the test above can fail.
     let share = coverage(50, |mut uniform| {
         let mut next = waits(&mut uniform, 0.95);
         let mut moments = Moments::default();
@@ -147,7 +148,8 @@ fn independent_and_correlated_sequences_of_several_lps_are_covered() {
 
 #[test]
 fn batches_that_are_still_correlated_widen_the_interval() {
-    // Some 25 batches of 120 observations whose correlation falls by e in 100: 0.92, and 0.81 without the correction.
+    // About 25 batches of 120 observations whose correlation falls by e in 100. Coverage is 0.92, and 0.81
+    // without the correction.
     let share = coverage(2000, |mut uniform| {
         let mut state = 1.0;
         let estimate = steady(1, 3000, |_| {
@@ -161,7 +163,8 @@ fn batches_that_are_still_correlated_widen_the_interval() {
 
 #[test]
 fn the_warm_up_is_dropped() {
-    // 5 % of the sequence far off the rest, which is constant: the estimate knows nothing of it.
+    // The first 5 % of the sequence are far off the rest, which is constant. They must not influence the
+    // estimate.
     for count in [32u64, 63, 64, 1000, 65_536, 100_000] {
         let mut i = 0;
         let estimate = steady(1, count, |_| {

@@ -1,4 +1,4 @@
-//! However LPs are spread over workers, interleaved, moved and merged, the metrics are the same bit for bit.
+//! The metrics are equal, bit for bit, however LPs are spread over workers, interleaved, moved and merged.
 
 use parades_core::event::{LpId, Sender};
 use parades_core::metrics::{Cell, Column, MetricId, MetricValue, Metrics, Sample, Unit};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 const LPS: u32 = 9;
 const WORKERS: usize = 4;
 
-/// One recording of an LP: a metric by its place in the declaration, and the bits of a number.
+/// A recording of an LP: the metric by its position in the declaration, and the bits of a number.
 type Recording = (u32, u64);
 
 fn declared() -> Metrics {
@@ -25,7 +25,7 @@ fn declared() -> Metrics {
     metrics
 }
 
-/// A double of moderate size, with all of its mantissa in use so that sums round.
+/// Returns a double of moderate size that uses its whole mantissa, so that sums round.
 fn double(bits: u64) -> f64 {
     (bits >> 11) as f64 / 1e13 - 300.0
 }
@@ -34,7 +34,7 @@ fn record(metrics: &mut Metrics, lp: u32, (metric, bits): Recording) {
     metrics.record_as(Sender::lp(LpId(lp)));
     let id = MetricId(metric);
     match metric {
-        // In about one case of 2^8 a mistake, which must come out alike too.
+        // About one recording in 2^8 is a mistake, which must be reported equally too.
         0..=2 if bits % 256 == 255 => metrics.apply(LpId(lp), &Sample::float(id, double(bits))),
         0..=2 => metrics.apply(LpId(lp), &Sample::integer(id, bits)),
         3 | 4 => metrics.apply(LpId(lp), &Sample::float(id, double(bits))),
@@ -44,7 +44,8 @@ fn record(metrics: &mut Metrics, lp: u32, (metric, bits): Recording) {
     }
 }
 
-/// All that can be read, with doubles as bits, so that nothing rests on `==` of the library.
+/// Returns everything that can be read, with doubles as bits, so that the test does not depend on `==` of the
+/// library.
 fn bits_of(metrics: &Metrics) -> String {
     let mut out = format!("{:?}\n", metrics.check());
     let bits = |x: Option<f64>| x.map(f64::to_bits);
@@ -76,7 +77,7 @@ fn bits_of(metrics: &Metrics) -> String {
     out
 }
 
-/// The definition: all of every LP, one LP after another in the order of ids.
+/// Returns the metrics by definition: all recordings of every LP, in id order.
 fn reference(lps: &[Vec<Recording>]) -> Metrics {
     let mut metrics = declared();
     for (lp, recordings) in (0..).zip(lps) {
@@ -85,8 +86,9 @@ fn reference(lps: &[Vec<Recording>]) -> Metrics {
     metrics
 }
 
-/// How a run went: which LP came next (each keeping its own order), who owned which LP, who it moved to half-way, and which worker was merged
-/// into which.
+/// The course of a run: `turns` is the sequence of LPs (each keeps its own order), and `homes` the worker of
+/// each LP at first. `moves` is its worker in the second half, `executors` the worker of each event. `merges`
+/// are the pairs of workers that are merged.
 #[derive(Clone, Debug)]
 struct Course {
     turns: Vec<u32>,
@@ -125,11 +127,11 @@ fn run(lps: &[Vec<Recording>], course: &Course) -> Metrics {
             Metrics::redistribute(&mut workers.iter_mut().collect::<Vec<_>>(), &|id| homes[id.index()]);
         }
         let recording = queues[lp as usize].pop_front().expect("each LP has as many turns as recordings");
-        // Integers may be applied by whoever executed the event; the rest where the LP is at home.
+        // Any worker may record integers. Other numbers are recorded at the worker of the LP.
         let worker = if recording.0 <= 2 { course.executors[turn] } else { homes[lp as usize] };
         record(&mut workers[worker], lp, recording);
     }
-    // Merge at random into each other, and then what is left into the first.
+    // Merges workers at random, and then the remaining ones into the first.
     let mut workers: Vec<Option<Metrics>> = workers.into_iter().map(Some).collect();
     for &(into, from) in &course.merges {
         if into == from || workers[into].is_none() {

@@ -1,9 +1,9 @@
-//! Tallies against big-integer arithmetic, histograms against a sorted list.
+//! Tallies agree with big-integer arithmetic, and histograms with a sorted list.
 
 use parades_core::metrics::{Histogram, Tally};
 use proptest::prelude::*;
 
-/// Values of every magnitude, and the extremes.
+/// Returns values of every magnitude, and the extremes.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -13,7 +13,7 @@ fn extreme() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// A natural number in 32-bit digits, low ones first: enough to add and to compare.
+/// A natural number in 32-bit digits, the low digit first. It can be added to and compared.
 #[derive(Default)]
 struct Big(Vec<u32>);
 
@@ -37,7 +37,8 @@ impl Big {
     }
 }
 
-/// The sample variance as the sum over pairs of squared distances, which cancels nowhere, in exact integers up to one division.
+/// Returns the sample variance as a sum over pairs of squared distances. This does not cancel, and is in
+/// exact integers up to one division.
 fn variance(values: &[u64]) -> f64 {
     let mut spread = Big::default();
     for (i, &x) in values.iter().enumerate() {
@@ -55,7 +56,7 @@ fn tally_of(values: &[u64]) -> Tally {
     tally
 }
 
-/// By nearest rank, in integers.
+/// Returns the percentile by nearest rank, in integers.
 fn percentile(sorted: &[u64], per_mille: usize) -> u64 {
     sorted[(per_mille * sorted.len()).div_ceil(1000).max(1) - 1]
 }
@@ -124,13 +125,14 @@ fn buckets_follow_each_other_without_gaps_or_overlaps() {
 
 #[test]
 fn the_sum_of_squares_goes_beyond_128_bits() {
-    // Half of them 0 and half 2^64 - 1: the variance is n / (4 (n - 1)) of the square.
+    // Half of the values are 0 and half are 2^64 - 1. The variance is n / (4 (n - 1)) times the square of the
+    // difference.
     let count = 1_000_000;
     let mut tally = Tally::default();
     for i in 0..count {
         tally.observe(if i % 2 == 0 { 0 } else { u64::MAX });
     }
-    // Doubled 40 times over by merging: the sum of squares has 187 bits in the end.
+    // Merging doubles the tally 40 times. The sum of squares then has 187 bits.
     for _ in 0..40 {
         tally.merge(&tally.clone());
     }

@@ -1,18 +1,20 @@
 //! The pending set of an optimistic worker: messages, timer wakes and anti-messages.
 //!
-//! An optimistic worker executes events before it knows that nothing earlier will arrive. So its pending set must accept
-//! stragglers, events that were rolled back, and anti-messages.
+//! An optimistic worker executes events before it knows that nothing earlier will arrive. So its pending set
+//! must accept stragglers, events that were rolled back, and anti-messages.
 //!
 //! # How it works
 //!
-//! 1. [`OptimisticSet::send`] stores an event of this worker, or puts it into the parcel for another worker. It also logs
-//!    the event in [`OptimisticSet::sent`], so that an anti-message can follow.
-//! 2. [`OptimisticSet::push`] adds an event. Events from the *frontier* on go to a [`WindowedPending`]; the frontier is the
-//!    instant of the event popped last from there. Earlier events go to a heap: stragglers, and events rolled back.
+//! 1. [`OptimisticSet::send`] stores an event of this worker, or puts it into the parcel for another worker.
+//!    It also logs the event in [`OptimisticSet::sent`], so that an anti-message can follow.
+//! 2. [`OptimisticSet::push`] adds an event. Events from the *frontier* on go to a [`WindowedPending`]; the
+//!    frontier is the instant of the event popped last from there. Earlier events go to a heap: stragglers,
+//!    and events rolled back.
 //! 3. [`OptimisticSet::pop_before`] pops from the heap first, because all its events are earlier.
-//! 4. An anti-message has the key and the receiver of its twin, so both come up at the same position of the order.
-//!    [`OptimisticSet::match_anti_messages`] then either annihilates the pair, or finds that the twin has been executed.
-//!    In the second case the caller rolls the receiver back, which puts the twin here again.
+//! 4. An anti-message has the key and the receiver of its twin, so both come up at the same position of the
+//!    order. [`OptimisticSet::match_anti_messages`] then either annihilates the pair, or finds that the twin
+//!    has been executed. In the second case the caller rolls the receiver back, which puts the twin here
+//!    again.
 //!
 //! # Cost
 //!
@@ -37,7 +39,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 /// An instant after every event.
 pub const NEVER: Instant = Instant { time: Time::MAX, round: u32::MAX };
 
-/// The tag of events that no rollback can annihilate: those of start-up, of global events, and of committed executions.
+/// The tag of events that no rollback can annihilate: those of start-up, of global events, and of committed
+/// executions.
 pub const COMMITTED: ExecutionId = ExecutionId::MAX;
 
 /// The pending set of an optimistic worker. The module documentation says how it works.
@@ -70,9 +73,11 @@ pub struct OptimisticSet<P> {
 pub enum Matched<P> {
     /// Every anti-message is later: the event may be executed.
     Ready(TaggedEvent<P>),
-    /// An anti-message annihilated its twin, this event or another of the same key. The next event may be popped.
+    /// An anti-message annihilated its twin, this event or another of the same key. The next event may be
+    /// popped.
     Annihilated,
-    /// The twin of the earliest anti-message is not pending here: it has been executed, or waits behind a failure.
+    /// The twin of the earliest anti-message is not pending here: it has been executed, or waits behind a
+    /// failure.
     TwinExecuted,
 }
 
@@ -167,8 +172,8 @@ impl<P> OptimisticSet<P> {
         if event.instant() < self.frontier() {
             return self.behind.push(Reverse(event));
         }
-        // The held event must stay the earliest from the frontier on. If an anti-message met a later event first,
-        // `match_anti_messages` would conclude that the twin has been executed.
+        // The held event must stay the earliest from the frontier on. If an anti-message met a later event
+        // first, `match_anti_messages` would conclude that the twin has been executed.
         if let Some(held) = self.held.take_if(|held| event <= *held) {
             self.pending.push(held);
         }
@@ -201,9 +206,11 @@ impl<P> OptimisticSet<P> {
         }
     }
 
-    /// Pops the earliest message or wake before `bound`, but leaves it in its slot, from which the caller takes it.
+    /// Pops the earliest message or wake before `bound`, but leaves it in its slot, from which the caller
+    /// takes it.
     ///
-    /// Returns `None` also if the earliest event may be held or behind the frontier: then use [`OptimisticSet::pop_before`].
+    /// Returns `None` also if the earliest event may be held or behind the frontier: then use
+    /// [`OptimisticSet::pop_before`].
     #[inline(always)]
     pub fn pop_slot_before(&mut self, bound: Time) -> Option<&mut Slot<Tagged<P>>> {
         if !self.behind.is_empty() || self.held.is_some() {
@@ -222,7 +229,8 @@ impl<P> OptimisticSet<P> {
         }
     }
 
-    /// Returns the number of pending messages and wakes from the frontier on. Few events are behind the frontier.
+    /// Returns the number of pending messages and wakes from the frontier on. Few events are behind the
+    /// frontier.
     #[inline]
     pub fn len_from_frontier(&self) -> usize {
         self.pending.len()
@@ -266,10 +274,11 @@ impl<P> OptimisticSet<P> {
         }
     }
 
-    /// Annihilates the earliest anti-messages with their twins among the events of their key. `first` is one of those
-    /// events, and was just popped.
+    /// Annihilates the earliest anti-messages with their twins among the events of their key. `first` is one
+    /// of those events, and was just popped.
     ///
-    /// A key may have several events: one that was sent again can be here, while the first one has been executed.
+    /// A key may have several events: one that was sent again can be here, while the first one has been
+    /// executed.
     fn annihilate(&mut self, first: TaggedEvent<P>) -> Matched<P> {
         // Nothing later than this time may be popped: the caller commits by the frontier.
         let bound = first.time().checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX);

@@ -1,7 +1,8 @@
 //! The destination of the events that executions send.
 //!
-//! Most engines let [`Outbox::push`] write each event straight into the pending set of its receiver, so that an event is
-//! written once. Engines that compare the events of two executions collect them in a buffer instead.
+//! Most engines let [`Outbox::push`] write each event straight into the pending set of its receiver, so that
+//! an event is written once. Engines that compare the events of two executions collect them in a buffer
+//! instead.
 //!
 //! *Read next*: [`crate::pending`], the sets that the events go to.
 
@@ -16,13 +17,16 @@ use crate::time::Time;
 pub struct Outbox<P> {
     /// The pending set of the LPs that are executed here, if events go straight into it.
     pub pending: Pending<P>,
-    /// Events that the engine has still to deliver: all of them without a pending set, else those of global events.
+    /// Events that the engine has still to deliver: all of them without a pending set, else those of global
+    /// events.
     pub buffer: Vec<Event<P>>,
     /// Events for other partitions, by partition. Empty unless there are several partitions.
     pub parcels: Vec<Vec<Event<P>>>,
-    /// A lower bound on the times of the events in `parcels`. `window` resets it when it delivers the parcels.
+    /// A lower bound on the times of the events in `parcels`. `window` resets it when it delivers the
+    /// parcels.
     pub parcels_min: Time,
-    /// The partition of each LP, and the partition that is sending. `None` unless there are several partitions.
+    /// The partition of each LP, and the partition that is sending. `None` unless there are several
+    /// partitions.
     home: Option<(Placement, u32)>,
 }
 
@@ -91,8 +95,8 @@ impl<P> Outbox<P> {
         Outbox { parcels, home, ..Outbox::buffered() }
     }
 
-    /// Lends this outbox to the LPs of `partition`, whose pending set is `pending`. This outbox must not be used until
-    /// [`Outbox::reclaim`].
+    /// Lends this outbox to the LPs of `partition`, whose pending set is `pending`. This outbox must not be
+    /// used until [`Outbox::reclaim`].
     #[inline(always)]
     pub fn lend(&mut self, partition: u32, pending: &mut Pending<P>) -> Outbox<P> {
         Outbox {
@@ -116,8 +120,8 @@ impl<P> Outbox<P> {
 
     /// Sends an event.
     ///
-    /// The event is built at its final place in memory. An event that is built elsewhere and copied would be read back
-    /// before it has left the core's store buffer, and the read would stall.
+    /// The event is built at its final place in memory. An event that is built elsewhere and copied would be
+    /// read back before it has left the core's store buffer, and the read would stall.
     #[inline(always)]
     pub fn push(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         if let Some((placement, here)) = &self.home {
@@ -127,7 +131,8 @@ impl<P> Outbox<P> {
                 return self.parcels[partition as usize].push(Event::new(key, receiver, body));
             }
         }
-        // One comparison per engine, the most likely first: a jump table costs as much as the rest of this function.
+        // One comparison per engine, the most likely first: a jump table costs as much as the rest of this
+        // function.
         if let Pending::ByTime(pending) = &mut self.pending {
             return pending.push_parts(key, receiver, body);
         }

@@ -1,13 +1,13 @@
-//! Statistics of doubles: a recurrence for each LP, merged in the order of ids.
+//! Statistics of doubles: a recurrence for each LP, merged in id order.
 
 use super::per_lp::PerLp;
 use crate::event::{LpId, Sender};
 use serde::{Deserialize, Serialize};
 
-/// Count, mean, spread, least and greatest of a sequence of doubles.
+/// Count, mean, spread, smallest and largest value of a sequence of doubles.
 ///
-/// By Welford's recurrence, which does not cancel; merged as by Chan, Golub and LeVeque. The result depends on the order in the
-/// last bits, which is why [`Float`] keeps one of these for each LP.
+/// Observations use Welford's recurrence, which does not cancel; merging follows Chan, Golub and LeVeque. The
+/// last bits of the result depend on the order, so [`Float`] keeps one of these for each LP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     count: u64,
@@ -19,7 +19,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Takes one observation.
+    /// Adds an observation.
     #[inline]
     pub fn observe(&mut self, x: f64) {
         if self.count == 0 {
@@ -50,32 +50,32 @@ impl Moments {
         self.count = count;
     }
 
-    /// How many observations there were.
+    /// Returns the number of observations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean.
+    /// Returns the mean.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
 
-    /// The least of them.
+    /// Returns the smallest observation.
     pub fn min(&self) -> Option<f64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The greatest of them.
+    /// Returns the largest observation.
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Their sample variance, with `count - 1` below the line; `None` for fewer than two.
+    /// Returns the sample variance, with the divisor `count - 1`. `None` for fewer than two observations.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.spread / (self.count - 1) as f64)
     }
 
-    /// Their standard deviation, the root of [`Moments::variance`].
+    /// Returns the standard deviation, the square root of [`Moments::variance`].
     pub fn deviation(&self) -> Option<f64> {
         self.variance().map(f64::sqrt)
     }
@@ -93,7 +93,8 @@ impl Float {
         self.lps.entry(from).observe(x);
     }
 
-    /// The observations of all, merged in the order of ids. Takes time in proportion to the LPs that recorded.
+    /// Returns the observations of all LPs, merged in id order. Takes time in proportion to the LPs that
+    /// recorded.
     pub fn total(&self) -> Moments {
         let mut total = Moments::default();
         for (_, moments) in self.lps.iter() {
@@ -102,7 +103,7 @@ impl Float {
         total
     }
 
-    /// The observations of each LP that recorded any, by id.
+    /// Returns the observations of each LP that recorded, by id.
     pub fn lps(&self) -> impl Iterator<Item = (LpId, &Moments)> {
         self.lps.iter().filter_map(|(from, moments)| Some((from.as_lp()?, moments)))
     }

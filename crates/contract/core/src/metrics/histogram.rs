@@ -3,16 +3,16 @@
 use super::Tally;
 use serde::{Deserialize, Serialize};
 
-/// Buckets between two powers of two, as a power of two: 128 of them.
+/// The binary logarithm of the number of buckets between two powers of two.
 const OCTAVE_BITS: u32 = 7;
-/// Buckets between two powers of two.
+/// The number of buckets between two powers of two.
 const OCTAVE: usize = 1 << OCTAVE_BITS;
 
-/// A histogram of 64-bit integers, with an exact [`Tally`] beside it.
+/// A histogram of 64-bit integers, and an exact [`Tally`] of the same observations.
 ///
-/// Values below 256 have a bucket each; above, each octave has 128 buckets, so what is read back (the middle of a bucket) is
-/// within 0.4 % of what was observed. Buckets exist up to the greatest value observed: 59 kB for all 64 bits, none at first.
-/// Histograms merge in any order, exactly.
+/// Values below 256 have a bucket each. Above, each octave has 128 buckets. A value is read back as the
+/// middle of its bucket, so it is within 0.4 % of the observed value. Buckets exist up to the largest
+/// observed value: none at first, 59 kB for all 64 bits. Histograms merge exactly, in any order.
 ///
 /// ```
 /// # use parades_core::metrics::Histogram;
@@ -28,7 +28,7 @@ pub struct Histogram {
     buckets: Vec<u64>,
 }
 
-/// The bucket that `x` falls into.
+/// Returns the bucket of `x`.
 #[inline]
 fn bucket(x: u64) -> usize {
     let shift = (u64::BITS - x.leading_zeros()).saturating_sub(OCTAVE_BITS + 1);
@@ -36,7 +36,7 @@ fn bucket(x: u64) -> usize {
     shift as usize * OCTAVE + in_octave
 }
 
-/// The least and the greatest value of a bucket.
+/// Returns the smallest and the largest value of a bucket.
 fn bounds(bucket: usize) -> (u64, u64) {
     let shift = (bucket / OCTAVE).saturating_sub(1);
     let low = ((bucket - shift * OCTAVE) as u64) << shift;
@@ -44,13 +44,13 @@ fn bounds(bucket: usize) -> (u64, u64) {
 }
 
 impl Histogram {
-    /// Takes one observation.
+    /// Adds an observation.
     #[inline]
     pub fn observe(&mut self, x: u64) {
         self.tally.observe(x);
         let bucket = bucket(x);
         match self.buckets.get_mut(bucket) {
-            // A bucket counts at most what the tally does, and that addition is checked.
+            // The count of a bucket is at most that of the tally, whose addition is checked.
             Some(count) => *count += 1,
             None => {
                 self.buckets.resize(bucket + 1, 0);
@@ -59,7 +59,7 @@ impl Histogram {
         }
     }
 
-    /// Takes all the observations of `other`.
+    /// Adds the observations of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         self.tally.merge(&other.tally);
         if self.buckets.len() < other.buckets.len() {
@@ -70,13 +70,16 @@ impl Histogram {
         }
     }
 
-    /// The exact statistics of the same observations.
+    /// Returns the exact statistics of the observations.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The least observation that at least `percent` per cent of all do not exceed (nearest rank), to within 0.4 %, and exactly for 0
-    /// and 100. `percent` is taken into `0..=100`; `None` without observations.
+    /// Returns the smallest observation that at least `percent` per cent of all observations do not exceed
+    /// (nearest rank).
+    ///
+    /// It is exact for 0 and 100, and else within 0.4 %. `percent` is clamped to `0..=100`. Returns `None`
+    /// without observations.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let (min, max) = (self.tally.min()?, self.tally.max()?);
         let count = self.tally.count();
@@ -100,7 +103,7 @@ impl Histogram {
         unreachable!("the buckets count what the tally counts")
     }
 
-    /// The buckets that hold something, in rising order: least value, greatest value, count.
+    /// Returns the buckets that are not empty, in ascending order: smallest value, largest value, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         self.buckets.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(bucket, &count)| {
             let (low, high) = bounds(bucket);

@@ -1,17 +1,18 @@
-//! What a metric holds, by its kind.
+//! The value of a metric, by its kind.
 
 use super::{Cell, Float, Histogram, Series, Steady, Table, Tally, Value, sums};
 use crate::event::LpId;
 use serde::{Deserialize, Serialize};
 
-/// Why a counter cannot overflow.
+/// The reason why a counter cannot overflow.
 pub(super) const COUNTER_IS_WIDE: &str = "a counter takes fewer than 2^64 samples of 64 bits";
 
 /// The state of one metric, by its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MetricValue {
-    /// The sum of what was added. 128 bits: it would take 2^64 samples to overflow it, and that would be a panic.
+    /// The sum of the recorded integers. It has 128 bits, so it takes 2^64 samples to overflow, and would
+    /// then panic.
     Counter(u128),
     /// Exact statistics of integers.
     Tally(Tally),
@@ -30,12 +31,12 @@ pub enum MetricValue {
 }
 
 impl MetricValue {
-    /// The word for its kind.
+    /// Returns the word for the kind.
     pub fn kind(&self) -> &'static str {
         self.kind_and_input().0
     }
 
-    /// The word for its kind, and what can be recorded in it.
+    /// Returns the word for the kind, and the words for the recordings that it takes.
     pub(super) fn kind_and_input(&self) -> (&'static str, &'static str) {
         match self {
             MetricValue::Counter(_) => ("counter", "integers"),
@@ -49,8 +50,8 @@ impl MetricValue {
         }
     }
 
-    /// The one number that says most about it: the sum of a counter, the mean of observations, the number of a value. `None` for what
-    /// has no such number, or nothing recorded.
+    /// Returns the one number that best represents the metric: the sum of a counter, the mean of
+    /// observations, the number of a value. `None` if there is no such number, or nothing was recorded.
     pub fn headline(&self) -> Option<f64> {
         match self {
             MetricValue::Counter(sum) => Some(*sum as f64),
@@ -67,12 +68,12 @@ impl MetricValue {
         }
     }
 
-    /// The sum of a counter.
+    /// Returns the sum of a counter.
     pub fn counter(&self) -> Option<u128> {
         if let MetricValue::Counter(sum) = self { Some(*sum) } else { None }
     }
 
-    /// The exact statistics of a tally or a histogram.
+    /// Returns the exact statistics of a tally or a histogram.
     pub fn tally(&self) -> Option<&Tally> {
         match self {
             MetricValue::Tally(tally) => Some(tally),
@@ -81,37 +82,37 @@ impl MetricValue {
         }
     }
 
-    /// The distribution of a histogram.
+    /// Returns the distribution of a histogram.
     pub fn histogram(&self) -> Option<&Histogram> {
         if let MetricValue::Histogram(histogram) = self { Some(histogram) } else { None }
     }
 
-    /// The statistics of a float.
+    /// Returns the statistics of a float.
     pub fn float(&self) -> Option<&Float> {
         if let MetricValue::Float(float) = self { Some(float) } else { None }
     }
 
-    /// The estimate of a steady metric.
+    /// Returns the estimate of a steady metric.
     pub fn steady(&self) -> Option<&Steady> {
         if let MetricValue::Steady(steady) = self { Some(steady) } else { None }
     }
 
-    /// The points of a series.
+    /// Returns the points of a series.
     pub fn series(&self) -> Option<&Series> {
         if let MetricValue::Series(series) = self { Some(series) } else { None }
     }
 
-    /// The rows of a table.
+    /// Returns the rows of a table.
     pub fn table(&self) -> Option<&Table> {
         if let MetricValue::Table(table) = self { Some(table) } else { None }
     }
 
-    /// The cell of a value.
+    /// Returns the cell of a value.
     pub fn value(&self) -> Option<&Cell> {
         if let MetricValue::Value(value) = self { Some(value.cell()) } else { None }
     }
 
-    /// The same metric with nothing recorded.
+    /// Returns the same metric with nothing recorded.
     pub(super) fn empty_copy(&self) -> MetricValue {
         match self {
             MetricValue::Counter(_) => MetricValue::Counter(0),
@@ -127,7 +128,7 @@ impl MetricValue {
         }
     }
 
-    /// Takes over what was recorded in `other`; `false` if that is another kind.
+    /// Adds the recordings of `other`. Returns false if `other` is of another kind.
     pub(super) fn merge(&mut self, other: MetricValue) -> bool {
         use MetricValue::{Counter, Float, Histogram, Series, Steady, Table, Tally, Value};
         match (self, other) {
@@ -147,7 +148,7 @@ impl MetricValue {
         true
     }
 
-    /// Removes what the LPs that move recorded for themselves, and returns it.
+    /// Removes and returns the recordings, kept for each LP, of the LPs that `moves` selects.
     pub(super) fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> MetricValue {
         use MetricValue::{Counter, Float, Histogram, Series, Steady, Table, Tally, Value};
         let mut moved = self.empty_copy();
@@ -157,7 +158,7 @@ impl MetricValue {
             (Series(series), Series(moved)) => moved.lps = series.lps.split_off(moves),
             (Table(table), Table(moved)) => moved.lps = table.lps.split_off(moves),
             (Value(value), Value(moved)) => moved.lps = value.lps.split_off(moves),
-            // What merges in any order may stay.
+            // Recordings that merge in any order may stay.
             (Counter(_) | Tally(_) | Histogram(_), _) => {}
             _ => unreachable!("a metric empty_copy is of the same kind"),
         }

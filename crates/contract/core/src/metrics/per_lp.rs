@@ -1,18 +1,20 @@
-//! One `T` for each LP that recorded something, found in constant time and read in the order of ids.
+//! One `T` for each LP that recorded, found in constant time and read in id order.
 
 use crate::event::{LpId, Sender};
 use serde::{Deserialize, Serialize};
 
-/// What each LP recorded, and the global events, which come first.
+/// The recordings of each LP, and of the global events, which come first.
 ///
-/// It costs four bytes for each id between the least and the greatest that recorded, and a `T` for those that did.
+/// It takes four bytes for each id between the smallest and the largest that recorded, and a `T` for each LP
+/// that recorded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PerLp<T> {
-    /// The rank of the sender that `slots[0]` belongs to.
+    /// The rank of the sender of `slots[0]`.
     first: u32,
-    /// By rank, from `first` on: one more than the index in `entries`, or 0 for a sender that recorded nothing.
+    /// By rank, from `first` on: the index in `entries` plus one, or 0 for a sender that has not recorded.
     slots: Vec<u32>,
-    /// In the order of first recording, which depends on the interleaving of LPs and is therefore never read.
+    /// In the order of first recording. That order depends on the interleaving of LPs, so it is never
+    /// visible.
     entries: Vec<(Sender, T)>,
 }
 
@@ -23,14 +25,14 @@ impl<T> Default for PerLp<T> {
 }
 
 impl<T: PartialEq> PartialEq for PerLp<T> {
-    /// Whether every LP recorded the same, in whatever order the LPs first did.
+    /// True if every LP recorded the same. The order of first recordings does not count.
     fn eq(&self, other: &PerLp<T>) -> bool {
         self.entries.len() == other.entries.len() && self.iter().eq(other.iter())
     }
 }
 
 impl<T: Default> PerLp<T> {
-    /// What `from` recorded so far.
+    /// Returns the recordings of `from`.
     #[inline]
     pub(super) fn entry(&mut self, from: Sender) -> &mut T {
         let offset = from.rank().wrapping_sub(self.first) as usize;
@@ -42,7 +44,7 @@ impl<T: Default> PerLp<T> {
 }
 
 impl<T> PerLp<T> {
-    /// Gives `from` its first value.
+    /// Adds the first value of `from`.
     #[cold]
     fn insert(&mut self, from: Sender, value: T) -> &mut T {
         let rank = from.rank();
@@ -50,7 +52,7 @@ impl<T> PerLp<T> {
             self.first = rank;
         }
         if rank < self.first {
-            // At least doubling keeps LPs that come in falling order linear.
+            // Doubling at least keeps the cost linear when LPs first record in descending order.
             let missing = (self.first - rank) as usize;
             let grow = missing.max(self.slots.len()).min(self.first as usize);
             self.slots.splice(0..0, std::iter::repeat_n(0, grow));
@@ -67,7 +69,7 @@ impl<T> PerLp<T> {
         value
     }
 
-    /// What each recorded, by id, the global events first.
+    /// Returns the recordings by id, the global events first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Sender, &T)> {
         self.slots.iter().filter(|&&slot| slot > 0).map(|&slot| {
             let (from, value) = &self.entries[slot as usize - 1];
@@ -75,14 +77,14 @@ impl<T> PerLp<T> {
         })
     }
 
-    /// Takes over what the LPs of `other` recorded; panics if one of them recorded here too.
+    /// Adds the recordings of the LPs of `other`. Panics if one of them recorded here too.
     pub(super) fn merge(&mut self, other: PerLp<T>) {
         for (from, value) in other.entries {
             self.insert(from, value);
         }
     }
 
-    /// Removes what the LPs that move recorded, and returns it.
+    /// Removes and returns the recordings of the LPs that `moves` selects.
     pub(super) fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> PerLp<T> {
         let (mut kept, mut moved) = (PerLp::default(), PerLp::default());
         for (from, value) in std::mem::take(self).entries {

@@ -1,20 +1,21 @@
-//! Intervals of confidence: Student's t, and the mean of replications.
+//! Confidence intervals: Student's t, and the mean of replications.
 
 use std::f64::consts::PI;
 
-/// A mean with its interval of 95 % confidence.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// How many observations, or replications, it rests on.
+    /// The number of observations, or of replications.
     pub count: u64,
     /// The mean.
     pub mean: f64,
-    /// The interval is `mean - half_width ..= mean + half_width`; `None` where too few observations allow none.
+    /// The interval is `mean - half_width ..= mean + half_width`. `None` if there are too few observations.
     pub half_width: Option<f64>,
 }
 
 impl Estimate {
-    /// The mean of independent replications of one run (different seeds), with an interval from two on; `None` for none.
+    /// Returns the mean of independent replications (different seeds), with an interval from two replications
+    /// on. `None` without replications.
     ///
     /// ```
     /// # use parades_core::metrics::Estimate;
@@ -30,22 +31,25 @@ impl Estimate {
         Some(Estimate { count, mean: moments.mean()?, half_width })
     }
 
-    /// Whether `truth` lies in the interval.
+    /// True if `truth` is in the interval.
     pub fn contains(&self, truth: f64) -> bool {
         self.half_width.is_some_and(|half_width| (truth - self.mean).abs() <= half_width)
     }
 }
 
-/// Half the width of the interval of a mean whose variance was estimated with this many degrees of freedom.
+/// Returns half the width of the interval of a mean, whose variance was estimated with `freedom` degrees of
+/// freedom.
 pub(super) fn half_width(variance_of_mean: f64, freedom: f64) -> f64 {
     variance_of_mean.sqrt() * student_t95(freedom)
 }
 
-/// The normal distribution's quantile for two-sided 95 %.
+/// The quantile of the normal distribution for two-sided 95 %.
 const NORMAL: f64 = 1.959_963_984_540_054;
 
-/// Student's t for two-sided 95 %: with `freedom` degrees of freedom (any real number from 1 on; fewer count as 1), a `t` variable
-/// lies within plus or minus this in 19 cases of 20. Good to a relative 1e-9.
+/// Returns Student's t for two-sided 95 %, to a relative 1e-9.
+///
+/// A `t` variable with `freedom` degrees of freedom lies within plus or minus this number in 19 of 20 cases.
+/// `freedom` is any real number; below 1 it counts as 1.
 ///
 /// ```
 /// # use parades_core::metrics::student_t95;
@@ -57,7 +61,7 @@ pub fn student_t95(freedom: f64) -> f64 {
     if freedom >= 100.0 {
         return expansion(freedom);
     }
-    // The tails shrink as t grows: halve the bracket until it can be halved no more. 12.71 is the answer for 1.
+    // The tails shrink as t grows, so bisection works. The answer for 1 degree of freedom is 12.71.
     let (mut low, mut high) = (NORMAL, 12.8);
     loop {
         let middle = low + (high - low) / 2.0;
@@ -68,7 +72,8 @@ pub fn student_t95(freedom: f64) -> f64 {
     }
 }
 
-/// The Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 26.7.5); the next term is below 1e-9 from 100 on.
+/// The Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 26.7.5). From 100 degrees of
+/// freedom on, the next term is below 1e-9.
 fn expansion(freedom: f64) -> f64 {
     let z = NORMAL;
     let z2 = z * z;
@@ -80,15 +85,16 @@ fn expansion(freedom: f64) -> f64 {
     z + x * (g1 + x * (g2 + x * (g3 + x * g4)))
 }
 
-/// The probability that a `t` variable lies outside of plus or minus `t`: the incomplete beta function `I_x(freedom / 2, 1 / 2)` at
-/// `x = freedom / (freedom + t^2)`.
+/// Returns the probability that a `t` variable lies outside plus or minus `t`: the incomplete beta function
+/// `I_x(freedom / 2, 1 / 2)` at `x = freedom / (freedom + t^2)`.
 fn tails(t: f64, freedom: f64) -> f64 {
     let (a, b) = (freedom / 2.0, 0.5);
     let x = freedom / (freedom + t * t);
-    // ln of x^a (1 - x)^b / (a B(a, b)); the gamma function of 1/2 is the root of pi.
+    // The logarithm of x^a (1 - x)^b / (a B(a, b)). The gamma function of 1/2 is the square root of pi.
     let ln_beta = libm::lgamma(a) + 0.5 * libm::log(PI) - libm::lgamma(a + b);
     let front = libm::exp(a * libm::log(x) + b * libm::log(t * t / (freedom + t * t)) - ln_beta);
-    // The fraction converges fast on one side of the mean; on the other the symmetry I_x(a, b) = 1 - I_(1-x)(b, a) helps.
+    // The fraction converges fast on one side of the mean. On the other side, the symmetry I_x(a, b) = 1 -
+    // I_(1-x)(b, a) helps.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {
@@ -96,13 +102,14 @@ fn tails(t: f64, freedom: f64) -> f64 {
     }
 }
 
-/// The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's method.
+/// Returns the continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's
+/// method.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     let keep_off_zero = |y: f64| if y.abs() < 1e-300 { 1e-300 } else { y };
     let mut c = 1.0;
     let mut d = 1.0 / keep_off_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut result = d;
-    // A hundred steps are many times what degrees of freedom below 100 need.
+    // Below 100 degrees of freedom far fewer than a hundred steps are needed.
     for m in 1..100 {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));

@@ -1,6 +1,8 @@
-//! Sums by key: what several LPs know of one thing, such as a flow's packets, counted where it starts, where it ends and on the way.
+//! Sums by key, beside the rows of a table.
 //!
-//! They are integers and merge in any order. [`crate::model::Model::conclude`] takes them and makes the rows of a table of them.
+//! Several LPs may each know a part of one thing. A flow's packets, for example, are counted at its source,
+//! at its sink and on the path. The sums are integers and merge in any order. At the end
+//! [`crate::model::Model::conclude`] takes them and makes rows of the table.
 
 use super::{MetricId, MetricValue, Metrics};
 use std::collections::BTreeMap;
@@ -8,10 +10,10 @@ use std::collections::BTreeMap;
 /// The sums of one table, by key.
 pub(super) type Sums = BTreeMap<u64, Box<[u64]>>;
 
-/// Why a sum cannot overflow.
+/// The reason why a sum cannot overflow.
 const SUM_IS_WIDE: &str = "a sum by key stays below 2^64";
 
-/// Adds `amounts` to the sums of a key; those that are not there yet are zero.
+/// Adds `amounts` to the sums of a key. Missing sums count as zero.
 fn add(sums: &mut Sums, key: u64, amounts: &[u64]) {
     let sums = sums.entry(key).or_default();
     if sums.len() < amounts.len() {
@@ -24,7 +26,7 @@ fn add(sums: &mut Sums, key: u64, amounts: &[u64]) {
     }
 }
 
-/// Takes over the sums of another worker.
+/// Adds the sums of another worker.
 pub(super) fn merge(sums: &mut Sums, others: Sums) {
     if sums.is_empty() {
         *sums = others;
@@ -34,15 +36,14 @@ pub(super) fn merge(sums: &mut Sums, others: Sums) {
 }
 
 impl Metrics {
-    /// Adds `amounts`, one by one, to the sums that `table` keeps for `key` beside its rows. Whoever knows a part of what a row needs adds that
-    /// part; [`crate::model::Model::conclude`] takes the sums and records the rows.
+    /// Adds `amounts`, one by one, to the sums that `table` keeps for `key`.
     ///
     /// ```
     /// # use parades_core::metrics::{Cell, Column, Metrics, Unit};
     /// let mut metrics = Metrics::new();
     /// let flows = metrics.table("flows", vec![Column::new("flow", Unit::Count), Column::new("lost", Unit::Count)]);
-    /// metrics.add_to_sums(flows, 7, &[10]); // At its source: ten packets sent.
-    /// metrics.add_to_sums(flows, 7, &[0, 8]); // At its sink: eight received.
+    /// metrics.add_to_sums(flows, 7, &[10]); // At the source: ten packets sent.
+    /// metrics.add_to_sums(flows, 7, &[0, 8]); // At the sink: eight received.
     /// for (flow, sums) in metrics.take_sums(flows) {
     ///     metrics.row(flows, [Cell::Integer(flow), Cell::Integer(sums[0] - sums[1])]);
     /// }
@@ -55,7 +56,7 @@ impl Metrics {
         }
     }
 
-    /// Takes the sums of a table, by key in ascending order; none are left.
+    /// Removes and returns the sums of a table, by key in ascending order.
     pub fn take_sums(&mut self, table: MetricId) -> BTreeMap<u64, Box<[u64]>> {
         match self.values.get_mut(table.0 as usize) {
             Some(MetricValue::Table(table)) => std::mem::take(&mut table.sums),

@@ -5,17 +5,17 @@ use super::per_lp::PerLp;
 use super::sums::Sums;
 use serde::{Deserialize, Serialize};
 
-/// The heading of a table's column.
+/// The heading of a column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// What the column is called.
+    /// The name of the column.
     pub name: Box<str>,
-    /// What its numbers count.
+    /// The unit of its numbers.
     pub unit: Unit,
 }
 
 impl Column {
-    /// A column of this name, whose numbers count `unit`s.
+    /// Makes the heading of a column with this name and unit.
     pub fn new(name: &str, unit: Unit) -> Column {
         Column { name: name.into(), unit }
     }
@@ -24,10 +24,10 @@ impl Column {
 /// One entry of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Cell {
-    /// Nothing: the flow has not finished, say.
+    /// No value: for example, the flow has not finished.
     #[default]
     Empty,
-    /// Words.
+    /// Text.
     Text(Box<str>),
     /// An integer.
     Integer(u64),
@@ -56,21 +56,23 @@ impl From<&str> for Cell {
 pub struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) lps: PerLp<Vec<Box<[Cell]>>>,
-    /// What the rows are to be made of at the end ([`super::Metrics::add_to_sums`]).
+    /// Sums from which rows are made at the end ([`super::Metrics::add_to_sums`]).
     pub(super) sums: Sums,
 }
 
 impl Table {
-    /// The headings.
+    /// Returns the headings.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The rows, each as long as [`Table::columns`]: by the integer in the first column, where there is one (rows without come first); those
-    /// alike by LP id, the global events' first, and then in the order of recording.
+    /// Returns the rows, each as long as [`Table::columns`].
+    ///
+    /// Rows are ordered by the integer in their first column; rows without one come first. Equal rows are in
+    /// id order, those of global events first, and then in the order of recording.
     pub fn rows(&self) -> Vec<&[Cell]> {
         let mut rows: Vec<&[Cell]> = self.lps.iter().flat_map(|(_, rows)| rows).map(|row| &row[..]).collect();
-        // A stable sort, so that rows alike stay in the order above. `None` sorts first.
+        // A stable sort, so that equal rows stay in that order. `None` sorts first.
         rows.sort_by_key(|row| match row.first() {
             Some(&Cell::Integer(x)) => Some(x),
             _ => None,
@@ -86,7 +88,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// What it was set to: of several settings, the last one of the LP with the greatest id. `Empty` if it was never set.
+    /// Returns the last setting of the LP with the largest id, or `Empty` if there is no setting.
     pub fn cell(&self) -> &Cell {
         self.lps.iter().last().map_or(&Cell::Empty, |(_, cell)| cell)
     }

@@ -1,11 +1,12 @@
 //! Exact statistics of 64-bit integers.
 
 use serde::{Deserialize, Serialize};
-/// How many observations there were, with their sum, sum of squares, least and greatest: all exact, so that tallies merge in any
-/// order. One cache line.
+
+/// The count, sum, sum of squares, smallest and largest value of integers. All are exact, so tallies merge in
+/// any order. A tally is one cache line.
 ///
-/// The sum has 128 bits and the sum of squares 192: neither can overflow before the count does, which at one observation a
-/// nanosecond takes 584 years. Were it to come about, it would be a panic and not a wrong number.
+/// The sum has 128 bits and the sum of squares 192. Neither can overflow before the count, which takes 584
+/// years at one observation per nanosecond. An overflow would panic, and never give a wrong number.
 ///
 /// ```
 /// # use parades_core::metrics::Tally;
@@ -34,11 +35,11 @@ impl Default for Tally {
     }
 }
 
-/// Why the additions of a tally cannot overflow.
+/// The reason why the additions of a tally cannot overflow.
 const COUNT_BOUNDS_ALL: &str = "a tally holds fewer than 2^64 observations";
 
 impl Tally {
-    /// Takes one observation.
+    /// Adds an observation.
     #[inline]
     pub fn observe(&mut self, x: u64) {
         self.count = self.count.checked_add(1).expect(COUNT_BOUNDS_ALL);
@@ -48,7 +49,7 @@ impl Tally {
         self.max = self.max.max(x);
     }
 
-    /// Takes all the observations of `other`.
+    /// Adds the observations of `other`.
     pub fn merge(&mut self, other: &Tally) {
         self.count = self.count.checked_add(other.count).expect(COUNT_BOUNDS_ALL);
         self.sum += other.sum;
@@ -61,37 +62,37 @@ impl Tally {
     fn add_squares(&mut self, low: u128, high: u64) {
         let (sum, carry) = self.squares_low.overflowing_add(low);
         self.squares_low = sum;
-        // Each square is below 2^128, so the high part is at most the count, which was checked.
+        // Each square is below 2^128, so the high part is at most the count, whose addition was checked.
         self.squares_high += high + u64::from(carry);
     }
 
-    /// How many observations there were.
+    /// Returns the number of observations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// Returns the sum.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The least of them.
+    /// Returns the smallest observation.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The greatest of them.
+    /// Returns the largest observation.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Their mean.
+    /// Returns the mean.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Their sample variance, with `count - 1` below the line; `None` for fewer than two. Only the last steps round: what
-    /// cancels does so in integers.
+    /// Returns the sample variance, with the divisor `count - 1`. `None` for fewer than two observations.
+    /// Only the last steps round: cancellation happens in exact integers.
     pub fn variance(&self) -> Option<f64> {
         let pairs = u128::from(self.count) * u128::from(self.count.checked_sub(1)?);
         if pairs == 0 {
@@ -99,24 +100,25 @@ impl Tally {
         }
         let [low, middle] = limbs(self.squares_low);
         let sum = limbs(self.sum);
-        // count * (sum of squares) - sum^2, which is never negative (Cauchy and Schwarz) and has at most 256 bits.
+        // The value count * (sum of squares) - sum^2 is never negative (Cauchy and Schwarz) and has at most
+        // 256 bits.
         let spread = difference(product(&[self.count], &[low, middle, self.squares_high]), product(&sum, &sum));
         Some(to_f64(spread) / pairs as f64)
     }
 
-    /// Their standard deviation, the root of [`Tally::variance`].
+    /// Returns the standard deviation, the square root of [`Tally::variance`].
     pub fn deviation(&self) -> Option<f64> {
         self.variance().map(f64::sqrt)
     }
 }
 
-/// The two 64-bit halves, the low one first.
+/// Returns the two 64-bit halves, the low one first.
 #[expect(clippy::cast_possible_truncation, reason = "the halves are taken on purpose")]
 fn limbs(x: u128) -> [u64; 2] {
     [x as u64, (x >> 64) as u64]
 }
 
-/// The product of two numbers in limbs of 64 bits, low ones first; it must have at most 256 bits.
+/// Multiplies two numbers in limbs of 64 bits, the low limb first. The product must have at most 256 bits.
 fn product(a: &[u64], b: &[u64]) -> [u64; 4] {
     let mut result = [0; 4];
     for (i, &x) in a.iter().enumerate() {
@@ -133,7 +135,7 @@ fn product(a: &[u64], b: &[u64]) -> [u64; 4] {
     result
 }
 
-/// `a - b`, for `a >= b`.
+/// Returns `a - b`, for `a >= b`.
 fn difference(a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
     let mut borrow = false;
     let result = std::array::from_fn(|i| {
@@ -146,7 +148,7 @@ fn difference(a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
     result
 }
 
-/// The nearest double, or a neighbour of it: only the topmost 65 to 128 bits count.
+/// Returns the nearest double or a neighbour of it: only the top 65 to 128 bits count.
 fn to_f64(x: [u64; 4]) -> f64 {
     let top = x.iter().rposition(|&limb| limb > 0).unwrap_or(0).max(1);
     let leading = u128::from(x[top]) << 64 | u128::from(x[top - 1]);

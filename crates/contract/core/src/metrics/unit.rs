@@ -1,7 +1,8 @@
-//! Units: what a metric's raw numbers count.
+//! Units of metrics.
 
 use serde::{Deserialize, Serialize};
-/// What the raw numbers of a metric count, and so how they are shown to people.
+
+/// The unit of a metric's raw numbers. It decides how they are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Things, without a suffix: packets, events, customers.
@@ -13,16 +14,16 @@ pub enum Unit {
     Seconds,
     /// Bytes.
     Bytes,
-    /// Bits in a second.
+    /// Bits per second.
     BitsPerSecond,
-    /// Things in a second.
+    /// Things per second.
     PerSecond,
     /// A fraction, such as a utilisation or a loss rate.
     Ratio,
 }
 
 impl Unit {
-    /// A raw value as it is shown: the number, and the suffix that follows it (empty where there is none).
+    /// Returns a raw value as it is shown: the number, and its suffix (empty if the unit has none).
     ///
     /// ```
     /// # use parades_core::metrics::Unit;

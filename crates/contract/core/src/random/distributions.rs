@@ -1,9 +1,10 @@
-//! The distributions that are one formula away from a uniform, an exponential or a normal draw.
+//! Distributions that are one formula away from a uniform, an exponential or a normal draw.
 
 use super::Rng;
 use std::fmt;
 
-/// Why there is no distribution of these parameters: one sentence that says what is needed and what was given.
+/// The reason why these parameters have no distribution: one sentence that says what is needed and what was
+/// given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistributionError(String);
 
@@ -20,7 +21,7 @@ impl fmt::Display for DistributionError {
 }
 impl std::error::Error for DistributionError {}
 
-/// Refuses what is not above zero and finite.
+/// Returns an error unless the value is positive and finite.
 fn check_positive(distribution: &str, parameter: &str, value: f64) -> Result<(), DistributionError> {
     if value > 0.0 && value.is_finite() {
         return Ok(());
@@ -30,7 +31,8 @@ fn check_positive(distribution: &str, parameter: &str, value: f64) -> Result<(),
     )))
 }
 
-/// Every number between two bounds equally likely. For whole numbers there is [`Rng::range`], for delays [`Rng::uniform_delay`].
+/// Numbers between two bounds, with constant density. For integers there is [`Rng::range`], for delays
+/// [`Rng::uniform_delay`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Uniform {
     lo: f64,
@@ -38,7 +40,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Between `lo` and `hi`. Where both are equal it is that number always.
+    /// Makes the distribution between `lo` and `hi`. If they are equal, every draw is that number.
     ///
     /// ```
     /// # use parades_core::random::Uniform;
@@ -51,7 +53,7 @@ impl Uniform {
     ///
     /// # Errors
     ///
-    /// Where `lo` is above `hi`, or they or their difference are not finite.
+    /// If `lo` is above `hi`, or if one of them or their difference is not finite.
     pub fn new(lo: f64, hi: f64) -> Result<Uniform, DistributionError> {
         if lo <= hi && (hi - lo).is_finite() {
             return Ok(Uniform { lo, width: hi - lo });
@@ -61,14 +63,15 @@ impl Uniform {
         )))
     }
 
-    /// A draw, at least the lower bound; the upper bound itself comes only by rounding.
+    /// Draws a number, at least the lower bound. Only rounding can give the upper bound itself.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> f64 {
         self.lo + self.width * rng.unit()
     }
 }
 
-/// The Pareto distribution: `P(X > x) = (scale / x)^shape` from `scale` on. Heavy-tailed sizes of files and flows.
+/// The Pareto distribution: `P(X > x) = (scale / x)^shape` from `scale` on. Heavy-tailed sizes of files and
+/// flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pareto {
     scale: f64,
@@ -76,8 +79,11 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// The least value, in whatever unit the draws shall have, and the exponent of the tail. The mean is `scale * shape / (shape - 1)` where
-    /// the shape is above 1, and infinite else; the variance is infinite up to a shape of 2.
+    /// Makes the distribution with this smallest value, in the unit of the draws, and this exponent of the
+    /// tail.
+    ///
+    /// The mean is `scale * shape / (shape - 1)` for a shape above 1, else infinite. The variance is infinite
+    /// for a shape of at most 2.
     ///
     /// ```
     /// # use parades_core::random::Pareto;
@@ -90,22 +96,24 @@ impl Pareto {
     ///
     /// # Errors
     ///
-    /// Where one is not positive and finite.
+    /// If a parameter is not positive and finite.
     pub fn new(scale: f64, shape: f64) -> Result<Pareto, DistributionError> {
         check_positive("a Pareto", "scale", scale)?;
         check_positive("a Pareto", "shape", shape)?;
         Ok(Pareto { scale, shape_reciprocal: 1.0 / shape })
     }
 
-    /// A draw, at least the scale; infinite where it is too large for an `f64`, which takes a shape below 0.1.
+    /// Draws a number, at least the scale. It is infinite if it is too large for an `f64`, which takes a
+    /// shape below 0.1.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> f64 {
-        // The logarithm of a Pareto draw is an exponential one.
+        // The logarithm of a Pareto draw is exponential.
         self.scale * libm::exp(rng.exponential() * self.shape_reciprocal)
     }
 }
 
-/// The Weibull distribution: `P(X > x) = exp(-(x / scale)^shape)`. Times to failure and lengths of sessions; shape 1 is the exponential.
+/// The Weibull distribution: `P(X > x) = exp(-(x / scale)^shape)`. Times to failure and lengths of sessions.
+/// With shape 1 it is the exponential distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weibull {
     scale: f64,
@@ -113,19 +121,19 @@ pub struct Weibull {
 }
 
 impl Weibull {
-    /// The scale, in whatever unit the draws shall have (63 % of them are below it), and the shape: below 1 the old are
-    /// less likely to fail than the young, above 1 more.
+    /// Makes the distribution with this scale, in the unit of the draws (63 % of them are below it), and this
+    /// shape. The risk of failure falls with age for a shape below 1, and rises for a shape above 1.
     ///
     /// # Errors
     ///
-    /// Where one is not positive and finite.
+    /// If a parameter is not positive and finite.
     pub fn new(scale: f64, shape: f64) -> Result<Weibull, DistributionError> {
         check_positive("a Weibull", "scale", scale)?;
         check_positive("a Weibull", "shape", shape)?;
         Ok(Weibull { scale, shape_reciprocal: 1.0 / shape })
     }
 
-    /// A draw, at least zero; infinite where it is too large for an `f64`.
+    /// Draws a number, at least zero. It is infinite if it is too large for an `f64`.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> f64 {
         self.scale * libm::pow(rng.exponential(), self.shape_reciprocal)
@@ -140,11 +148,12 @@ pub struct LogNormal {
 }
 
 impl LogNormal {
-    /// Mean and standard deviation *of the logarithm*. The median is `exp(mu)`, the mean `exp(mu + sigma^2 / 2)`.
+    /// Makes the distribution with this mean and standard deviation *of the logarithm*. The median is
+    /// `exp(mu)`, the mean `exp(mu + sigma^2 / 2)`.
     ///
     /// # Errors
     ///
-    /// Where one is not finite, or `sigma` is negative.
+    /// If a parameter is not finite, or `sigma` is negative.
     pub fn new(mu: f64, sigma: f64) -> Result<LogNormal, DistributionError> {
         if mu.is_finite() && sigma.is_finite() && sigma >= 0.0 {
             return Ok(LogNormal { mu, sigma });
@@ -154,7 +163,7 @@ impl LogNormal {
         )))
     }
 
-    /// A draw, at least zero; infinite where it is too large for an `f64`.
+    /// Draws a number, at least zero. It is infinite if it is too large for an `f64`.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> f64 {
         libm::exp(self.mu + self.sigma * rng.normal())

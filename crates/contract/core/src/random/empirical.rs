@@ -1,19 +1,23 @@
-//! A distribution that was measured: points of its cumulative function.
+//! Measured distributions: points of a cumulative function.
 
 use super::{DistributionError, Rng};
 
-/// A distribution given by points of its cumulative function, with straight lines between them, such as a published table of flow sizes.
+/// A distribution given by points of its cumulative function, with straight lines between them, such as a
+/// published table of flow sizes.
 ///
-/// Two points of the same value are a jump: that value is drawn with the difference of their probabilities. So is the first value, with
-/// the first point's probability. Two points of the same probability leave a gap, from which nothing is drawn.
+/// - Two points of the same value are a jump: that value is drawn with the difference of their probabilities.
+/// - The first value is drawn with the probability of the first point.
+/// - Two points of the same probability leave a gap, from which nothing is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Empirical {
-    /// (value, probability that a draw is at most that), both ascending; the last probability is 1.
+    /// Pairs of a value and the probability that a draw is at most that value. Both ascend; the last
+    /// probability is 1.
     points: Vec<(f64, f64)>,
 }
 
 impl Empirical {
-    /// The distribution through these points (value, probability that a draw is at most that).
+    /// Makes the distribution through these points. Each is a value, and the probability that a draw is at
+    /// most that value.
     ///
     /// ```
     /// # use parades_core::random::Empirical;
@@ -27,8 +31,8 @@ impl Empirical {
     ///
     /// # Errors
     ///
-    /// Where there is no point, a value is not finite, a probability is not within 0 and 1, one of the two descends, or the last probability
-    /// is not 1.
+    /// If there is no point, if a value is not finite, if a probability is not within 0 and 1, if values or
+    /// probabilities descend, or if the last probability is not 1.
     pub fn new(points: &[(f64, f64)]) -> Result<Empirical, DistributionError> {
         let error = |sentence: String| Err(DistributionError::new(sentence));
         let Some(&(last_value, last_probability)) = points.last() else {
@@ -67,7 +71,8 @@ impl Empirical {
         Ok(Empirical { points: points.to_vec() })
     }
 
-    /// A draw, within the first and the last value. One draw of the stream, one binary search.
+    /// Draws a number between the first and the last value. It takes one draw of the stream, and one binary
+    /// search.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> f64 {
         let level = rng.unit();
@@ -75,12 +80,13 @@ impl Empirical {
         if above == 0 {
             return self.points[0].0;
         }
-        // `p0 <= level < p1`, so the divisor is above zero; the last probability is 1, so there is a point above.
+        // `p0 <= level < p1`, so the divisor is above zero. The last probability is 1, so there is a point
+        // above.
         let ((x0, p0), (x1, p1)) = (self.points[above - 1], self.points[above]);
         x0 + (x1 - x0) * ((level - p0) / (p1 - p0))
     }
 
-    /// The mean: what turns an offered load into a rate of arrivals.
+    /// Returns the mean. It converts an offered load to a rate of arrivals.
     pub fn mean(&self) -> f64 {
         let (first_value, first_probability) = self.points[0];
         let pieces = self.points.windows(2).map(|pair| pair[0].0.midpoint(pair[1].0) * (pair[1].1 - pair[0].1));

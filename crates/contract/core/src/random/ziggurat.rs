@@ -1,44 +1,51 @@
 //! The exponential and the normal distribution without logarithms.
 //!
-//! *Idea* (Marsaglia and Tsang, *The ziggurat method for generating random variables*, Journal of Statistical Software 5, 2000). Cover the
-//! area under a falling density `f` with 256 layers of equal area: rectangle `i` reaches from 0 to `X[i]` and from `f(X[i])` up to
-//! `f(X[i + 1])`, and the lowest holds the tail beyond `R = X[1]` as well. A point thrown into a layer that lies left of `X[i + 1]` is under
-//! the curve for sure: 99 % of them are, and cost one draw, one multiplication and one comparison. The others fall into the *wedge* between
-//! rectangle and curve, where the density decides, or into the tail.
+//! *Idea* (Marsaglia and Tsang, *The ziggurat method for generating random variables*, Journal of Statistical
+//! Software 5, 2000). The area under a falling density `f` is covered by 256 layers of equal area. Rectangle
+//! `i` reaches from 0 to `X[i]`, and from `f(X[i])` up to `f(X[i + 1])`. The lowest layer also holds the tail
+//! beyond `R = X[1]`.
 //!
-//! One 64-bit draw gives both the layer and the place in it, but from different bits. With shared bits the place would depend on
-//! the layer (Doornik, *An improved ziggurat method to generate normal random samples*, 2005).
+//! A random point in a layer that lies left of `X[i + 1]` is under the curve. That is so for 99 % of the
+//! points, which cost one draw, one multiplication and one comparison. The other points fall into the tail,
+//! or into the *wedge* between rectangle and curve, where the density decides.
+//!
+//! One 64-bit draw gives both the layer and the place in it, from different bits. With shared bits the place
+//! would depend on the layer (Doornik, *An improved ziggurat method to generate normal random samples*,
+//! 2005).
 
 use super::Rng;
 use super::ziggurat_tables::{EXPONENTIAL_AREA, EXPONENTIAL_X, NORMAL_AREA, NORMAL_X};
 
-/// Half the gap between the places of a layer is added, so that no place is 0 and the signed ones are symmetric.
+/// The gap between neighbouring places of a layer. Half of it is added to each place, so that no place is 0
+/// and the signed places are symmetric.
 const TWO_TO_MINUS_52: f64 = 1.0 / (1_u64 << 52) as f64;
 
-/// The layer: bits 0 to 7 of a draw.
+/// Returns the layer: bits 0 to 7 of a draw.
 #[inline]
 fn layer(bits: u64) -> usize {
     (bits & 0xff) as usize
 }
 
-/// The place in a layer, in (0, 1): bits 12 to 63 of a draw.
+/// Returns the place in a layer, in (0, 1): bits 12 to 63 of a draw.
 ///
-/// They become the fraction of a number in `1..2`, from which nearly 1 is taken: exact like a conversion and a multiplication, and half as long on the way from
-/// the draw to the event that waits for it.
+/// The bits become the fraction of a number in `1..2`, from which nearly 1 is subtracted. This is as exact as
+/// a conversion and a multiplication. It takes half as long, and the event that waits for the draw gains that
+/// time.
 #[inline]
 fn place(bits: u64) -> f64 {
     const ONE: u64 = 1.0_f64.to_bits();
     f64::from_bits(bits >> 12 | ONE) - (1.0 - TWO_TO_MINUS_52 / 2.0)
 }
 
-/// The place in a layer on both sides of 0, in (-1, 1): bits 11 to 63 of a draw, the uppermost being the sign.
+/// Returns the place in a layer on both sides of 0, in (-1, 1): bits 11 to 63 of a draw, the top bit being
+/// the sign.
 #[inline]
 fn signed_place(bits: u64) -> f64 {
     ((bits.cast_signed() >> 11) as f64 + 0.5) * TWO_TO_MINUS_52
 }
 
 impl Rng {
-    /// A draw from the exponential distribution of mean 1, always above zero. Multiply by the mean.
+    /// Draws from the exponential distribution of mean 1, always above zero. Multiply by the mean.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         let bits = self.next_u64();
@@ -47,12 +54,12 @@ impl Rng {
         if x < EXPONENTIAL_X[layer + 1] { x } else { self.exponential_wedge_or_tail(layer, x) }
     }
 
-    /// What becomes of the 1 % of points that are not surely under the curve.
+    /// Decides about the 1 % of points that are not surely under the curve.
     #[cold]
     #[inline(never)]
     fn exponential_wedge_or_tail(&mut self, layer: usize, x: f64) -> f64 {
         if layer == 0 {
-            // The distribution has no memory: its tail is the whole over again.
+            // The distribution has no memory: its tail is a copy of the whole.
             return EXPONENTIAL_X[1] + self.exponential();
         }
         let edge = EXPONENTIAL_X[layer];
@@ -60,7 +67,7 @@ impl Rng {
         if height < libm::exp(-x) { x } else { self.exponential() }
     }
 
-    /// A draw from the standard normal distribution: mean 0, standard deviation 1.
+    /// Draws from the standard normal distribution: mean 0, standard deviation 1.
     #[inline]
     pub fn normal(&mut self) -> f64 {
         let bits = self.next_u64();
@@ -69,7 +76,7 @@ impl Rng {
         if x.abs() < NORMAL_X[layer + 1] { x } else { self.normal_wedge_or_tail(layer, x) }
     }
 
-    /// What becomes of the 1 % of points that are not surely under the curve.
+    /// Decides about the 1 % of points that are not surely under the curve.
     #[cold]
     #[inline(never)]
     fn normal_wedge_or_tail(&mut self, layer: usize, x: f64) -> f64 {
@@ -81,7 +88,8 @@ impl Rng {
         if height < libm::exp(-0.5 * x * x) { x } else { self.normal() }
     }
 
-    /// A draw beyond `NORMAL_X[1]` (Marsaglia, *Generating a variable from the tail of the normal distribution*, Technometrics 6, 1964).
+    /// Draws a number beyond `NORMAL_X[1]` (Marsaglia, *Generating a variable from the tail of the normal
+    /// distribution*, Technometrics 6, 1964).
     fn normal_tail(&mut self) -> f64 {
         let start = NORMAL_X[1];
         loop {
@@ -99,7 +107,7 @@ mod tests {
     use super::{EXPONENTIAL_X, NORMAL_X, Rng, layer, place, signed_place};
     use std::fmt::Write;
 
-    /// A falling density with its inverse and the area beyond a point, not normalised: `f(0)` is 1.
+    /// A falling density with its inverse, and the area beyond a point. It is not normalised: `f(0)` is 1.
     struct Density {
         name: &'static str,
         of: fn(f64) -> f64,
@@ -120,8 +128,8 @@ mod tests {
         area_beyond: |x| std::f64::consts::FRAC_PI_2.sqrt() * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2),
     };
 
-    /// The area of a layer and the edges of all, `X[0]` first, where the tail starts at `start`; `None` where the layers are so large that
-    /// they rise above `f(0)`.
+    /// Returns the area of a layer and the edges of all layers, `X[0]` first, if the tail starts at `start`.
+    /// `None` if the layers are so large that they rise above `f(0)`.
     fn edges(density: &Density, start: f64) -> Option<(f64, Vec<f64>)> {
         let area = start * (density.of)(start) + (density.area_beyond)(start);
         let mut edges = vec![area / (density.of)(start), start];
@@ -138,7 +146,8 @@ mod tests {
         (top <= 1.0).then_some((area, edges))
     }
 
-    /// The least start of the tail whose 256 layers stay under `f(0)`, by bisection down to neighbouring numbers.
+    /// Returns the smallest start of the tail whose 256 layers stay under `f(0)`, found by bisection down to
+    /// neighbouring numbers.
     fn solve(density: &Density) -> (f64, Vec<f64>) {
         let (mut too_low, mut high) = (1_f64.to_bits(), 16_f64.to_bits());
         while high - too_low > 1 {
@@ -148,11 +157,11 @@ mod tests {
         edges(density, f64::from_bits(high)).expect("the bisection keeps it so")
     }
 
-    /// The text of `ziggurat_tables.rs`.
+    /// Returns the text of `ziggurat_tables.rs`.
     fn tables_text() -> String {
         let mut text = String::from(
-            "//! Where the layers of the ziggurats end. Generated: the test `the_tables_are_what_libm_computes` holds the generator.\n\n\
-             /// This file, for the test that compares it with what the generator writes.\n\
+            "//! The edges of the layers of the ziggurats. Generated: the test `the_tables_are_what_libm_computes` has the generator.\n\n\
+             /// This file, for the test that compares it with the output of the generator.\n\
              #[cfg(test)]\n\
              pub(super) const TABLES_TEXT: &str = include_str!(\"ziggurat_tables.rs\");\n",
         );
@@ -175,7 +184,8 @@ mod tests {
 
     #[test]
     fn the_tables_are_what_libm_computes() {
-        // The shortest decimals that read back as the same number: equal text is equal bits.
+        // The text has the shortest decimals that read back as the same number, so equal text means equal
+        // bits.
         let text = tables_text();
         assert!(TABLES_TEXT == text, "ziggurat_tables.rs should read\n{text}");
     }
@@ -189,7 +199,8 @@ mod tests {
         assert!((normal[1] - 3.654_152_885_361_009).abs() < 1e-12, "{}", normal[1]);
     }
 
-    /// How often the middle of a layer's wedge is kept, against the share of the wedge's height that is under the curve there.
+    /// Compares how often the middle of a layer's wedge is accepted with the share of the wedge's height that
+    /// is under the curve there.
     fn assert_wedge_is_fair(
         density: &Density,
         edges: &[f64; 257],

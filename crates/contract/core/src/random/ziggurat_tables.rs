@@ -1,6 +1,6 @@
-//! Where the layers of the ziggurats end. Generated: the test `the_tables_are_what_libm_computes` holds the generator.
+//! The edges of the layers of the ziggurats. Generated: the test `the_tables_are_what_libm_computes` has the generator.
 
-/// This file, for the test that compares it with what the generator writes.
+/// This file, for the test that compares it with the output of the generator.
 #[cfg(test)]
 pub(super) const TABLES_TEXT: &str = include_str!("ziggurat_tables.rs");
 

@@ -2,25 +2,27 @@
 
 use super::{DistributionError, Rng};
 
-/// Zipf's distribution: rank `k` of `1..=n` is drawn in proportion to `k^-exponent`. The popularity of files, names and peers.
+/// Zipf's distribution: rank `k` of `1..=n` is drawn in proportion to `k^-exponent`. The popularity of files,
+/// names and peers.
 ///
-/// No table of `n` entries: rejection-inversion (Hörmann and Derflinger, *Rejection-inversion to generate variates from monotone discrete
-/// distributions*, ACM Transactions on Modeling and Computer Simulation 6, 1996) inverts the integral of the *hat* `x^-exponent`, and keeps
-/// nearly every rank that it finds so.
+/// It needs no table of `n` entries. Rejection-inversion (Hörmann and Derflinger, *Rejection-inversion to
+/// generate variates from monotone discrete distributions*, ACM Transactions on Modeling and Computer
+/// Simulation 6, 1996) inverts the integral of the *hat* `x^-exponent`, and accepts nearly every rank that it
+/// finds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zipf {
     n: u64,
     hat: Hat,
-    /// The integral of the hat at the left end of rank 1, less what the hat there has too much.
+    /// The integral of the hat at the left end of rank 1, minus the surplus of the hat there.
     area_lo: f64,
     /// The integral of the hat at the right end of rank `n`.
     area_hi: f64,
-    /// A point no further than this left of its rank is kept without a look at the hat.
+    /// A point that is at most this far left of its rank is accepted without evaluating the hat.
     squeeze: f64,
 }
 
 impl Zipf {
-    /// The number of ranks and the exponent; 0 is uniform, 1 the classical law.
+    /// Makes the distribution over `n` ranks. Exponent 0 is uniform, 1 is the classical law.
     ///
     /// ```
     /// # use parades_core::random::{Rng, Zipf};
@@ -31,9 +33,10 @@ impl Zipf {
     ///
     /// # Errors
     ///
-    /// Where there is no rank or more than 2^40, or the exponent is negative or not finite.
+    /// If `n` is not in `1..=2^40`, or if the exponent is negative or not finite.
     pub fn new(n: u64, exponent: f64) -> Result<Zipf, DistributionError> {
-        // Beyond, the rounding of the hat's integral comes near the width of a rank, and the rejection would no longer be fair.
+        // Beyond 2^40 ranks, the rounding error of the integral approaches the width of a rank, and rejection
+        // would be biased.
         if !(1..=1 << 40).contains(&n) {
             return Err(DistributionError::new(format!("a Zipf distribution needs from 1 to 2^40 ranks, not {n}")));
         }
@@ -52,7 +55,7 @@ impl Zipf {
         })
     }
 
-    /// A draw: a rank in `1..=n`.
+    /// Draws a rank from `1..=n`.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> u64 {
         loop {
@@ -65,7 +68,7 @@ impl Zipf {
             )]
             let rank = ((x + 0.5) as u64).clamp(1, self.n);
             let k = rank as f64;
-            // Rank 1 is always kept, so the loop ends.
+            // Rank 1 is always accepted, so the loop ends.
             if k - x <= self.squeeze || area >= self.hat.integral(k + 0.5) - self.hat.at(k) {
                 return rank;
             }
@@ -84,7 +87,8 @@ impl Hat {
         libm::exp(-self.exponent * libm::log(x))
     }
 
-    /// From 1 to `x`: `(x^(1 - exponent) - 1) / (1 - exponent)`, written so that it is `log(x)` for exponent 1 and exact near it.
+    /// Integrates from 1 to `x`: `(x^(1 - exponent) - 1) / (1 - exponent)`. It is written so that it is
+    /// `log(x)` for exponent 1, and exact near it.
     fn integral(&self, x: f64) -> f64 {
         let log = libm::log(x);
         expm1_over((1.0 - self.exponent) * log) * log
@@ -92,21 +96,21 @@ impl Hat {
 
     #[inline]
     fn integral_inverse(&self, area: f64) -> f64 {
-        // Rounding may take this below -1, where there is no logarithm.
+        // Rounding may give less than -1, which has no logarithm.
         let t = (area * (1.0 - self.exponent)).max(-1.0);
         libm::exp(log1p_over(t) * area)
     }
 }
 
-/// Below this a series of two terms is exact to the last bit.
+/// Below this number a series of two terms is exact to the last bit.
 const SMALL: f64 = 1e-8;
 
-/// `(exp(t) - 1) / t`, also at 0.
+/// Returns `(exp(t) - 1) / t`, also at 0.
 fn expm1_over(t: f64) -> f64 {
     if t.abs() > SMALL { libm::expm1(t) / t } else { 1.0 + 0.5 * t }
 }
 
-/// `log(1 + t) / t`, also at 0.
+/// Returns `log(1 + t) / t`, also at 0.
 #[inline]
 fn log1p_over(t: f64) -> f64 {
     if t.abs() > SMALL { libm::log1p(t) / t } else { 1.0 - 0.5 * t }

@@ -1,10 +1,10 @@
-//! The samplers have the distributions that they are named after.
+//! The samplers have the distributions of their names.
 
 use crate::statistics::{assert_bins, assert_distribution, assert_even, assert_moments, assert_share};
 use parades_core::random::{Empirical, LogNormal, Pareto, Rng, Uniform, Weibull, Zipf};
 use parades_core::time::Delay;
 
-/// Where the tails of the ziggurats start.
+/// The start of the tail of each ziggurat.
 const EXPONENTIAL_TAIL: f64 = 7.697_117_470_131_487;
 const NORMAL_TAIL: f64 = 3.654_152_885_361_009;
 
@@ -12,13 +12,14 @@ fn normal_cumulative(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// A million draws.
+/// Returns a million draws.
 fn draws(seed: u64, mut sample: impl FnMut(&mut Rng) -> f64) -> Vec<f64> {
     let mut rng = Rng::stream(seed, 0);
     (0..1_000_000).map(|_| sample(&mut rng)).collect()
 }
 
-/// Counts twenty million draws in 1024 bins of equal probability, each a quarter of a layer, and returns those beyond `start`.
+/// Counts twenty million draws in 1024 bins of equal probability, each a quarter of a layer. Returns the
+/// draws beyond `start`.
 fn assert_layers(what: &str, start: f64, sample: fn(&mut Rng) -> f64, cumulative: fn(f64) -> f64) -> Vec<f64> {
     let mut rng = Rng::stream(11, 0);
     let mut counts = vec![0; 1024];
@@ -82,7 +83,7 @@ fn uniform() {
     let uniform = Uniform::new(-2.0, 6.0).expect("the bounds ascend");
     let samples = draws(15, |rng| uniform.sample(rng));
     assert!(samples.iter().all(|x| (-2.0..=6.0).contains(x)));
-    // Moments of the bounds a and b: (b^(k+1) - a^(k+1)) / ((k + 1) (b - a)).
+    // Moments for the bounds a and b: (b^(k+1) - a^(k+1)) / ((k + 1) (b - a)).
     assert_moments("uniform", &samples, [2.0, (216.0 + 8.0) / 24.0, (7776.0 + 32.0) / 40.0]);
     assert_distribution("uniform", samples, |x| (x + 2.0) / 8.0);
 }
@@ -92,7 +93,7 @@ fn pareto() {
     let pareto = Pareto::new(3.0, 9.0).expect("both are positive");
     let samples = draws(16, |rng| pareto.sample(rng));
     assert_moments("Pareto", &samples, [1, 2, 4].map(|k| 3_f64.powi(k) * 9.0 / (9.0 - f64::from(k))));
-    // A shape that networks have, without a variance.
+    // A shape that occurs in networks, without a variance.
     let heavy = Pareto::new(1500.0, 1.1).expect("both are positive");
     for (what, pareto, scale, shape) in [("Pareto", pareto, 3.0, 9.0), ("heavy Pareto", heavy, 1500.0, 1.1)] {
         let samples = draws(17, |rng| pareto.sample(rng));
@@ -123,7 +124,7 @@ fn log_normal() {
 
 #[test]
 fn zipf() {
-    // Around exponent 1 the formulas of the hat change over to their series.
+    // Near exponent 1 the formulas of the hat are replaced by their series.
     for exponent in [0.0, 0.5, 1.0 - 1e-9, 1.0, 1.0 + 1e-9, 1.2, 2.0] {
         for n in [1, 2, 3, 100, 1000] {
             let zipf = Zipf::new(n, exponent).expect("the parameters are in bounds");
@@ -168,9 +169,10 @@ fn zipf_of_extreme_parameters_stays_in_bounds() {
 
 #[test]
 fn zipf_of_a_trillion_ranks_is_right_in_its_far_end() {
-    // With so many ranks a rank's own width is near the rounding error of the hat, and the shares of parts of the ranks would show it.
+    // With this number of ranks, the width of a rank is near the rounding error of the hat. The shares of
+    // ranges of ranks would show an error.
     let n: u64 = 1 << 40;
-    // The sum of the weights of the ranks up to a large m; the constants are zeta(1/2) and Euler's.
+    // The sum of the weights of the ranks up to a large m. The constants are zeta(1/2) and Euler's constant.
     let sum = |m: f64, exponent: f64| match exponent {
         ..0.5 => m,
         ..1.0 => 2.0 * m.sqrt() - 1.460_354_508_809_587,
@@ -212,7 +214,7 @@ fn empirical() {
     assert_eq!(counts.iter().sum::<u64>(), 1_000_000, "a draw fell into the gap");
     assert_bins("empirical", &counts, |bin| [0.1, 0.15, 0.15, 0.2, 0.1, 0.15, 0.15][bin]);
 
-    // Within a line from a to b with probability p, the moment is p (b^(k+1) - a^(k+1)) / ((k + 1) (b - a)).
+    // On a line from a to b with probability p, the moment is p (b^(k+1) - a^(k+1)) / ((k + 1) (b - a)).
     let line = |a: f64, b: f64, p: f64, k: i32| p * (b.powi(k + 1) - a.powi(k + 1)) / (f64::from(k + 1) * (b - a));
     let moment =
         |k: i32| line(0.0, 10.0, 0.3, k) + 0.2 * 10_f64.powi(k) + line(10.0, 20.0, 0.1, k) + line(30.0, 50.0, 0.3, k);

@@ -3,10 +3,11 @@
 use parades_core::random::{Empirical, LogNormal, Pareto, Rng, Uniform, Weibull, Zipf};
 use parades_core::time::Delay;
 
-/// A sampler whose draws come as bit patterns.
+/// A sampler that returns its draws as bit patterns.
 type Sampler = Box<dyn Fn(&mut Rng) -> u64>;
 
-/// The first four draws of LP 7 under seed 42, and a fold of the first 100,000, among which are wedges, tails and rejections.
+/// Returns the first four draws of LP 7 under seed 42, and a hash of the first 100,000. Those include wedges,
+/// tails and rejections.
 fn golden(sample: &Sampler) -> [u64; 5] {
     let mut rng = Rng::stream(42, 7);
     let draws: Vec<u64> = (0..100_000).map(|_| sample(&mut rng)).collect();
@@ -48,7 +49,7 @@ fn samplers() -> Vec<(&'static str, Sampler)> {
     ]
 }
 
-/// As [`golden`] gives them, in the order of [`samplers`].
+/// The results of [`golden`], in the order of [`samplers`].
 #[rustfmt::skip]
 const GOLDEN: [[u64; 5]; 17] = [
     [0x52ce_5882_2a58_5ac8, 0x6adf_3131_d463_0fde, 0xc2fe_3c06_eae0_0afa, 0x0e21_c587_fa50_34e3, 0xce09_05a8_40a6_f5b1],

@@ -1,8 +1,8 @@
-//! The random streams and the distributions: they are what they claim to be, and they never change.
+//! The random streams and the distributions are correct, and never change.
 //!
-//! Every statistical test draws from fixed seeds, so it passes always or never; a correct sampler would fail one with probability 1/1000.
+//! Every statistical test uses fixed seeds, so it always passes or always fails. With random seeds, a correct
+//! sampler would fail it with probability 1/1000.
 
-mod cost;
 mod distributions;
 mod golden;
 mod refusals;

@@ -2,23 +2,23 @@
 
 /// The two-sided critical value of a standard normal statistic.
 const NORMAL_CRITICAL: f64 = 3.290_53;
-/// The one-sided one.
+/// The one-sided critical value of a standard normal statistic.
 const NORMAL_CRITICAL_ABOVE: f64 = 3.090_23;
-/// The critical value of `sqrt(n) * D` of Kolmogorov and Smirnov for large `n`.
+/// The critical value of the Kolmogorov-Smirnov statistic `sqrt(n) * D` for large `n`.
 const KOLMOGOROV_CRITICAL: f64 = 1.949_47;
 
-/// Asserts that a statistic, standard normal if all is well, is near 0.
+/// Asserts that a statistic which should be standard normal is near 0.
 pub(crate) fn assert_standard(what: &str, z: f64) {
     assert!(z.abs() < NORMAL_CRITICAL, "{what}: z = {z}, critical value {NORMAL_CRITICAL}");
 }
 
-/// Asserts that `count` of `n` draws is what probability `p` lets expect.
+/// Asserts that `count` of `n` draws agrees with the probability `p`.
 pub(crate) fn assert_share(what: &str, count: u64, n: u64, p: f64) {
     let expected = n as f64 * p;
     assert_standard(what, (count as f64 - expected) / (expected * (1.0 - p)).sqrt());
 }
 
-/// Asserts that a statistic with a chi-square distribution of these degrees of freedom is not too large.
+/// Asserts that a statistic is not too large for a chi-square distribution with these degrees of freedom.
 pub(crate) fn assert_chi_square(what: &str, statistic: f64, degrees: f64) {
     // Wilson and Hilferty: the cube root of a chi-square variable is nearly normal.
     let spread = 2.0 / (9.0 * degrees);
@@ -26,7 +26,7 @@ pub(crate) fn assert_chi_square(what: &str, statistic: f64, degrees: f64) {
     assert!(statistic < critical, "{what}: chi-square {statistic} of {degrees} degrees, critical value {critical}");
 }
 
-/// Asserts that the bins were filled in proportion to their probabilities, which sum to 1.
+/// Asserts that the bins are filled in proportion to their probabilities, which sum to 1.
 pub(crate) fn assert_bins(what: &str, counts: &[u64], probability: impl Fn(usize) -> f64) {
     let n = counts.iter().sum::<u64>() as f64;
     let excess = counts.iter().enumerate().map(|(bin, &count)| {
@@ -37,7 +37,7 @@ pub(crate) fn assert_bins(what: &str, counts: &[u64], probability: impl Fn(usize
     assert_chi_square(what, excess.sum(), counts.len() as f64 - 1.0);
 }
 
-/// Asserts that the bins were filled evenly.
+/// Asserts that the bins are filled evenly.
 pub(crate) fn assert_even(what: &str, counts: &[u64]) {
     assert_bins(what, counts, |_| 1.0 / counts.len() as f64);
 }
@@ -54,7 +54,8 @@ pub(crate) fn assert_distribution(what: &str, mut samples: Vec<f64>, cumulative:
     assert!(statistic < KOLMOGOROV_CRITICAL, "{what}: sqrt(n) D = {statistic}, critical value {KOLMOGOROV_CRITICAL}");
 }
 
-/// Asserts that the means of the samples and of their squares are right, given the first, second and fourth moment.
+/// Asserts that the mean of the samples, and the mean of their squares, agree with the first, second and
+/// fourth moment.
 pub(crate) fn assert_moments(what: &str, samples: &[f64], [first, second, fourth]: [f64; 3]) {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;

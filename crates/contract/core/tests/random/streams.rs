@@ -1,4 +1,4 @@
-//! The generator is the published one; its streams are even, and independent of their neighbours.
+//! The generator is the published one. Its streams are even, and independent of their neighbours.
 
 use crate::statistics::{assert_chi_square, assert_even, assert_share};
 use parades_core::random::Rng;
@@ -24,7 +24,7 @@ fn the_generator_is_xoroshiro128_plus_plus() {
 }
 
 #[test]
-fn a_stream_is_sixteen_bytes_and_goes_on_from_its_state() {
+fn a_stream_is_sixteen_bytes_and_continues_from_its_state() {
     assert_eq!(size_of::<Rng>(), 16);
     let mut rng = Rng::stream(1, 2);
     rng.next_u64();
@@ -37,7 +37,7 @@ fn a_stream_is_sixteen_bytes_and_goes_on_from_its_state() {
 #[test]
 fn no_stream_starts_at_the_all_zero_state() {
     assert_eq!(Rng::from_state([0, 0]), None);
-    // The one triple that the derivation takes to zero, found by running it backwards.
+    // The only triple whose derived state is zero, found by running the derivation backwards.
     let mut rng = Rng::substream(0xaf84_b9b8_82b3_9688, 0x7e60_8a0f, 0x7c42_7d05);
     assert_eq!(rng.state()[0], 0x9e37_79b9_7f4a_7c15, "this is no longer the triple that derives zero");
     assert_ne!(rng.next_u64(), rng.next_u64());
@@ -59,7 +59,8 @@ fn numbers_below_a_bound_are_even() {
 
 #[test]
 fn numbers_below_a_huge_bound_are_even() {
-    // Of 2^64 draws, 3 * 2^62 numbers would get one or two each, and those that get two are the multiples of 3.
+    // Without rejection, each of the 3 * 2^62 numbers would come from one or two of the 2^64 draws. The
+    // numbers that come from two are the multiples of 3.
     let mut rng = Rng::stream(4, 0);
     let mut counts = [0; 3];
     for _ in 0..300_000 {
@@ -84,7 +85,7 @@ fn fractions_are_even_and_within_their_bounds() {
 
 #[test]
 fn the_extreme_draws_give_the_extreme_fractions() {
-    // With s0 = 0 the draw is s1 rotated left by 17: 1 << 47 becomes 1, and all ones stay so.
+    // With s0 = 0 the draw is s1 rotated left by 17: 1 << 47 becomes 1, and all ones stay all ones.
     let draw = |s1| Rng::from_state([0, s1]).expect("the state is not zero");
     assert_eq!(draw(1 << 47).next_u64(), 1);
     assert_eq!(draw(1 << 47).unit().to_bits(), 0.0_f64.to_bits());
@@ -117,15 +118,15 @@ fn ranges_and_delays_reach_their_ends_and_no_further() {
     assert_even("range", &numbers);
     assert_even("uniform_delay", &delays);
     assert_eq!(rng.uniform_delay(Delay::from_ms(1), Delay::from_ms(1)), Delay::from_ms(1));
-    // The whole of the spans there are, whose number is 2^64.
+    // The range of all spans, whose number is 2^64.
     let halves = (0..100_000).filter(|_| rng.uniform_delay(Delay::ZERO, Delay::MAX).as_ps() >> 63 == 1).count();
     assert_share("uniform_delay over everything", halves as u64, 100_000, 0.5);
 }
 
-/// A way to name two neighbouring streams.
+/// A function that returns two neighbouring streams.
 type Pair = fn(u32) -> (Rng, Rng);
 
-/// LPs, seeds and purposes that differ by one, and the same number as seed and as LP.
+/// LPs, seeds and purposes that differ by one, and one number used as a seed and as an LP.
 const NEIGHBOURS: [(&str, Pair); 5] = [
     ("LPs", |i| (Rng::stream(42, 2 * i), Rng::stream(42, 2 * i + 1))),
     ("seeds", |i| (Rng::stream(2 * u64::from(i), 7), Rng::stream(2 * u64::from(i) + 1, 7))),
@@ -134,7 +135,7 @@ const NEIGHBOURS: [(&str, Pair); 5] = [
     ("an LP and the shared streams", |i| (Rng::stream(42, i), Rng::shared(42, i))),
 ];
 
-/// Of `bins` equal parts of the fractions, the one that `x` is in.
+/// Returns the number of the bin that `x` is in, for `bins` equal parts of `[0, 1)`.
 fn bin(x: f64, bins: usize) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`x` is a fraction")]
     ((x * bins as f64) as usize).min(bins - 1)
@@ -167,21 +168,22 @@ fn first_draws_of_neighbouring_streams_are_even_and_independent() {
     }
 }
 
-/// The state at which the stream of purpose, LP and seed, as one number, starts.
+/// Returns the first state of the stream of (purpose, LP, seed), given as one number.
 fn state(input: u128) -> u128 {
-    #[expect(clippy::cast_possible_truncation, reason = "the three parts of the input are what is wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "the three parts are taken on purpose")]
     let [s0, s1] = Rng::substream(input as u64, (input >> 64) as u32, (input >> 96) as u32).state();
     u128::from(s0) << 64 | u128::from(s1)
 }
 
 #[test]
-fn every_bit_of_seed_lp_and_purpose_stirs_every_bit_of_state() {
+fn every_bit_of_seed_lp_and_purpose_affects_every_bit_of_state() {
     let mut statistic = 0.0;
     for bit in 0..128 {
         let mut changes = [0_u32; 128];
         let mut pairs = 0;
         for base in 0..2048 {
-            // Inputs as they come: small seeds, LPs and purposes. Where the bit is set the pair has had its turn.
+            // Typical inputs: small seeds, LPs and purposes. If the bit is set, the pair was tested with the
+            // other input.
             let input = base & 7 | (base >> 3 & 63) << 64 | (base >> 9) << 96;
             if input >> bit & 1 == 1 {
                 continue;

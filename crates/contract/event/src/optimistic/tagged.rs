@@ -3,10 +3,11 @@
 use crate::event::{Body, Event, EventKey, LpId, TimerId};
 use serde::{Deserialize, Serialize};
 
-/// The execution that sent an event, by a number that is unique among the uncommitted executions of its worker.
+/// The execution that sent an event, by a number that is unique among the uncommitted executions of its
+/// worker.
 ///
-/// A rollback also restores the sender's sequence number. So an event that is sent again may have the key of an event
-/// that was annihilated, and only the execution tells them apart.
+/// A rollback also restores the sender's sequence number. So an event that is sent again may have the key of
+/// an event that was annihilated, and only the execution tells them apart.
 pub type ExecutionId = u32;
 
 /// The body of an event, tagged with the execution that sent the event.
@@ -14,7 +15,8 @@ pub type ExecutionId = u32;
 pub enum Tagged<P> {
     /// A message.
     Message(ExecutionId, P),
-    /// The wake of a timer. A timer's number has at most 20 bits; in three bytes it makes the event no longer.
+    /// The wake of a timer. A timer's number has at most 20 bits; in three bytes it makes the event no
+    /// longer.
     Wake(ExecutionId, [u8; 3]),
     /// An anti-message. It annihilates the event of the same receiver, key and execution.
     Anti(ExecutionId),

@@ -1,6 +1,6 @@
-//! What an engine that rolls back is left with when a handler sets and cancels timers.
+//! The changes of timers that a handler leaves for an engine that rolls back.
 
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![allow(clippy::unwrap_used, reason = "a failure here fails the test")]
 
 use parades_core::effects::Effects;
 use parades_core::event::{Event, EventKey, Sender};
@@ -11,7 +11,7 @@ use parades_core::run::RunOptions;
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
 
-/// One LP that does as a message tells it.
+/// A model of one LP, which sets its timer if the message says so, and then cancels it.
 struct Timed;
 
 impl Model for Timed {
@@ -39,7 +39,7 @@ impl Model for Timed {
 }
 
 #[test]
-fn cancelling_a_timer_that_is_not_set_changes_nothing() {
+fn only_timers_that_are_set_leave_changes() {
     let world = World::new(&Timed, &RunOptions::until(Time::from_ps(100))).unwrap();
     let mut effects = Effects::undoable(Outbox::buffered());
     let mut lp = Lp::start(&Timed, &world, LpId(0), &mut effects).unwrap();
