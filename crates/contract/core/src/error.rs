@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 
-/// The reason why a run ended without its result. The run cannot continue. What was committed before the
-/// error stands.
+/// The reason why a run ended without its result. The run cannot continue. Everything committed
+/// before the error stays valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -7,7 +7,7 @@
 
 use crate::digest::Digest;
 use crate::effects::Effects;
-use crate::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
+use crate::event::{Body, EventKey, Header, LpId, Sender, TimerId};
 use crate::global::Global;
 use crate::model::{Context, Model, Phase};
 use crate::random::Rng;
@@ -58,7 +58,7 @@ pub struct KernelCheckpoint {
     last: Time,
 }
 
-/// Everything that undoes one execution.
+/// Everything that is needed to undo one execution.
 #[derive(Debug)]
 pub struct Undo<U> {
     before: KernelCheckpoint,
@@ -80,8 +80,8 @@ impl<S> Lp<S> {
 
     /// Executes an event for its receiver, this LP.
     ///
-    /// The event comes in two parts ([`Event::parts`]). So an engine that takes it out of a pending set
-    /// writes only the body to memory once more.
+    /// The event comes in two parts ([`crate::event::Event::parts`]). So an engine that takes it out of a
+    /// pending set writes only the body to memory once more.
     #[inline(always)]
     pub fn execute<M: Model<State = S>>(
         &mut self,
@@ -290,8 +290,11 @@ impl<S> Lp<S> {
     ///
     /// Older wakes become stale. An engine whose pending set tells events apart by key must drop them: the
     /// sequence number is rolled back too, so a message may get the key of an old wake.
-    pub fn renew_wakes<P>(&mut self, world: &World, lp: LpId) -> Vec<Event<P>> {
-        self.kernel.timers.renew_wakes().map(|(id, setting)| wake(world, lp, id, setting)).collect()
+    #[cfg(feature = "test-hooks")]
+    pub fn renew_wakes<P>(&mut self, world: &World, lp: LpId) -> Vec<crate::event::Event<P>> {
+        let wakes = self.kernel.timers.renew_wakes();
+        let event = |(id, setting)| crate::event::Event::new(wake_key(world, lp, setting), lp, Body::Timer(id));
+        wakes.map(event).collect()
     }
 
     /// Lets a global event visit this LP.
@@ -397,11 +400,6 @@ fn parts_of<P>(body: Body<&P>) -> (Option<&P>, TimerId) {
 #[inline(never)]
 fn out_of_order(now: Instant, last: Time) -> ! {
     panic!("I3: an LP executed an event of {now} after one of {last}")
-}
-
-/// Returns the event that wakes a timer.
-fn wake<P>(world: &World, lp: LpId, id: TimerId, setting: Setting) -> Event<P> {
-    Event::new(wake_key(world, lp, setting), lp, Body::Timer(id))
 }
 
 /// Returns the key of the event that wakes a timer.

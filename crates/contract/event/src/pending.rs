@@ -88,11 +88,6 @@ pub trait PendingSet<P>: Default {
     /// Returns `None` if the event is not known yet.
     fn upcoming(&self, ahead: usize) -> Option<LpId>;
 
-    /// Removes all events, in order.
-    fn drain(&mut self) -> impl Iterator<Item = Event<P>> {
-        std::iter::from_fn(|| self.pop())
-    }
-
     /// Removes all events, in no order. Their memory is freed when the iterator is dropped.
     fn take_all(&mut self) -> Leftover<P>
     where

@@ -30,6 +30,11 @@ fn at(time: u64, round: u32) -> Instant {
     Instant { time: Time::from_ps(time), round }
 }
 
+/// Removes all events, in order.
+fn drain<P, S: PendingSet<P>>(set: &mut S) -> impl Iterator<Item = Event<P>> {
+    std::iter::from_fn(|| set.pop())
+}
+
 impl Pair {
     fn push(&mut self, instant: Instant, receiver: u32, sender: u32) {
         self.sequence += 1;
@@ -82,8 +87,8 @@ impl Pair {
     }
 
     fn drain(mut self) {
-        let popped: Vec<_> = self.windowed.drain().map(|event| (event.key(), event.receiver, event.body)).collect();
-        let expected: Vec<_> = self.heap.drain().map(|event| (event.key(), event.receiver, event.body)).collect();
+        let popped: Vec<_> = drain(&mut self.windowed).map(|event| (event.key(), event.receiver, event.body)).collect();
+        let expected: Vec<_> = drain(&mut self.heap).map(|event| (event.key(), event.receiver, event.body)).collect();
         assert_eq!(popped, expected);
         assert!(self.windowed.is_empty() && self.windowed.next_instant().is_none() && self.windowed.pop().is_none());
     }

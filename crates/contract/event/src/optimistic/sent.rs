@@ -4,7 +4,8 @@ use crate::event::{EventKey, LpId, Sender};
 use crate::time::{Instant, Time};
 use std::num::NonZeroU32;
 
-/// What an anti-message needs of the event that it follows, except the sender, which the history knows.
+/// The record of a sent event. It has everything that an anti-message needs, except the sender, which the
+/// history knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     time: Time,

@@ -48,7 +48,7 @@ const AVOIDABLE_MAX: u64 = 32;
 /// Pushes into a full side list that justify a rebuild, at least.
 const SIDE_PUSHES_MIN: usize = 4096;
 
-/// What has happened since the last rebuild.
+/// Counters since the last rebuild.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
     /// Pending events at the rebuild.
