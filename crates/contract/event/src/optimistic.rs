@@ -54,7 +54,7 @@ pub struct OptimisticSet<P> {
     behind: BinaryHeap<Reverse<TaggedEvent<P>>>,
     /// Anti-messages that have not met their twins.
     anti_messages: BinaryHeap<Reverse<TaggedEvent<P>>>,
-    /// The time of the earliest of them; [`Time::MAX`] if there are none.
+    /// The time of the earliest anti-message; [`Time::MAX`] if there are none.
     next_anti_message_time: Time,
     /// The worker of each LP.
     placement: Placement,

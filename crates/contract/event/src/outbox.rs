@@ -17,8 +17,8 @@ use crate::time::Time;
 pub struct Outbox<P> {
     /// The pending set of the LPs that are executed here, if events go straight into it.
     pub pending: Pending<P>,
-    /// Events that the engine has still to deliver: all of them without a pending set, else those of global
-    /// events.
+    /// Events that the engine must still deliver. Without a pending set these are all events, otherwise only
+    /// those that global events send.
     pub buffer: Vec<Event<P>>,
     /// Events for other partitions, by partition. Empty unless there are several partitions.
     pub parcels: Vec<Vec<Event<P>>>,

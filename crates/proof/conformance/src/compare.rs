@@ -1,4 +1,4 @@
-//! Runs a model on an engine and compares what it comes to with what `sequential` says.
+//! Runs a model on an engine, and compares the answer with that of `sequential`.
 
 use crate::engines::{Engine, Setting};
 use parades_core::error::{Error, ErrorKind};
@@ -8,7 +8,7 @@ use parades_core::trace::{Note, TraceFilter, Tracer, write_lines};
 use parades_engine::sequential;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What is asked of a run; the answer depends on nothing else.
+/// The question that a run answers. The answer depends on nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     /// The end.
@@ -17,36 +17,37 @@ pub struct Question {
     pub seed: u64,
     /// The tie seed.
     pub tie_seed: Option<u64>,
-    /// Whether a trace with notes is written.
+    /// True if a trace with notes is written.
     pub traced: bool,
 }
 
-/// What a run came to.
+/// The answer of a run.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its outcome, or its error; an assertion of the engine's is an [`ErrorKind::Panic`] without a place.
+    /// The outcome, or the error. A failed assertion of the engine is an [`ErrorKind::Panic`] without a
+    /// place.
     pub result: Result<Outcome, Error>,
-    /// The trace: an event and its notes in each entry.
+    /// The trace. Each entry is an event with its notes.
     pub trace: Vec<String>,
-    /// What each event sent and which timers it set, as the trace was told.
+    /// The messages that each event sent and the timers that it set, as the trace saw them.
     pub sends: Vec<Vec<Note>>,
 }
 
 impl Answer {
-    /// A figure that only the engine knows.
+    /// Returns a figure that only the engine has, or 0.
     pub fn stat(&self, name: &str) -> u64 {
-        self.stat_if_any(name).unwrap_or(0)
+        self.find_stat(name).unwrap_or(0)
     }
 
-    /// As [`Answer::stat`]; none where the engine has no such figure, or failed.
-    pub fn stat_if_any(&self, name: &str) -> Option<u64> {
+    /// Returns a figure that only the engine has, or `None` if it has no such figure, or failed.
+    pub fn find_stat(&self, name: &str) -> Option<u64> {
         let stats = self.result.as_ref().map_or(&[][..], |outcome| &outcome.engine_stats);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, written as floats")]
         stats.iter().find(|(other, _)| *other == name).map(|(_, value)| *value as u64)
     }
 }
 
-/// Asks `run`, an engine with a model, a question. An engine that panics, as its assertions may, has an answer too.
+/// Runs a question. A panic, such as a failed assertion, becomes an answer too.
 pub fn ask(question: Question, run: impl FnOnce(RunOptions<'_>) -> Result<Outcome, Error>) -> Answer {
     let Question { until, seed, tie_seed, traced } = question;
     let mut trace: Vec<String> = Vec::new();
@@ -73,12 +74,12 @@ pub fn ask(question: Question, run: impl FnOnce(RunOptions<'_>) -> Result<Outcom
     Answer { result, trace, sends }
 }
 
-/// What `sequential` says.
+/// Returns the answer of `sequential`.
 pub fn expected<M: Model>(model: &M, question: Question) -> Answer {
     ask(question, |options| sequential::run(model, options))
 }
 
-/// What differs between the answer of an engine and that of `sequential`, and the engine's answer.
+/// Returns the answer of an engine, and how it differs from that of `sequential`.
 pub fn check<M: Model>(
     model: &M,
     question: Question,
@@ -91,11 +92,11 @@ pub fn check<M: Model>(
     (found, same)
 }
 
-/// What differs between two answers, in a sentence.
+/// Compares two answers.
 ///
 /// # Errors
 ///
-/// That sentence.
+/// One sentence about the first difference.
 pub fn compare(expected: &Answer, found: &Answer) -> Result<(), String> {
     let differs = match (&expected.result, &found.result) {
         (Ok(expected), Ok(found)) => outcomes_differ(expected, found),
@@ -111,8 +112,8 @@ pub fn compare(expected: &Answer, found: &Answer) -> Result<(), String> {
     let sends_differ = || (expected.sends != found.sends).then(|| "the traces were told of other sends".to_string());
     let differs = differs.or_else(sends_differ);
     let Some(differs) = differs else { return Ok(()) };
-    Err(match parting(&expected.trace, &found.trace) {
-        Some(parting) => format!("{differs}\n  {parting}"),
+    Err(match first_divergence(&expected.trace, &found.trace) {
+        Some(first_divergence) => format!("{differs}\n  {first_divergence}"),
         None => differs,
     })
 }
@@ -134,13 +135,13 @@ fn outcomes_differ(expected: &Outcome, found: &Outcome) -> Option<String> {
     })
 }
 
-/// The receiver of a traced event.
+/// Returns the receiver of a traced event.
 fn receiver(line: &str) -> &str {
     line.split(" <- ").next().and_then(|head| head.rsplit("LP ").next()).unwrap_or_default()
 }
 
-/// Where two traces part: the first event, of the first LP, that is not the same.
-fn parting(expected: &[String], found: &[String]) -> Option<String> {
+/// Returns the place where two traces diverge: the first different event of the first LP that has one.
+fn first_divergence(expected: &[String], found: &[String]) -> Option<String> {
     let here = |(i, line): (usize, &String), other: &[String], seen: &[String]| {
         let lp = receiver(line);
         let number = seen[..i].iter().filter(|line| receiver(line) == lp).count();
@@ -167,10 +168,10 @@ mod tests {
         let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
         let expected = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 1 #2");
         let found = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 2 #2");
-        let text = parting(&expected, &found).expect("they part");
+        let text = first_divergence(&expected, &found).expect("they part");
         assert!(text.starts_with("LP 3 parts at its event 1:\n    3s LP 3 <- LP 1 #2"), "{text}");
-        assert_eq!(parting(&expected, &expected), None);
-        let text = parting(&expected[..2], &expected).expect("one has more");
+        assert_eq!(first_divergence(&expected, &expected), None);
+        let text = first_divergence(&expected[..2], &expected).expect("one has more");
         assert!(text.starts_with("LP 3 parts at its event 1, which it should not have"), "{text}");
     }
 }

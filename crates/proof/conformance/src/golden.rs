@@ -1,6 +1,6 @@
 //! Golden traces: the first events of small runs as text, and the digest, kept beside the code.
 //!
-//! They change only by `cargo run -p parades-conformance -- bless`, and whoever does that says why.
+//! Only `cargo run -p parades-conformance -- bless` changes them, and the commit says why.
 
 use crate::compare::{Answer, Question, expected};
 use crate::matrix::models;
@@ -9,28 +9,29 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Events that a golden trace shows.
+/// The number of events in a golden trace.
 const EVENTS: usize = 200;
-/// Characters of a line that it shows.
+/// The largest number of characters in a line.
 const WIDTH: usize = 120;
-/// The models of the matrix that have one, and the tie seed.
-const OF_MATRIX: [(&str, Option<u64>); 4] =
+/// The models of the matrix that have a golden trace, with the tie seed.
+const MATRIX_MODELS: [(&str, Option<u64>); 4] =
     [("phold", None), ("phold-ties", Some(7)), ("transfer", None), ("jackson", None)];
-/// The seeds of random models that have one: with timers and global events; the second and the last end with an error.
-const OF_SEEDS: [u64; 4] = [1, 5, 24, 49];
+/// The seeds of the random models that have a golden trace. They have timers and global events; the second
+/// and the last end with an error.
+const RANDOM_SEEDS: [u64; 4] = [1, 5, 24, 49];
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(format!("{name}.trace"))
 }
 
-/// The golden traces as they are now: name and text.
+/// Returns the present traces: name and text.
 pub fn traces() -> Vec<(String, String)> {
     let mut traces = Vec::new();
-    for (name, tie_seed) in OF_MATRIX {
+    for (name, tie_seed) in MATRIX_MODELS {
         let case = models().into_iter().find(|case| case.name == name).expect("a model of the matrix");
         traces.push((name.to_string(), text(name, &case.trace(tie_seed))));
     }
-    for seed in OF_SEEDS {
+    for seed in RANDOM_SEEDS {
         let model = RandomModel::new(Genes::from_seed(seed));
         let options = model.options();
         let question = Question { until: options.until, seed: options.seed, tie_seed: options.tie_seed, traced: true };
@@ -54,11 +55,11 @@ fn text(name: &str, answer: &Answer) -> String {
     }
 }
 
-/// Writes the golden traces anew.
+/// Rewrites the golden traces.
 ///
 /// # Errors
 ///
-/// Those of the file system.
+/// The error of the file system.
 pub fn bless() -> io::Result<()> {
     for (name, text) in traces() {
         fs::write(path(&name), text)?;
@@ -66,7 +67,7 @@ pub fn bless() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the traces are no longer as they were.
+/// Compares the present traces with the golden ones.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
-//! What all test engines do alike: start, commit, global events, the end.
+//! The common part of all test engines: start, commit, global events, the end.
 //!
-//! Executions are committed in the order of events, by instant, then LP, then key. So metrics and trace come out as they must, and the
-//! first failure met is the least one.
+//! Executions are committed in the order of events: by instant, then LP, then key. So metrics and traces are
+//! in their order, and the first failure met is the first failure of the run.
 
 use parades_core::effects::{Effects, Request};
 use parades_core::error::{Error, ErrorKind, Place};
@@ -15,9 +15,9 @@ use parades_core::time::Time;
 use parades_core::trace::Note;
 use parades_core::world::World;
 
-/// What an execution leaves behind besides its sends, until it is committed.
+/// The effects of an execution, except its sends, until it is committed.
 #[derive(Debug)]
-pub struct Leftover<M: Model> {
+pub struct Uncommitted<M: Model> {
     execution: Execution,
     samples: Vec<Sample>,
     notes: Vec<Note>,
@@ -25,11 +25,11 @@ pub struct Leftover<M: Model> {
     failure: Option<ErrorKind>,
 }
 
-impl<M: Model> Leftover<M> {
-    /// Takes it out of the effects.
-    pub fn take(execution: Execution, effects: &mut Effects<M>) -> Leftover<M> {
+impl<M: Model> Uncommitted<M> {
+    /// Takes the effects of an execution.
+    pub fn take(execution: Execution, effects: &mut Effects<M>) -> Uncommitted<M> {
         effects.beyond_sends = false;
-        Leftover {
+        Uncommitted {
             execution,
             samples: std::mem::take(&mut effects.samples),
             notes: std::mem::take(&mut effects.notes),
@@ -38,18 +38,18 @@ impl<M: Model> Leftover<M> {
         }
     }
 
-    /// Whether the run cannot go on from here.
-    pub fn failed(&self) -> bool {
+    /// True if the execution failed.
+    pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 }
 
-/// The committed side of a run.
+/// The committed part of a run.
 #[derive(Debug)]
 pub struct Ledger<'a, M: Model> {
     /// The model.
     pub model: &'a M,
-    /// What its LPs share.
+    /// The world of the run.
     pub world: World,
     options: RunOptions<'a>,
     globals: GlobalQueue<M>,
@@ -58,12 +58,12 @@ pub struct Ledger<'a, M: Model> {
 }
 
 impl<'a, M: Model> Ledger<'a, M> {
-    /// Starts a run: its ledger, its LPs, its start-up events.
+    /// Starts a run. Returns its ledger, its LPs and its start-up events.
     ///
     /// # Errors
     ///
     /// A wrong declaration, or the failure of the first LP that cannot start.
-    #[expect(clippy::type_complexity, reason = "three parts of one thing, taken apart at once")]
+    #[expect(clippy::type_complexity, reason = "three parts of one result")]
     pub fn start(
         model: &'a M,
         options: RunOptions<'a>,
@@ -75,18 +75,19 @@ impl<'a, M: Model> Ledger<'a, M> {
         let mut lps = Vec::new();
         for id in (0..ledger.world.lps()).map(LpId) {
             let lp = Lp::start(model, &ledger.world, id, &mut effects);
-            ledger.apply(id, None, Leftover::take(Execution::Done, &mut effects))?;
+            ledger.apply(id, None, Uncommitted::take(Execution::Done, &mut effects))?;
             lps.push(lp.expect("an LP that failed to start has ended the run"));
         }
         Ok((ledger, lps, effects.outbox.buffer))
     }
 
-    /// Before which time events may be executed: the next global event, or the end.
+    /// Returns the time of the next global event, or the end if it comes first. Events before it may be
+    /// executed.
     pub fn horizon(&self) -> Time {
         self.globals.next_time().unwrap_or(Time::MAX).min(self.options.until)
     }
 
-    /// Before which time events may be executed unless a global event ends the run.
+    /// Returns the end of the run, if no global event ends it earlier.
     pub fn until(&self) -> Time {
         self.options.until
     }
@@ -95,26 +96,26 @@ impl<'a, M: Model> Ledger<'a, M> {
     ///
     /// # Errors
     ///
-    /// The failure of the least one that failed.
-    pub fn commit_all(&mut self, mut executed: Vec<(Event<M::Message>, Leftover<M>)>) -> Result<(), Error> {
+    /// The failure of the first execution that failed.
+    pub fn commit_all(&mut self, mut executed: Vec<(Event<M::Message>, Uncommitted<M>)>) -> Result<(), Error> {
         executed.sort_by(|(a, _), (b, _)| a.cmp(b));
-        executed.into_iter().try_for_each(|(event, leftover)| self.commit(&event, leftover))
+        executed.into_iter().try_for_each(|(event, uncommitted)| self.commit(&event, uncommitted))
     }
 
     /// Commits the next execution in the order of events.
     ///
     /// # Errors
     ///
-    /// Its failure.
-    pub fn commit(&mut self, event: &Event<M::Message>, leftover: Leftover<M>) -> Result<(), Error> {
-        if leftover.execution == Execution::Skipped {
+    /// The failure of the execution.
+    pub fn commit(&mut self, event: &Event<M::Message>, uncommitted: Uncommitted<M>) -> Result<(), Error> {
+        if uncommitted.execution == Execution::Skipped {
             return Ok(());
         }
-        self.apply(event.receiver, Some(event), leftover)
+        self.apply(event.receiver, Some(event), uncommitted)
     }
 
-    fn apply(&mut self, lp: LpId, event: Option<&Event<M::Message>>, leftover: Leftover<M>) -> Result<(), Error> {
-        let Leftover { samples, notes, requests, failure, .. } = leftover;
+    fn apply(&mut self, lp: LpId, event: Option<&Event<M::Message>>, uncommitted: Uncommitted<M>) -> Result<(), Error> {
+        let Uncommitted { samples, notes, requests, failure, .. } = uncommitted;
         if let Some(kind) = failure {
             let instant = event.map(Event::instant).unwrap_or_default();
             return Err(self.world.error_at(kind, Place { instant, lp: Some(lp), event: event.map(Event::key) }));
@@ -132,27 +133,26 @@ impl<'a, M: Model> Ledger<'a, M> {
         }
     }
 
-    /// Executes the global events at the horizon, everything before which has been committed: what they send, or nothing if the
-    /// run ends here.
+    /// Executes the global events at the horizon. Everything before it must have been committed.
     ///
     /// # Errors
     ///
     /// The failure of a global event.
-    pub fn execute_globals(&mut self, lps: &mut [Lp<M::State>]) -> Result<Globals<M>, Error> {
+    pub fn execute_globals(&mut self, lps: &mut [Lp<M::State>]) -> Result<GlobalResult<M>, Error> {
         let time = self.horizon();
         let mut lps = OneList { lps, metrics: &mut self.metrics };
         let mut effects = Effects::new();
         let world = (self.model, &mut self.world);
         self.globals.execute_at(time, world, &mut lps, &mut effects)?;
         let ends = time >= self.options.until || self.globals.is_stopped();
-        Ok(Globals { sends: effects.outbox.buffer, end: ends.then_some(time) })
+        Ok(GlobalResult { sends: effects.outbox.buffer, end: ends.then_some(time) })
     }
 
-    /// Ends the run: its outcome, given the LPs and all events still on their way.
+    /// Ends the run, and returns its outcome. `pending` has all events that are still pending or in transit.
     ///
     /// # Errors
     ///
-    /// What the model finds wrong.
+    /// The sentence of the model about a condition that does not hold.
     pub fn conclude(
         self,
         end: Time,
@@ -170,11 +170,11 @@ impl<'a, M: Model> Ledger<'a, M> {
     }
 }
 
-/// What the global events of one time did.
+/// The result of the global events of one time.
 #[derive(Debug)]
-pub struct Globals<M: Model> {
-    /// What they sent, wakes of timers included.
+pub struct GlobalResult<M: Model> {
+    /// The events that they sent, including wakes of timers.
     pub sends: Vec<Event<M::Message>>,
-    /// The end of the run, if it is here.
+    /// The end of the run, if it is at this time.
     pub end: Option<Time>,
 }

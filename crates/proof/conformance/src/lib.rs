@@ -1,13 +1,16 @@
 //! The proof of the kernel: every model on every engine over every transport, against the sequential engine.
 //!
-//! - [`engines`]: the table of engines, and three small ones that document the algorithms and force rare interleavings;
-//! - [`transport`]: what carries events between their partitions;
-//! - [`random_model`], [`random`]: models made at random, on all engines;
-//! - [`matrix`]: the shipped models on all engines;
-//! - [`golden`]: traces kept beside the code.
+//! - [`engines`]: the table of engines. Three small engines document the algorithms and force rare
+//!   interleavings.
+//! - [`transport`]: carries events between partitions.
+//! - [`random_model`], [`random`]: random models, on all engines.
+//! - [`matrix`]: the shipped models, on all engines.
+//! - [`golden`]: traces that are kept beside the code.
 //!
-//! `cargo test -p parades-conformance` runs a part; `cargo run --release -p parades-conformance -- random 10000` runs as much as one has
-//! time for. *Read next*: [`engines::window`], the simplest engine with partitions; then [`engines::time_warp`].
+//! `cargo test -p parades-conformance` runs a part of it.
+//! `cargo run --release -p parades-conformance -- random 10000` runs any number of random models.
+//!
+//! *Read next*: [`engines::window`], the simplest engine with partitions; then [`engines::time_warp`].
 
 #![forbid(unsafe_code)]
 

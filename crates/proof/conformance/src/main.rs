@@ -1,11 +1,11 @@
-//! Runs the comparisons from the command line; the exit status is 1 if anything differs, or was not put to the test.
+//! Runs the comparisons from the command line. The exit status is 1 if anything differs, or was not tested.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command line prints")]
 
 use parades_conformance::engines::Fault;
-use parades_conformance::matrix::{Part, check_part};
-use parades_conformance::random::{ALL, Choice, SOAK, catch, check_genes, check_seeds};
+use parades_conformance::matrix::{Selection, check_selection};
+use parades_conformance::random::{ALL, Choice, SOAK, catch_fault, check_genes, check_seeds};
 use parades_conformance::report::{Report, silence_panics};
 use parades_conformance::{golden, random_model::Genes};
 use std::io::IsTerminal;
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant as WallInstant};
 
 const USAGE: &str = "usage: parades-conformance COMMAND
   random COUNT [--from SEED]   random models on all engines
-  soak MINUTES                 random models on time-warp, on 2 to 8 workers that fall behind now and then
-  genes LIST [--soak TIMES]    the random model of these genes, on all engines; or as `soak` runs it, so many times
+  soak MINUTES                 random models on time-warp, on 2 to 8 workers that sometimes fall behind
+  genes LIST [--soak TIMES]    the random model of these genes, on all engines; or TIMES times as `soak` runs it
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
-  faults                       how soon planted faults are caught
-  bless                        write the golden traces anew";
+  faults                       plants faults, and shows how soon each is caught
+  bless                        rewrites the golden traces";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether nothing differs, and all was put to the test.
+/// Returns true if nothing differs and everything was tested.
 fn run(arguments: &[String]) -> Result<bool, String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match &words[..] {
@@ -45,12 +45,12 @@ fn run(arguments: &[String]) -> Result<bool, String> {
                 _ => return Err(format!("what is `{}`?", options.join(" "))),
             };
             let count: u64 = number(count)?;
-            timed(|| check_seeds(watched(from..from.saturating_add(count), ALL), ALL))
+            timed(|| check_seeds(with_time_limit(from..from.saturating_add(count), ALL), ALL))
         }
         ["soak", minutes] => {
             silence_panics(true);
             let minutes = number(minutes)?;
-            timed(|| check_seeds(watched(seeds_for(minutes), SOAK), SOAK))
+            timed(|| check_seeds(with_time_limit(seeds_for(minutes), SOAK), SOAK))
         }
         ["genes", list, options @ ..] => {
             silence_panics(true);
@@ -69,8 +69,8 @@ fn run(arguments: &[String]) -> Result<bool, String> {
         }
         ["matrix", options @ ..] => {
             silence_panics(true);
-            let part = part(options)?;
-            timed(|| check_part(&part))
+            let selection = parse_selection(options)?;
+            timed(|| check_selection(&selection))
         }
         ["faults"] => Ok(faults()),
         ["bless"] => {
@@ -80,8 +80,8 @@ fn run(arguments: &[String]) -> Result<bool, String> {
     }
 }
 
-/// Seeds, until so many minutes have gone; how far it is, for people at a terminal.
-#[expect(clippy::disallowed_methods, reason = "how many models are run depends on it, and no answer")]
+/// Returns seeds until `minutes` have passed, and shows the progress on a terminal.
+#[expect(clippy::disallowed_methods, reason = "only the number of models depends on it")]
 #[expect(clippy::print_stderr, reason = "progress")]
 fn seeds_for(minutes: u64) -> impl Iterator<Item = u64> {
     let begin = WallInstant::now();
@@ -95,20 +95,21 @@ fn seeds_for(minutes: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The seeds, each of which has to be done with in time: otherwise the program ends, and says how to see it again.
-#[expect(clippy::disallowed_methods, reason = "the time decides whether one waits any longer, and no answer")]
-fn watched(seeds: impl Iterator<Item = u64>, choice: Choice<'static>) -> impl Iterator<Item = u64> {
+/// Returns the same seeds, with a time limit for each model. If a model exceeds it, the program prints how to
+/// replay the model, and ends.
+#[expect(clippy::disallowed_methods, reason = "only the time limit depends on it")]
+fn with_time_limit(seeds: impl Iterator<Item = u64>, choice: Choice<'static>) -> impl Iterator<Item = u64> {
     let begun = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&begun);
     std::thread::spawn(move || {
         loop {
-            std::thread::sleep(PATIENCE / 30);
+            std::thread::sleep(TIME_LIMIT / 30);
             let begun: Option<(u64, WallInstant)> = *seen.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((seed, begin)) = begun
-                && begin.elapsed() > PATIENCE
+                && begin.elapsed() > TIME_LIMIT
             {
-                let (genes, said) = (Genes::from_seed(seed), choice.said);
-                println!("the model of seed {seed} does not end; replay: parades-conformance genes {genes}{said}");
+                let (genes, arguments) = (Genes::from_seed(seed), choice.arguments);
+                println!("the model of seed {seed} does not end; replay: parades-conformance genes {genes}{arguments}");
                 std::process::exit(1);
             }
         }
@@ -118,30 +119,30 @@ fn watched(seeds: impl Iterator<Item = u64>, choice: Choice<'static>) -> impl It
     })
 }
 
-/// How long a random model may take on the engines; most take some milliseconds.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The time limit of a random model. Most take some milliseconds.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is no number that fits here"))
 }
 
-fn part(options: &[&str]) -> Result<Part, String> {
-    let mut part = Part::default();
+fn parse_selection(options: &[&str]) -> Result<Selection, String> {
+    let mut selection = Selection::default();
     for option in options.chunks(2) {
         match option {
-            ["--model", name] => part.model = Some((*name).into()),
-            ["--engine", name] => part.engine = Some((*name).into()),
-            ["--transport", name] => part.transport = Some((*name).into()),
-            ["--workers", workers] => part.workers = Some(number(workers)?),
-            ["--seed", seed] => part.seed = Some(number(seed)?),
-            ["--tie-seed", seed] => part.tie_seed = Some(number(seed)?),
+            ["--model", name] => selection.model = Some((*name).into()),
+            ["--engine", name] => selection.engine = Some((*name).into()),
+            ["--transport", name] => selection.transport = Some((*name).into()),
+            ["--workers", workers] => selection.workers = Some(number(workers)?),
+            ["--seed", seed] => selection.seed = Some(number(seed)?),
+            ["--tie-seed", seed] => selection.tie_seed = Some(number(seed)?),
             _ => return Err(format!("what is `{}`?", option.join(" "))),
         }
     }
-    Ok(part)
+    Ok(selection)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the time is reported to people, and decides nothing")]
+#[expect(clippy::disallowed_methods, reason = "the time is only reported")]
 fn timed(check: impl FnOnce() -> Report) -> Result<bool, String> {
     let begin = WallInstant::now();
     let report = check();
@@ -152,12 +153,12 @@ fn timed(check: impl FnOnce() -> Report) -> Result<bool, String> {
     Ok(report.is_good())
 }
 
-/// Whether all planted faults are caught.
+/// Returns true if all planted faults are caught.
 fn faults() -> bool {
     silence_panics(true);
     let mut all = true;
     for (fault, engine) in Fault::PLANTED {
-        match catch(fault, engine, 10_000) {
+        match catch_fault(fault, engine, 10_000) {
             Some(caught) => println!(
                 "{fault:?}: caught after {} models, {} events, {:.2} s; simplest model {:?}\n  {}",
                 caught.models, caught.events, caught.seconds, caught.simplest, caught.what

@@ -1,4 +1,4 @@
-//! Shipped models × engines × transports × workers × seeds.
+//! The matrix: shipped models × engines × transports × workers × seeds.
 
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::{Engine, Fault, Setting, Subject, Varies, engines, engines_without_rollback};
@@ -14,19 +14,19 @@ use parades_models::transfer::{self, Transfer};
 use parades_models::{faulty, multicast};
 use std::fmt;
 
-/// The seeds that each model is run with, and whether ties are shuffled.
+/// The seeds with which each model is run, with the tie seed.
 const SEEDS: [(u64, Option<u64>); 3] = [(1, None), (2, None), (1, Some(7))];
-/// Traces are compared, line by line, up to this many events.
+/// Traces are compared line by line for runs of up to this number of events.
 const TRACED_EVENTS: u64 = 20_000;
 
-/// A part of the matrix: what is not named is all.
+/// A part of the matrix. A field that is `None` selects everything.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
-    /// The model's name.
+pub struct Selection {
+    /// The name of the model.
     pub model: Option<String>,
-    /// The engine's name.
+    /// The name of the engine.
     pub engine: Option<String>,
-    /// The transport's name.
+    /// The name of the transport.
     pub transport: Option<String>,
     /// The number of workers.
     pub workers: Option<usize>,
@@ -36,18 +36,18 @@ pub struct Part {
     pub tie_seed: Option<u64>,
 }
 
-impl Part {
-    fn has(wanted: Option<&String>, name: &str) -> bool {
+impl Selection {
+    fn allows(wanted: Option<&String>, name: &str) -> bool {
         wanted.is_none_or(|wanted| wanted == name)
     }
 }
 
-/// Runs a part of the matrix's row.
-type Check = dyn Fn(&Part, &mut Report);
+/// A function that runs the selected part of a model's row.
+type Check = dyn Fn(&Selection, &mut Report);
 
 /// A model of the matrix.
 pub struct Case {
-    /// The word for it on the command line.
+    /// The name of the model on the command line.
     pub name: &'static str,
     check: Box<Check>,
     trace: Box<dyn Fn(Option<u64>) -> Answer>,
@@ -60,18 +60,19 @@ impl fmt::Debug for Case {
 }
 
 impl Case {
-    /// The trace of the model with seed 1, by `sequential`.
+    /// Returns the trace of the model with seed 1, by `sequential`.
     pub fn trace(&self, tie_seed: Option<u64>) -> Answer {
         (self.trace)(tie_seed)
     }
 }
 
-/// A model that runs until `until_ms` of virtual time. Without a codec it is not run over `bytes`.
+/// Makes the case of a model that runs until `until_ms` of virtual time. Without a codec it does not run over
+/// `bytes`.
 fn case<M: Subject + 'static>(name: &'static str, until_ms: u64, codec: Option<Codec<M::Message>>, model: M) -> Case {
     case_on(engines, name, until_ms, codec, model)
 }
 
-/// As [`case`], where the model's state cannot be restored.
+/// As [`case`], for a model whose state cannot be restored.
 fn unrestorable<M: Model + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
     case_on(engines_without_rollback, name, until_ms, None, model)
 }
@@ -88,12 +89,14 @@ fn case_on<M: Model + 'static>(
     let traced = std::rc::Rc::clone(&model);
     Case {
         name,
-        check: Box::new(move |part, report| check_case((name, &engines()), until, codec, &*model, (part, report))),
+        check: Box::new(move |selection, report| {
+            check_case((name, &engines()), until, codec, &*model, (selection, report))
+        }),
         trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
     }
 }
 
-/// A [`Phold`] that differs from the default in what `change` sets.
+/// Makes a [`Phold`] that differs from the default as `change` says.
 fn phold<C: Contents>(change: impl FnOnce(&mut Parameters)) -> Phold<C> {
     let mut parameters = Parameters { lps: 24, ..Parameters::default() };
     change(&mut parameters);
@@ -105,28 +108,28 @@ fn queueing(network: Result<queueing::Network, queueing::Invalid>) -> Queueing {
     model.expect("the parameters are possible")
 }
 
-/// Few pairs, short transfers and much loss, so that timers are due.
+/// Makes a transfer with few pairs, short transfers and heavy loss, so that timers are due.
 fn transfer(restore: transfer::Restore) -> Transfer {
     let few = transfer::Parameters { pairs: 6, segments: 60, loss: 0.05, restore, ..transfer::Parameters::default() };
     Transfer::new(few).expect("the parameters are possible")
 }
 
-/// One tree, so that workers must share it. Several packets are on each level at a time.
+/// Makes one tree, so that workers must share it. Each level has several packets at a time.
 fn multicast<C: multicast::PacketHandle>(jitter: Delay) -> multicast::Multicast<C> {
     let (trees, levels, start_events, data) = (1, 5, 3, 16);
     let few = multicast::Parameters { trees, levels, start_events, data, jitter, ..multicast::Parameters::default() };
     multicast::Multicast::new(few).expect("the parameters are possible")
 }
 
-/// `sample` is the time between two samples, zero for none.
+/// Makes a campus. `sample` is the time between two samples, or zero for none.
 fn campus(sample: Delay) -> parades_packet::network::Network {
     use parades_packet::campus::Parameters;
     let small = Parameters { lan_clients: 1, start_span: Delay::from_ms(500), sample, ..Parameters::default() };
     small.network(1).expect("the parameters are possible")
 }
 
-/// Two trees to the hosts of each of two campuses, from a server of each. Large packets, and nothing may wait: copies are dropped where the
-/// trees meet.
+/// Makes two trees to the hosts of each of two campuses, from a server of each. Packets are large and queues
+/// are empty, so copies are dropped where the trees meet.
 fn campus_multicast() -> parades_packet::multicast::Multicast<Shared<Box<[u8]>>> {
     use parades_packet::{campus::Parameters, multicast::Multicast, network::Settings, queue::QueueLimit};
     let (packet_size, flow_rate_bps, start_span) = (40_000, 60_000_000, Delay::from_ms(50));
@@ -141,7 +144,8 @@ fn campus_multicast() -> parades_packet::multicast::Multicast<Shared<Box<[u8]>>>
     Multicast::new(own.topology().clone(), groups, settings).expect("the groups are possible")
 }
 
-/// As `campus`. Large packets and a short queue: overload, and drops, by few packets.
+/// Makes a wide-area network. Large packets and a short queue cause overload and drops with few packets.
+/// `sample` is as in [`campus`].
 fn wan(sample: Delay) -> parades_packet::network::Network {
     use parades_packet::wan::Parameters;
     use parades_topology::generators::backbone;
@@ -151,7 +155,7 @@ fn wan(sample: Delay) -> parades_packet::network::Network {
     small.build(backbone(), 1).expect("the parameters are possible").network
 }
 
-/// Flows on a cluster whose backbone is narrow, so that they hold each other back, and whose bandwidth changes.
+/// Makes flows on a cluster with a narrow backbone, so that they slow each other down.
 fn flows() -> parades_flow::flows::Flows {
     let text = br#"<platform version="4.1"><zone id="world" routing="Floyd">
         <cluster id="c" prefix="n" suffix="" radical="0-7" speed="1Gf" bw="10MBps" lat="1ms" bb_bw="25MBps" bb_lat="2ms"/>
@@ -170,7 +174,7 @@ fn flows() -> parades_flow::flows::Flows {
     parades_flow::flows::Flows::new(platform, list, network_model)
 }
 
-/// Few nodes of Chord that come and go.
+/// Returns the parameters of Chord with few nodes, which join and leave.
 fn chord() -> parades_p2p::chord::Parameters {
     use parades_p2p::chord::{Churn, Parameters};
     let (session, absence) = (Delay::from_secs(10), Delay::from_secs(2));
@@ -182,7 +186,7 @@ fn chord_constant() -> parades_program::Processes<parades_p2p::chord::Chord> {
     parades_p2p::chord::Chord::model(chord(), 1).expect("the parameters are possible")
 }
 
-/// Its messages are flows, which share the links of a star.
+/// Makes a Chord whose messages are flows that share the links of a star.
 fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<ChordFlows>> {
     use parades_flow::{generators, network_model};
     let platform = generators::star(16).expect("it is possible").into();
@@ -193,7 +197,7 @@ fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<Chord
 
 type ChordFlows = parades_carriers::FlowLevel<parades_p2p::chord::Message>;
 
-/// Two sites, three kinds of traffic, and a bottleneck that fails after a second and a half.
+/// Makes two sites with three kinds of traffic, and a bottleneck that fails after 1.5 s.
 fn network() -> parades_netfile::model::Internetwork {
     let sooner =
         parades_netfile::EXAMPLE.replace("at = \"8s\"", "at = \"1500ms\"").replace("for = \"2s\"", "for = \"300ms\"");
@@ -206,7 +210,7 @@ fn faulty(fault: faulty::Fault) -> faulty::Faulty {
     faulty::Faulty { fault, at_event: 20, ..faulty::Faulty::default() }
 }
 
-/// The models. A new one is one line here.
+/// Returns the models. A new one is one line here.
 pub fn models() -> Vec<Case> {
     let plain = Some(Codec::<()>::postcard());
     let bytes = Some(Codec::<Box<[u8]>>::postcard());
@@ -250,18 +254,19 @@ pub fn models() -> Vec<Case> {
     ]
 }
 
-/// Runs the part of the matrix. Over all models each engine has to do what it may have to ([`crate::report::Feat`]); a single model may not lead it to.
-pub fn check_part(part: &Part) -> Report {
-    check_part_of(&models(), part)
+/// Runs the selected part of the matrix. Over all models, each engine must show each
+/// [`crate::report::Feature`] that it has. A single model may not lead to it.
+pub fn check_selection(selection: &Selection) -> Report {
+    check_models(&models(), selection)
 }
 
-fn check_part_of(models: &[Case], part: &Part) -> Report {
+fn check_models(models: &[Case], selection: &Selection) -> Report {
     let mut report = Report::default();
-    for case in models.iter().filter(|case| Part::has(part.model.as_ref(), case.name)) {
-        (case.check)(part, &mut report);
+    for case in models.iter().filter(|case| Selection::allows(selection.model.as_ref(), case.name)) {
+        (case.check)(selection, &mut report);
     }
-    if part.model.is_none() {
-        report.demand_all_shown();
+    if selection.model.is_none() {
+        report.require_all_features();
     }
     report
 }
@@ -271,10 +276,10 @@ fn check_case<M: Model>(
     until: Time,
     codec: Option<Codec<M::Message>>,
     model: &M,
-    (part, report): (&Part, &mut Report),
+    (selection, report): (&Selection, &mut Report),
 ) {
-    let seeds = match part.seed {
-        Some(seed) => vec![(seed, part.tie_seed)],
+    let seeds = match selection.seed {
+        Some(seed) => vec![(seed, selection.tie_seed)],
         None => SEEDS.to_vec(),
     };
     for (seed, tie_seed) in seeds {
@@ -283,13 +288,13 @@ fn check_case<M: Model>(
         report.count_model(&plain);
         question.traced = plain.result.as_ref().map_or(true, |outcome| outcome.events <= TRACED_EVENTS);
         let expected = if question.traced { expected(model, question) } else { plain };
-        for engine in engines.iter().filter(|engine| Part::has(part.engine.as_ref(), engine.name)) {
-            for (carrier, workers) in ways(engine.varies, codec.is_some(), part) {
-                let choices = choices_of(name, seed + workers as u64);
+        for engine in engines.iter().filter(|engine| Selection::allows(selection.engine.as_ref(), engine.name)) {
+            for (carrier, workers) in variants(engine.varies, codec.is_some(), selection) {
+                let choices = choice_seed(name, seed + workers as u64);
                 let setting = Setting { workers, seed: choices, carrier, codec, fault: Fault::None };
                 let (found, same) = check(model, question, engine, &setting, &expected);
                 report.add(&found);
-                report.add_shown(engine.name, carrier.name(), workers, &found);
+                report.count_features(engine.name, carrier.name(), workers, &found);
                 let Err(what) = same else { continue };
                 let tie = tie_seed.map_or_else(String::new, |seed| format!(" --tie-seed {seed}"));
                 let (engine, carrier) = (engine.name, carrier.name());
@@ -302,49 +307,56 @@ fn check_case<M: Model>(
     }
 }
 
-/// The seed of an engine's choices: others for each model, so that all the models together see many.
-fn choices_of(name: &str, seed: u64) -> u64 {
+/// Returns the seed of an engine's choices. It depends on the model, so that all models together cover many
+/// choices.
+fn choice_seed(name: &str, seed: u64) -> u64 {
     name.bytes().fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
-/// The transports and numbers of workers that an engine is run with.
-fn ways(varies: Varies, has_codec: bool, part: &Part) -> impl Iterator<Item = (Carrier, usize)> {
+/// Returns the pairs of a transport and a number of workers with which an engine is run.
+fn variants(varies: Varies, has_codec: bool, selection: &Selection) -> impl Iterator<Item = (Carrier, usize)> {
     let carriers = Carrier::ALL.into_iter().filter(move |carrier| *carrier == Carrier::Direct || has_codec);
-    let carriers = carriers.filter(|carrier| Part::has(part.transport.as_ref(), carrier.name()));
-    let workers = WORKERS.into_iter().filter(|workers| part.workers.is_none_or(|wanted| wanted == *workers));
-    varies.ways(carriers, workers)
+    let carriers = carriers.filter(|carrier| Selection::allows(selection.transport.as_ref(), carrier.name()));
+    let workers = WORKERS.into_iter().filter(|workers| selection.workers.is_none_or(|wanted| wanted == *workers));
+    varies.variants(carriers, workers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Feat, Shown};
+    use crate::report::{Feature, Occurrences};
 
     #[test]
     fn a_matrix_in_which_engines_had_nothing_special_to_do_shows_less_than_it_should() {
         let one_lp: Vec<Case> = models().into_iter().filter(|case| case.name == "phold-one-lp").collect();
-        let part = Part { engine: Some("time-warp".into()), ..Part::default() };
-        let report = check_part_of(&one_lp, &part);
-        // With three seeds, on 2, 3 and 8 workers.
-        let nothing = Shown { runs: 9, ..Shown::default() };
-        let of = |(feat, transport)| ((feat, "time-warp", transport), nothing);
+        let selection = Selection { engine: Some("time-warp".into()), ..Selection::default() };
+        let report = check_models(&one_lp, &selection);
+        // Three seeds, on 2, 3 and 8 workers.
+        let nothing = Occurrences { runs: 9, ..Occurrences::default() };
+        let of = |(feature, transport)| ((feature, "time-warp", transport), nothing);
         assert_eq!(
-            report.shown.iter().map(|(of, what)| (*of, *what)).collect::<Vec<_>>(),
-            [(Feat::Rollback, "bytes"), (Feat::Rollback, "direct"), (Feat::Turn, "bytes"), (Feat::Turn, "direct")]
-                .map(of)
+            report.occurrences.iter().map(|(of, what)| (*of, *what)).collect::<Vec<_>>(),
+            [
+                (Feature::Rollback, "bytes"),
+                (Feature::Rollback, "direct"),
+                (Feature::ModeSwitch, "bytes"),
+                (Feature::ModeSwitch, "direct")
+            ]
+            .map(of)
         );
         assert!(report.differences.is_empty() && !report.is_good());
         assert_eq!(report.gaps.len(), 4);
         let text = report.to_string();
         assert!(text.contains("GAP time-warp over bytes had no rollbacks in 9 runs on several workers"), "{text}");
         assert!(text.contains("time-warp over direct: 0 rollbacks, in 0 of 9 runs"), "{text}");
-        // Who names the model knows what it can show; one worker has nobody to roll back for; other engines never do.
-        for part in [
-            Part { model: Some("phold-one-lp".into()), ..part.clone() },
-            Part { workers: Some(1), ..part },
-            Part { engine: Some("rounds".into()), ..Part::default() },
+        // These selections require nothing: one names the model, one has a single worker, which never rolls
+        // back, and `rounds` never rolls back at all.
+        for selection in [
+            Selection { model: Some("phold-one-lp".into()), ..selection.clone() },
+            Selection { workers: Some(1), ..selection },
+            Selection { engine: Some("rounds".into()), ..Selection::default() },
         ] {
-            assert!(check_part_of(&one_lp, &part).is_good());
+            assert!(check_models(&one_lp, &selection).is_good());
         }
     }
 }

@@ -9,30 +9,30 @@ use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use std::time::Instant as WallInstant;
 
-/// The numbers of workers that runs are made with.
+/// The numbers of workers of runs.
 pub const WORKERS: [usize; 4] = [1, 2, 3, 8];
 
-/// Which engines a random model is run on.
+/// The engines and settings with which random models are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
-    /// The fault planted in them.
+    /// The planted fault.
     pub fault: Fault,
-    /// Only the engine of this name.
+    /// The only engine to run, or `None` for all.
     pub engine: Option<&'a str>,
-    /// On one of these numbers of workers.
+    /// The numbers of workers, of which each run draws one.
     pub workers: &'a [usize],
-    /// What is said after `genes LIST` to choose the same.
-    pub said: &'a str,
+    /// The arguments after `genes LIST` that choose the same.
+    pub arguments: &'a str,
 }
 
-/// All engines, as they are.
-pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None, workers: &WORKERS, said: "" };
+/// All engines, without a fault.
+pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None, workers: &WORKERS, arguments: "" };
 
-/// `time-warp` alone, on several workers, which fall behind now and then.
+/// `time-warp` alone, on several workers, which sometimes fall behind.
 pub const SOAK: Choice<'static> =
-    Choice { fault: Fault::None, engine: Some("time-warp"), workers: &[2, 3, 4, 5, 6, 7, 8], said: " --soak 100" };
+    Choice { fault: Fault::None, engine: Some("time-warp"), workers: &[2, 3, 4, 5, 6, 7, 8], arguments: " --soak 100" };
 
-/// Runs the model of these genes on the engines, and compares each with `sequential`.
+/// Runs the model of these genes on the engines, and compares each answer with that of `sequential`.
 pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     let model = RandomModel::new(genes);
     let options = model.options();
@@ -43,7 +43,7 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     genes.0.iter().for_each(|gene| digest.word(u64::from(*gene)));
     let mut rng = Rng::shared(digest.value(), 14);
     for engine in &engines() {
-        for (carrier, _) in engine.varies.ways(Carrier::ALL, [0]) {
+        for (carrier, _) in engine.varies.variants(Carrier::ALL, [0]) {
             let workers = choice.workers[index_below(&mut rng, choice.workers.len())];
             let codec = Some(Codec::postcard());
             let setting = Setting { workers, seed: rng.next_u64(), carrier, codec, fault: choice.fault };
@@ -54,15 +54,18 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
             report.add(&found);
             if let Err(what) = same {
                 let carrier = carrier.name();
-                let replay =
-                    if choice.fault == Fault::None { format!("genes {genes}{}", choice.said) } else { "faults".into() };
+                let replay = if choice.fault == Fault::None {
+                    format!("genes {genes}{}", choice.arguments)
+                } else {
+                    "faults".into()
+                };
                 report.difference(format!("{} over {carrier}, {workers} workers: {what}", engine.name), &replay);
             }
         }
     }
 }
 
-/// Runs the models of these seeds; the first difference of a model is shrunk.
+/// Runs the models of these seeds. The first difference of a model is shrunk.
 pub fn check_seeds(seeds: impl IntoIterator<Item = u64>, choice: Choice<'_>) -> Report {
     let mut report = Report::default();
     for seed in seeds {
@@ -70,42 +73,43 @@ pub fn check_seeds(seeds: impl IntoIterator<Item = u64>, choice: Choice<'_>) -> 
         let before = report.differences.len();
         check_genes(genes, choice, &mut report);
         if report.differences.len() > before {
-            let simplest = genes.shrunk(|genes| differs(genes, choice));
-            let mut of_simplest = Report::default();
-            check_genes(simplest, choice, &mut of_simplest);
+            let simplest = genes.shrunk(|genes| has_difference(genes, choice));
+            let mut simplest_report = Report::default();
+            check_genes(simplest, choice, &mut simplest_report);
             report.differences.truncate(before);
             report.differences.push(format!("seed {seed}, shrunk to {simplest:?}"));
-            report.differences.append(&mut of_simplest.differences);
+            report.differences.append(&mut simplest_report.differences);
         }
     }
     report
 }
 
-/// Whether some engine differs from `sequential` on the model of these genes.
-pub fn differs(genes: Genes, choice: Choice<'_>) -> bool {
+/// True if an engine differs from `sequential` on the model of these genes.
+pub fn has_difference(genes: Genes, choice: Choice<'_>) -> bool {
     let mut report = Report::default();
     check_genes(genes, choice, &mut report);
     !report.differences.is_empty()
 }
 
-/// How long it took to find a planted fault.
+/// A planted fault that was caught.
 #[derive(Debug)]
 pub struct Caught {
-    /// Models run, the last of which showed the fault.
+    /// The number of models run. The last one showed the fault.
     pub models: u64,
-    /// Events of those runs.
+    /// The events of those runs.
     pub events: u64,
-    /// Wall-clock time.
+    /// Wall-clock time, in seconds.
     pub seconds: f64,
-    /// What differed.
+    /// The difference.
     pub what: String,
-    /// The model, shrunk.
+    /// The shrunk model.
     pub simplest: Genes,
 }
 
-/// Runs random models until one shows a fault planted in an engine; `None` if none of `limit` does.
-#[expect(clippy::disallowed_methods, reason = "the time is reported to people, and decides nothing")]
-pub fn catch(fault: Fault, engine: &str, limit: u64) -> Option<Caught> {
+/// Runs up to `limit` random models until one shows a fault planted in an engine. Returns `None` if none
+/// does.
+#[expect(clippy::disallowed_methods, reason = "the time is only reported")]
+pub fn catch_fault(fault: Fault, engine: &str, limit: u64) -> Option<Caught> {
     let begin = WallInstant::now();
     let mut report = Report::default();
     let choice = Choice { fault, engine: Some(engine), ..ALL };
@@ -114,7 +118,7 @@ pub fn catch(fault: Fault, engine: &str, limit: u64) -> Option<Caught> {
         check_genes(genes, choice, &mut report);
         if let Some(what) = report.differences.first() {
             let seconds = begin.elapsed().as_secs_f64();
-            let simplest = genes.shrunk(|genes| differs(genes, choice));
+            let simplest = genes.shrunk(|genes| has_difference(genes, choice));
             return Some(Caught { models: seed + 1, events: report.events, seconds, what: what.clone(), simplest });
         }
     }

@@ -1,4 +1,4 @@
-//! What a batch of runs came to.
+//! The report on a batch of runs.
 
 use crate::compare::Answer;
 use crate::random_model::EXPECTED_PANIC;
@@ -9,57 +9,58 @@ use std::panic;
 /// Counts, and the differences found.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Models; in the matrix, models with a seed.
+    /// The number of models. In the matrix, each seed counts.
     pub models: u64,
-    /// Of these, models that ended with an error.
+    /// The number of models that ended with an error.
     pub failing_models: u64,
-    /// The kinds of their errors.
+    /// The kinds of those errors.
     pub failures: BTreeSet<String>,
-    /// Runs compared with `sequential`.
+    /// The number of runs compared with `sequential`.
     pub runs: u64,
-    /// Events committed in them.
+    /// The number of events committed in them.
     pub events: u64,
-    /// Rollbacks.
+    /// The number of rollbacks.
     pub rollbacks: u64,
-    /// Anti-messages.
+    /// The number of anti-messages.
     pub anti_messages: u64,
-    /// What engines had to do on several workers, by what it is, the engine and the transport.
-    pub shown: BTreeMap<(Feat, &'static str, &'static str), Shown>,
-    /// What differed, and how to see it again.
+    /// How often a feature occurred on several workers, by feature, engine and transport.
+    pub occurrences: BTreeMap<(Feature, &'static str, &'static str), Occurrences>,
+    /// The differences, each with the command that replays it.
     pub differences: Vec<String>,
-    /// What has not been shown although the batch is there to show it.
+    /// The features that should have occurred and did not.
     pub gaps: Vec<String>,
 }
 
-/// What an engine may never have to do, so that its right answers say nothing of how it does.
+/// A feature of an engine that runs may not need. Right answers then prove nothing about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Feat {
-    /// To roll back.
+pub enum Feature {
+    /// Rolling back.
     Rollback,
-    /// To go on with one worker instead of several, or back.
-    Turn,
+    /// Switching between several workers and one.
+    ModeSwitch,
 }
 
-impl Feat {
-    const ALL: [Feat; 2] = [Feat::Rollback, Feat::Turn];
+impl Feature {
+    const ALL: [Feature; 2] = [Feature::Rollback, Feature::ModeSwitch];
 
-    /// Its name among an engine's figures.
+    /// Returns the name of its count among an engine's figures.
     fn stat(self) -> &'static str {
         match self {
-            Feat::Rollback => "rollbacks",
-            Feat::Turn => "turns",
+            Feature::Rollback => "rollbacks",
+            Feature::ModeSwitch => "turns",
         }
     }
 }
 
-/// How often runs on several workers had to do something; runs that ended with an error, and hence without figures, are not counted.
+/// How often a feature occurred in runs on several workers. Runs that ended with an error have no figures and
+/// are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
-    /// Runs.
+pub struct Occurrences {
+    /// The number of runs.
     pub runs: u64,
-    /// Of these, runs that had to.
+    /// The number of runs in which it occurred.
     pub with: u64,
-    /// How often, in all of them.
+    /// The number of times that it occurred in all of them.
     pub times: u64,
 }
 
@@ -82,35 +83,35 @@ impl Report {
         self.anti_messages += answer.stat("anti_messages");
     }
 
-    /// Counts a run of an engine over a transport, for what it had to do.
-    pub fn add_shown(&mut self, engine: &'static str, transport: &'static str, workers: usize, answer: &Answer) {
-        for feat in Feat::ALL {
-            let Some(times) = answer.stat_if_any(feat.stat()).filter(|_| workers > 1) else { continue };
-            let shown = self.shown.entry((feat, engine, transport)).or_default();
-            shown.runs += 1;
-            shown.with += u64::from(times > 0);
-            shown.times += times;
+    /// Counts the features of a run of an engine over a transport.
+    pub fn count_features(&mut self, engine: &'static str, transport: &'static str, workers: usize, answer: &Answer) {
+        for feature in Feature::ALL {
+            let Some(times) = answer.find_stat(feature.stat()).filter(|_| workers > 1) else { continue };
+            let occurrences = self.occurrences.entry((feature, engine, transport)).or_default();
+            occurrences.runs += 1;
+            occurrences.with += u64::from(times > 0);
+            occurrences.times += times;
         }
     }
 
-    /// Notes each engine that never had to do over a transport what it might have to.
-    pub fn demand_all_shown(&mut self) {
-        for ((feat, engine, transport), shown) in &self.shown {
-            if shown.times == 0 {
-                let (what, runs) = (feat.stat(), shown.runs);
+    /// Reports each feature that an engine has and that never occurred.
+    pub fn require_all_features(&mut self) {
+        for ((feature, engine, transport), occurrences) in &self.occurrences {
+            if occurrences.times == 0 {
+                let (what, runs) = (feature.stat(), occurrences.runs);
                 self.gaps.push(format!(
-                    "{engine} over {transport} had no {what} in {runs} runs on several workers, so nothing is shown of how it does"
+                    "{engine} over {transport} had no {what} in {runs} runs on several workers, so nothing is occurrences of how it does"
                 ));
             }
         }
     }
 
-    /// Whether all that was to be shown has been.
+    /// True if there is no difference and no gap.
     pub fn is_good(&self) -> bool {
         self.differences.is_empty() && self.gaps.is_empty()
     }
 
-    /// Notes a difference, and the arguments that replay it.
+    /// Adds a difference, and the arguments that replay it.
     pub fn difference(&mut self, what: String, replay: &str) {
         self.differences.push(format!("{what}\n  replay: cargo run --release -p parades-conformance -- {replay}"));
     }
@@ -121,8 +122,8 @@ impl fmt::Display for Report {
         for difference in self.differences.iter().take(10) {
             writeln!(f, "DIFFERENCE {difference}")?;
         }
-        for ((feat, engine, transport), Shown { runs, with, times }) in &self.shown {
-            let what = feat.stat();
+        for ((feature, engine, transport), Occurrences { runs, with, times }) in &self.occurrences {
+            let what = feature.stat();
             writeln!(f, "{engine} over {transport}: {times} {what}, in {with} of {runs} runs on several workers")?;
         }
         for gap in &self.gaps {
@@ -139,7 +140,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Keeps the panics of models on purpose quiet, and with `all` those of assertions, which are reported as the answer of their engine.
+/// Silences the panics that models raise on purpose. With `all`, also silences assertions, which are reported
+/// as the answer of their engine.
 pub fn silence_panics(all: bool) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -1,9 +1,9 @@
 //! Every model on every engine over every transport gives the answer of `sequential`.
 
-use parades_conformance::matrix::{Part, check_part};
+use parades_conformance::matrix::{Selection, check_selection};
 use parades_conformance::random::{ALL, SOAK, check_genes, check_seeds};
 use parades_conformance::random_model::{COUNT, Genes, MAX};
-use parades_conformance::report::{Feat, Report, silence_panics};
+use parades_conformance::report::{Feature, Report, silence_panics};
 use parades_core::run::{Control, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::trace::{TraceFilter, Tracer};
@@ -16,19 +16,21 @@ fn assert_alike(report: &Report) {
 }
 
 #[test]
-fn shipped_models() {
-    let report = check_part(&Part::default());
+fn shipped_models_give_one_answer() {
+    let report = check_selection(&Selection::default());
     assert_alike(&report);
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
-    let shown = |wanted| report.shown.keys().filter_map(move |&(feat, engine, _)| (feat == wanted).then_some(engine));
+    let shown = |wanted| {
+        report.occurrences.keys().filter_map(move |&(feature, engine, _)| (feature == wanted).then_some(engine))
+    };
     let over_both = |engines: &[&'static str]| engines.iter().flat_map(|&engine| [engine; 2]).collect::<Vec<_>>();
-    assert_eq!(shown(Feat::Rollback).collect::<Vec<_>>(), over_both(&["time-warp", "time-warp-test"]));
-    assert_eq!(shown(Feat::Turn).collect::<Vec<_>>(), over_both(&["null-message", "time-warp", "window"]));
+    assert_eq!(shown(Feature::Rollback).collect::<Vec<_>>(), over_both(&["time-warp", "time-warp-test"]));
+    assert_eq!(shown(Feature::ModeSwitch).collect::<Vec<_>>(), over_both(&["null-message", "time-warp", "window"]));
     assert!(report.gaps.is_empty(), "each of them has to: {report}");
 }
 
 #[test]
-fn random_models() {
+fn random_models_give_one_answer() {
     silence_panics(false);
     let report = check_seeds(0..600, ALL);
     assert_alike(&report);
@@ -38,9 +40,11 @@ fn random_models() {
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
 }
 
-/// What is executed ahead in this model comes round again and again, each time later, while anti-messages chase it: long after its last event, without end.
+/// The executions ahead of GVT in this model follow each other in a cycle, each later than the last, and the
+/// anti-messages never catch up with them. Without a remedy this would go on long after the model's last
+/// event.
 #[test]
-fn a_random_model_with_echoes() {
+fn echoes_of_rolled_back_events_die_out() {
     silence_panics(false);
     let genes = "8,1,3,1,3,17,86,40,3,0,2,8,59,4,0,0,1,6,0,18,7,0,0,0,0,82,3,8294";
     let genes: Genes = genes.parse().expect("it was written by a run");
@@ -51,7 +55,7 @@ fn a_random_model_with_echoes() {
 }
 
 #[test]
-fn random_models_that_shrink() {
+fn arbitrary_genes_give_one_answer() {
     silence_panics(false);
     let ranges: [std::ops::RangeInclusive<u16>; COUNT] = MAX.map(|max| 0..=max);
     let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
@@ -90,7 +94,7 @@ fn a_run_stopped_by_hand_is_the_run_until_where_it_stopped() {
 }
 
 #[test]
-fn genes_are_read_as_they_are_written() {
+fn genes_are_parsed_as_they_are_printed() {
     let genes = Genes::from_seed(77);
     assert_eq!(genes.to_string().parse(), Ok(genes));
     assert!("1,2".parse::<Genes>().expect_err("too few").starts_with("there are"));

@@ -148,7 +148,7 @@ impl MetricValue {
         true
     }
 
-    /// Removes and returns the recordings, kept for each LP, of the LPs that `moves` selects.
+    /// Removes and returns the per-LP recordings of the LPs that `moves` selects.
     pub(super) fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> MetricValue {
         use MetricValue::{Counter, Float, Histogram, Series, Steady, Table, Tally, Value};
         let mut moved = self.empty_copy();

@@ -45,7 +45,7 @@ fn signed_place(bits: u64) -> f64 {
 }
 
 impl Rng {
-    /// Draws from the exponential distribution of mean 1, always above zero. Multiply by the mean.
+    /// Draws from the exponential distribution of mean 1. Multiply by the mean. The result is above zero.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         let bits = self.next_u64();

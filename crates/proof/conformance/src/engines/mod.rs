@@ -1,5 +1,5 @@
-//! The table of engines under test, and three small ones that exist for testing: they document the algorithms, and force the
-//! interleavings that a real engine meets once in a while.
+//! The table of engines under test. Three small engines exist only for testing: they document the algorithms,
+//! and force interleavings that a real engine seldom meets.
 
 pub mod rounds;
 pub mod time_warp;
@@ -21,35 +21,35 @@ use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 use std::fmt::Debug;
 
-/// What a model must be to run on every engine.
+/// A model that runs on every engine.
 pub trait Subject: Restorable<State: Clone + PartialEq + Debug> {}
 impl<M: Restorable<State: Clone + PartialEq + Debug>> Subject for M {}
 
 /// An engine under test.
 #[derive(Debug)]
 pub struct Engine<M: Model> {
-    /// The word for it on the command line.
+    /// The name of the engine on the command line.
     pub name: &'static str,
-    /// What else it is run with.
+    /// The variants of a run on this engine.
     pub varies: Varies,
-    /// Runs a model on it.
+    /// Runs a model on this engine.
     pub run: Run<M>,
 }
 
-/// What makes a difference to an engine, though not to the answer.
+/// The dimensions that change how an engine runs, though not its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Varies {
-    /// Nothing: it runs on one thread.
+    /// None: the engine runs on one thread.
     Nothing,
-    /// How many workers there are.
+    /// The number of workers.
     Workers,
-    /// How many workers there are, and the transport between them.
+    /// The number of workers, and the transport between them.
     Transports,
 }
 
 impl Varies {
-    /// The transports and numbers of workers to try, of those given.
-    pub fn ways<'a>(
+    /// Returns the pairs of a transport and a number of workers that should be tried.
+    pub fn variants<'a>(
         self,
         carriers: impl IntoIterator<Item = Carrier> + 'a,
         workers: impl IntoIterator<Item = usize> + Clone + 'a,
@@ -62,14 +62,15 @@ impl Varies {
     }
 }
 
-/// How an engine is called.
+/// A function that runs a model on an engine.
 pub type Run<M> = fn(&M, RunOptions<'_>, &Setting<<M as Model>::Message>) -> Result<Outcome, Error>;
 
 fn engine<M: Model>(name: &'static str, varies: Varies, run: Run<M>) -> Engine<M> {
     Engine { name, varies, run }
 }
 
-/// The engines that are compared with `sequential`. A new engine is one line here, or below if it never takes anything back.
+/// Returns the engines that are compared with `sequential`. A new engine is one line here, or below if it
+/// never rolls back.
 pub fn engines<M: Subject>() -> Vec<Engine<M>> {
     let mut engines = engines_without_rollback();
     engines.extend([
@@ -80,7 +81,7 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
     engines
 }
 
-/// Those of them that run models whose state cannot be restored.
+/// Returns the engines that also run models whose state cannot be restored.
 pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
     vec![
         engine("heap", Varies::Nothing, |model, options, _| {
@@ -94,7 +95,7 @@ pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
     ]
 }
 
-/// `rounds`, its choices drawn from the seed.
+/// Runs `rounds`, with settings drawn from the seed.
 fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 7);
     let thresholds = [
@@ -115,14 +116,16 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
     rounds_engine::run(model, options, &settings)
 }
 
-/// Ways to go from several workers to one and back that engines are tried with: never, forced, and as they find.
+/// The ways to switch between several workers and one that engines are tested with: never, at fixed
+/// intervals, and as measured.
 const RETREATS: [Retreats; 5] =
     [Retreats::Never, Retreats::WhereFaster, Retreats::Every(1), Retreats::Every(3), Retreats::Every(40)];
 
-/// Orders of events that the conservative engines are tried with: forced changes, one order throughout, and the one they find.
+/// The orders of events that the conservative engines are tested with: forced changes, one fixed order, and
+/// the measured one.
 const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp, Order::Measured];
 
-/// The real `window`, its choices drawn from the seed, over threads or over bytes that are held back.
+/// Runs `window`, with settings drawn from the seed, over threads, or over bytes that are delayed.
 fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut rng = Rng::shared(setting.seed, 4);
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
@@ -145,7 +148,8 @@ fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
     }
 }
 
-/// `null-message`, its choices drawn from the seed, over threads or over bytes and promises that are held back.
+/// Runs `null-message`, with settings drawn from the seed, over threads, or over bytes and promises that are
+/// delayed.
 fn run_null_message<M: Model>(
     model: &M,
     options: RunOptions<'_>,
@@ -167,7 +171,8 @@ fn run_null_message<M: Model>(
     }
 }
 
-/// `time-warp`, its choices drawn from the seed, with workers that fall behind, over threads or over bytes that are held back.
+/// Runs `time-warp`, with settings drawn from the seed and workers that fall behind, over threads, or over
+/// bytes that are delayed.
 fn run_time_warp<M: Subject>(
     model: &M,
     options: RunOptions<'_>,
@@ -192,44 +197,44 @@ fn run_time_warp<M: Subject>(
     }
 }
 
-/// How a test engine runs: nothing of it may change the answer.
+/// The setting of an engine's run. It must not change the answer.
 #[derive(Debug)]
 pub struct Setting<P> {
-    /// Partitions.
+    /// The number of partitions.
     pub workers: usize,
-    /// What the engine's own choices (placement, order, delays) derive from.
+    /// The seed of the engine's own choices: placement, order, delays.
     pub seed: u64,
-    /// How events get from partition to partition.
+    /// The transport between partitions.
     pub carrier: Carrier,
-    /// How messages become bytes, if they can.
+    /// The conversion of messages to bytes, if they have one.
     pub codec: Option<Codec<P>>,
-    /// What is planted.
+    /// The planted fault.
     pub fault: Fault,
 }
 
 /// A fault planted in a test engine, to show that the tests can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// None.
+    /// No fault.
     None,
     /// `rounds`: simultaneous events are executed in the order in which they were sent.
     TieByInsertion,
     /// `window`: the bound is one picosecond too high.
     WindowTooHigh,
-    /// `time_warp`: a rollback does not restore the count of sends.
+    /// `time_warp`: a rollback does not restore the sequence number.
     SequenceNotRestored,
-    /// `time_warp`: a rollback does not see to the wakes of timers.
+    /// `time_warp`: a rollback does not renew the wakes of timers.
     WakeForgotten,
     /// `time_warp`: a failure is an error before it is committed.
     EarlyFailure,
-    /// `time_warp`: GVT overlooks what is in flight.
+    /// `time_warp`: GVT ignores events in transit.
     GvtIgnoresTransit,
     /// `time_warp`: global events happen without a rollback to their time.
     NoCut,
 }
 
 impl Fault {
-    /// All that can be planted, each with the engine that it is planted in.
+    /// All faults, each with the engine in which it is planted.
     pub const PLANTED: [(Fault, &'static str); 7] = [
         (Fault::TieByInsertion, "rounds-test"),
         (Fault::WindowTooHigh, "window-test"),
@@ -241,7 +246,7 @@ impl Fault {
     ];
 }
 
-/// An index below `n`.
+/// Draws an index below `n`.
 pub(crate) fn index_below(rng: &mut Rng, n: usize) -> usize {
     usize::try_from(rng.below(n as u64)).expect("below an index")
 }

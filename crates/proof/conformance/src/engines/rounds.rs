@@ -1,16 +1,23 @@
-//! `rounds`: all events of one instant, grouped by receiver, the receivers in any order.
+//! `rounds`: all events of one instant, grouped by receiver, with the receivers in any order.
 //!
-//! *Idea.* A cause is strictly before its effect, zero delay included, so what happens at one instant at different LPs is independent.
-//! This engine executes the LPs of an instant in reverse or shuffled order, which a worker pool might.
+//! *Idea.* A cause is strictly before its effect, even at zero delay. So the events of one instant at
+//! different LPs are independent. This engine executes the LPs of an instant in reverse or random order, as a
+//! pool of workers might.
 //!
-//! *Protocol.* (1) Take the least instant before the horizon. (2) Group its events by receiver. (3) For each receiver, in any order,
-//! execute its events by key, up to its first failure. (4) Commit in the order of events. (5) At the horizon, global events.
+//! *Protocol.*
 //!
-//! *Invariants.* I3: keys increase along an LP's history. What is sent arrives at a later instant, except the wake of a timer that was
-//! set anew for this very instant, which goes to the same receiver with a greater key.
+//! 1. Take the earliest instant before the horizon.
+//! 2. Group its events by receiver.
+//! 3. For each receiver, in any order, execute its events by key, up to its first failure.
+//! 4. Commit in the order of events.
+//! 5. At the horizon, execute the global events.
+//!
+//! *Invariants.* I3: keys increase along an LP's history. A sent event arrives at a later instant. The
+//! exception is the wake of a timer that was reset for this very instant: it goes to the same receiver with a
+//! larger key.
 
 use super::{Fault, Setting};
-use crate::ledger::{Ledger, Leftover};
+use crate::ledger::{Ledger, Uncommitted};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::Event;
@@ -25,7 +32,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 ///
-/// The least error of the run.
+/// The first error of the run.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let (ledger, lps, sends) = Ledger::start(model, options)?;
     let rng = Rng::shared(setting.seed, 1);
@@ -65,7 +72,7 @@ impl<M: Model> Rounds<'_, M> {
         (instant.time < self.ledger.horizon()).then_some(instant)
     }
 
-    /// Executes all events of the least instant.
+    /// Executes all events of an instant.
     fn execute_round(&mut self, instant: Instant) -> Result<(), Error> {
         let events = self.pending.remove(&instant).expect("it was found there");
         let mut receivers: BTreeMap<_, Vec<Event<M::Message>>> = BTreeMap::new();
@@ -87,7 +94,7 @@ impl<M: Model> Rounds<'_, M> {
     fn execute_receiver(
         &mut self,
         mut events: Vec<Event<M::Message>>,
-        executed: &mut Vec<(Event<M::Message>, Leftover<M>)>,
+        executed: &mut Vec<(Event<M::Message>, Uncommitted<M>)>,
     ) {
         while !events.is_empty() {
             if self.fault != Fault::TieByInsertion {
@@ -96,7 +103,7 @@ impl<M: Model> Rounds<'_, M> {
             let event = events.remove(0);
             let lp = &mut self.lps[event.receiver.index()];
             let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
-            let leftover = Leftover::take(execution, &mut self.effects);
+            let uncommitted = Uncommitted::take(execution, &mut self.effects);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 if send.instant() == event.instant() {
                     assert!(
@@ -108,8 +115,8 @@ impl<M: Model> Rounds<'_, M> {
                     self.pending.entry(send.instant()).or_default().push(send);
                 }
             }
-            let failed = leftover.failed();
-            executed.push((event, leftover));
+            let failed = uncommitted.has_failed();
+            executed.push((event, uncommitted));
             if failed {
                 return;
             }
@@ -117,7 +124,7 @@ impl<M: Model> Rounds<'_, M> {
     }
 }
 
-/// Puts things in a random order (Fisher and Yates).
+/// Shuffles a list (Fisher and Yates).
 pub(super) fn shuffle<T>(things: &mut [T], rng: &mut Rng) {
     for i in (1..things.len()).rev() {
         things.swap(i, super::index_below(rng, i + 1));

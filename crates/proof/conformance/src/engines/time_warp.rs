@@ -1,30 +1,42 @@
 //! `time_warp`: partitions that execute ahead of each other, and roll back.
 //!
-//! *Idea.* Nobody waits: a partition executes what it has. When an event turns out to be missing from an LP's past (a *straggler*), the
-//! LP is rolled back to it, and what it sent is chased by anti-messages. What lies below the global virtual time (GVT) is committed.
+//! *Idea.* No partition waits: each one executes the events that it has. An event that arrives in the past of
+//! its LP is a *straggler*. The LP is then rolled back to it, and anti-messages follow the events that the LP
+//! sent. Everything below the global virtual time (GVT) is committed.
 //!
-//! *Protocol.* A seeded scheduler picks a partition, and pauses others for a while, so that they fall behind. (1) *receive*: a straggler
-//! rolls its LP back; an anti-message annihilates its event, rolling back if that was executed. (2) *execute a batch*, at most
-//! `OPTIMISM` uncommitted events ahead. Now and then: (3) *GVT* is the least instant of what is pending or in flight. (4) *Commit
-//! before it*, in the order of events. (5) Once it has reached the horizon, a *cut*: roll back what lies at or above, flush, global events.
+//! *Protocol.* A seeded scheduler picks a partition. It pauses some partitions for a while, so that they fall
+//! behind.
 //!
-//! *Invariants.* I2: what has been committed is never rolled back. I3: keys increase along an LP's history. I4: an anti-message annihilates
-//! exactly one event, of its key and incarnation: the sequence rolls back too, so keys come again.
+//! 1. *Receive.* A straggler rolls its LP back. An anti-message annihilates its event, and rolls the LP back
+//!    if that event was executed.
+//! 2. *Execute a batch*, at most `OPTIMISM` uncommitted events beyond GVT.
+//! 3. At random intervals, compute *GVT*: the earliest instant of all events that are pending or in transit.
+//! 4. *Commit* the executions *before* GVT, in the order of events.
+//! 5. When GVT has reached the horizon, make a *cut*: roll back everything at or above it, flush, and execute
+//!    the global events.
 //!
-//! *Failures.* An execution that failed sends nothing, and its LP waits behind it; it is an error if it comes to be committed. What
-//! waits behind it does not hold back GVT, or that would never be.
+//! *Invariants.* I2: nothing committed is ever rolled back. I3: keys increase along an LP's history. I4: an
+//! anti-message annihilates exactly one event, that of its key and execution. The key alone is not enough:
+//! the sequence number is rolled back too, so keys come again.
 //!
-//! *Requests.* A controller's request counts once it is committed, and may lower the horizon below a GVT computed before. So GVT alone
-//! does not say what is final; the horizon is looked at after each commit.
+//! *Failures.* An execution that failed sends nothing, and its LP executes nothing more. The failure is an
+//! error only when it is committed. The events that wait behind it do not hold back GVT, or it would never be
+//! committed.
 //!
-//! *Timers.* After a rollback an LP names the wakes that it needs ([`Lp::renew_wakes`]); those on their way are dropped.
+//! *Requests.* A controller's request counts when it is committed. It may lower the horizon below a GVT that
+//! was computed earlier. So GVT alone does not decide what is final: the horizon is checked after each
+//! commit.
 //!
-//! *Why it terminates.* The least pending event may always be executed, a pause is finite, and so is a parcel's way.
+//! *Timers.* After a rollback an LP renews the wakes that it needs ([`Lp::renew_wakes`]). Older wakes are
+//! dropped.
+//!
+//! *Why it terminates.* The earliest pending event may always be executed, every pause is finite, and every
+//! parcel arrives after finitely many steps.
 //!
 //! *References.* D. Jefferson, *Virtual time*, ACM Transactions on Programming Languages and Systems 7, 1985.
 
 use super::{Fault, Setting, index_below};
-use crate::ledger::{Ledger, Leftover};
+use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, Place};
@@ -37,14 +49,14 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Instant, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many uncommitted events a partition may hold, beyond the least pending one.
+/// The number of uncommitted events that a partition may hold beyond the earliest pending event.
 const OPTIMISM: usize = 60;
 
 /// Runs `model` optimistically.
 ///
 /// # Errors
 ///
-/// The least error of the run.
+/// The first error of the run.
 pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut run = TimeWarp::start(model, options, setting)?;
     loop {
@@ -66,16 +78,17 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<
 /// An execution that is not committed yet.
 struct Executed<M: Restorable> {
     event: Event<M::Message>,
-    /// Of the event; 0 for what is never taken back: start-up, global events, wakes.
-    incarnation: u64,
-    /// Of this execution, and of all that it sent.
-    own_incarnation: u64,
+    /// The execution that sent the event. 0 for events that are never annihilated: those of start-up, of
+    /// global events, and wakes.
+    sender_execution: u64,
+    /// The number of this execution, which tags all events that it sent.
+    execution_id: u64,
     sent: Vec<(LpId, EventKey)>,
     undo: Undo<M::Undo>,
-    leftover: Leftover<M>,
+    uncommitted: Uncommitted<M>,
 }
 
-/// The events to execute, in order, and their incarnations.
+/// The events to execute, in order, each with the execution that sent it.
 type Pending<P> = BTreeMap<Place, (Event<P>, u64)>;
 
 struct TimeWarp<'a, M: Restorable> {
@@ -84,14 +97,14 @@ struct TimeWarp<'a, M: Restorable> {
     /// The partition of each LP.
     home: Vec<usize>,
     history: Vec<VecDeque<Executed<M>>>,
-    /// By partition.
+    /// The pending events of each partition.
     pending: Vec<Pending<M::Message>>,
     transport: Link<M::Message>,
     effects: Effects<M>,
-    incarnations: u64,
-    /// Everything before it has been committed.
+    executions: u64,
+    /// Everything before this instant has been committed.
     committed: Instant,
-    /// For how many steps each partition is not picked.
+    /// The number of steps for which each partition is still paused.
     pause: Vec<u64>,
     rng: Rng,
     rollbacks: u64,
@@ -115,7 +128,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
             pending: (0..setting.workers).map(|_| BTreeMap::new()).collect(),
             transport: setting.carrier.open(setting.codec, setting.workers, setting.seed),
             effects: Effects::undoable(Outbox::buffered()),
-            incarnations: 0,
+            executions: 0,
             committed: Instant::START,
             pause: vec![0; setting.workers],
             rng,
@@ -127,7 +140,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         Ok(run)
     }
 
-    /// Picks a partition that is not paused; now and then one is paused, and falls behind.
+    /// Picks a partition that is not paused. Sometimes pauses a partition, so that it falls behind.
     fn pick(&mut self) -> usize {
         let partition = index_below(&mut self.rng, self.pause.len());
         if self.pause[partition] > 0 {
@@ -144,40 +157,41 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
 
     fn receive(&mut self, partition: usize) {
         for parcel in self.transport.receive(partition) {
-            self.arrive(parcel);
+            self.accept(parcel);
         }
     }
 
-    /// Takes in an event or an anti-message of this partition's or another's.
-    fn arrive(&mut self, parcel: Parcel<M::Message>) {
+    /// Accepts an event or an anti-message, from this partition or another one.
+    fn accept(&mut self, parcel: Parcel<M::Message>) {
         match parcel {
-            Parcel::Event(event, incarnation) => {
+            Parcel::Event(event, sender_execution) => {
                 let history = &self.history[event.receiver.index()];
                 if history.back().is_some_and(|last| last.event.key() > event.key()) {
                     self.roll_back(event.receiver, event.key());
                 }
-                self.insert(event, incarnation);
+                self.insert(event, sender_execution);
             }
-            Parcel::Anti(receiver, key, incarnation) => self.annihilate(receiver, key, incarnation),
+            Parcel::Anti(receiver, key, sender_execution) => self.annihilate(receiver, key, sender_execution),
         }
     }
 
-    fn insert(&mut self, event: Event<M::Message>, incarnation: u64) {
+    fn insert(&mut self, event: Event<M::Message>, sender_execution: u64) {
         let pending = &mut self.pending[self.home[event.receiver.index()]];
-        let twin = pending.insert(place(&event), (event, incarnation));
+        let twin = pending.insert(place(&event), (event, sender_execution));
         assert!(twin.is_none(), "I4: an event came while its twin was still there");
     }
 
-    fn annihilate(&mut self, receiver: LpId, key: EventKey, incarnation: u64) {
+    fn annihilate(&mut self, receiver: LpId, key: EventKey, sender_execution: u64) {
         let place = Place { instant: key.instant, lp: Some(receiver), event: Some(key) };
         if self.history[receiver.index()].iter().any(|executed| executed.event.key() == key) {
             self.roll_back(receiver, key);
         }
         let twin = self.pending[self.home[receiver.index()]].remove(&place);
-        assert!(twin.is_some_and(|(_, n)| n == incarnation), "I4: an anti-message met no event of its incarnation");
+        assert!(twin.is_some_and(|(_, n)| n == sender_execution), "I4: an anti-message met no event of its execution");
     }
 
-    /// Takes back all that an LP executed from `key` on, and sends anti-messages after what it sent.
+    /// Undoes everything that an LP executed from `key` on, and sends anti-messages for the events that it
+    /// sent.
     fn roll_back(&mut self, id: LpId, key: EventKey) {
         assert!(key.instant >= self.committed, "I2: a rollback to {key}, below GVT");
         self.rollbacks += 1;
@@ -185,14 +199,15 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         while self.history[id.index()].back().is_some_and(|last| last.event.key() >= key) {
             let last = self.history[id.index()].pop_back().expect("there is a last");
             self.lps[id.index()].undo(self.ledger.model, last.event.body.as_ref(), last.undo);
-            anti_messages.extend(last.sent.into_iter().map(|(to, key)| Parcel::Anti(to, key, last.own_incarnation)));
-            self.insert(last.event, last.incarnation);
+            anti_messages.extend(last.sent.into_iter().map(|(to, key)| Parcel::Anti(to, key, last.execution_id)));
+            self.insert(last.event, last.sender_execution);
         }
         let lp = &mut self.lps[id.index()];
         if self.fault == Fault::SequenceNotRestored {
             lp.skip_sequence();
         }
-        // Wakes on their way are dropped: as the count of sends rolls back, their keys may come again as those of messages.
+        // Older wakes are dropped. The sequence number is rolled back too, so a message may get the key of an
+        // old wake.
         let wakes_of_id = |event: &Event<M::Message>| event.receiver == id && matches!(event.body, Body::Timer(_));
         self.pending[self.home[id.index()]].retain(|_, (event, _)| !wakes_of_id(event));
         if self.fault != Fault::WakeForgotten {
@@ -202,11 +217,11 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         anti_messages.into_iter().for_each(|anti| self.send(id, anti));
     }
 
-    /// Sends a parcel of `from`'s to wherever its receiver is.
+    /// Sends a parcel of `from` to the partition of its receiver.
     fn send(&mut self, from: LpId, parcel: Parcel<M::Message>) {
         let (from, to) = (self.home[from.index()], self.home[parcel.address().0.index()]);
         match from == to {
-            true => self.arrive(parcel),
+            true => self.accept(parcel),
             false => self.transport.send(from, to, parcel),
         }
     }
@@ -214,29 +229,30 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     // Executing.
 
     fn execute_batch(&mut self, partition: usize) -> Result<(), Error> {
-        // What lies beyond the next global event will be rolled back there; half of the batches go on all the same.
+        // Events beyond the next global event will be rolled back there. Half of the batches execute them all
+        // the same.
         let end = if self.rng.chance(0.5) { self.ledger.horizon() } else { self.ledger.until() };
         for _ in 0..self.rng.below(16) + 1 {
             let Some(least) = self.executable(partition) else { break };
             let home = |lp: usize| self.home[lp] == partition;
-            let uncommitted: usize =
-                self.history.iter().enumerate().filter(|(lp, _)| home(*lp)).map(|(_, h)| h.len()).sum();
-            if least.instant.time >= end || uncommitted >= OPTIMISM && least.instant > self.gvt() {
+            let open: usize = self.history.iter().enumerate().filter(|(lp, _)| home(*lp)).map(|(_, h)| h.len()).sum();
+            if least.instant.time >= end || open >= OPTIMISM && least.instant > self.gvt() {
                 break;
             }
-            let (event, incarnation) = self.pending[partition].remove(&least).expect("it was found there");
-            self.execute(event, incarnation)?;
+            let (event, sender_execution) = self.pending[partition].remove(&least).expect("it was found there");
+            self.execute(event, sender_execution)?;
         }
         Ok(())
     }
 
-    /// The least pending event of a partition that no failure keeps waiting.
+    /// Returns the place of the earliest pending event of a partition, without those that wait behind a
+    /// failure.
     fn executable(&self, partition: usize) -> Option<Place> {
-        let waits = |lp: LpId| self.history[lp.index()].back().is_some_and(|last| last.leftover.failed());
+        let waits = |lp: LpId| self.history[lp.index()].back().is_some_and(|last| last.uncommitted.has_failed());
         self.pending[partition].values().find(|(event, _)| !waits(event.receiver)).map(|(event, _)| place(event))
     }
 
-    fn execute(&mut self, event: Event<M::Message>, incarnation: u64) -> Result<(), Error> {
+    fn execute(&mut self, event: Event<M::Message>, sender_execution: u64) -> Result<(), Error> {
         let id = event.receiver;
         let history = &self.history[id.index()];
         assert!(
@@ -247,25 +263,32 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         let lp = &mut self.lps[id.index()];
         let (model, world) = (self.ledger.model, &self.ledger.world);
         let (execution, undo) = lp.execute_undoable(model, world, event.parts(), &mut self.effects);
-        let leftover = Leftover::take(execution, &mut self.effects);
+        let uncommitted = Uncommitted::take(execution, &mut self.effects);
         let mut sends = std::mem::take(&mut self.effects.outbox.buffer);
-        if self.fault == Fault::EarlyFailure && leftover.failed() {
-            return self.ledger.commit(&event, leftover);
+        if self.fault == Fault::EarlyFailure && uncommitted.has_failed() {
+            return self.ledger.commit(&event, uncommitted);
         }
-        if leftover.failed() {
+        if uncommitted.has_failed() {
             sends.clear();
         }
-        self.incarnations += 1;
-        let own_incarnation = self.incarnations;
+        self.executions += 1;
+        let execution_id = self.executions;
         if execution == Execution::Done {
             let messages = sends.iter().filter(|send| matches!(send.body, Body::Message(_)));
             let sent = messages.map(|send| (send.receiver, send.key())).collect();
-            self.history[id.index()].push_back(Executed { event, incarnation, own_incarnation, sent, undo, leftover });
+            self.history[id.index()].push_back(Executed {
+                event,
+                sender_execution,
+                execution_id,
+                sent,
+                undo,
+                uncommitted,
+            });
         }
         for send in sends {
             match send.body {
                 Body::Timer(_) => self.insert(send, 0),
-                Body::Message(_) => self.send(id, Parcel::Event(send, own_incarnation)),
+                Body::Message(_) => self.send(id, Parcel::Event(send, execution_id)),
             }
         }
         Ok(())
@@ -273,7 +296,8 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
 
     // Committing.
 
-    /// The least instant of what is pending or in flight: nothing before it will be rolled back, except at a cut.
+    /// Returns the earliest instant of the events that are pending or in transit. Only a cut rolls back
+    /// anything before it.
     fn gvt(&self) -> Instant {
         let pending = (0..self.pending.len()).filter_map(|partition| self.executable(partition));
         let in_flight = self.transport.least_in_flight().filter(|_| self.fault != Fault::GvtIgnoresTransit);
@@ -281,7 +305,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         pending.map(|place| place.instant).chain(in_flight).min().unwrap_or(end_of_time)
     }
 
-    /// Commits what was executed before `gvt` and the horizon, which a request may lower on the way.
+    /// Commits the executions before `gvt` and the horizon. A committed request may lower the horizon.
     fn commit_before(&mut self, gvt: Instant) -> Result<(), Error> {
         assert!(gvt >= self.committed, "I2: GVT went back from {} to {gvt}", self.committed);
         loop {
@@ -291,12 +315,13 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
                 self.committed = bound;
                 return Ok(());
             };
-            let Executed { event, leftover, .. } = self.history[id.index()].pop_front().expect("it was the least");
-            self.ledger.commit(&event, leftover)?;
+            let Executed { event, uncommitted, .. } = self.history[id.index()].pop_front().expect("it was the least");
+            self.ledger.commit(&event, uncommitted)?;
         }
     }
 
-    /// All LPs come to the horizon, and global events happen there; the end of the run if it is here.
+    /// Brings all LPs to the horizon, and executes the global events there. Returns the end of the run, if it
+    /// is here.
     fn cut(&mut self) -> Result<Option<Time>, Error> {
         let instant = Instant::at(self.ledger.horizon());
         let first_key = EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence: 0 };

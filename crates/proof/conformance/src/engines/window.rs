@@ -1,21 +1,29 @@
-//! `window`: partitions that execute every event below a bound, then exchange.
+//! `window`: partitions execute every event below a bound, then exchange events.
 //!
-//! *Idea.* An event executed at t makes no event for another partition before t + lookahead. So each partition may execute, by itself and
-//! in any order among the partitions, all that lies below the least such time.
+//! *Idea.* An event executed at t causes no event in another partition before t + lookahead. So each
+//! partition may execute by itself everything below the earliest such time. The order among the partitions is
+//! free.
 //!
-//! *Protocol.* (1) *receive* what the transport delivers. (2) The *bound* is the least of: what is in flight; the least next event
-//! (LBTS) + lookahead; LBTS + control delay, if there are controllers; the horizon. (3) Each partition *executes before the bound*.
-//! (4) Commit in the order of events. (5) When nothing is left before the horizon: flush, global events, partition anew.
+//! *Protocol.*
+//!
+//! 1. *Receive* the events that the transport delivers.
+//! 2. Compute the *bound*, the minimum of four times: the earliest event in transit; the earliest pending
+//!    event (LBTS) + lookahead; LBTS + control delay, if there are controllers; the horizon.
+//! 3. In each partition, *execute before the bound*.
+//! 4. Commit in the order of events.
+//! 5. When nothing is left before the horizon: flush, execute the global events, and partition again.
 //!
 //! *Invariants.* I1: no event arrives below a bound that was executed to. I2: bounds never decrease.
 //!
-//! *Why it is correct.* What a partition executes before the bound is all that it will ever have to, by I1; so its LPs see the
-//! sequential order. The least pending event is before the bound unless something is in flight, which arrives after finitely many steps.
+//! *Why it is correct.* By I1 a partition has all its events before the bound, so its LPs see the sequential
+//! order. It terminates: the earliest pending event is before the bound unless an earlier event is in
+//! transit, and that arrives after finitely many steps.
 //!
-//! Where no lookahead remains between partitions, all LPs fall to one, and the outcome's `one_partition` says so.
+//! If no lookahead remains between partitions, all LPs go to one partition. The outcome's `one_partition`
+//! says so.
 
 use super::{Fault, Setting, rounds::shuffle};
-use crate::ledger::{Ledger, Leftover};
+use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
@@ -31,14 +39,14 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 ///
-/// The least error of the run.
+/// The first error of the run.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
     let mut run = Window::start(model, options, setting)?;
     loop {
         run.receive();
         let bound = run.bound();
         run.execute_before(bound)?;
-        if run.nothing_before(run.ledger.horizon()) {
+        if run.is_empty_before(run.ledger.horizon()) {
             run.flush();
             let globals = run.ledger.execute_globals(&mut run.lps)?;
             globals.sends.into_iter().for_each(|event| run.insert(event));
@@ -59,9 +67,9 @@ struct Window<'a, M: Model> {
     transport: Link<M::Message>,
     effects: Effects<M>,
     rng: Rng,
-    /// The least lookahead between partitions; `None` where nothing is sent between them.
+    /// The smallest lookahead between partitions; `None` if nothing is sent between them.
     lookahead: Option<Delay>,
-    /// Everything before it has been executed.
+    /// Everything before this time has been executed.
     executed: Time,
     one_partition: bool,
     fault: Fault,
@@ -88,12 +96,13 @@ impl<'a, M: Model> Window<'a, M> {
         Ok(run)
     }
 
-    /// Deals the LPs out to the partitions at random; all to one if that leaves no lookahead between them.
+    /// Places the LPs in partitions at random. If that leaves no lookahead between partitions, places all LPs
+    /// in one.
     fn partition(&mut self) {
         let partitions = self.pending.len();
         let rng = &mut self.rng;
         self.home.iter_mut().for_each(|home| *home = super::index_below(rng, partitions));
-        self.lookahead = self.least_lookahead();
+        self.lookahead = self.min_lookahead();
         if self.lookahead == Some(Delay::ZERO) {
             self.home.fill(0);
             self.lookahead = None;
@@ -103,7 +112,7 @@ impl<'a, M: Model> Window<'a, M> {
         events.into_iter().for_each(|event| self.insert(event));
     }
 
-    fn least_lookahead(&self) -> Option<Delay> {
+    fn min_lookahead(&self) -> Option<Delay> {
         let channels = self.ledger.world.channels();
         let crosses = self.home.iter().any(|&home| home != self.home[0]);
         (0..self.ledger.world.lps())
@@ -120,11 +129,13 @@ impl<'a, M: Model> Window<'a, M> {
         assert!(fresh, "no two events of a run are the same");
     }
 
-    /// Takes in what has arrived.
+    /// Receives the events that have arrived.
     fn receive(&mut self) {
         for to in 0..self.pending.len() {
             for parcel in self.transport.receive(to) {
-                let Parcel::Event(event, _) = parcel else { unreachable!("a conservative engine takes nothing back") };
+                let Parcel::Event(event, _) = parcel else {
+                    unreachable!("a conservative engine sends no anti-messages")
+                };
                 assert!(event.time() >= self.executed, "I1: an event arrived below the bound executed to");
                 self.insert(event);
             }
@@ -139,11 +150,11 @@ impl<'a, M: Model> Window<'a, M> {
         self.transport.least_in_flight().map_or(Time::MAX, |instant| instant.time)
     }
 
-    fn nothing_before(&self, horizon: Time) -> bool {
+    fn is_empty_before(&self, horizon: Time) -> bool {
         self.next() >= horizon && self.in_flight() >= horizon
     }
 
-    /// What the partitions may execute before.
+    /// Returns the bound of the next window.
     fn bound(&self) -> Time {
         let lbts = self.next();
         let after = |delay| lbts.checked_add(delay).unwrap_or(Time::MAX);
@@ -156,7 +167,7 @@ impl<'a, M: Model> Window<'a, M> {
         sends.min(requests).min(self.in_flight()).min(self.ledger.horizon())
     }
 
-    /// Executes what lies before the bound, partition by partition, and commits it.
+    /// Executes the events before the bound, partition by partition, and commits them.
     fn execute_before(&mut self, bound: Time) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.pending.len()).collect();
         shuffle(&mut order, &mut self.rng);
@@ -171,28 +182,28 @@ impl<'a, M: Model> Window<'a, M> {
         self.ledger.commit_all(executed)
     }
 
-    /// Executes what one partition has before the bound, in order, up to its first failure.
-    fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(Event<M::Message>, Leftover<M>)>) {
+    /// Executes the events of one partition before the bound, in order, up to its first failure.
+    fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(Event<M::Message>, Uncommitted<M>)>) {
         while self.pending[from].first().is_some_and(|event| event.time() < bound) {
             let event = self.pending[from].pop_first().expect("there is a first");
             let lp = &mut self.lps[event.receiver.index()];
             let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
-            let leftover = Leftover::take(execution, &mut self.effects);
+            let uncommitted = Uncommitted::take(execution, &mut self.effects);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 match self.home[send.receiver.index()] {
                     to if to == from => self.insert(send),
                     to => self.transport.send(from, to, Parcel::Event(send, 0)),
                 }
             }
-            let failed = leftover.failed();
-            executed.push((event, leftover));
+            let failed = uncommitted.has_failed();
+            executed.push((event, uncommitted));
             if failed {
                 return;
             }
         }
     }
 
-    /// Waits until nothing is in flight.
+    /// Waits until no event is in transit.
     fn flush(&mut self) {
         while self.transport.least_in_flight().is_some() {
             self.receive();

@@ -1,65 +1,65 @@
-//! What a random model is made of: small integers, each the simpler the smaller.
+//! The genes of a random model: small integers. A smaller value is simpler.
 
 use parades_core::random::Rng;
 use std::fmt;
 use std::str::FromStr;
 
-/// Each gene: what it decides, and its greatest value.
+/// Declares the genes: the name of each, its largest value, and what it decides.
 macro_rules! genes {
     ($($name:ident: $max:literal, $doc:literal;)*) => {
         /// One gene.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Gene { $(#[doc = $doc] $name,)* }
 
-        /// The greatest value of each gene.
+        /// The largest value of each gene.
         pub const MAX: [u16; COUNT] = [$($max),*];
         const NAMES: [&str; COUNT] = [$(stringify!($name)),*];
-        /// How many genes a model has.
+        /// The number of genes of a model.
         pub const COUNT: usize = [$($max),*].len();
     };
 }
 
 genes! {
-    Lps: 39, "LPs beyond the first.";
-    Channels: 4, "0 undeclared, 1 whole model, 2 by sender, 3 by pair, 4 by sender and by pair.";
-    Degree: 3, "Channels by pair of each LP, beyond the first.";
-    Lookahead: 3, "0 none, 1 one tick, 2 some ticks, 3 some ticks or none.";
-    Delays: 3, "Beyond the lookahead: 0 nothing, 1 ticks, 2 exponential, 3 several distributions.";
-    ZeroPercent: 100, "How often a delay is zero where it may be.";
-    SelfPercent: 100, "How often an LP sends to itself.";
-    Budget: 120, "Events that each start-up event may lead to.";
-    Starts: 3, "Start-up events of an LP, at most.";
-    Branch: 3, "Sends of an event, beyond the first.";
-    Timers: 3, "Timers of an LP.";
-    TimerPercent: 100, "How often an event sets, resets or cancels a timer.";
-    Vector: 64, "Words of state.";
-    Cargo: 4, "0 nothing, 1 a word, 2 bytes, 3 shared bytes, 4 all of them.";
-    Measured: 1, "Whether metrics are recorded.";
-    Notes: 1, "Whether notes are written.";
-    Globals: 4, "Global events known from the start.";
-    GlobalKinds: 15, "What they do: 1 set timers, 2 send, 4 change lookahead, 8 schedule more.";
-    Controllers: 3, "How many LPs are controllers.";
-    ControlDelay: 20, "Their control delay in ticks, beyond the first picosecond.";
-    RequestPercent: 30, "How often they ask for a global event.";
-    StopPerMille: 5, "How often they ask for the end.";
-    Until: 60, "The end in ticks; 0 for when all is over.";
-    Rounds: 2, "The bound on rounds: 0 none to speak of, 1 sixteen, 2 four.";
-    Failure: 11, "0 none; the others as in `Failure`.";
-    Rarity: 200, "How rare it is.";
-    TieSeed: 3, "0 for no tie seed.";
-    Seed: 9999, "The seed of all that is drawn.";
+    Lps: 39, "The number of LPs, minus one.";
+    Channels: 4, "Declared channels: 0 none, 1 whole model, 2 by sender, 3 by pair, 4 by sender and by pair.";
+    Degree: 3, "The number of channels by pair of each LP, minus one.";
+    Lookahead: 3, "The lookahead: 0 none, 1 one tick, 2 a few ticks, 3 a few ticks or none.";
+    Delays: 3, "Delays beyond the lookahead: 0 none, 1 ticks, 2 exponential, 3 several distributions.";
+    ZeroPercent: 100, "The percentage of delays that are zero, if they may be.";
+    SelfPercent: 100, "The percentage of sends to the LP itself.";
+    Budget: 120, "The number of events that each start-up event may cause.";
+    Starts: 3, "The largest number of start-up events of an LP.";
+    Branch: 3, "The largest number of sends of an event, minus one.";
+    Timers: 3, "The number of timers of an LP.";
+    TimerPercent: 100, "The percentage of events that set, reset or cancel a timer.";
+    Vector: 64, "The number of words of state.";
+    Cargo: 4, "The cargo of messages: 0 none, 1 a word, 2 bytes, 3 shared bytes, 4 a mixture.";
+    Measured: 1, "1 if metrics are recorded.";
+    Notes: 1, "1 if notes are written.";
+    Globals: 4, "The number of global events known from the start.";
+    GlobalKinds: 15, "A bit set of what they do: 1 set timers, 2 send, 4 change lookahead, 8 schedule more.";
+    Controllers: 3, "The number of controllers.";
+    ControlDelay: 20, "The control delay in ticks, plus one picosecond.";
+    RequestPercent: 30, "The percentage of their events that ask for a global event.";
+    StopPerMille: 5, "Per mille of their events that ask for the end.";
+    Until: 60, "The end in ticks; 0 for no end before all events are executed.";
+    Rounds: 2, "The bound on rounds: 0 the default, 1 sixteen, 2 four.";
+    Failure: 11, "The kind of failure, by its number in `Failure`; 0 for none.";
+    Rarity: 200, "The failure happens once in this number of chances, plus one.";
+    TieSeed: 3, "The tie seed; 0 for none.";
+    Seed: 9999, "The seed of everything that is drawn.";
 }
 
-/// A random model's genes.
+/// The genes of a random model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Genes(pub [u16; COUNT]);
 
 impl Genes {
-    /// The genes drawn from a seed.
+    /// Draws genes from a seed.
     pub fn from_seed(seed: u64) -> Genes {
         let mut rng = Rng::shared(seed, 10);
         let mut genes = Genes(MAX.map(|max| u16::try_from(rng.below(u64::from(max) + 1)).expect("at most `max`")));
-        // Most models neither fail nor loop, or little else would be tested.
+        // Most models should neither fail nor loop. Otherwise little else would be tested.
         if rng.chance(0.6) {
             genes.set(Gene::Failure, 0);
         }
@@ -78,7 +78,7 @@ impl Genes {
         genes
     }
 
-    /// One gene.
+    /// Returns the value of a gene.
     pub fn get(&self, gene: Gene) -> u16 {
         self.0[gene as usize]
     }
@@ -87,7 +87,7 @@ impl Genes {
         self.0[gene as usize] = value;
     }
 
-    /// The simplest genes that still `fail`, found by trying smaller values one gene after another.
+    /// Returns the simplest genes that still `fail`. It tries smaller values, one gene after another.
     pub fn shrunk(mut self, fails: impl Fn(Genes) -> bool) -> Genes {
         loop {
             let before = self;

@@ -5,18 +5,18 @@ use parades_core::global::{Global, GlobalContext};
 use parades_core::model::{Context, Model};
 use parades_core::prelude::{Delay, LpId, Port, Rng, Sender, TimerId};
 
-/// What one global event does: each part where its bit is set.
+/// The actions of one global event.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Sets timers, some due at this very instant.
+    /// True if it sets timers, some due at this very instant.
     timers: bool,
-    /// Sends, some to this very instant.
+    /// True if it sends events, some for this very instant.
     sends: bool,
-    /// The lookahead of channels by pair from now on, in percent of what was declared.
+    /// The new lookahead of channels by pair, as a percentage of the declared one.
     lookahead_percent: Option<u64>,
-    /// How many more follow.
+    /// The number of global events that follow it.
     more: u64,
-    /// What its own choices derive from.
+    /// The seed of its own choices.
     seed: u64,
 }
 
@@ -37,7 +37,7 @@ impl RandomModel {
 }
 
 impl Global<RandomModel> for Change {
-    /// A sum in which the order of LPs counts, and the greatest trail.
+    /// A sum that depends on the order of LPs, and the largest trail.
     type Summary = (f64, u64);
 
     fn visit(&self, model: &RandomModel, state: &mut State, ctx: &mut Context<'_, RandomModel>) -> (f64, u64) {

@@ -1,7 +1,7 @@
-//! Models made at random: whatever a model may do, some of them do, and at the worst moments.
+//! Random models: together they do everything that a model may do, at the worst moments.
 //!
-//! All delays are multiples of a *tick* more often than not, so that ties abound. Each message carries a *budget*, the number of events
-//! that it may yet lead to, so that every model comes to rest.
+//! Most delays are multiples of a *tick*, so that there are many ties. Each message has a *budget*, the
+//! number of events that it may still cause, so that every model ends.
 
 mod genes;
 mod globals;
@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 /// The unit of most delays.
 const TICK: Delay = Delay::from_ps(1000);
 
-/// `count` ticks.
+/// Returns the span of `count` ticks.
 fn ticks(count: u64) -> Delay {
     Delay::from_ps(count * TICK.as_ps())
 }
 
-/// How a model fails, if it does.
+/// The way in which a model fails, if it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Failure {
     None,
@@ -65,7 +65,7 @@ const TABLE: MetricId = MetricId(6);
 const LEFT: MetricId = MetricId(7);
 const END: MetricId = MetricId(8);
 
-/// What an event carries besides its budget.
+/// The content of a message besides its budget.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Cargo {
     /// Nothing.
@@ -74,12 +74,12 @@ pub enum Cargo {
     Word(u64),
     /// Bytes of its own.
     Bytes(Vec<u8>),
-    /// Bytes that several events share.
+    /// Bytes that several messages share.
     #[serde(with = "shared_bytes")]
     Shared(Shared<Vec<u8>>),
 }
 
-/// Shared bytes cross as bytes, and are shared anew on the other side.
+/// Converts shared bytes to bytes, and to other shared bytes on the receiving side.
 mod shared_bytes {
     use parades_core::shared::Shared;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -94,12 +94,12 @@ mod shared_bytes {
     }
 }
 
-/// What LPs send each other.
+/// The messages of LPs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// How many more events it may lead to.
+    /// The number of events that the message may still cause.
     pub budget: u64,
-    /// What else it says.
+    /// The rest of the content.
     pub cargo: Cargo,
 }
 
@@ -115,36 +115,36 @@ impl Payload for Message {
     }
 }
 
-/// What an LP remembers.
+/// The state of an LP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     events: u64,
-    /// Events that it may yet cause by itself.
+    /// The number of events that the LP may still cause by itself.
     reserve: u64,
-    /// Timers that it may yet set.
+    /// The number of timers that the LP may still set.
     settings: u64,
-    /// Depends on the order of everything.
+    /// A hash of everything that the LP executed, in order.
     trail: u64,
     mean: f64,
     words: Vec<u64>,
-    /// The lookahead of its channels now, in percent of what was declared.
+    /// The present lookahead of the LP's channels, as a percentage of the declared one.
     lookahead_percent: u64,
 }
 
-/// A model made of genes.
+/// A model made from genes.
 #[derive(Clone, Debug)]
 pub struct RandomModel {
     genes: Genes,
     failure: Failure,
-    /// Each LP's channels by pair.
+    /// The channels by pair of each LP.
     ports: Vec<Vec<(LpId, Delay)>>,
-    /// Each LP's least delay to anyone.
+    /// The least delay of each LP to any LP.
     anyone: Vec<Option<Delay>>,
     controllers: Controllers,
 }
 
 impl RandomModel {
-    /// The model of these genes.
+    /// Makes the model of these genes.
     pub fn new(genes: Genes) -> RandomModel {
         let mut rng = Rng::shared(u64::from(genes.get(Gene::Seed)), 11);
         let lps = u64::from(genes.get(Gene::Lps)) + 1;
@@ -175,7 +175,7 @@ impl RandomModel {
         RandomModel { genes, failure, ports, anyone, controllers: Controllers { lps: controllers, delay } }
     }
 
-    /// What is asked of a run of it.
+    /// Returns the options of a run of this model.
     pub fn options(&self) -> RunOptions<'static> {
         let until = match self.gene(Gene::Until) {
             0 => Time::MAX,
@@ -198,7 +198,7 @@ impl RandomModel {
         rng.below(100) < self.gene(gene)
     }
 
-    /// Whether the failure that the model is to have comes now.
+    /// True if the failure of the model happens now.
     fn fails(&self, kind: Failure, rng: &mut Rng) -> bool {
         self.failure == kind && rng.below(self.gene(Gene::Rarity) + 1) == 0
     }
@@ -236,7 +236,7 @@ impl RandomModel {
         }
     }
 
-    /// Changes the state by the event, so that it depends on all of it and on the order.
+    /// Changes the state, so that it depends on the whole event and on the order of events.
     fn absorb(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) {
         let mut digest = Digest::default();
         match event {
@@ -266,12 +266,13 @@ impl RandomModel {
         }
     }
 
-    fn move_timers(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
+    fn change_timers(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
         if self.gene(Gene::Timers) == 0 || !self.percent(Gene::TimerPercent, ctx.rng()) {
             return;
         }
         let timer = TimerId(u32::try_from(ctx.rng().below(self.gene(Gene::Timers))).expect("a gene is small"));
-        // Ticks make it likely that a timer is reset or cancelled at the very instant when it is due.
+        // Delays in ticks make it likely that a timer is reset or cancelled at the very instant when it is
+        // due.
         let delay = self.draw_delay(Delay::ZERO, ctx.rng());
         if ctx.rng().chance(0.3) {
             ctx.cancel_timer(timer);
@@ -304,8 +305,8 @@ impl RandomModel {
         }
     }
 
-    /// Sends what the budget allows, and puts the rest by.
-    fn send_on(&self, state: &mut State, mut budget: u64, ctx: &mut Context<'_, Self>) {
+    /// Sends as many events as the budget allows, and saves the rest of the budget.
+    fn spend_budget(&self, state: &mut State, mut budget: u64, ctx: &mut Context<'_, Self>) {
         let sends = 1 + ctx.rng().below(self.gene(Gene::Branch) + 1);
         for _ in 0..sends {
             if budget == 0 {
@@ -318,11 +319,12 @@ impl RandomModel {
         state.reserve += budget;
     }
 
-    fn control(&self, events: u64, ctx: &mut Context<'_, Self>) {
+    fn make_requests(&self, events: u64, ctx: &mut Context<'_, Self>) {
         if !self.controllers.lps.contains(&ctx.id()) {
             return;
         }
-        // Global events send, what they send is handled, and handlers ask for global events: that must die out.
+        // Global events send events, and those events lead to more global events. So only the first events of
+        // a controller may ask.
         if events < REQUESTING_EVENTS && self.percent(Gene::RequestPercent, ctx.rng()) {
             let change = self.draw_change(ctx.rng());
             ctx.request(change);
@@ -353,13 +355,13 @@ impl RandomModel {
     }
 }
 
-/// A controller asks for global events in so many of its first events.
+/// The number of a controller's first events in which it may ask for global events.
 const REQUESTING_EVENTS: u64 = 400;
 
-/// What models panic with on purpose.
+/// The text of the panics that models raise on purpose.
 pub const EXPECTED_PANIC: &str = "a random model panics on purpose";
 
-/// A delay below this lookahead, if there is one.
+/// Returns a delay below this lookahead, if there is one.
 fn shorter(lookahead: Delay) -> Delay {
     Delay::from_ps(lookahead.as_ps().saturating_sub(1))
 }
@@ -436,7 +438,7 @@ impl Model for RandomModel {
         if self.fails(Failure::Start, ctx.rng()) {
             ctx.fail("it cannot start");
         }
-        self.control(0, ctx);
+        self.make_requests(0, ctx);
         let words = (0..self.gene(Gene::Vector)).map(|_| ctx.rng().next_u64()).collect();
         let budget = self.gene(Gene::Budget);
         State { events: 0, reserve: budget, settings: budget, trail: 0, mean: 0.5, words, lookahead_percent: 100 }
@@ -453,11 +455,11 @@ impl Model for RandomModel {
             }
         };
         self.measure(state, ctx);
-        self.move_timers(state, ctx);
+        self.change_timers(state, ctx);
         self.fail(ctx);
-        self.send_on(state, budget, ctx);
-        self.move_timers(state, ctx);
-        self.control(state.events, ctx);
+        self.spend_budget(state, budget, ctx);
+        self.change_timers(state, ctx);
+        self.make_requests(state.events, ctx);
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {
@@ -476,7 +478,7 @@ impl Model for RandomModel {
         for event in messages.in_order() {
             let Body::Message(message) = &event.body else { continue };
             metrics.observe(LEFT, message.budget + event.time().as_ps() + u64::from(event.sender().rank()));
-            // Rows stay as they come, so that the order of what is left counts too.
+            // Rows in the order of these messages, so that their order counts too.
             metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver.0))]);
         }
     }
