@@ -51,30 +51,30 @@ fn requests() -> Receiver<String> {
 
 /// Executes a run.
 fn run(request: &Request, asked: &RunRequest) -> Result<Outcome, Failed> {
-    let failed = |failure: Failure| Failed { message: failure.to_string(), passing: false };
-    let passing = |failure: Failure| Failed { message: failure.to_string(), passing: true };
-    let plan = Plan::of(request).map_err(passing)?;
+    let failed = |failure: Failure| Failed { message: failure.to_string(), transient: false };
+    let transient = |failure: Failure| Failed { message: failure.to_string(), transient: true };
+    let plan = Plan::of(request).map_err(transient)?;
     if json!(plan.values) != asked.parameters {
         let message = format!("{} was changed while the sweep was under way; begin it anew", request.scenario);
-        return Err(Failed { message, passing: true });
+        return Err(Failed { message, transient: true });
     }
     let choice = plan.choice().map_err(failed)?;
     let run = parades_session::run(&plan, &choice, Recording::default(), &mut ())
-        .map_err(|failure| Failed { message: failure.to_string(), passing: is_passing(&failure) })?;
-    if run.is_interrupted().map_err(passing)? {
-        return Err(Failed { message: "its process was asked to stop".into(), passing: true });
+        .map_err(|failure| Failed { message: failure.to_string(), transient: is_transient(&failure) })?;
+    if run.is_interrupted().map_err(transient)? {
+        return Err(Failed { message: "its process was asked to stop".into(), transient: true });
     }
     if let Some(folder) = &asked.folder {
         // The folder tells how to execute this one run.
         let program = Program { command: plan.command(), ..program() };
-        folder::make(folder).and_then(|()| Report::of(&run, &program).write_folder(folder)).map_err(passing)?;
+        folder::make(folder).and_then(|()| Report::of(&run, &program).write_folder(folder)).map_err(transient)?;
     }
     Ok(Outcome::Figures(Box::new(figures(&run))))
 }
 
 /// True if the same run may succeed when it is tried again: what failed was the machine, or somebody stopped
 /// it.
-fn is_passing(failure: &Failure) -> bool {
+fn is_transient(failure: &Failure) -> bool {
     match failure {
         Failure::Input(_) | Failure::Simulation(_) => false,
         Failure::Run(run) => matches!(run.error.kind(), ErrorKind::Memory { .. }),

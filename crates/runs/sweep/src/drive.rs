@@ -1,4 +1,5 @@
-//! A sweep from its first run to its last: workers are kept busy, and what comes back is kept in the journal.
+//! Executes a sweep from its first run to its last: keeps the workers busy, and writes outcomes to the
+//! journal.
 //!
 //! *Read next*: [`crate::results`].
 
@@ -9,18 +10,18 @@ use crate::schedule::Schedule;
 use std::io;
 use std::time::Duration;
 
-/// How often it is looked at whether the sweep shall stop.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The period at which the sweep checks whether it should stop.
+const CHECK_PERIOD: Duration = Duration::from_millis(100);
 
-/// How a sweep is driven.
+/// The callbacks of a sweep.
 pub struct Drive<'a> {
-    /// The line that asks a worker for a run.
+    /// Returns the request of a run: the line for a worker.
     pub request: &'a dyn Fn(&Schedule, Run) -> String,
-    /// A run as the journal has it.
+    /// Returns the journal's record of a finished run.
     pub record: &'a dyn Fn(&Schedule, Run, &Outcome) -> Record,
-    /// Called now and then.
+    /// Reports progress. It is called at least every [`CHECK_PERIOD`].
     pub progress: &'a mut dyn FnMut(&Schedule),
-    /// Whether to stop.
+    /// Returns true if the sweep should stop.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
@@ -33,17 +34,18 @@ impl std::fmt::Debug for Drive<'_> {
 /// How a sweep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All runs are over.
+    /// All runs have finished.
     Finished,
-    /// It was asked to stop. Runs under way are lost.
+    /// The sweep was asked to stop. Active runs are lost.
     Stopped,
 }
 
-/// Executes the runs of `schedule` that are not over. When it returns, they are in the journal, which is closed.
+/// Executes the runs of `schedule` that have not finished. Then it closes the journal, which has all finished
+/// runs.
 ///
 /// # Errors
 ///
-/// Where the journal cannot be written. What is in it stays of use.
+/// If the journal cannot be written. The runs that it contains remain valid.
 pub fn drive(
     schedule: &mut Schedule,
     pool: &Pool,
@@ -55,37 +57,38 @@ pub fn drive(
     Ok(end)
 }
 
+/// Executes the runs until all have finished or the sweep is stopped.
 fn execute(
     schedule: &mut Schedule,
     pool: &Pool,
     mut journal: Option<&mut Journal>,
     how: &mut Drive<'_>,
 ) -> io::Result<End> {
-    let mut under_way: Vec<Option<Run>> = vec![None; pool.workers()];
+    let mut active: Vec<Option<Run>> = vec![None; pool.workers()];
     loop {
         (how.progress)(schedule);
         if (how.stopped)() {
             return Ok(End::Stopped);
         }
-        for (worker, doing) in under_way.iter_mut().enumerate().filter(|(_, doing)| doing.is_none()) {
-            *doing = schedule.begin();
-            if let Some(run) = *doing {
+        for (worker, slot) in active.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
+            *slot = schedule.begin();
+            if let Some(run) = *slot {
                 pool.ask(worker, (how.request)(schedule, run));
             }
         }
-        if under_way.iter().all(Option::is_none) {
+        if active.iter().all(Option::is_none) {
             return Ok(End::Finished);
         }
-        let Some(first) = pool.answer(PATIENCE) else { continue };
-        for Answer { worker, said } in std::iter::once(first).chain(std::iter::from_fn(|| pool.answer_at_hand())) {
-            let run = under_way[worker].take().expect("only who was asked answers");
-            let outcome = said.map_or_else(|end| Outcome::failed(end, true), |line| Outcome::read(&line));
+        let Some(first) = pool.answer(CHECK_PERIOD) else { continue };
+        for Answer { worker, reply } in std::iter::once(first).chain(std::iter::from_fn(|| pool.try_answer())) {
+            let run = active[worker].take().expect("a worker answers only requests");
+            let outcome = reply.map_or_else(|end| Outcome::failed(end, true), |line| Outcome::read(&line));
             if let (Some(journal), true) = (&mut journal, outcome.is_final()) {
                 journal.append((how.record)(schedule, run, &outcome))?;
             }
             schedule.finish(run, outcome);
-            under_way[worker] = schedule.begin();
-            if let Some(run) = under_way[worker] {
+            active[worker] = schedule.begin();
+            if let Some(run) = active[worker] {
                 pool.ask(worker, (how.request)(schedule, run));
             }
         }

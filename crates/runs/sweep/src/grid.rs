@@ -1,27 +1,28 @@
-//! A grid of parameters: `--set k=a,b,c` for each axis, and the points that they span.
+//! A grid of parameters: the axes, each from a `--set k=a,b,c`, and the points that they span.
 //!
 //! *Read next*: [`crate::schedule`].
 
 use parades_config::{ConfigError, Place, Values, quoted};
 use std::collections::BTreeSet;
 
-/// More points than this are refused.
+/// The greatest number of points of a grid.
 pub const POINTS_MAX: usize = 100_000;
 
-/// A parameter that is set, with its values: a dimension of the grid where it has several.
+/// A parameter with its values. It is a dimension of the grid if it has several values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The parameter.
+    /// The name of the parameter.
     pub key: String,
-    /// Its values, without quotes.
+    /// The values, without quotes.
     pub values: Vec<String>,
-    /// All of it as typed.
+    /// The whole assignment as the user typed it.
     pub assignment: String,
 }
 
 impl Axis {
-    /// The axis of `assignment`, a `KEY=VALUE,VALUE,…` of the option `option`. A value that holds a comma stands between double quotes, and
-    /// a double quote within them is written twice, as in CSV.
+    /// Reads `assignment`, the `KEY=VALUE,VALUE,…` of the option `option`.
+    ///
+    /// As in CSV, a value with a comma is enclosed in double quotes, and a double quote inside is doubled.
     ///
     /// ```
     /// use parades_sweep::Axis;
@@ -32,7 +33,7 @@ impl Axis {
     ///
     /// # Errors
     ///
-    /// On text without `=`, and on a quote that is not closed, or does not end where its value ends.
+    /// If the text has no `=`, or if a quote is not closed or does not end where its value ends.
     pub fn parse(option: &str, assignment: &str) -> Result<Axis, ConfigError> {
         let wrong = |message: String, help: &str| {
             let place = Place::Argument(format!("{option} {assignment}"));
@@ -75,7 +76,8 @@ impl Axis {
     }
 }
 
-/// The value between quotes that `text` begins with, the first quote left out, and what follows the last.
+/// Returns the quoted value at the beginning of `text`, whose opening quote is removed, and the text after
+/// the closing quote.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut rest = text;
@@ -93,7 +95,7 @@ fn unquote(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The points that some axes span, each with all of a scenario's values.
+/// The points that the axes span. Each point has values for all parameters of the scenario.
 #[derive(Clone, Debug)]
 pub struct Grid {
     axes: Vec<Axis>,
@@ -101,12 +103,15 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Sets every combination of the axes' values among `values`. The last axis varies fastest.
+    /// Returns the grid of all combinations of the axes' values. Other parameters have the values in
+    /// `values`.
+    ///
+    /// The last axis varies fastest. `option` is the option's name in errors.
     ///
     /// # Errors
     ///
-    /// On a key that is unknown or comes twice, a value that is none of its key's or comes twice, and more than [`POINTS_MAX`] points: before
-    /// anything is run.
+    /// If a key is unknown or occurs twice, if a value is invalid or occurs twice, or if there are more than
+    /// [`POINTS_MAX`] points.
     pub fn of(values: &Values, option: &str, axes: Vec<Axis>) -> Result<Grid, ConfigError> {
         let at = |axis: &Axis, error: ConfigError| error.at(Place::Argument(format!("{option} {}", axis.assignment)));
         let mut count = 1_usize;
@@ -123,13 +128,13 @@ impl Grid {
                         .with_help("sweep over fewer values"),
                 ));
             }
-            // One by one, so that a wrong value is found without looking at every combination.
-            let mut known = BTreeSet::new();
+            // Checking each axis alone finds a wrong value without building all combinations.
+            let mut seen = BTreeSet::new();
             for text in &axis.values {
                 let mut one = values.clone();
                 one.set_argument(option, &format!("{}={text}", axis.key))?;
                 let value = one.get(&axis.key).expect("it was just set");
-                if !known.insert(value.to_string()) {
+                if !seen.insert(value.to_string()) {
                     let error = ConfigError::new(format!("{} has the value {} twice", quoted(&axis.key), quoted(text)));
                     return Err(at(axis, error.with_help("a run counts once; leave one out")));
                 }
@@ -150,17 +155,17 @@ impl Grid {
         Ok(Grid { axes, points })
     }
 
-    /// Changes the values of each point: to what follows from those that are set.
+    /// Calls `complete` for each point, which derives further values from those that are set.
     pub fn complete(&mut self, complete: impl FnMut(&mut Values)) {
         self.points.iter_mut().for_each(complete);
     }
 
-    /// The points, the last axis varying fastest. There is at least one.
+    /// Returns the points; the last axis varies fastest. There is at least one.
     pub fn points(&self) -> &[Values] {
         &self.points
     }
 
-    /// The `KEY=VALUE` of each axis at a point.
+    /// Returns the `KEY=VALUE` of each axis at a point.
     pub fn assignments(&self, point: usize) -> Vec<String> {
         let mut rest = point;
         let mut assignments: Vec<String> = self
@@ -177,12 +182,12 @@ impl Grid {
         assignments
     }
 
-    /// The keys that have several values, in the order of their axes.
+    /// Returns the keys with several values, in the order of their axes.
     pub fn swept(&self) -> impl Iterator<Item = &str> + Clone {
         self.axes.iter().filter(|axis| axis.values.len() > 1).map(|axis| axis.key.as_str())
     }
 
-    /// The axes.
+    /// Returns the axes.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
@@ -204,7 +209,7 @@ mod tests {
         Grid::of(&Values::new("phold", PARAMETERS), "--set", axes)
     }
 
-    fn said(sets: &[&str]) -> String {
+    fn error(sets: &[&str]) -> String {
         grid(sets).expect_err("it is wrong").to_string()
     }
 
@@ -219,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_is_one_point() {
+    fn a_grid_without_axes_has_one_point() {
         let grid = grid(&[]).unwrap();
         assert_eq!((grid.points().len(), grid.points()[0].integer("lps"), grid.swept().count()), (1, 1024, 0));
     }
@@ -232,37 +237,37 @@ mod tests {
     }
 
     #[test]
-    fn wrong_grids_are_refused_whole() {
-        assert_eq!(said(&["lsp=1,2"]), "--set lsp=1: phold has no key `lsp`; did you mean `lps`?");
-        assert_eq!(said(&["lps=1,2,0"]), "--set lps=0: `lps` must be between 1 and 1000000, not 0");
-        assert_eq!(said(&["lps=1,,2"]), "--set lps=: `lps` must be a whole number, not ``");
+    fn wrong_grids_are_refused() {
+        assert_eq!(error(&["lsp=1,2"]), "--set lsp=1: phold has no key `lsp`; did you mean `lps`?");
+        assert_eq!(error(&["lps=1,2,0"]), "--set lps=0: `lps` must be between 1 and 1000000, not 0");
+        assert_eq!(error(&["lps=1,,2"]), "--set lps=: `lps` must be a whole number, not ``");
         assert_eq!(
-            said(&["lps"]),
+            error(&["lps"]),
             "--set lps: `lps` is not KEY=VALUE; write the parameter, `=`, and its values with commas"
         );
         assert_eq!(
-            said(&["lps=1", "lps=2"]),
+            error(&["lps=1", "lps=2"]),
             "--set lps=2: `lps` is set twice; write all its values in one `--set`, with commas"
         );
         assert_eq!(
-            said(&["lps=5,1,5"]),
+            error(&["lps=5,1,5"]),
             "--set lps=5,1,5: `lps` has the value `5` twice; a run counts once; leave one out"
         );
         assert_eq!(
-            said(&["remote=0.1,10%"]),
+            error(&["remote=0.1,10%"]),
             "--set remote=0.1,10%: `remote` has the value `10%` twice; a run counts once; leave one out"
         );
         assert_eq!(
-            said(&["note=\"a,b"]),
+            error(&["note=\"a,b"]),
             "--set note=\"a,b: a quoted value of `note` has no end; close it with a double quote"
         );
         assert_eq!(
-            said(&["note=\"a\"b"]),
+            error(&["note=\"a\"b"]),
             "--set note=\"a\"b: a quoted value of `note` goes on after its quote; write a double quote within a quoted value twice"
         );
         let many = |key: &str| format!("{key}={}", (1..=1000).map(|n| n.to_string()).collect::<Vec<_>>().join(","));
         assert!(
-            said(&[&many("lps"), &many("note")])
+            error(&[&many("lps"), &many("note")])
                 .ends_with("the grid has more than 100000 points; sweep over fewer values")
         );
     }

@@ -1,16 +1,21 @@
-//! Replications and parameter grids: which runs there are, who executes them, what is kept of them, and what they come to together.
+//! Sweeps: many runs of a scenario, over a grid of parameters and several seeds.
 //!
-//! A *sweep* is a [`Grid`] of points (one value for each swept parameter), each run with several [`seeds`]. A [`Pool`] of worker
-//! processes executes the runs. What each came to goes into a [`Journal`], so that a sweep that was killed goes on where it was, and
-//! at the end into a [`Results`]: a row a run, and for each point the means over seeds with their intervals. A [`Schedule`] says which
-//! run is next; with a [`Precision`], it adds seeds until the intervals are narrow enough.
+//! - A [`Grid`] has the points: one combination of the swept parameters' values each. Each point is run with
+//!   several [`seeds`].
+//! - A [`Schedule`] selects the next run. With a [`Precision`], it adds seeds until the intervals are narrow
+//!   enough.
+//! - A [`Pool`] of worker processes executes the runs.
+//! - A [`Journal`] keeps the outcome of each run. A sweep that was killed continues from its journal.
+//! - [`Results`] has a row for each run and, for each point, the means over the seeds with their intervals.
 //!
-//! Which runs a sweep consists of, and so its tables, depends on the grid, the seeds and the precision alone: not on the number of
-//! workers, on who was first, or on how often it was killed.
+//! The runs of a sweep, and so its tables, depend only on the grid, the seeds and the precision. They depend
+//! neither on the number of workers, nor on the order in which runs end, nor on how often the sweep was
+//! killed.
 //!
-//! This crate knows neither models nor engines. A worker is any program that answers a line with a line.
+//! This crate knows neither models nor engines. A worker is any program that answers each line with a line.
 //!
-//! *Read next*: [`grid`], [`schedule`], [`journal`], [`pool`], [`drive`](mod@drive), which puts them together, then [`results`].
+//! *Read next*: [`grid`], [`schedule`], [`journal`], [`pool`], [`drive`](mod@drive), which combines them,
+//! then [`results`].
 
 #![forbid(unsafe_code)]
 

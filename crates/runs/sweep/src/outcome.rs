@@ -1,72 +1,74 @@
-//! What a run came to.
+//! The outcome of a run.
 //!
-//! *Read next*: [`crate::journal`], where it is kept.
+//! *Read next*: [`crate::journal`], which keeps outcomes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One run of a sweep: by number, its point of the grid, and its seed among the seeds.
+/// A run of a sweep. Runs begin in the order of this type: seed by seed, so that each point gets runs early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Run {
-    /// Which seed; runs are begun seed by seed, so that every point has its share early.
+    /// The index of the seed.
     pub replication: usize,
-    /// Which point.
+    /// The index of the point.
     pub point: usize,
 }
 
-/// What a run came to: figures, or the sentence that says why there are none.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was executed.
+    /// The run was executed.
     Figures(Box<Figures>),
-    /// It failed.
+    /// The run failed.
     Failed(Failed),
 }
 
 /// The figures of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Messages and timers executed for good.
+    /// The number of committed messages and timers.
     pub events: u64,
-    /// Global events executed.
+    /// The number of global events.
     pub global_events: u64,
-    /// The digest in hexadecimal, unless it was switched off.
+    /// The digest in hexadecimal. `None` if digests are switched off.
     pub digest: Option<String>,
-    /// Where the run ended, in seconds of virtual time.
+    /// The virtual time at which the run ended, in seconds.
     pub virtual_time_s: f64,
-    /// Seconds that the set-up took.
+    /// The wall time of the set-up, in seconds.
     pub setup_s: f64,
-    /// Seconds that the run took.
+    /// The wall time of the run, in seconds.
     pub run_s: f64,
-    /// The most memory that the worker held at once during the run, in bytes; 0 where the system does not tell.
+    /// The peak of the worker's resident memory during the run, in bytes. 0 if the system does not report it.
     pub peak_rss_bytes: u64,
-    /// Its metrics, each a number, a text or null, with the unit at the end of its name.
+    /// The metrics: a number, a text or null each. Names end with the unit.
     pub metrics: Map<String, Value>,
 }
 
-/// Why a run has no figures.
+/// The failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// A sentence: what, where, what to do.
+    /// A sentence for users: what failed, where, and what to do.
     pub message: String,
-    /// Whether this is of the machine and the moment, as a lack of memory is, so that the run is tried again when the sweep goes on.
-    pub passing: bool,
+    /// True if the cause lies in the machine at that moment, such as a lack of memory. Then the run is
+    /// repeated when the sweep continues.
+    #[serde(rename = "passing")] // the name in journals
+    pub transient: bool,
 }
 
 impl Outcome {
-    /// The outcome that a worker's line says.
+    /// Reads the outcome in a worker's line.
     pub(crate) fn read(line: &str) -> Outcome {
         serde_json::from_str(line)
             .unwrap_or_else(|error| Outcome::failed(format!("the answer of its process cannot be read: {error}"), true))
     }
 
-    /// A failure.
-    pub fn failed(message: impl Into<String>, passing: bool) -> Outcome {
-        Outcome::Failed(Failed { message: message.into(), passing })
+    /// Returns a failure.
+    pub fn failed(message: impl Into<String>, transient: bool) -> Outcome {
+        Outcome::Failed(Failed { message: message.into(), transient })
     }
 
-    /// The figures, where there are any.
+    /// Returns the figures. `None` if the run failed.
     pub fn figures(&self) -> Option<&Figures> {
         match self {
             Outcome::Figures(figures) => Some(figures),
@@ -74,14 +76,14 @@ impl Outcome {
         }
     }
 
-    /// Whether it would be the same again, so that it need not be run again.
+    /// Returns true if another execution would give the same outcome.
     pub fn is_final(&self) -> bool {
-        !matches!(self, Outcome::Failed(Failed { passing: true, .. }))
+        !matches!(self, Outcome::Failed(Failed { transient: true, .. }))
     }
 }
 
 impl Figures {
-    /// The metric of this name, where it is a number.
+    /// Returns the metric of this name, if it is a number.
     pub fn number(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric).and_then(Value::as_f64)
     }

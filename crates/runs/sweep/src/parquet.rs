@@ -1,7 +1,7 @@
-//! Tables as Parquet files, for those who read them with a data frame: the runs of a sweep, the tables of a run.
+//! Tables as Parquet files, which data frames can read: the runs of a sweep, and the tables of a run.
 //!
-//! A column whose values are all whole numbers is `INT64`, one whose values are all numbers is `DOUBLE`, and any other is text; what a run does not have is
-//! null. The columns of the runs are those of [`Results::write_runs`].
+//! A column is `INT64` if all its values are whole numbers, `DOUBLE` if all are numbers, and text otherwise.
+//! A missing value is null. The columns of the runs are those of [`Results::write_runs`].
 
 use crate::outcome::{Failed, Outcome};
 use crate::results::{Results, cell};
@@ -28,7 +28,7 @@ impl Column {
         let physical = match () {
             () if some().next().is_none() => Physical::BYTE_ARRAY,
             () if some().all(Value::is_i64) => Physical::INT64,
-            // Numbers of 64 bits that are no `INT64`, as seeds may be, are text, which keeps all of their digits.
+            // A seed may exceed `INT64`. As text, it keeps all its digits.
             () if some().all(Value::is_number) && !some().any(|x| x.is_u64() && !x.is_i64()) => Physical::DOUBLE,
             () => Physical::BYTE_ARRAY,
         };
@@ -41,7 +41,7 @@ impl Column {
         field.with_logical_type(text).build().map(Arc::new)
     }
 
-    /// Writes those values that are not null, and which ones these are.
+    /// Writes the values that are not null, and for each row whether it has a value.
     fn write<T: DataType, W: Write + Send>(
         &self,
         rows: &mut SerializedRowGroupWriter<'_, W>,
@@ -94,17 +94,18 @@ impl Results<'_> {
     ///
     /// # Errors
     ///
-    /// Where `to` cannot be written, and where a swept parameter has the name of another column.
+    /// If `to` cannot be written, or if a swept parameter has the name of another column.
     pub fn write_parquet(&self, to: impl Write + Send) -> io::Result<()> {
         write("runs", &self.columns(), to).map_err(io::Error::other)
     }
 }
 
-/// Writes a table as a Parquet file: each column's name, and its value in each row, `Null` for none.
+/// Writes a table as a Parquet file. `columns` has the name of each column and its value in each row, `Null`
+/// for none.
 ///
 /// # Errors
 ///
-/// Where `to` cannot be written, and where two columns have one name.
+/// If `to` cannot be written, or if two columns have the same name.
 pub fn write_table(columns: Vec<(String, Vec<Value>)>, to: impl Write + Send) -> io::Result<()> {
     let columns: Vec<Column> = columns.into_iter().map(|(name, values)| Column::new(name, values)).collect();
     write("table", &columns, to).map_err(io::Error::other)

@@ -1,9 +1,10 @@
-//! Worker processes: each is asked with a line, and answers with a line.
+//! Worker processes. A request is a line, and so is its answer.
 //!
-//! A run in a process of its own takes no other with it: not when it exhausts the memory, overflows its stack or aborts. A worker executes
-//! one run after another, because a process takes longer to start than a short run takes. One that ends is started again for the next run.
+//! A run in a process of its own cannot harm other runs, even if it exhausts the memory, overflows its stack
+//! or aborts. A worker executes run after run, because a process takes longer to start than a short run
+//! takes. A worker that has ended is started again for its next run.
 //!
-//! A worker should end when its standard input does: then none is left behind, however this process ends.
+//! A worker must end when its standard input ends. Then no worker is left over, however this process ends.
 //!
 //! *Read next*: [`crate::drive`](mod@crate::drive).
 
@@ -14,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// What is kept of what a worker says on standard error.
-const LAST_WORDS_BYTES: usize = 4096;
+/// The number of bytes that are kept of the end of a worker's standard error.
+const ERROR_TAIL_BYTES: usize = 4096;
 
-/// Workers, none of which is started before it has something to do.
+/// A pool of workers. A worker's process is started at its first request.
 #[derive(Debug)]
 pub struct Pool {
     workers: Vec<Worker>,
@@ -26,28 +27,28 @@ pub struct Pool {
 
 #[derive(Debug)]
 struct Worker {
-    /// `None` once the pool is closed.
+    /// The channel to the worker's thread. `None` once the pool is closed.
     requests: Option<Sender<String>>,
-    /// The process, while there is one.
+    /// The process, if one is running.
     child: Arc<Mutex<Option<Child>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a worker answered.
+/// The answer of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Which worker.
+    /// The index of the worker.
     pub worker: usize,
-    /// Its line, or a sentence that says how it came to its end.
-    pub said: Result<String, String>,
+    /// The worker's line, or a sentence about the end of its process.
+    pub reply: Result<String, String>,
 }
 
 impl Pool {
-    /// So many workers, each a process of `command`.
+    /// Returns a pool of `workers` workers, each a process of `command`.
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread to wait for each.
+    /// If the system cannot start a thread for each worker.
     pub fn new(workers: usize, command: impl Fn() -> Command + Send + Sync + 'static) -> io::Result<Pool> {
         let command = Arc::new(command);
         let (answer, answers) = channel();
@@ -58,8 +59,8 @@ impl Pool {
             let thread = Builder::new().spawn(move || {
                 let mut process = Process { child: slot, pipes: None };
                 for request in asked {
-                    let said = process.ask(&request, &*command);
-                    if answer.send(Answer { worker: number, said }).is_err() {
+                    let reply = process.ask(&request, &*command);
+                    if answer.send(Answer { worker: number, reply }).is_err() {
                         break;
                     }
                 }
@@ -71,37 +72,37 @@ impl Pool {
         Ok(Pool { workers, answers })
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
-    /// Asks a worker. It answers its requests in their order.
+    /// Sends a request to a worker. A worker answers its requests in their order.
     pub fn ask(&self, worker: usize, request: String) {
         if let Some(requests) = &self.workers[worker].requests {
-            // Its thread ends only after the pool, so somebody listens.
+            // The receiving thread ends after the pool, so sending cannot fail.
             let _ = requests.send(request);
         }
     }
 
-    /// The next answer of any worker; `None` if there is none for so long.
-    pub fn answer(&self, patience: Duration) -> Option<Answer> {
-        self.answers.recv_timeout(patience).ok()
+    /// Waits for the next answer of any worker. Returns `None` if there is none within `timeout`.
+    pub fn answer(&self, timeout: Duration) -> Option<Answer> {
+        self.answers.recv_timeout(timeout).ok()
     }
 
-    /// An answer that is there already.
-    pub fn answer_at_hand(&self) -> Option<Answer> {
+    /// Returns an answer that has arrived already.
+    pub fn try_answer(&self) -> Option<Answer> {
         self.answers.try_recv().ok()
     }
 }
 
 impl Drop for Pool {
-    /// Ends all workers, in the middle of a run if there is one.
+    /// Kills all workers, even in the middle of a run.
     fn drop(&mut self) {
         for worker in &mut self.workers {
             worker.requests = None;
             if let Some(child) = &mut *locked(&worker.child) {
-                // It may have ended already.
+                // The process may have ended already.
                 let _ = child.kill();
             }
         }
@@ -117,59 +118,62 @@ fn locked(child: &Mutex<Option<Child>>) -> MutexGuard<'_, Option<Child>> {
     child.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A worker's process, and the ways to it.
+/// A worker's process and its pipes.
 struct Process {
     child: Arc<Mutex<Option<Child>>>,
     pipes: Option<Pipes>,
 }
 
 struct Pipes {
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
-    last_words: JoinHandle<Vec<u8>>,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// The thread that reads standard error. It returns the last [`ERROR_TAIL_BYTES`] bytes.
+    error_tail: JoinHandle<Vec<u8>>,
 }
 
 impl Process {
-    /// Asks, starting the process if there is none.
+    /// Sends a request and waits for the answer. Starts the process if none is running.
     fn ask(&mut self, request: &str, command: &dyn Fn() -> Command) -> Result<String, String> {
         if self.pipes.is_none() {
             let pipes = self.start(command()).map_err(|error| format!("its process cannot be started: {error}"))?;
             self.pipes = Some(pipes);
         }
-        let Some(pipes) = &mut self.pipes else { unreachable!("it was just started") };
+        let Some(pipes) = &mut self.pipes else { unreachable!("the process was just started") };
         let mut line = String::new();
-        let heard = pipes
-            .to
+        let read = pipes
+            .input
             .write_all(format!("{request}\n").as_bytes())
-            .and_then(|()| pipes.to.flush())
-            .and_then(|()| pipes.from.read_line(&mut line));
-        if heard.is_ok() && line.pop() == Some('\n') {
+            .and_then(|()| pipes.input.flush())
+            .and_then(|()| pipes.output.read_line(&mut line));
+        if read.is_ok() && line.pop() == Some('\n') {
             return Ok(line);
         }
         Err(self.end())
     }
 
+    /// Starts the process, and the thread that reads its standard error.
     fn start(&mut self, mut command: Command) -> io::Result<Pipes> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for this process alone: a worker that it ended would look like one that failed.
+        // In a process group of its own, the worker does not get Ctrl-C. A worker that Ctrl-C ends would look
+        // like a failed run.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
-        let piped = "it was asked to be piped";
-        let (to, from) = (child.stdin.take().expect(piped), child.stdout.take().expect(piped));
+        let piped = "the command requests pipes";
+        let (input, output) = (child.stdin.take().expect(piped), child.stdout.take().expect(piped));
         let mut errors = child.stderr.take().expect(piped);
-        let last_words = Builder::new().spawn(move || {
+        let error_tail = Builder::new().spawn(move || {
             let (mut kept, mut buffer) = (Vec::new(), [0; 512]);
             while let Ok(bytes @ 1..) = errors.read(&mut buffer) {
                 kept.extend_from_slice(&buffer[..bytes]);
-                kept.drain(..kept.len().saturating_sub(LAST_WORDS_BYTES));
+                kept.drain(..kept.len().saturating_sub(ERROR_TAIL_BYTES));
             }
             kept
         });
-        match last_words {
-            Ok(last_words) => {
+        match error_tail {
+            Ok(error_tail) => {
                 *locked(&self.child) = Some(child);
-                Ok(Pipes { to, from: BufReader::new(from), last_words })
+                Ok(Pipes { input, output: BufReader::new(output), error_tail })
             }
             Err(error) => {
                 let _ = child.kill();
@@ -179,24 +183,24 @@ impl Process {
         }
     }
 
-    /// Ends the process, or finds that it has ended, and says how.
+    /// Closes the pipes, waits for the end of the process, and returns a sentence about it.
     fn end(&mut self) -> String {
-        let Some(Pipes { to, from, last_words }) = self.pipes.take() else { return String::new() };
-        drop((to, from));
+        let Some(Pipes { input, output, error_tail }) = self.pipes.take() else { return String::new() };
+        drop((input, output));
         let Some(mut child) = locked(&self.child).take() else { return String::new() };
         let status = child.wait();
-        let words = last_words.join().unwrap_or_default();
-        let words = String::from_utf8_lossy(&words);
-        let words = words.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let tail = error_tail.join().unwrap_or_default();
+        let tail = String::from_utf8_lossy(&tail);
+        let last_line = tail.lines().map(str::trim).rfind(|line| !line.is_empty());
         let how = status.map_or_else(|error| error.to_string(), how_it_ended);
-        match words {
-            Some(words) => format!("its process {how}: {}", words.trim_start_matches("error: ")),
+        match last_line {
+            Some(line) => format!("its process {how}: {}", line.trim_start_matches("error: ")),
             None => format!("its process {how}"),
         }
     }
 }
 
-/// How a process came to its end.
+/// Returns the end of a sentence about how a process ended.
 fn how_it_ended(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

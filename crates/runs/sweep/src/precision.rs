@@ -1,47 +1,57 @@
-//! When a point has seeds enough: as soon as its intervals are narrow enough, looked at after fixed numbers of runs.
+//! The number of seeds of a point: as many as its intervals need to be narrow enough.
 //!
-//! *Idea*: the width of an interval says how well a mean is known, so a point whose results vary much gets more seeds than one whose
-//! results do not.
+//! *Idea*: the width of an interval says how well a mean is known. The more the results of a point vary, the
+//! more seeds it gets.
 //!
-//! *Protocol*: a point is first looked at after [`RUNS_LEAST`] runs. While the half-width of a wanted metric's 95 % interval is more than
-//! the wanted share of the mean's magnitude, the runs are made more: as many as the width found would need (the half-width falls with the
-//! root of their number), but at least a fifth more and at most twice as many. Only whole batches are looked at, and what is asked for
-//! depends on results alone, so the runs of a sweep do not depend on how many were executed at a time.
+//! *Protocol*:
 //!
-//! *Cost*: whoever looks again and again, and stops at the first narrow interval, stops too often where chance made it narrow. So the interval holds the truth
-//! less often than in 95 of 100 sweeps. Ten runs at first, and few looks, keep that small: for normally distributed results it is held by 94 to 95 of 100 (the
-//! test `the_interval_at_which_it_stops_holds_the_truth_about_as_often_as_it_says` measures it). Results that are far from normal, or that are zero in the
-//! mean, want more care: give a fixed number of seeds instead.
+//! 1. A point is first reviewed after [`RUNS_MIN`] runs.
+//! 2. The point is finished if, for each wanted metric, the half-width of the 95 % interval is at most the
+//!    wanted share of the mean's magnitude.
+//! 3. Otherwise the point gets more runs. The half-width falls with the root of the number of runs, so the
+//!    width that was found gives the number that is needed. The total grows at least by a fifth, and at most
+//!    to twice as many.
+//! 4. The next review follows when all of these runs have finished.
 //!
-//! *References*: Y. S. Chow, H. Robbins, "On the asymptotic theory of fixed-width sequential confidence intervals for the mean", Annals of
-//! Mathematical Statistics 36(2), 1965. A. M. Law, "Simulation Modeling and Analysis", 5th edition, section 9.4.1, 2015.
+//! Reviews are made of whole batches, and their verdicts depend on results alone. So the runs of a sweep do
+//! not depend on the number of runs that are executed at a time.
+//!
+//! *Cost*: with repeated reviews, a point sometimes stops because its interval is narrow by chance. So the
+//! interval contains the true mean in fewer than 95 of 100 sweeps. Ten runs before the first review, and few
+//! reviews, keep this effect small: for normally distributed results, it is 94 to 95 of 100 sweeps. The test
+//! `the_final_interval_contains_the_true_mean_about_as_often_as_it_says` measures that. For results that are
+//! far from normal, or whose mean is near zero, use a fixed number of seeds instead.
+//!
+//! *References*: Y. S. Chow, H. Robbins, "On the asymptotic theory of fixed-width sequential confidence
+//! intervals for the mean", Annals of Mathematical Statistics 36(2), 1965. A. M. Law, "Simulation Modeling
+//! and Analysis", 5th edition, section 9.4.1, 2015.
 
 use parades_core::metrics::Estimate;
 
-/// No point is looked at before it has so many runs, unless it may have no more.
-pub const RUNS_LEAST: usize = 10;
+/// The number of runs before the first review of a point, unless there are fewer seeds.
+pub const RUNS_MIN: usize = 10;
 
-/// How narrow the intervals of some metrics shall be.
+/// The wanted precision of some metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
-    /// The half-width of the 95 % interval over the magnitude of the mean, at most.
+    /// The greatest half-width of the 95 % interval, as a share of the mean's magnitude.
     pub relative_half_width: f64,
-    /// The metrics.
+    /// The names of the metrics.
     pub metrics: Vec<String>,
 }
 
-/// What the runs of a point so far say.
+/// The result of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The intervals are narrow enough.
     Reached,
-    /// So many runs should be looked at next.
+    /// The next review should follow after this number of runs in total.
     More(usize),
 }
 
 impl Precision {
-    /// What to do about a point after a batch of `runs` in all, given the estimates of the metrics over them; `None` for a metric of which the
-    /// runs have no value.
+    /// Reviews a point after `runs` runs in total. `estimates` has the estimate of each metric, or `None` if
+    /// no run has the metric.
     ///
     /// ```
     /// use parades_core::metrics::Estimate;
@@ -89,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wanted_metric_must_be_known_well_enough() {
+    fn each_wanted_metric_must_be_precise_enough() {
         let good = Some(Estimate { count: 10, mean: 100.0, half_width: Some(0.1) });
         let bad = Some(Estimate { count: 10, mean: 100.0, half_width: Some(1.3) });
         assert_eq!(precision(0.01).verdict(10, &[good, good]), Verdict::Reached);
@@ -98,24 +108,25 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_of_zero_is_exact_or_never_known_well_enough() {
+    fn a_mean_of_zero_is_precise_enough_only_if_it_is_exact() {
         let zero = |half_width| [Some(Estimate { count: 10, mean: 0.0, half_width: Some(half_width) })];
         assert_eq!(precision(0.01).verdict(10, &zero(0.0)), Verdict::Reached);
         assert_eq!(precision(0.01).verdict(10, &zero(1e-9)), Verdict::More(20));
     }
 
     #[test]
-    fn the_interval_at_which_it_stops_holds_the_truth_about_as_often_as_it_says() {
-        // Normal results of mean 1 and this deviation: about 1, 2 and 15 times as many runs as at first are needed for 10 %.
+    fn the_final_interval_contains_the_true_mean_about_as_often_as_it_says() {
+        // Normal results of mean 1 and this deviation need about 1, 4 and 17 times the runs of the first
+        // batch for 10 %.
         for (deviation, least, runs_about) in
             [(0.14, 0.93, 10.0..14.0), (0.3, 0.93, 35.0..45.0), (0.65, 0.93, 140.0..220.0)]
         {
-            let (mut held, mut total) = (0, 0);
+            let (mut contained, mut total) = (0, 0);
             let sweeps = 4000;
             for sweep in 0..sweeps {
                 let mut rng = Rng::stream(sweep, 0);
                 let mut results: Vec<f64> = Vec::new();
-                let mut wanted = RUNS_LEAST;
+                let mut wanted = RUNS_MIN;
                 let estimate = loop {
                     results.resize_with(wanted, || 1.0 + deviation * rng.normal());
                     let estimate = Estimate::of_replications(&results).unwrap();
@@ -124,11 +135,14 @@ mod tests {
                         Verdict::More(more) => wanted = more,
                     }
                 };
-                held += u32::from(estimate.contains(1.0));
+                contained += u32::from(estimate.contains(1.0));
                 total += results.len();
             }
-            let (held, runs) = (f64::from(held) / sweeps as f64, total as f64 / sweeps as f64);
-            assert!(held > least && held < 0.965, "deviation {deviation}: held by {held}, with {runs} runs");
+            let (contained, runs) = (f64::from(contained) / sweeps as f64, total as f64 / sweeps as f64);
+            assert!(
+                contained > least && contained < 0.965,
+                "deviation {deviation}: contained in {contained}, with {runs} runs"
+            );
             assert!(runs_about.contains(&runs), "deviation {deviation}: {runs} runs");
         }
     }

@@ -1,7 +1,8 @@
-//! What a sweep came to: a row a run, and for each point the means over seeds with their intervals.
+//! The results of a sweep: a row for each run and, for each point, the means over the seeds with their
+//! intervals.
 //!
-//! The tables do not say how long runs took, nor what memory: those differ from time to time, and a sweep that was killed and went on has
-//! the same tables as one that was not. The JSON has them.
+//! The tables have neither wall times nor memory, which differ between executions. So a sweep that was killed
+//! and continued has the same tables as a sweep that was not. The JSON has them.
 
 use crate::outcome::{Failed, Figures, Outcome};
 use crate::schedule::{Schedule, estimate};
@@ -11,13 +12,15 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// A sweep's results, read from its schedule.
+/// The results of a sweep, read from its schedule.
 #[derive(Debug)]
 pub struct Results<'a> {
     schedule: &'a Schedule,
+    /// The swept parameters.
     keys: Vec<String>,
-    /// The values of the keys at each point.
+    /// The values of the swept parameters at each point.
     values: Vec<Vec<Value>>,
+    /// The names of the metrics.
     columns: Vec<String>,
 }
 
@@ -26,50 +29,52 @@ pub struct Results<'a> {
 pub struct Point<'a> {
     /// The values of the swept parameters, in the order of the keys.
     pub values: &'a [Value],
-    /// Runs that have figures.
+    /// The number of runs with figures.
     pub succeeded: usize,
-    /// Runs that failed.
+    /// The number of failed runs.
     pub failed: usize,
-    /// Whether the wanted precision was reached, where one was wanted and it is known.
+    /// True if the wanted precision was reached. `None` without a precision, or while it is undecided.
     pub reached: Option<bool>,
-    /// Each metric that is a number in some run: its name, the mean over the runs that have it, and its interval.
+    /// The metrics that are numbers in some run.
     pub intervals: Vec<Interval<'a>>,
 }
 
 /// A metric over the runs of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval<'a> {
-    /// The metric.
+    /// The name of the metric.
     pub metric: &'a str,
-    /// Its mean with the 95 % interval by Student's t.
+    /// The mean over the runs that have the metric, with the 95 % interval by Student's t.
     pub estimate: Estimate,
 }
 
 impl<'a> Results<'a> {
-    /// The results of `schedule` so far; `values` are those of the swept `keys` at each of its points.
+    /// Returns the results of the finished runs of `schedule`. `values` has the values of the swept
+    /// parameters `keys` at each point.
     pub fn new(schedule: &'a Schedule, keys: Vec<String>, values: Vec<Vec<Value>>) -> Results<'a> {
         let mut columns = Vec::new();
-        let mut known = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let figures = (0..schedule.points()).flat_map(|point| schedule.outcomes(point)).filter_map(Outcome::figures);
         for name in figures.flat_map(|figures| figures.metrics.keys()) {
-            if known.insert(name) {
+            if seen.insert(name) {
                 columns.push(name.clone());
             }
         }
         Results { schedule, keys, values, columns }
     }
 
-    /// The swept parameters.
+    /// Returns the swept parameters.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// The metrics that runs have, in their order.
+    /// Returns the names of the metrics, in the order in which runs have them.
     pub fn metrics(&self) -> &[String] {
         &self.columns
     }
 
-    /// Each run that is over, point by point, in the order of seeds: the values of the swept parameters, the seed, the outcome.
+    /// Returns the finished runs, point by point, in the order of the seeds. Each has the values of the swept
+    /// parameters, the seed, and the outcome.
     pub fn runs(&self) -> impl Iterator<Item = (&[Value], u64, &'a Outcome)> {
         let runs = |point| self.schedule.runs(point).map(move |(seed, outcome)| (point, seed, outcome));
         (0..self.schedule.points())
@@ -77,7 +82,7 @@ impl<'a> Results<'a> {
             .map(|(point, seed, outcome)| (self.values[point].as_slice(), seed, outcome))
     }
 
-    /// The points.
+    /// Returns the points.
     pub fn points(&self) -> impl Iterator<Item = Point<'_>> {
         (0..self.schedule.points()).map(|point| {
             let interval = |metric: &'_ String| estimate(self.schedule.outcomes(point), metric);
@@ -95,12 +100,12 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// Writes a CSV table with a row for each run that is over: the swept parameters, the seed, what was executed, the metrics, and the
-    /// error of one that failed.
+    /// Writes a CSV table with a row for each finished run. The columns are the swept parameters, the seed,
+    /// the counts and the digest, the metrics, and the error of a failed run.
     ///
     /// # Errors
     ///
-    /// Where `to` cannot be written.
+    /// If `to` cannot be written.
     pub fn write_runs(&self, to: impl Write) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(to);
         let of_run = ["events", "global_events", "digest", "virtual_time_s"];
@@ -127,12 +132,13 @@ impl<'a> Results<'a> {
         table.flush()
     }
 
-    /// Writes a CSV table with a row for each metric of each point: the swept parameters, the metric, over how many runs, the mean, and half
-    /// the width of its 95 % interval (empty for a single run).
+    /// Writes a CSV table with a row for each metric of each point. The columns are the swept parameters, the
+    /// metric, the number of runs, the mean, and the half-width of the 95 % interval (empty for a single
+    /// run).
     ///
     /// # Errors
     ///
-    /// Where `to` cannot be written.
+    /// If `to` cannot be written.
     pub fn write_means(&self, to: impl Write) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(to);
         let columns = ["metric", "runs", "mean", "half_width_95"];
@@ -153,7 +159,7 @@ impl<'a> Results<'a> {
     }
 }
 
-/// A value in a table.
+/// Returns a value as text in a table.
 pub fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -162,7 +168,7 @@ pub fn cell(value: &Value) -> String {
     }
 }
 
-/// The runs, as the JSON of a sweep has them.
+/// The runs, in the form of a sweep's JSON.
 #[derive(Debug)]
 pub struct Runs<'a>(pub &'a Results<'a>);
 
@@ -187,7 +193,7 @@ impl Serialize for Runs<'_> {
     }
 }
 
-/// The points, as the JSON of a sweep has them.
+/// The points, in the form of a sweep's JSON.
 #[derive(Debug)]
 pub struct Points<'a>(pub &'a Results<'a>);
 

@@ -1,15 +1,16 @@
-//! Seeds: `1..30`, `1,2,5`, and lists of such.
+//! Lists of seeds, such as `1..30`, `1,2,5` or `1..3,7`.
 //!
 //! *Read next*: [`crate::schedule`].
 
 use parades_config::{ConfigError, quoted};
 use std::collections::BTreeSet;
 
-/// More seeds than this are refused.
+/// The greatest number of seeds.
 pub const SEEDS_MAX: usize = 1_000_000;
 
-/// The seeds that `text` lists, in its order. A range has both its ends, as a shell's `{1..30}` has: `1..30` is 30 seeds, and `1..=30` the
-/// same.
+/// Returns the seeds that `text` lists, in its order.
+///
+/// A range includes both ends, like a shell's `{1..30}`: `1..30` and `1..=30` are 30 seeds.
 ///
 /// ```
 /// use parades_sweep::seeds;
@@ -20,11 +21,12 @@ pub const SEEDS_MAX: usize = 1_000_000;
 ///
 /// # Errors
 ///
-/// On what is no such list, an empty one or one with an empty range, a seed that comes twice, and more than [`SEEDS_MAX`].
+/// If the text is not a list of seeds, has an empty range, lists a seed twice, or lists more than
+/// [`SEEDS_MAX`] seeds.
 pub fn parse(text: &str) -> Result<Vec<u64>, ConfigError> {
     let wrong = |message: String, help: &str| Err(ConfigError::new(message).with_help(help));
     let mut seeds = Vec::new();
-    let mut known = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for part in text.split(',') {
         let (first, last) = match part.split_once("..") {
             Some((first, last)) => (first, last.strip_prefix('=').unwrap_or(last)),
@@ -43,7 +45,7 @@ pub fn parse(text: &str) -> Result<Vec<u64>, ConfigError> {
             return wrong(format!("{} lists more than {SEEDS_MAX} seeds", quoted(text)), "sweep over fewer");
         }
         for seed in first..=last {
-            if !known.insert(seed) {
+            if !seen.insert(seed) {
                 return wrong(
                     format!("the seed {seed} is listed twice in {}", quoted(text)),
                     "a run counts once; leave one out",
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_have_both_ends_and_lists_keep_their_order() {
+    fn ranges_include_both_ends_and_lists_keep_their_order() {
         assert_eq!(parse("1..3").unwrap(), [1, 2, 3]);
         assert_eq!(parse("1..=3").unwrap(), [1, 2, 3]);
         assert_eq!(parse(" 5 , 2..2,0").unwrap(), [5, 2, 0]);
@@ -68,18 +70,18 @@ mod tests {
     }
 
     #[test]
-    fn what_lists_no_seeds_is_refused_in_a_sentence() {
-        let said = |text: &str| parse(text).unwrap_err().to_string();
+    fn text_that_lists_no_seeds_is_refused_in_a_sentence() {
+        let error = |text: &str| parse(text).unwrap_err().to_string();
         let no_list =
             |text: &str| format!("`{text}` lists no seeds; write `1..30`, `1,2,5`, or several of them with commas");
         for text in ["", "x", "1..", "..3", "1,,2", "-1", "1.5", "1...3", "18446744073709551616"] {
-            assert_eq!(said(text), no_list(text));
+            assert_eq!(error(text), no_list(text));
         }
-        assert_eq!(said("3..1"), "there are no seeds in `3..1`; write the lower end first");
-        assert_eq!(said("1..4,3"), "the seed 3 is listed twice in `1..4,3`; a run counts once; leave one out");
-        assert_eq!(said("1..1000001"), "`1..1000001` lists more than 1000000 seeds; sweep over fewer");
+        assert_eq!(error("3..1"), "there are no seeds in `3..1`; write the lower end first");
+        assert_eq!(error("1..4,3"), "the seed 3 is listed twice in `1..4,3`; a run counts once; leave one out");
+        assert_eq!(error("1..1000001"), "`1..1000001` lists more than 1000000 seeds; sweep over fewer");
         assert_eq!(
-            said("0..18446744073709551615"),
+            error("0..18446744073709551615"),
             "`0..18446744073709551615` lists more than 1000000 seeds; sweep over fewer"
         );
         assert_eq!(parse("1..1000000").unwrap().len(), SEEDS_MAX);

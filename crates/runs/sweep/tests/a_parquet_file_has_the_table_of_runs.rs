@@ -1,4 +1,4 @@
-//! What a Parquet file reads back as.
+//! A Parquet file that is written and read again has the table of runs.
 #![cfg(feature = "parquet")]
 
 mod common;

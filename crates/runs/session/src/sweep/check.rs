@@ -51,7 +51,7 @@ pub(super) fn check(
         let Some(answer) = pool.answer(PATIENCE) else { continue };
         let point = asked.remove(&answer.worker).expect("only asked workers answer");
         // A worker that ends here ends again during the run, and is reported then.
-        if let Some(checked) = answer.said.ok().and_then(|line| serde_json::from_str(&line).ok()) {
+        if let Some(checked) = answer.reply.ok().and_then(|line| serde_json::from_str(&line).ok()) {
             found.add(point, checked);
         }
         // Points are asked in order, so no point after a wrong one can be the first wrong one.

@@ -1,4 +1,4 @@
-//! A sweep whose runs are lines of a shell.
+//! Sweeps for tests. Their workers are shells.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed at the end of the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    /// A new folder; `name` is the test's.
+    /// Creates a folder for the test `name`.
     pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("parades-sweep-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the test's own folder can be used");
@@ -28,7 +28,7 @@ impl Drop for Folder {
     }
 }
 
-/// What the journals of these tests begin with.
+/// Returns the header of the tests' journals.
 pub(crate) fn header() -> Header {
     match json!({"commit": "cafe", "scenario": "test", "parameters": {"lps": 8}, "tie_seed": null}) {
         Value::Object(fields) => Header(fields),
@@ -36,7 +36,7 @@ pub(crate) fn header() -> Header {
     }
 }
 
-/// Figures of a run without metrics.
+/// Returns the figures of a run without metrics.
 pub(crate) fn figures(events: u64) -> Figures {
     Figures {
         events,
@@ -50,12 +50,12 @@ pub(crate) fn figures(events: u64) -> Figures {
     }
 }
 
-/// A pool of shells that answer each request with itself.
+/// Returns a pool of shells that answer each request with the request.
 pub(crate) fn echoes(workers: usize) -> Pool {
     shells(workers, "while read -r line; do printf '%s\\n' \"$line\"; done")
 }
 
-/// A pool of shells that execute `script`.
+/// Returns a pool of shells that execute `script`.
 pub(crate) fn shells(workers: usize, script: &'static str) -> Pool {
     Pool::new(workers, move || {
         let mut command = Command::new("sh");
@@ -65,9 +65,11 @@ pub(crate) fn shells(workers: usize, script: &'static str) -> Pool {
     .expect("there are threads")
 }
 
-/// Drives a sweep of four points with three seeds over `path`, which is stopped once so many runs are over: its table of runs, and how many were
-/// begun.
-pub(crate) fn table_of(path: Option<&Path>, runs_most: usize) -> (String, usize) {
+/// Executes a sweep of four points with three seeds, with a journal at `path`. Stops it after `runs_max`
+/// runs.
+///
+/// Returns its tables, and the number of runs that have begun.
+pub(crate) fn table_of(path: Option<&Path>, runs_max: usize) -> (String, usize) {
     let (points, seeds) = (4, vec![1, 2, 3]);
     let mut recorded = BTreeMap::new();
     let mut journal = path.map(|path| {
@@ -80,7 +82,7 @@ pub(crate) fn table_of(path: Option<&Path>, runs_most: usize) -> (String, usize)
     });
     let mut schedule = Schedule::new(points, seeds, None, recorded);
     let begun = Cell::new(0);
-    driven(&mut schedule, &echoes(2), journal.as_mut(), &begun, runs_most);
+    driven(&mut schedule, &echoes(2), journal.as_mut(), &begun, runs_max);
     let values = (0..points).map(|point| vec![json!(point)]).collect();
     let results = Results::new(&schedule, vec!["point".into()], values);
     let mut table = Vec::new();
@@ -89,13 +91,14 @@ pub(crate) fn table_of(path: Option<&Path>, runs_most: usize) -> (String, usize)
     (String::from_utf8(table).expect("it is text"), begun.get())
 }
 
-/// Drives a schedule whose runs have the metric `x`, a third of their seed and point.
+/// Executes a schedule. At point `p`, the metric `x` of seed `s` is `(s + 10 p) / 3`. Stops after `runs_max`
+/// runs.
 pub(crate) fn driven(
     schedule: &mut Schedule,
     pool: &Pool,
     journal: Option<&mut Journal>,
     begun: &Cell<usize>,
-    runs_most: usize,
+    runs_max: usize,
 ) {
     let request = |schedule: &Schedule, run: Run| {
         begun.set(begun.get() + 1);
@@ -108,14 +111,14 @@ pub(crate) fn driven(
         seed: schedule.seed(run),
         outcome: outcome.clone(),
     };
-    let (before, over) = (schedule.progress().0, Cell::new(0));
-    let stopped = || over.get() >= runs_most;
-    let mut progress = |schedule: &Schedule| over.set(schedule.progress().0 - before);
+    let (before, finished) = (schedule.progress().0, Cell::new(0));
+    let stopped = || finished.get() >= runs_max;
+    let mut progress = |schedule: &Schedule| finished.set(schedule.progress().0 - before);
     let mut how = Drive { request: &request, record: &record, progress: &mut progress, stopped: &stopped };
     drive(schedule, pool, journal, &mut how).expect("the journal can be written");
 }
 
-/// A precision for the metric `x`.
+/// Returns a precision for the metric `x`.
 pub(crate) fn precision(relative_half_width: f64) -> Precision {
     Precision { relative_half_width, metrics: vec!["x".into()] }
 }

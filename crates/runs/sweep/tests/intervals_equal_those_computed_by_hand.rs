@@ -1,16 +1,18 @@
-//! Means over seeds and their intervals, beside what one computes by hand; and seeds that are added until an interval is narrow enough.
+//! Means over seeds and their intervals against values computed by hand; and seeds that are added until an
+//! interval is narrow enough.
 
 mod common;
 
 use common::{driven, echoes, figures, precision};
 use parades_core::metrics::{Estimate, student_t95};
-use parades_sweep::precision::RUNS_LEAST;
+use parades_sweep::precision::RUNS_MIN;
 use parades_sweep::{Outcome, Results, Run, Schedule};
 use serde_json::json;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// A schedule whose runs had these values of the metric `x`, point by point; `None` for one that failed.
+/// Returns a schedule whose finished runs have these values of the metric `x`, point by point. `None` is a
+/// failed run.
 fn schedule(points: &[Vec<Option<f64>>]) -> Schedule {
     let mut recorded = BTreeMap::new();
     for (point, values) in points.iter().enumerate() {
@@ -46,8 +48,11 @@ fn estimates(points: &[Vec<Option<f64>>]) -> Vec<Option<Estimate>> {
 
 #[test]
 fn means_and_half_widths_are_those_of_students_t() {
-    // 9, 10, 11: variance 1, t of 2 degrees of freedom 4.302652729749; 1..=5: variance 2.5, t of 4 degrees 2.776445105198; 2, 4: variance 2,
-    // t of one degree tan(0.475 pi) = 12.706204736175.
+    // 9, 10, 11: the variance is 1, and t of 2 degrees of freedom is 4.302652729749.
+    //
+    // 1..=5: the variance is 2.5, and t of 4 degrees is 2.776445105198.
+    //
+    // 2, 4: the variance is 2, and t of 1 degree is tan(0.475 pi) = 12.706204736175.
     let cases = [
         (vec![9.0, 10.0, 11.0], 10.0, 4.302_652_729_749 / 3_f64.sqrt()),
         (vec![1.0, 2.0, 3.0, 4.0, 5.0], 3.0, 2.776_445_105_198 * 0.5_f64.sqrt()),
@@ -65,7 +70,7 @@ fn means_and_half_widths_are_those_of_students_t() {
 
 #[test]
 fn students_t_is_right_to_a_billionth_for_any_number_of_seeds() {
-    // By the incomplete beta function in 30 digits (mpmath).
+    // The quantiles are computed by the incomplete beta function with 30 digits (mpmath).
     let quantiles = [
         (1.0, 12.706_204_736_174_7),
         (2.0, 4.302_652_729_749_464),
@@ -87,7 +92,7 @@ fn students_t_is_right_to_a_billionth_for_any_number_of_seeds() {
 }
 
 #[test]
-fn points_are_estimated_apart_and_failed_runs_left_out() {
+fn each_point_is_estimated_alone_and_without_its_failed_runs() {
     let found = estimates(&[vec![Some(1.0), Some(3.0), None], vec![None, None, None], vec![Some(5.0), None, None]]);
     assert_eq!(found[0].map(|estimate| (estimate.count, estimate.mean)), Some((2, 2.0)));
     assert_eq!(found[1], None);
@@ -95,7 +100,7 @@ fn points_are_estimated_apart_and_failed_runs_left_out() {
 }
 
 #[test]
-fn the_tables_have_a_row_a_run_and_a_row_a_mean() {
+fn the_tables_have_a_row_for_each_run_and_a_row_for_each_mean() {
     let schedule = schedule(&[vec![Some(1.0), Some(2.0)], vec![None, Some(0.1)]]);
     let values = vec![vec![json!("a,b")], vec![json!(0.5)]];
     let results = Results::new(&schedule, vec!["k".into()], values);
@@ -128,8 +133,10 @@ fn the_tables_have_a_row_a_run_and_a_row_a_mean() {
     assert_eq!(runs[3]["metrics"]["x"], json!(0.1));
 }
 
-/// The number of runs of each point, and whether it came to its precision, of a sweep with a precision; `x` is a third of the seed, plus 10 thirds a
-/// point.
+/// Executes a sweep with a precision. Returns for each point the number of its runs, and true if it reached
+/// the precision.
+///
+/// At point `p`, the metric `x` of seed `s` is `(s + 10 p) / 3`.
 fn runs_of(workers: usize, seeds: u64, relative_half_width: f64) -> Vec<(usize, Option<bool>)> {
     let mut schedule = Schedule::new(3, (1..=seeds).collect(), Some(precision(relative_half_width)), BTreeMap::new());
     driven(&mut schedule, &echoes(workers), None, &Cell::new(0), usize::MAX);
@@ -137,14 +144,14 @@ fn runs_of(workers: usize, seeds: u64, relative_half_width: f64) -> Vec<(usize, 
 }
 
 #[test]
-fn seeds_are_added_where_the_interval_is_wide_whatever_the_number_of_workers() {
-    // The seeds 1..=n have the mean (n + 1) / 2 and the variance n (n + 1) / 12, so the half-width over the mean of point p is
-    // t sqrt((n + 1) / 12) / ((n + 1) / 2 + 10 p).
+fn seeds_are_added_at_points_with_wide_intervals_whatever_the_number_of_workers() {
+    // The seeds 1..=n have the mean (n + 1) / 2 and the variance n (n + 1) / 12. So at point p, the
+    // half-width divided by the mean is t sqrt((n + 1) / 12) / ((n + 1) / 2 + 10 p).
     let ratio = |n: f64, t: f64, p: f64| t * ((n + 1.0) / 12.0).sqrt() / ((n + 1.0) / 2.0 + 10.0 * p);
     assert!(ratio(10.0, 2.262_157, 2.0) < 0.12 && ratio(10.0, 2.262_157, 1.0) > 0.12);
     let found = runs_of(1, 200, 0.12);
-    assert_eq!(found[2], (RUNS_LEAST, Some(true)), "known well enough at once");
-    assert!(found[1].0 > RUNS_LEAST && found[0].0 > found[1].0, "{found:?}");
+    assert_eq!(found[2], (RUNS_MIN, Some(true)), "precise enough after the first batch");
+    assert!(found[1].0 > RUNS_MIN && found[0].0 > found[1].0, "{found:?}");
     let n = found[0].0 as f64;
     assert!(n < 200.0 && found[0].1 == Some(true) && ratio(n, 2.0, 0.0) < 0.12, "{found:?}");
     for workers in [2, 5] {
@@ -153,16 +160,16 @@ fn seeds_are_added_where_the_interval_is_wide_whatever_the_number_of_workers() {
 }
 
 #[test]
-fn seeds_that_run_out_are_said_to_have() {
+fn a_point_without_further_seeds_has_not_reached_its_precision() {
     assert_eq!(runs_of(2, 15, 0.12)[0], (15, Some(false)));
-    assert_eq!(runs_of(2, 5, 1e-6), vec![(5, Some(false)); 3], "fewer seeds than would be looked at");
+    assert_eq!(runs_of(2, 5, 1e-6), vec![(5, Some(false)); 3], "fewer seeds than a first batch");
 }
 
 #[test]
-fn a_point_that_always_fails_is_given_up_after_its_first_batch() {
+fn a_point_whose_runs_all_fail_gets_no_second_batch() {
     let fails =
         |point| (0..100).map(move |replication| (Run { point, replication }, Outcome::failed("it broke", false)));
     let schedule = Schedule::new(1, (1..=100).collect(), Some(precision(0.01)), fails(0).collect());
-    assert_eq!((schedule.progress(), schedule.reached(0)), ((RUNS_LEAST, RUNS_LEAST), Some(false)));
+    assert_eq!((schedule.progress(), schedule.reached(0)), ((RUNS_MIN, RUNS_MIN), Some(false)));
     assert!(schedule.is_hopeless(0));
 }
