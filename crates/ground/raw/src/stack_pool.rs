@@ -96,8 +96,9 @@ struct Stacks {
     with_memory: Vec<usize>,
     /// Unused stacks whose memory has returned to the system.
     without_memory: Vec<usize>,
-    /// The first stack of the latest map that has never been given out, and the end of that map.
+    /// The first stack of the latest map that has never been given out.
     next: usize,
+    /// The end of the latest map.
     end: usize,
     /// The number of stacks that have ever been given out.
     count: usize,

@@ -85,8 +85,8 @@ impl std::error::Error for Broken {}
 pub enum BarrierKind {
     /// A mutex and a condition variable, as POSIX describes its barrier.
     Posix,
-    /// Two counting semaphores. A master collects the other parties through one, and releases them through
-    /// two others alternately.
+    /// Three counting semaphores. A master collects the other parties through one of them, and releases them
+    /// through the other two alternately.
     Semaphore,
     /// All parties spin on one word. With more threads than cores, a crossing takes several time slices.
     Spin,

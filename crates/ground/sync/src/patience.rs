@@ -1,9 +1,9 @@
 //! The time for which a thread watches for an event before it sleeps.
 //!
 //! A patient thread first *spins*, for less time than falling asleep and being woken takes. Then it *yields*
-//! its core to other threads. Each is done only while it pays.
+//! its core to other threads. It stops either when that does not pay.
 //!
-//! *Spins.* When spins find nothing, later waits spin less, because the watched thread may need this very
+//! *Spins.* When spins find nothing, later waits spin less, because the other thread may need this very
 //! core. With fewer cores than threads there are no spins.
 //!
 //! *Yields.* A yield is meant for another worker of the run, which needs the core for a short time only. A

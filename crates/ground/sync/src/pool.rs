@@ -18,8 +18,7 @@
 //! - A round is opened only when all tasks of the previous round are done. So `done` counts tasks of one
 //!   round only.
 //! - The lower half never overflows into the upper half. Beyond the tasks, it grows by one for each
-//!   unsuccessful attempt. A worker makes one such attempt each time it is rung for, and `open` resets the
-//!   ticket.
+//!   unsuccessful attempt. A worker makes one such attempt for each ring, and `open` resets the ticket.
 //!
 //! *Reference.* The *parmap* of SimGrid: M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer
 //! Systems*, CCGrid 2012.

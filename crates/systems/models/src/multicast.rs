@@ -175,9 +175,11 @@ pub struct State {
     delay_ps: u64,
 }
 
-/// The ports of a router. A left-most leaf has one port, to its root.
+/// The port of a router to its left child.
 const LEFT: Port = Port(0);
+/// The port of a router to its right child.
 const RIGHT: Port = Port(1);
+/// The only port of a left-most leaf, to its root.
 const ROOT: Port = Port(0);
 
 impl<C: PacketHandle> Multicast<C> {

@@ -169,8 +169,8 @@ impl<C> Phold<C> {
         let is_remote = ctx.rng().chance(remote);
         let message = C::with_length(payload, ctx.rng());
         if radius == 0 {
-            // The receiver is drawn even if the LP itself receives the event. A branch that goes either way
-            // equally often would cost more than the draw.
+            // The receiver is drawn even if the LP itself receives the event. A branch that is taken half of
+            // the time would cost more than the draw.
             #[expect(clippy::cast_possible_truncation, reason = "below `lps`, which is a u32")]
             let other = LpId(ctx.rng().below(u64::from(lps)) as u32);
             ctx.send_to(select_unpredictable(is_remote, other, ctx.id()), delay, message);

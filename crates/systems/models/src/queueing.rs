@@ -145,8 +145,9 @@ pub struct Customer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
 #[undoable(whole)]
 struct Statistics {
-    /// The number of customers from outside, and the number of all customers that have arrived.
+    /// The number of customers that have arrived from outside.
     entered: u64,
+    /// The number of all customers that have arrived.
     arrivals: u64,
     /// The time at which the number present last changed.
     changed_ps: u64,

@@ -54,8 +54,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct Transfer {
     parameters: Parameters,
-    /// The serialisation times of a segment and of an acknowledgement.
+    /// The serialisation time of a segment.
     segment_time: Delay,
+    /// The serialisation time of an acknowledgement.
     ack_time: Delay,
 }
 

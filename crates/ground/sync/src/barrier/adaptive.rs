@@ -17,8 +17,9 @@
 //! *Why no wake-up is lost.* Suppose that all parties have arrived at a crossing, and that party *w* has
 //! counted itself a sleeper there.
 //!
-//! 1. The fences are SeqCst, so they have one order. Some party sees all flags. If no other does, the party
-//!    whose fence is last sees them, since every flag was stored before its owner's fence.
+//! 1. The fences are SeqCst, so they have one order. At least one party sees all flags: either before it
+//!    would sleep, or else the party whose fence in `sleep` is the last. That party reads the flags after its
+//!    fence, and every flag was stored before its owner's fence.
 //! 2. Let *c* be any party that has seen all flags.
 //!    - If *w*'s fence comes before *c*'s, then *c* finds a sleeper. So *c*, or another party that has seen
 //!      all flags, changes the gate.

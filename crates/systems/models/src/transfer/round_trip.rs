@@ -2,8 +2,9 @@
 
 use parades_core::time::Delay;
 
-/// The timeout before the first measurement (2.1) and the longest timeout (2.5), in picoseconds.
+/// The timeout before the first measurement (2.1), in picoseconds.
 const FIRST_PS: u64 = Delay::from_secs(1).as_ps();
+/// The longest timeout (2.5), in picoseconds.
 const MAX_PS: u64 = Delay::from_secs(60).as_ps();
 
 /// The estimate of the round-trip time. All fields are in picoseconds.

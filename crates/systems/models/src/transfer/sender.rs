@@ -37,10 +37,11 @@ pub struct Sent {
 /// The state of a sender without its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variables {
-    /// The oldest segment that is not acknowledged, the next one to be sent for the first time, and the end
-    /// of the transfer.
+    /// The oldest segment that is not acknowledged.
     oldest: u64,
+    /// The next segment that will be sent for the first time.
     next: u64,
+    /// The first segment after the present transfer.
     end: u64,
     /// One more than the furthest segment known to have arrived.
     arrived: u64,
