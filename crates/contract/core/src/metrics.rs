@@ -413,8 +413,8 @@ impl Metrics {
         self.merge(Metrics { declared: Arc::clone(&self.declared), values, mistake, ..Metrics::default() });
     }
 
-    /// Removes and returns the per-LP recordings of the LPs that `moves` selects. Takes time in proportion to the
-    /// LPs that recorded.
+    /// Removes and returns the per-LP recordings of the LPs that `moves` selects. Takes time in proportion to
+    /// the LPs that recorded.
     fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> Metrics {
         let values = self.values.iter_mut().map(|value| value.split_off(moves)).collect();
         Metrics { declared: Arc::clone(&self.declared), values, ..Metrics::default() }

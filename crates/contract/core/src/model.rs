@@ -67,8 +67,8 @@ pub trait Model: Sized + Sync {
     /// Returns the number of LPs, `1..2^32 - 1`. Their ids are `0..lps`.
     fn lps(&self) -> u32;
 
-    /// Declares the channels between LPs, with their least delays. By default nothing is declared, and any LP may
-    /// send to any LP.
+    /// Declares the channels between LPs, with their least delays. By default nothing is declared, and any LP
+    /// may send to any LP.
     fn channels(&self) -> Channels {
         Channels::undeclared()
     }

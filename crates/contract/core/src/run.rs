@@ -206,8 +206,8 @@ where
     digests
 }
 
-/// Ends a run, whatever the engine: combines the digests of all LPs, which come in id order, and concludes the
-/// metrics.
+/// Ends a run, whatever the engine: combines the digests of all LPs, which come in id order, and concludes
+/// the metrics.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@
 //!   anti-messages.
 //! - [`outbox`]: the destination of the events that executions send. [`placement`]: the partition of each LP.
 //! - [`digest`]: the running hash of committed events. [`shared`]: payloads that are written once and shared.
-//! - [`ring`]: a circular log.
+//! - [`ring`]: a circular log. [`wire`]: values that cross process boundaries.
 //!
 //! [`parades-core`]: ../parades_core/index.html
 //!

@@ -1,14 +1,15 @@
 //! Values that cross process boundaries.
 //!
-//! Only a run of several processes asks a model's types for [`Wire`], as only rollback asks for restorable state. A type becomes `Wire` by
-//! deriving serde's traits. The bytes are those of the postcard format: they are the same on every machine, and floating-point numbers keep
-//! their bits.
+//! Only a run of several processes asks a model's types for [`Wire`], as only rollback asks for restorable
+//! state. A type becomes `Wire` by deriving serde's traits. The bytes are those of the postcard format: they
+//! are the same on every machine, and floating-point numbers keep their bits.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 
-/// A value that can be written as bytes and read back equal. Implemented for every type that serde can serialise and deserialise.
+/// A value that can be written as bytes and read back equal. Implemented for every type that serde can
+/// serialise and deserialise.
 ///
 /// # Examples
 ///
