@@ -27,6 +27,7 @@
 extern crate self as parades_core;
 
 pub mod channel;
+mod context;
 pub mod effects;
 pub mod error;
 pub mod global;

@@ -5,13 +5,17 @@
 //!
 //! *Read next*: the `sequential` engine, a loop around this function.
 
+mod undo;
+
+pub use undo::{KernelCheckpoint, Undo};
+
+use crate::context::{Context, Phase};
 use crate::digest::Digest;
 use crate::effects::Effects;
 use crate::event::{Body, EventKey, Header, LpId, Sender, TimerId};
 use crate::global::Global;
-use crate::model::{Context, Model, Phase};
+use crate::model::Model;
 use crate::random::Rng;
-use crate::restore::{Restorable, UndoLog};
 use crate::time::{Instant, Time};
 use crate::timer::{Setting, TimerChange, Timers, WakeResult};
 use crate::world::World;
@@ -48,25 +52,6 @@ pub enum Execution {
     Skipped,
 }
 
-/// The kernel's part of an LP before an event, without its timers. The changes of timers are logged one by
-/// one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelCheckpoint {
-    rng: Rng,
-    sequence: u64,
-    digest: Digest,
-    last: Time,
-}
-
-/// Everything that is needed to undo one execution.
-#[derive(Debug)]
-pub struct Undo<U> {
-    before: KernelCheckpoint,
-    execution: Execution,
-    timers: Vec<TimerChange>,
-    log: UndoLog<U>,
-}
-
 impl<S> Lp<S> {
     /// Starts the LP `id`. Its start-up events are among the effects. Returns `None` if it failed.
     pub fn start<M: Model<State = S>>(model: &M, world: &World, id: LpId, effects: &mut Effects<M>) -> Option<Lp<S>> {
@@ -96,133 +81,6 @@ impl<S> Lp<S> {
             world.note_round(header.instant(), header.receiver());
         }
         execution
-    }
-
-    /// Returns the present kernel part, without the timers.
-    #[inline(always)]
-    pub fn checkpoint_kernel(&self) -> KernelCheckpoint {
-        let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
-        KernelCheckpoint { rng: rng.clone(), sequence, digest, last }
-    }
-
-    /// Executes an event so that [`Lp::undo_logged`] can undo it.
-    ///
-    /// Undoing needs three things: [`Lp::checkpoint_kernel`] from before, the changes of timers that this
-    /// execution adds to the effects, and the records that the model adds to `log`. Without a log, the caller
-    /// must restore the state by other means. The effects must come from [`Effects::undoable`]. The caller
-    /// must call [`World::note_round`] when it commits the execution.
-    #[inline(always)]
-    pub fn execute_optimistically<M: Restorable<State = S>>(
-        &mut self,
-        model: &M,
-        world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
-        log: Option<&mut UndoLog<M::Undo>>,
-    ) -> Execution {
-        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
-            Some(log) => model.handle_undoable(state, body, ctx, log),
-            None => model.handle(state, body, ctx),
-        })
-    }
-
-    /// As [`Lp::execute_optimistically`], for an event that is executed twice: to compare, or to coast
-    /// forward.
-    ///
-    /// This is a function of its own so that each of the two closures is used in one place. The code that
-    /// catches panics is then inlined in [`Lp::execute_optimistically`].
-    #[inline(never)]
-    pub fn reexecute<M: Restorable<State = S>>(
-        &mut self,
-        model: &M,
-        world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
-        log: Option<&mut UndoLog<M::Undo>>,
-    ) -> Execution {
-        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
-            Some(log) => model.handle_undoable(state, body, ctx, log),
-            None => handle(model, state, parts_of(body), ctx),
-        })
-    }
-
-    /// Executes an event that may be undone, by `handle`.
-    #[inline(always)]
-    fn execute_optimistically_by<M: Model<State = S>>(
-        &mut self,
-        world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
-        handle: impl FnOnce(&mut S, &mut Context<'_, M>),
-    ) -> Execution {
-        debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let execution = self.execute_by(world, (header, body), effects, handle);
-        if execution == Execution::Skipped {
-            // A rollback undoes this execution in its turn, like all others. So no earlier event may be
-            // executed before that.
-            self.kernel.last = header.time();
-        }
-        execution
-    }
-
-    /// Undoes the last execution that is not undone yet, from pieces that the caller has logged. These are
-    /// the kernel's part, the changes of timers in their order, and the model's log, which is then empty.
-    /// Without a log the state stays unchanged.
-    pub fn undo_logged<M: Restorable<State = S>>(
-        &mut self,
-        model: &M,
-        body: Body<&M::Message>,
-        (execution, before): (Execution, KernelCheckpoint),
-        timers: &mut Vec<TimerChange>,
-        log: Option<&mut UndoLog<M::Undo>>,
-    ) {
-        if execution == Execution::Done
-            && let Some(log) = log
-        {
-            model.undo(&mut self.state, body, log);
-            assert!(log.is_empty(), "the model's undo leaves its log empty");
-        }
-        for TimerChange(id, slot) in timers.drain(..).rev() {
-            self.kernel.timers.restore(id, slot);
-        }
-        self.restore_kernel(before);
-    }
-
-    /// Restores the kernel's part, without the timers.
-    pub fn restore_kernel(&mut self, before: KernelCheckpoint) {
-        let KernelCheckpoint { rng, sequence, digest, last } = before;
-        self.kernel.rng = rng;
-        self.kernel.sequence = sequence;
-        self.kernel.digest = digest;
-        self.kernel.last = last;
-    }
-
-    /// As [`Lp::execute_optimistically`], but returns everything that [`Lp::undo`] needs in one piece.
-    pub fn execute_undoable<M: Restorable<State = S>>(
-        &mut self,
-        model: &M,
-        world: &World,
-        event: (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
-    ) -> (Execution, Undo<M::Undo>) {
-        // A start-up or a visit also leaves changes. It is never undone.
-        effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
-        let mut log = UndoLog::default();
-        let before = self.checkpoint_kernel();
-        let execution = self.reexecute(model, world, event, effects, Some(&mut log));
-        if execution == Execution::Skipped {
-            // The caller may drop this execution, because it has no effect, and then execute an earlier
-            // event.
-            self.kernel.last = before.last;
-        }
-        let timers = effects.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
-        (execution, Undo { before, execution, timers, log })
-    }
-
-    /// Undoes the last execution that is not undone yet. `body` is the body of its event.
-    pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, body: Body<&M::Message>, undo: Undo<M::Undo>) {
-        let Undo { before, execution, mut timers, mut log } = undo;
-        self.undo_logged(model, body, (execution, before), &mut timers, Some(&mut log));
     }
 
     /// Returns the time of the last executed event. After an optimistic execution, the wake of a cancelled

@@ -22,6 +22,7 @@ mod float;
 mod histogram;
 mod metric_value;
 mod per_lp;
+mod recording;
 mod series;
 mod stats;
 mod steady;
@@ -40,11 +41,7 @@ pub use table::{Cell, Column, Table, Value};
 pub use tally::Tally;
 pub use unit::Unit;
 
-use metric_value::COUNTER_IS_WIDE;
-
 use crate::event::{LpId, Sender};
-use crate::time::Time;
-use std::fmt;
 use std::sync::Arc;
 
 /// A metric of a model, by its position in the order of declaration.
@@ -81,27 +78,6 @@ impl Sample {
     pub const fn float(metric: MetricId, x: f64) -> Sample {
         Sample { metric, form: Form::Float, bits: x.to_bits() }
     }
-}
-
-/// The largest magnitude of a floating-point observation.
-const MAGNITUDE_MAX: f64 = 1e140;
-
-/// True if `x` is finite and not too large. It is recorded as `x + 0.0`, which makes a negative zero
-/// positive.
-#[inline]
-fn is_recordable(x: f64) -> bool {
-    // A NaN fails the comparison too.
-    x.abs() <= MAGNITUDE_MAX
-}
-
-/// True if a cell can be recorded.
-fn is_recordable_cell(cell: &Cell) -> bool {
-    if let Cell::Float(x) = cell { is_recordable(*x) } else { true }
-}
-
-/// Returns the cell as it is recorded.
-fn canonical(cell: Cell) -> Cell {
-    if let Cell::Float(x) = cell { Cell::Float(x + 0.0) } else { cell }
 }
 
 /// All metrics of a run, in the order of declaration, or a worker's part of them.
@@ -213,146 +189,6 @@ impl Metrics {
     /// Declares one cell, recorded with [`Metrics::set`].
     pub fn value(&mut self, name: &str, unit: Unit) -> MetricId {
         self.declare(name, unit, MetricValue::Value(Value::default()))
-    }
-}
-
-/// Recordings. A recording that does not fit its metric is dropped, and [`Metrics::check`] reports it at the
-/// end of the run.
-impl Metrics {
-    /// Applies a sample of `lp`. Engines call it when they commit the event that recorded the sample.
-    #[inline]
-    pub fn apply(&mut self, lp: LpId, sample: &Sample) {
-        self.apply_from(Sender::lp(lp), sample);
-    }
-
-    #[inline]
-    fn apply_from(&mut self, from: Sender, sample: &Sample) {
-        let x = f64::from_bits(sample.bits);
-        match (self.values.get_mut(sample.metric.0 as usize), sample.form) {
-            (Some(MetricValue::Counter(sum)), Form::Integer) => {
-                *sum = sum.checked_add(u128::from(sample.bits)).expect(COUNTER_IS_WIDE);
-            }
-            (Some(MetricValue::Tally(tally)), Form::Integer) => tally.observe(sample.bits),
-            (Some(MetricValue::Histogram(histogram)), Form::Integer) => histogram.observe(sample.bits),
-            (Some(MetricValue::Float(float)), Form::Float) if is_recordable(x) => float.observe(from, x + 0.0),
-            (Some(MetricValue::Steady(steady)), Form::Float) if is_recordable(x) => steady.observe(from, x + 0.0),
-            (_, Form::Integer) => self.refuse(from, sample.metric, &sample.bits),
-            (_, Form::Float) => self.refuse(from, sample.metric, &x),
-        }
-    }
-
-    /// Sets the recorder of the direct recordings below. At first it is the global events. While final states
-    /// are read, it is each LP in turn. Only one worker may record for the global events.
-    pub fn record_as(&mut self, recorder: Sender) {
-        self.recorder = recorder;
-    }
-
-    /// Adds `amount` to a counter.
-    pub fn count(&mut self, counter: MetricId, amount: u64) {
-        self.apply_from(self.recorder, &Sample::integer(counter, amount));
-    }
-
-    /// Records an observation in a tally or a histogram.
-    pub fn observe(&mut self, metric: MetricId, x: u64) {
-        self.apply_from(self.recorder, &Sample::integer(metric, x));
-    }
-
-    /// Records an observation in a float or a steady metric.
-    pub fn observe_float(&mut self, metric: MetricId, x: f64) {
-        self.apply_from(self.recorder, &Sample::float(metric, x));
-    }
-
-    /// Adds a point to a series. Points may come in any order of times.
-    pub fn point(&mut self, series: MetricId, time: Time, x: f64) {
-        let from = self.recorder;
-        match self.values.get_mut(series.0 as usize) {
-            Some(MetricValue::Series(series)) if is_recordable(x) => series.lps.entry(from).push((time, x + 0.0)),
-            _ => self.refuse(from, series, &format_args!("a point of value {x}")),
-        }
-    }
-
-    /// Sets a value, and replaces an earlier setting of the same recorder. Of several recorders, the LP with
-    /// the largest id counts.
-    pub fn set(&mut self, value: MetricId, cell: impl Into<Cell>) {
-        let (from, cell) = (self.recorder, cell.into());
-        match self.values.get_mut(value.0 as usize) {
-            Some(MetricValue::Value(value)) if is_recordable_cell(&cell) => *value.lps.entry(from) = canonical(cell),
-            _ => self.refuse(from, value, &format_args!("the cell {cell:?}")),
-        }
-    }
-
-    /// Adds a row to a table, with one cell for each column.
-    ///
-    /// ```
-    /// # use parades_core::metrics::{Cell, Column, Metrics, Unit};
-    /// let mut metrics = Metrics::new();
-    /// let flows = metrics.table("flows", vec![Column::new("flow", Unit::Count), Column::new("took", Unit::Seconds)]);
-    /// metrics.row(flows, [Cell::Integer(7), Cell::Float(0.25)]);
-    /// metrics.row(flows, [Cell::Integer(2), Cell::Empty]);
-    /// let rows = metrics.get("flows").and_then(|metric| metric.table()).unwrap().rows();
-    /// assert_eq!(rows, [&[Cell::Integer(2), Cell::Empty], &[Cell::Integer(7), Cell::Float(0.25)]]);
-    /// ```
-    pub fn row(&mut self, table: MetricId, cells: impl IntoIterator<Item = Cell>) {
-        let (from, cells) = (self.recorder, cells.into_iter().collect::<Vec<Cell>>());
-        match self.values.get_mut(table.0 as usize) {
-            Some(MetricValue::Table(table))
-                if cells.len() == table.columns.len() && cells.iter().all(is_recordable_cell) =>
-            {
-                table.lps.entry(from).push(cells.into_iter().map(canonical).collect());
-            }
-            _ => self.refuse(from, table, &format_args!("the row {cells:?}")),
-        }
-    }
-
-    /// Remembers that `what` was recorded in a metric that cannot take it. The first mistake by LP, metric
-    /// and sentence counts.
-    #[cold]
-    #[inline(never)]
-    fn refuse(&mut self, from: Sender, metric: MetricId, what: &dyn fmt::Display) {
-        let mistake = (from, metric, self.sentence(from, metric, what));
-        if self.mistake.as_deref().is_none_or(|known| mistake < *known) {
-            self.mistake = Some(Box::new(mistake));
-        }
-    }
-
-    fn sentence(&self, from: Sender, metric: MetricId, what: &dyn fmt::Display) -> String {
-        let who =
-            if from == Sender::GLOBAL { "a global event, or the end of the run,".into() } else { from.to_string() };
-        let index = metric.0 as usize;
-        let (Some((name, _)), Some(value)) = (self.declared.get(index), self.values.get(index)) else {
-            let count = self.values.len();
-            return format!(
-                "{who} recorded {what} in metric {index}, but the model declares {count}: use the ids it was given"
-            );
-        };
-        let (kind, input) = value.kind_and_input();
-        let more = match value {
-            MetricValue::Counter(_) | MetricValue::Tally(_) | MetricValue::Histogram(_) => String::new(),
-            MetricValue::Table(table) => {
-                format!(" of {} cells, numbers at most {MAGNITUDE_MAX:e}", table.columns.len())
-            }
-            _ => format!(", at most {MAGNITUDE_MAX:e} in magnitude"),
-        };
-        format!("{who} recorded {what} in the metric `{name}`, a {kind}: it takes {input}{more}")
-    }
-
-    /// Checks that the metrics could take everything that was recorded.
-    ///
-    /// ```
-    /// # use parades_core::{event::LpId, metrics::{Metrics, Sample, Unit}};
-    /// let mut metrics = Metrics::new();
-    /// let wait = metrics.tally("wait", Unit::Picoseconds);
-    /// metrics.apply(LpId(4), &Sample::float(wait, 0.5));
-    /// let mistake = "LP 4 recorded 0.5 in the metric `wait`, a tally: it takes integers";
-    /// assert_eq!(metrics.check(), Err(mistake.into()));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// One sentence about the model's mistake. Of several mistakes, it is the first by LP and metric,
-    /// whichever worker saw it.
-    pub fn check(&self) -> Result<(), String> {
-        self.mistake.as_deref().map_or(Ok(()), |(.., sentence)| Err(sentence.clone()))
     }
 }
 

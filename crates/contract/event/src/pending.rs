@@ -29,13 +29,13 @@ mod far;
 mod grid;
 mod heap;
 mod lanes;
-mod layout;
 mod order;
 mod receivers;
 mod ring;
 mod run;
 mod side;
 mod slab;
+mod slot;
 mod split;
 mod unordered;
 
@@ -43,7 +43,7 @@ pub use by_lp::LpOrderedPending;
 pub use by_time::WindowedPending;
 pub use grid::Grid;
 pub use heap::HeapPending;
-pub use slab::Slot;
+pub use slot::Slot;
 pub use unordered::Unordered;
 
 use crate::event::{Event, LpId};

@@ -34,6 +34,8 @@
 //! An unsorted window costs one look at each event, and one comparison for each event that is not the first
 //! of its LP. If it needs more than one comparison for two events, it is sorted, and so are the next windows.
 
+mod layout;
+
 use super::Leftover;
 use super::grid::Grid;
 use super::lanes::Lanes;
@@ -41,7 +43,8 @@ use super::receivers::ReceiverIndex;
 use super::ring::WindowRing;
 use super::run::Run;
 use super::side::SideList;
-use super::slab::{Chain, Slab, Slot};
+use super::slab::{Chain, Slab};
+use super::slot::Slot;
 use super::split::{split, split_by};
 use super::unordered::Unordered;
 use crate::event::{Body, Event, EventKey, Header, LpId};
@@ -49,14 +52,9 @@ use crate::time::Time;
 
 /// Windows in a new ring.
 const RING_MIN: usize = 64;
-/// Windows in the longest ring, at eight bytes each.
-const RING_MAX: usize = 1 << 15;
-/// The ring is long enough if the events executed between two jumps are this multiple of the events that a
-/// jump scans.
-const BURSTS: usize = 4;
 /// Events that a part should have when it is sorted LP by LP.
 const PART: usize = 512;
-/// After a window that cannot stay unsorted, the windows up to this number are sorted.
+/// The number of windows that are sorted after one that could not stay unsorted.
 const SORTED_WINDOWS: u32 = 64;
 
 /// A pending event set whose windows are executed LP by LP. The module documentation says how it works.
@@ -69,7 +67,7 @@ pub struct LpOrderedPending<P> {
     receivers: ReceiverIndex,
     /// True if the run is unsorted, except that the events of each LP are in order.
     is_unsorted: bool,
-    /// The next windows up to this number are sorted.
+    /// The number of windows that will be sorted before one may stay unsorted again.
     sorted_windows: u32,
     side: SideList<P>,
     /// The slot of the event that was popped from the side list.
@@ -387,71 +385,6 @@ impl<P> LpOrderedPending<P> {
                 self.parts.push(before);
             }
         }
-    }
-
-    /// Extends a ring of which half has been executed.
-    ///
-    /// A scan of the far chain must be paid for by a quarter as many executed events. If a quarter of all
-    /// events are still far, the ring is made longer.
-    fn advance_ring(&mut self) {
-        let horizon = self.ring.next + self.ring.len() as u64;
-        if self.far.is_empty() || self.grid.window(self.far_min) >= horizon {
-            self.ring.horizon = horizon;
-        } else if self.opened_since_scan * 4 >= self.far.len() {
-            if self.far.len() > self.len() / 4 && self.ring.len() < RING_MAX {
-                self.rebuild(2 * self.ring.len(), self.ring.next);
-            } else {
-                self.ring.horizon = horizon;
-                self.scan_far();
-            }
-        }
-    }
-
-    /// Restarts the ring at the earliest far event. All earlier events have been executed.
-    #[cold]
-    fn jump(&mut self) {
-        let first = self.grid.window(self.far_min);
-        let events = self.slab.events(self.far).filter(|event| self.grid.window(event.time()) == first).count();
-        self.lanes = self.lanes.for_window_of(events);
-        // Frequent jumps mean that bursts of events are further apart than the ring reaches.
-        let longer = 2 * self.ring.len();
-        let is_short = self.opened_since_scan < BURSTS * self.far.len() && longer * self.lanes.count() <= RING_MAX;
-        self.rebuild(if is_short { longer } else { self.ring.len() }, first);
-    }
-
-    /// Rebuilds the ring from the window `next` on, with lanes that suit windows of `events` events.
-    #[cold]
-    fn rebuild_lanes_for(&mut self, events: usize, next: u64) {
-        self.lanes = self.lanes.for_window_of(events);
-        self.rebuild(self.ring.len(), next);
-    }
-
-    /// Rebuilds the ring with `windows` windows from `next` on, and moves the events that it reaches into it.
-    fn rebuild(&mut self, windows: usize, next: u64) {
-        for chain in self.ring.take_all() {
-            self.slab.consume(chain, |slab, event| slab.append(&mut self.far, event));
-        }
-        self.slab.resize_chunks_for(&mut self.far, self.lanes.count() * windows);
-        self.ring.reset_lanes(self.lanes.count(), windows, next);
-        self.opened_since_rebuild = 0;
-        self.scan_far();
-    }
-
-    /// Moves the far events that the ring now reaches into the ring.
-    fn scan_far(&mut self) {
-        self.opened_since_scan = 0;
-        self.far_min = Time::MAX;
-        let far = std::mem::take(&mut self.far);
-        let LpOrderedPending { slab, ring, grid, lanes, far: still_far, far_min, .. } = self;
-        slab.consume(far, |slab, event| {
-            let window = grid.window(event.time());
-            if window < ring.horizon {
-                ring.append_to((window, lanes.of(event.receiver)), slab, event);
-            } else {
-                *far_min = (*far_min).min(event.time());
-                slab.append(still_far, event);
-            }
-        });
     }
 }
 

@@ -39,59 +39,63 @@
 //! R. Brown, *Calendar queues*, CACM 1988; W. T. Tang, R. S. M. Goh, I. L.-J. Thng, *Ladder queue*, ACM
 //! TOMACS 2005.
 
+mod layout;
+mod present;
+
 use super::far::Far;
-use super::layout::Stats;
 use super::ring::WindowRing;
 use super::run::{RUN_MAX, Run};
 use super::side::SideList;
-use super::slab::{Chain, Slab, Slot};
+use super::slab::{Chain, Slab};
+use super::slot::Slot;
 use super::split::split;
 use super::unordered::Unordered;
 use super::{Leftover, PendingSet};
 use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::{Instant, Time};
+use layout::Stats;
 
 /// Events in the side list from which later events of the open window go to `late`.
-pub(super) const SIDE_MAX: usize = 256;
+const SIDE_MAX: usize = 256;
 /// Events up to which the side list alone is as fast as windows.
-pub(super) const SMALL_MAX: usize = 32;
+const SMALL_MAX: usize = 32;
 
 /// A pending event set of lazy windows. The module documentation says how it works.
 #[derive(Debug)]
 pub struct WindowedPending<P> {
-    pub(super) slab: Slab<P>,
+    slab: Slab<P>,
     /// The sorted part of the open window.
-    pub(super) run: Run,
+    run: Run,
     /// Events pushed into the open window, or before it.
-    pub(super) side: SideList<P>,
+    side: SideList<P>,
     /// The slot of the event that was just popped from `side`.
     popped_side: Slot<P>,
     /// The length of `side` from which a push takes the slow path.
-    pub(super) side_limit: usize,
+    side_limit: usize,
     /// The parts of the open window that are not sorted yet, the next one last.
-    pub(super) parts: Vec<Chain>,
+    parts: Vec<Chain>,
     /// Events pushed into the open window after `boundary`.
-    pub(super) late: Chain,
+    late: Chain,
     /// No event of `run`, `parts` or `side` is after this instant.
-    pub(super) boundary: Instant,
+    boundary: Instant,
     /// No event that the open window had at its opening is after this instant.
-    pub(super) opened_to: Instant,
+    opened_to: Instant,
     /// A window is `2^shift` picoseconds wide.
-    pub(super) shift: u8,
+    shift: u8,
     /// The value of `shift` for the next rebuild, if an earlier set found a good one.
-    pub(super) known_shift: Option<u8>,
+    known_shift: Option<u8>,
     /// The number of times that the width was halved since it was last estimated from the density of the
     /// events.
-    pub(super) halvings: u8,
+    halvings: u8,
     /// The windows up to the horizon that have not been opened.
-    pub(super) ring: WindowRing,
+    ring: WindowRing,
     /// Pending events from the horizon on.
-    pub(super) far: Far,
+    far: Far,
     /// The number of pending events.
-    pub(super) len: usize,
+    len: usize,
     /// The instant of the event popped last.
-    pub(super) last: Instant,
-    pub(super) stats: Stats,
+    last: Instant,
+    stats: Stats,
 }
 
 impl<P> Default for WindowedPending<P> {
@@ -260,51 +264,6 @@ impl<P> WindowedPending<P> {
         debug_assert!(instant >= self.last, "W4: an event was popped after a later one");
         self.last = instant;
         Some(slot)
-    }
-
-    /// True if another event at the instant of the event popped last is probably pending.
-    #[inline(always)]
-    pub fn has_more_now(&self) -> bool {
-        let is_now = |instant: Option<Instant>| instant == Some(self.last);
-        is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Event::instant))
-    }
-
-    /// Returns the number of pending events at the instant of the event popped last, if it is at least
-    /// `wanted`. Events that take long to find are not counted.
-    #[inline(never)]
-    pub fn count_now(&self, wanted: usize) -> Option<usize> {
-        let aside = self.side.count_now(self.last);
-        let is_now = |ahead| self.run.peek(&self.slab, ahead).is_some_and(|event| event.instant() == self.last);
-        // There are usually too few, which a look at one event shows.
-        let last_wanted = wanted.saturating_sub(aside + 1);
-        if aside < wanted && last_wanted < self.run.len() && !is_now(last_wanted) {
-            return None;
-        }
-        let all = aside + self.count_now_in_run(is_now);
-        (all >= wanted).then_some(all)
-    }
-
-    /// Returns the number of events at the present instant, in the run and the parts after it.
-    fn count_now_in_run(&self, is_now: impl Fn(usize) -> bool) -> usize {
-        if !is_now(0) {
-            return 0;
-        }
-        // The first `low` events are at the present instant. The event after the first `high` events is not.
-        let mut low = 1;
-        while is_now(2 * low - 1) {
-            low *= 2;
-        }
-        let mut high = 2 * low - 1;
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if is_now(middle - 1) { low = middle } else { high = middle - 1 }
-        }
-        if self.run.last_instant(&self.slab) != Some(self.last) {
-            return low;
-        }
-        let is_all_now =
-            |part: &&Chain| self.slab.events(**part).next().is_some_and(|event| event.instant() == self.last);
-        low + self.parts.iter().rev().take_while(is_all_now).map(|part| part.len()).sum::<usize>()
     }
 
     /// Returns the instant of the event popped last.

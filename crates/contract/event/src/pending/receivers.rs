@@ -1,6 +1,6 @@
 //! An index of the receivers of a run: which events have the same receiver.
 
-use super::slab::Slot;
+use super::slot::Slot;
 use crate::event::LpId;
 
 /// The largest number of places for receivers.

@@ -2,7 +2,8 @@
 
 use super::order::{Bucketing, PLACE, PLACE_BITS, SortKeys, keys_by_level, keys_by_lp, place};
 use super::receivers::ReceiverIndex;
-use super::slab::{Chain, Slab, Slot};
+use super::slab::{Chain, Slab};
+use super::slot::Slot;
 use crate::event::{Header, LpId};
 use crate::time::{Instant, Time};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! The side list: events pushed into the open window.
 
-use super::slab::Slot;
+use super::slot::Slot;
 use crate::event::{Event, Header, LpId};
 use crate::time::Instant;
 use std::cmp::Reverse;

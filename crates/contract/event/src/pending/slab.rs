@@ -8,8 +8,9 @@
 //! processor caches the addresses of only about a thousand pages. In a virtual machine whose host uses pages
 //! of 4 KiB, large pages of the guest do not help.
 
-use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
-use crate::time::{Instant, Time};
+use super::slot::Slot;
+use crate::event::{Event, Header};
+use crate::time::Time;
 use parades_raw::huge_pages::{self, HUGE_PAGE};
 use parades_raw::prefetch::prefetch;
 use std::hint::select_unpredictable;
@@ -51,42 +52,6 @@ impl Chain {
     #[inline]
     pub(super) fn is_empty(self) -> bool {
         self.len == 0
-    }
-}
-
-/// A place for one event, occupied or empty.
-#[derive(Debug)]
-pub struct Slot<P> {
-    /// The header of the event. In an empty slot it belongs to the last event that was here.
-    header: Header,
-    body: Option<Body<P>>,
-}
-
-impl<P> Slot<P> {
-    /// Makes an empty slot.
-    pub(super) fn empty() -> Slot<P> {
-        let key = EventKey { instant: Instant::START, tie: 0, sender: Sender::GLOBAL, sequence: 0 };
-        Slot { header: Header::new(key, LpId(0)), body: None }
-    }
-
-    /// Makes a slot with an event.
-    #[inline(always)]
-    pub(super) fn of(event: Event<P>) -> Slot<P> {
-        Slot { header: event.header(), body: Some(event.body) }
-    }
-
-    /// Removes and returns the event, if there is one.
-    #[inline(always)]
-    pub fn take(&mut self) -> Option<Event<P>> {
-        let header = self.header;
-        self.body.take().map(|body| header.with(body))
-    }
-
-    /// Returns the header of the event. The slot must not be empty.
-    #[inline(always)]
-    pub fn header(&self) -> &Header {
-        debug_assert!(self.body.is_some(), "an event that waits is in its slot");
-        &self.header
     }
 }
 
@@ -158,7 +123,7 @@ impl<P> Slab<P> {
         let slot = chain.len & self.mask;
         chain.head = self.head_for(slot == 0, chain.head);
         let place = chain.head as usize * BLOCK + slot as usize;
-        debug_assert!(self.slots[place].body.is_none(), "an event would be overwritten");
+        debug_assert!(self.slots[place].is_empty(), "an event would be overwritten");
         self.slots[place] = Slot::of(event);
         chain.len += 1;
         #[cfg(feature = "test-hooks")]
@@ -241,8 +206,8 @@ impl<P> Slab<P> {
     /// chunks.
     fn resize_chunks(&mut self, chain: &mut Chain, len: usize) {
         let (front, back) = self.slots.split_at_mut(chain.len());
-        let mut vacant = front.iter_mut().filter(|slot| slot.body.is_none());
-        for slot in back.iter_mut().filter(|slot| slot.body.is_some()) {
+        let mut vacant = front.iter_mut().filter(|slot| slot.is_empty());
+        for slot in back.iter_mut().filter(|slot| !slot.is_empty()) {
             std::mem::swap(slot, vacant.next().expect("all events are of the chain"));
         }
         debug_assert!(vacant.next().is_none(), "all of the chain are there");
@@ -266,7 +231,7 @@ impl<P> Slab<P> {
     /// Returns a chunk to the list of free chunks. All its events must have been taken.
     #[inline]
     pub(super) fn free_chunk(&mut self, chunk: u32) {
-        debug_assert!(self.slots(chunk).iter().all(|slot| slot.body.is_none()), "a chunk was freed with events in it");
+        debug_assert!(self.slots(chunk).iter().all(|slot| slot.is_empty()), "a chunk was freed with events in it");
         self.next[chunk as usize] = std::mem::replace(&mut self.free, chunk);
     }
 

@@ -12,9 +12,9 @@
 //! only after a quarter as many have been executed, and a coarse window is distributed once. So an event is
 //! moved a bounded number of times on average.
 
-use super::by_time::{SIDE_MAX, SMALL_MAX, WindowedPending};
-use super::slab::{Chain, Slab};
+use super::{SIDE_MAX, SMALL_MAX, WindowedPending};
 use crate::event::Event;
+use crate::pending::slab::{Chain, Slab};
 use crate::time::Time;
 
 /// Events that a window should hold, at most. Large populations gain by having fewer windows, whose ends then

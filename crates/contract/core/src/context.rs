@@ -1,0 +1,361 @@
+//! The context through which a handler acts: sends, timers, metrics, notes and requests.
+//!
+//! *Read next*: [`crate::effects`], which collects what a handler does.
+
+use crate::channel::Port;
+use crate::effects::{Effects, Request};
+use crate::error::ErrorKind;
+use crate::event::{Body, EventKey, LpId, Sender, TimerId};
+use crate::global::Scheduled;
+use crate::lp::Kernel;
+use crate::metrics::{MetricId, Sample};
+use crate::model::Model;
+use crate::random::Rng;
+use crate::time::{Delay, Instant, Time};
+use crate::timer::{Setting, TimerChange};
+use crate::trace::Note;
+use crate::world::World;
+use std::any::Any;
+
+/// The means by which a handler acts, besides changing its state.
+#[derive(Debug)]
+pub struct Context<'a, M: Model> {
+    id: LpId,
+    now: Instant,
+    phase: Phase,
+    kernel: &'a mut Kernel,
+    effects: &'a mut Effects<M>,
+    world: &'a World,
+}
+
+/// The phase of a run in which a context is used. It decides what is allowed, and when an event without delay
+/// arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Start-up: events go to the LP itself, and may arrive at `(0, 0)`.
+    Start,
+    /// The execution of an event from this sender.
+    Event(Sender),
+    /// The visit of a global event: timers may be due at `(now, 0)`, and only the global event may send
+    /// messages.
+    Visit,
+}
+
+impl<'a, M: Model> Context<'a, M> {
+    pub(crate) fn new(
+        id: LpId,
+        now: Instant,
+        phase: Phase,
+        kernel: &'a mut Kernel,
+        effects: &'a mut Effects<M>,
+        world: &'a World,
+    ) -> Context<'a, M> {
+        Context { id, now, phase, kernel, effects, world }
+    }
+
+    /// Returns the LP whose handler this is.
+    #[inline]
+    pub fn id(&self) -> LpId {
+        self.id
+    }
+
+    /// Returns the number of LPs.
+    #[inline]
+    pub fn lps(&self) -> u32 {
+        self.world.lps
+    }
+
+    /// Returns the virtual time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now.time
+    }
+
+    /// Returns the virtual time with its round.
+    #[inline]
+    pub fn instant(&self) -> Instant {
+        self.now
+    }
+
+    /// Returns the sender of the event that is being executed, or `None` outside an event.
+    pub fn sender(&self) -> Option<Sender> {
+        match self.phase {
+            Phase::Event(sender) => Some(sender),
+            Phase::Start | Phase::Visit => None,
+        }
+    }
+
+    /// Returns the LP's own random stream.
+    #[inline]
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.kernel.rng
+    }
+
+    /// Sends through the channel `port` of this LP. A delay below the channel's lookahead is an error of the
+    /// run.
+    #[inline]
+    pub fn send(&mut self, port: Port, delay: Delay, message: M::Message) {
+        match self.world.channels.at(self.id, port) {
+            Some(channel) if delay >= channel.lookahead => self.post(channel.receiver, delay, message),
+            Some(channel) => self.fail_lookahead(channel.receiver, delay, channel.lookahead),
+            None => self.fail_channel(format!("it sent through its port {}, which it does not declare", port.0)),
+        }
+    }
+
+    /// Sends to any LP, as declared for the sender or for the whole model ([`Channels::to_anyone`],
+    /// [`Channels::whole`]). Sending to itself needs no declaration.
+    #[inline]
+    pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+        if receiver.0 < self.world.lps && self.world.channels.allows_all(delay) {
+            self.post(receiver, delay, message);
+        } else {
+            self.send_to_checked(receiver, delay, message);
+        }
+    }
+
+    /// As [`Context::send_to`], if the delay is too short for at least one sender.
+    #[inline(never)]
+    fn send_to_checked(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+        if receiver == self.id {
+            return self.send_self(delay, message);
+        }
+        if receiver.0 >= self.world.lps {
+            return self.fail_channel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps));
+        }
+        match self.world.channels.lookahead_to_anyone(self.id) {
+            Some(lookahead) if delay >= lookahead => self.post(receiver, delay, message),
+            Some(lookahead) => self.fail_lookahead(receiver, delay, lookahead),
+            None => self
+                .fail_channel(format!("it sent to {receiver} without naming a channel, and declares none to anyone")),
+        }
+    }
+
+    /// Sends to the LP itself, with any delay.
+    #[inline]
+    pub fn send_self(&mut self, delay: Delay, message: M::Message) {
+        if let Some(key) = self.next_key(self.id, delay) {
+            self.effects.outbox.push(key, self.id, Body::Message(message));
+        }
+    }
+
+    /// Sends to any LP, after the channel has been checked.
+    #[inline]
+    fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
+        if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {
+            return self.refuse_send(receiver);
+        }
+        if let Some(key) = self.next_key(receiver, delay) {
+            self.effects.outbox.push(key, receiver, Body::Message(message));
+        }
+    }
+
+    /// Fails the execution, because it sent to another LP while no event was being executed.
+    #[cold]
+    #[inline(never)]
+    fn refuse_send(&mut self, receiver: LpId) {
+        self.fail_channel(match self.phase {
+            Phase::Start => format!("it sent to {receiver} while starting up, when an LP may send only to itself"),
+            _ => format!("it sent to {receiver} while visited by a global event, which alone may send then"),
+        });
+    }
+
+    /// Sets a timer of this LP, or resets it. It will be due once, `delay` from now.
+    #[inline]
+    pub fn set_timer(&mut self, id: TimerId, delay: Delay) {
+        if id.0 > TimerId::MAX.0 {
+            return self.fail(format!(
+                "it set its timer {}, but timers are numbered from 0 to {}",
+                id.0,
+                TimerId::MAX.0
+            ));
+        }
+        let Some(key) = self.next_key(self.id, delay) else { return };
+        self.replace_last_note(|key| Some(Note::Set { timer: id, sequence: key.sequence }));
+        self.log_timer(id);
+        if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
+            self.effects.outbox.push(key, self.id, Body::Timer(id));
+        }
+    }
+
+    /// Cancels a timer of this LP. It is then not executed, even if it was due at this very instant. Does
+    /// nothing if the timer is not set.
+    #[inline]
+    pub fn cancel_timer(&mut self, id: TimerId) {
+        if self.kernel.timers.is_set(id) {
+            self.log_timer(id);
+            self.kernel.timers.cancel(id);
+        }
+    }
+
+    /// True if a timer is set and still to come.
+    pub fn is_timer_set(&self, id: TimerId) -> bool {
+        self.kernel.timers.is_set(id)
+    }
+
+    /// Adds to a counter.
+    #[inline]
+    pub fn count(&mut self, metric: MetricId, amount: u64) {
+        self.sample(Sample::integer(metric, amount));
+    }
+
+    /// Records one observation of an integer metric, such as a time in picoseconds or a length in packets.
+    #[inline]
+    pub fn observe(&mut self, metric: MetricId, value: u64) {
+        self.sample(Sample::integer(metric, value));
+    }
+
+    /// Records one observation of a floating-point metric.
+    #[inline]
+    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
+        self.sample(Sample::float(metric, value));
+    }
+
+    #[inline]
+    fn sample(&mut self, sample: Sample) {
+        self.effects.samples.push(sample);
+        self.effects.beyond_sends = true;
+    }
+
+    /// Adds a line to the trace of this event. `text` is called only if there is a trace, so it must change
+    /// nothing.
+    #[inline]
+    pub fn note(&mut self, text: impl FnOnce() -> String) {
+        if self.world.notes {
+            self.effects.notes.push(Note::Line(text()));
+            self.effects.beyond_sends = true;
+        }
+    }
+
+    /// Asks for a global event after the control delay. Only controllers may ask.
+    pub fn request(&mut self, global: M::Global) {
+        self.request_scheduled(Scheduled::Model(global));
+    }
+
+    /// Asks for the end of the run after the control delay. Only controllers may ask.
+    pub fn request_stop(&mut self) {
+        self.request_scheduled(Scheduled::Stop);
+    }
+
+    fn request_scheduled(&mut self, global: Scheduled<M::Global>) {
+        if !self.world.is_controller(self.id) {
+            let what = "it asked for a global event without being declared a controller".into();
+            self.set_failure(ErrorKind::Declaration(what));
+            return;
+        }
+        if self.phase == Phase::Visit {
+            return self.fail_channel(
+                "it asked for a global event while visited by one, which alone may schedule another then".into(),
+            );
+        }
+        if let Some(key) = self.next_key(self.id, self.world.controllers().delay) {
+            self.replace_last_note(|_| None);
+            self.effects.requests.push(Request { key, global });
+            self.effects.beyond_sends = true;
+        }
+    }
+
+    /// Ends the run with an error. Anything that the handler does afterwards has no effect.
+    #[cold]
+    pub fn fail(&mut self, why: impl Into<String>) {
+        self.set_failure(ErrorKind::Model(why.into()));
+    }
+
+    /// Makes a panic of the model the failure of this execution.
+    #[cold]
+    pub(crate) fn set_panic(&mut self, panic: &(dyn Any + Send)) {
+        self.effects.set_panic(panic);
+    }
+
+    /// Returns the key for the next message, timer or request, and counts it. Returns `None` if the execution
+    /// fails.
+    ///
+    /// Always inlined, so that the fields of the key reach the event in registers. Memory written in halves
+    /// is slow to read as a whole.
+    #[inline(always)]
+    fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
+        let instant = match self.now.time.later_by(delay) {
+            Some(time) => Instant::at(time),
+            None => self.instant_without_delay(receiver, delay)?,
+        };
+        let sender = Sender::lp(self.id);
+        let sequence = self.kernel.sequence;
+        self.kernel.sequence += 1;
+        let tie = if self.world.has_ties_or_send_notes {
+            self.tie_and_note(receiver, (instant, sender, sequence))
+        } else {
+            0
+        };
+        Some(EventKey { instant, tie, sender, sequence })
+    }
+
+    /// Returns the tie of a send, and notes the send for a trace that wants it. Never inlined, because most
+    /// runs have neither.
+    #[inline(never)]
+    fn tie_and_note(&mut self, receiver: LpId, (instant, sender, sequence): (Instant, Sender, u64)) -> u32 {
+        let tie = self.world.tie(instant, receiver, sender);
+        if self.world.sends {
+            let key = EventKey { instant, tie, sender, sequence };
+            self.effects.notes.push(Note::Sent { key, receiver });
+            self.effects.beyond_sends = true;
+        }
+        tie
+    }
+
+    /// Replaces the last note for the trace, which said that a message was sent: the key belongs to something
+    /// else.
+    fn replace_last_note(&mut self, what: impl FnOnce(&EventKey) -> Option<Note>) {
+        if self.world.sends
+            && let Some(Note::Sent { key, .. }) = self.effects.notes.pop()
+        {
+            self.effects.notes.extend(what(&key));
+        }
+    }
+
+    /// Returns the instant at which a send without delay arrives, usually in the next round.
+    ///
+    /// Fails the execution, and returns `None`, if there is a delay, which then leads past the end of time.
+    /// It does the same at the bound on rounds.
+    #[inline(never)]
+    fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
+        if delay > Delay::ZERO {
+            self.set_failure(ErrorKind::TimeOverflow { delay });
+            return None;
+        }
+        if !matches!(self.phase, Phase::Event(_)) {
+            return Some(self.now);
+        }
+        if self.now.round < self.world.round_limit {
+            return Some(Instant { time: self.now.time, round: self.now.round + 1 });
+        }
+        self.set_failure(self.world.too_many_rounds(self.id, receiver));
+        None
+    }
+
+    #[inline]
+    fn log_timer(&mut self, id: TimerId) {
+        if let Some(changes) = &mut self.effects.timer_changes {
+            changes.push(TimerChange(id, self.kernel.timers.get(id)));
+            self.effects.beyond_sends = true;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail_lookahead(&mut self, receiver: LpId, delay: Delay, lookahead: Delay) {
+        self.set_failure(ErrorKind::Lookahead { receiver, delay, lookahead });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail_channel(&mut self, what: String) {
+        self.set_failure(ErrorKind::NoChannel(what));
+    }
+
+    /// Sets the failure of the execution. The first one counts.
+    #[cold]
+    #[inline(never)]
+    fn set_failure(&mut self, kind: ErrorKind) {
+        self.effects.failure.get_or_insert(kind);
+        self.effects.beyond_sends = true;
+    }
+}

@@ -1,0 +1,164 @@
+//! Executions that may be undone.
+//!
+//! `time-warp` keeps everything that [`Lp::undo_logged`] needs in its own logs. [`Lp::execute_undoable`] returns
+//! the same in one piece, which is simpler and slower.
+
+use super::{Execution, Kernel, Lp, handle, parts_of};
+use crate::context::Context;
+use crate::digest::Digest;
+use crate::effects::Effects;
+use crate::event::{Body, Header};
+use crate::model::Model;
+use crate::random::Rng;
+use crate::restore::{Restorable, UndoLog};
+use crate::time::Time;
+use crate::timer::TimerChange;
+use crate::world::World;
+
+/// The kernel's part of an LP before an event, without its timers. The changes of timers are logged one by
+/// one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelCheckpoint {
+    rng: Rng,
+    sequence: u64,
+    digest: Digest,
+    last: Time,
+}
+
+/// Everything that is needed to undo one execution.
+#[derive(Debug)]
+pub struct Undo<U> {
+    before: KernelCheckpoint,
+    execution: Execution,
+    timers: Vec<TimerChange>,
+    log: UndoLog<U>,
+}
+
+impl<S> Lp<S> {
+    /// Returns the present kernel part, without the timers.
+    #[inline(always)]
+    pub fn checkpoint_kernel(&self) -> KernelCheckpoint {
+        let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
+        KernelCheckpoint { rng: rng.clone(), sequence, digest, last }
+    }
+
+    /// Executes an event so that [`Lp::undo_logged`] can undo it.
+    ///
+    /// Undoing needs three things: [`Lp::checkpoint_kernel`] from before, the changes of timers that this
+    /// execution adds to the effects, and the records that the model adds to `log`. Without a log, the caller
+    /// must restore the state by other means. The effects must come from [`Effects::undoable`]. The caller
+    /// must call [`World::note_round`] when it commits the execution.
+    #[inline(always)]
+    pub fn execute_optimistically<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        (header, body): (Header, Body<&M::Message>),
+        effects: &mut Effects<M>,
+        log: Option<&mut UndoLog<M::Undo>>,
+    ) -> Execution {
+        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
+            Some(log) => model.handle_undoable(state, body, ctx, log),
+            None => model.handle(state, body, ctx),
+        })
+    }
+
+    /// As [`Lp::execute_optimistically`], for an event that is executed twice: to compare, or to coast
+    /// forward.
+    ///
+    /// This is a function of its own so that each of the two closures is used in one place. The code that
+    /// catches panics is then inlined in [`Lp::execute_optimistically`].
+    #[inline(never)]
+    pub fn reexecute<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        (header, body): (Header, Body<&M::Message>),
+        effects: &mut Effects<M>,
+        log: Option<&mut UndoLog<M::Undo>>,
+    ) -> Execution {
+        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
+            Some(log) => model.handle_undoable(state, body, ctx, log),
+            None => handle(model, state, parts_of(body), ctx),
+        })
+    }
+
+    /// Executes an event that may be undone, by `handle`.
+    #[inline(always)]
+    fn execute_optimistically_by<M: Model<State = S>>(
+        &mut self,
+        world: &World,
+        (header, body): (Header, Body<&M::Message>),
+        effects: &mut Effects<M>,
+        handle: impl FnOnce(&mut S, &mut Context<'_, M>),
+    ) -> Execution {
+        debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
+        let execution = self.execute_by(world, (header, body), effects, handle);
+        if execution == Execution::Skipped {
+            // A rollback undoes this execution in its turn, like all others. So no earlier event may be
+            // executed before that.
+            self.kernel.last = header.time();
+        }
+        execution
+    }
+
+    /// Undoes the last execution that is not undone yet, from pieces that the caller has logged. These are
+    /// the kernel's part, the changes of timers in their order, and the model's log, which is then empty.
+    /// Without a log the state stays unchanged.
+    pub fn undo_logged<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        body: Body<&M::Message>,
+        (execution, before): (Execution, KernelCheckpoint),
+        timers: &mut Vec<TimerChange>,
+        log: Option<&mut UndoLog<M::Undo>>,
+    ) {
+        if execution == Execution::Done
+            && let Some(log) = log
+        {
+            model.undo(&mut self.state, body, log);
+            assert!(log.is_empty(), "the model's undo leaves its log empty");
+        }
+        for TimerChange(id, slot) in timers.drain(..).rev() {
+            self.kernel.timers.restore(id, slot);
+        }
+        self.restore_kernel(before);
+    }
+
+    /// Restores the kernel's part, without the timers.
+    pub fn restore_kernel(&mut self, before: KernelCheckpoint) {
+        let KernelCheckpoint { rng, sequence, digest, last } = before;
+        self.kernel.rng = rng;
+        self.kernel.sequence = sequence;
+        self.kernel.digest = digest;
+        self.kernel.last = last;
+    }
+
+    /// As [`Lp::execute_optimistically`], but returns everything that [`Lp::undo`] needs in one piece.
+    pub fn execute_undoable<M: Restorable<State = S>>(
+        &mut self,
+        model: &M,
+        world: &World,
+        event: (Header, Body<&M::Message>),
+        effects: &mut Effects<M>,
+    ) -> (Execution, Undo<M::Undo>) {
+        // A start-up or a visit also leaves changes. It is never undone.
+        effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
+        let mut log = UndoLog::default();
+        let before = self.checkpoint_kernel();
+        let execution = self.reexecute(model, world, event, effects, Some(&mut log));
+        if execution == Execution::Skipped {
+            // The caller may drop this execution, because it has no effect, and then execute an earlier
+            // event.
+            self.kernel.last = before.last;
+        }
+        let timers = effects.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
+        (execution, Undo { before, execution, timers, log })
+    }
+
+    /// Undoes the last execution that is not undone yet. `body` is the body of its event.
+    pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, body: Body<&M::Message>, undo: Undo<M::Undo>) {
+        let Undo { before, execution, mut timers, mut log } = undo;
+        self.undo_logged(model, body, (execution, before), &mut timers, Some(&mut log));
+    }
+}
