@@ -13,7 +13,7 @@ use crate::context::{Context, Phase};
 use crate::digest::Digest;
 use crate::effects::Effects;
 use crate::event::{Body, EventKey, Header, LpId, Sender, TimerId};
-use crate::global::Global;
+use crate::global::{Global, SummaryOf};
 use crate::model::Model;
 use crate::random::Rng;
 use crate::time::{Instant, Time};
@@ -163,7 +163,7 @@ impl<S> Lp<S> {
         (id, time): (LpId, Time),
         global: &M::Global,
         effects: &mut Effects<M>,
-    ) -> Option<<M::Global as Global<M>>::Summary> {
+    ) -> Option<SummaryOf<M>> {
         let Lp { kernel, state } = self;
         let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, effects, world);
         catch_panics(&mut ctx, |ctx| global.visit(model, state, ctx))

@@ -12,6 +12,7 @@
 use crate::ledger::Ledger;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Body, Event, LpId};
+pub(crate) use parades_core::global::SummaryOf;
 use parades_core::global::{Global, Visits};
 use parades_core::metrics::{Metrics, Recorded};
 use parades_core::model::Model;
@@ -23,9 +24,6 @@ use parades_transport::{Group, Transport, gather_all, gather_to_first};
 /// A model that several processes can run together: its messages, its global events and their summaries cross process boundaries.
 pub trait WireModel: Model<Message: Wire, Global: Wire + Global<Self, Summary: Wire>> {}
 impl<M: Model<Message: Wire, Global: Wire + Global<M, Summary: Wire>>> WireModel for M {}
-
-/// The summary of a global event of `M`.
-pub(crate) type SummaryOf<M> = <<M as Model>::Global as Global<M>>::Summary;
 
 /// The place of a rank in a run: the way to the workers of all ranks, and to the leaders.
 pub(crate) struct Seat<'a, M: Model, P> {
