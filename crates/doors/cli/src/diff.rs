@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Command, DiffArguments, RunArguments};
 use crate::printing::print;
 use crate::terminal::{self, Terminal};
 use clap::Parser;
-use parades_session::diff::{Compared, Part, Side, Verdict};
+use parades_session::diff::{DiffProgress, Part, Side, Verdict};
 use parades_session::recorded::{Difference, Recorded};
 use parades_session::{Failure, failure};
 use std::path::Path;
@@ -19,8 +19,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
     let spinner = terminal::line("{spinner} {msg}  {elapsed}", 0);
     let mut progress = |compared| match compared {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share")]
-        Compared::Share(share) => bar.set_position((share * 100.0) as u64),
-        Compared::Events(events) => {
+        DiffProgress::Share(share) => bar.set_position((share * 100.0) as u64),
+        DiffProgress::Events(events) => {
             spinner.set_message(format!("the same for {events} events"));
             spinner.tick();
         }

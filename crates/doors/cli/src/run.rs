@@ -7,8 +7,8 @@ use crate::terminal::Terminal;
 use parades_catalog::Choice;
 use parades_report::{Files, Outputs, Report};
 use parades_session::failure::STOPPED;
-use parades_session::steady::{Lengthened, WIDE, Wanted};
-use parades_session::{Failure, FinishedRun, Plan};
+use parades_session::steady::{Lengthened, WIDE, lengthen};
+use parades_session::{Failure, FinishedRun, Plan, Precision};
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
@@ -43,9 +43,9 @@ fn execute(
 ) -> Result<FinishedRun, Failure> {
     let mut terminal = Terminal::new(arguments.how.quiet);
     let mut notes = Vec::new();
-    if let Some(share) = arguments.until_interval {
-        let wanted = Wanted { share, metrics: arguments.metrics.clone() };
-        let found = wanted.lengthen(&plan, choice, &mut terminal)?;
+    if let Some(relative_half_width) = arguments.until_interval {
+        let precision = Precision { relative_half_width, metrics: arguments.metrics.clone() };
+        let found = lengthen(&plan, choice, &precision, &mut terminal)?;
         let Lengthened { mut finished, is_narrow, .. } = found;
         if !is_narrow {
             say(format_args!("note: {WIDE}"));

@@ -6,7 +6,7 @@ use crate::{listen_to_signals, program};
 use parades_core::error::ErrorKind;
 use parades_report::{Report, folder, metrics};
 use parades_session::machine::forget_peak_rss;
-use parades_session::sweep::{Checked, RunRequest};
+use parades_session::sweep::{Checked, WorkerRequest};
 use parades_session::{Failure, FinishedRun, Plan, Program, Recording, Request};
 use parades_sweep::{Failed, Figures, Outcome};
 use serde_json::json;
@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, channel};
 pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     let base = arguments.how.request(&arguments.scenario, arguments.engine.as_deref());
     for line in requests() {
-        let asked: RunRequest = serde_json::from_str(&line)
+        let asked: WorkerRequest = serde_json::from_str(&line)
             .map_err(|error| Failure::usage(format!("not a request: {error}"), "`parades sweep` knows how to ask"))?;
         let request = Request { set: asked.set.clone(), seed: Some(asked.seed), ..base.clone() };
         let answer = if asked.check {
@@ -50,7 +50,7 @@ fn requests() -> Receiver<String> {
 }
 
 /// Executes a run.
-fn run(request: &Request, asked: &RunRequest) -> Result<Outcome, Failed> {
+fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
     let failed = |failure: Failure| Failed { message: failure.to_string(), transient: false };
     let transient = |failure: Failure| Failed { message: failure.to_string(), transient: true };
     let plan = Plan::of(request).map_err(transient)?;
@@ -90,8 +90,8 @@ fn figures(run: &FinishedRun) -> Figures {
         global_events: outcome.global_events,
         digest: outcome.digest.map(|digest| format!("{digest:016x}")),
         virtual_time_s: outcome.end.as_secs_f64(),
-        setup_s: run.setup.as_secs_f64(),
-        run_s: run.run.as_secs_f64(),
+        setup_s: run.setup_wall.as_secs_f64(),
+        run_s: run.run_wall.as_secs_f64(),
         peak_rss_bytes: run.peak_rss_bytes,
         metrics: metrics::figures(&outcome.metrics),
     }

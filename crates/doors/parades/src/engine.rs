@@ -9,11 +9,11 @@ use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp
 use std::fmt;
 use std::str::FromStr;
 
-/// Which algorithm runs a model. It changes how long a run takes, and nothing else.
+/// The algorithm that runs a model. The choice changes the duration of a run, and nothing else.
 ///
 /// # Examples
 ///
-/// A model, an engine by name, a run, and what it measured:
+/// A model, an engine by name, a run, and its metrics:
 ///
 /// ```
 /// use parades::Engine;
@@ -41,14 +41,15 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Engine {
-    /// [`sequential`], [`window`] or [`time_warp`], whichever suits the model and the machine; the last only where state is restored by copies.
+    /// The engine that suits the model and the machine: [`sequential`], [`window`] or [`time_warp`]. The last
+    /// is chosen only where state is restored by copies.
     #[default]
     Auto,
     /// [`sequential`]: one pending event set; defines the right answer.
     Sequential,
-    /// [`rollback_check`]: takes back and repeats every event, for those who write models.
+    /// [`rollback_check`]: rolls back and repeats every event, for authors of models.
     RollbackCheck,
-    /// [`rounds`]: all events of one instant at once; needs no lookahead.
+    /// [`rounds`]: all events of one instant in parallel; needs no lookahead.
     Rounds,
     /// [`window`]: conservative, by barriers.
     Window,
@@ -58,7 +59,7 @@ pub enum Engine {
     TimeWarp,
 }
 
-/// That there is no engine of a name.
+/// The error of a name that no engine has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEngine(String);
 
@@ -72,7 +73,7 @@ impl fmt::Display for UnknownEngine {
 impl std::error::Error for UnknownEngine {}
 
 impl Engine {
-    /// All of them.
+    /// All engines.
     pub const ALL: [Engine; 7] = [
         Engine::Auto,
         Engine::Sequential,
@@ -83,7 +84,7 @@ impl Engine {
         Engine::TimeWarp,
     ];
 
-    /// Its name, as on the command line.
+    /// Returns the name of the engine, as on the command line.
     ///
     /// ```
     /// # use parades::Engine;
@@ -102,16 +103,17 @@ impl Engine {
         }
     }
 
-    /// Whether it takes executions back, so that a model must say how its state is restored.
+    /// True if the engine rolls executions back, so that a model must say how its state is restored.
     pub const fn rolls_back(self) -> bool {
         matches!(self, Engine::RollbackCheck | Engine::TimeWarp)
     }
 
-    /// Runs a model on so many threads at most, with the engine's settings at their defaults; each engine's own module has a `run` that takes others.
+    /// Runs a model on at most `threads` threads, with the engine's default settings. The `run` function of
+    /// each engine's module takes other settings.
     ///
     /// # Errors
     ///
-    /// The least error of the run, and what the model finds wrong at its end.
+    /// The earliest error of the run, and errors that the model finds at its end.
     pub fn run<M>(self, model: &M, threads: usize, options: RunOptions<'_>) -> Result<Outcome, Error>
     where
         M: Restorable<State: Clone + PartialEq + fmt::Debug>,
@@ -130,15 +132,15 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::run`], for a model whose state cannot be restored, as that of processes.
+    /// Runs a model whose state cannot be restored, such as that of processes. Otherwise as [`Engine::run`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`Engine::run`].
     ///
     /// # Panics
     ///
-    /// On an engine that rolls back ([`Engine::rolls_back`]).
+    /// Panics if the engine rolls back ([`Engine::rolls_back`]).
     pub fn run_unrestorable<M: Model>(
         self,
         model: &M,
@@ -159,7 +161,7 @@ impl Engine {
     }
 }
 
-/// Runs a model as `auto` advises, which has advised no engine that rolls back.
+/// Runs a model as `auto` advises. The advice is an engine that does not roll back.
 fn run_as_advised<M: Model>(advised: Suits, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
     let Suits::Window { threads, shared } = advised else { return sequential::run(model, options) };
     let defaults = window::Settings::of_threads(threads);

@@ -1,4 +1,5 @@
-//! Several simulations at once, in threads of one process: each comes to what it comes to alone, as none has anything that is the process's.
+//! Several simulations at the same time, in threads of one process. Each has the result that it has alone, as
+//! none has state of the process.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -14,7 +15,7 @@ fn secs(s: f64) -> Time {
     Time::from_secs_f64(s).unwrap()
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 struct Answer {
     digest: Option<u64>,

@@ -21,8 +21,8 @@ pub fn as_json(runs: &[FinishedRun]) -> Value {
             "events": run.outcome.events,
             "digest": run.outcome.digest.map(|digest| format!("{digest:016x}")),
             "same": run.has_result_of(first),
-            "run_s": run.run.as_secs_f64(),
-            "speedup": first.run.as_secs_f64() / run.run.as_secs_f64(),
+            "run_s": run.run_wall.as_secs_f64(),
+            "speedup": first.run_wall.as_secs_f64() / run.run_wall.as_secs_f64(),
             "engine_stats": engine_stats(&run.outcome),
         })
     };
@@ -43,14 +43,14 @@ pub fn for_people(runs: &[FinishedRun]) -> String {
     let first = &runs[0];
     let mut drawn = table(&["engine", "threads", "events", "run time", "speed", "against the first", "digest", ""]);
     for run in runs {
-        let seconds = run.run.as_secs_f64();
+        let seconds = run.run_wall.as_secs_f64();
         drawn.add_row([
             run.choice.engine.name.to_owned(),
             run.choice.threads.to_string(),
             run.outcome.events.to_string(),
             figure(Unit::Seconds, seconds),
             figure(Unit::PerSecond, run.outcome.events as f64 / seconds),
-            format!("{:.2}", first.run.as_secs_f64() / seconds),
+            format!("{:.2}", first.run_wall.as_secs_f64() / seconds),
             run.outcome.digest.map_or_else(String::new, |digest| format!("{digest:016x}")),
             if run.has_result_of(first) { "same".into() } else { "DIFFERENT".into() },
         ]);

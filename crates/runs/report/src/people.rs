@@ -32,7 +32,7 @@ impl Report<'_> {
     /// Returns the figures that every run has.
     fn figures(&self) -> Vec<(&'static str, String)> {
         let FinishedRun { choice, outcome, lps, .. } = self.run;
-        let [setup, run] = [self.run.setup, self.run.run].map(|wall| wall.as_secs_f64());
+        let [setup, run] = [self.run.setup_wall, self.run.run_wall].map(|wall| wall.as_secs_f64());
         let threads = choice.threads;
         let mut rows = vec![
             ("engine", format!("{} on {threads} thread{}", choice.engine.name, plural(threads))),

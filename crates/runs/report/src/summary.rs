@@ -29,7 +29,7 @@ impl Report<'_> {
     fn fields(&self) -> Map<String, Value> {
         let Report { run, program, .. } = self;
         let FinishedRun { plan, choice, outcome, .. } = run;
-        let run_s = run.run.as_secs_f64();
+        let run_s = run.run_wall.as_secs_f64();
         let mut object = json!({
             "schema": 1,
             "version": program.version,
@@ -50,7 +50,7 @@ impl Report<'_> {
             "events": outcome.events,
             "global_events": outcome.global_events,
             "digest": outcome.digest.map(|digest| format!("{digest:016x}")),
-            "wall_s": {"setup": run.setup.as_secs_f64(), "run": run_s},
+            "wall_s": {"setup": run.setup_wall.as_secs_f64(), "run": run_s},
             "events_per_s": if run_s > 0.0 { outcome.events as f64 / run_s } else { 0.0 },
             "peak_rss_bytes": run.peak_rss_bytes,
             "notes": run.notes,

@@ -4,15 +4,15 @@ use crate::{Failure, FinishedRun, Observer, Plan, Recording, run};
 use parades_catalog::Choice;
 use parades_catalog::engines::{has_setting, names, rolls_back};
 
-/// Runs a plan on several engines, one after another. Without any, on all that can run the scenario.
+/// Runs a plan on several engines, one after another. Where none is named, the plan runs on all engines that
+/// can run the scenario.
 ///
-/// An engine of one thread takes part with that, whatever number of threads is asked for. An engine gets
-/// those of the settings that it has. A setting that none of the engines has is given to all of them, which
-/// refuse it.
+/// An engine of one thread runs on one, whatever number of threads is asked for. An engine gets the settings
+/// that it has. A setting that none of the engines has is given to all of them, and they refuse it.
 ///
 /// # Errors
 ///
-/// Those of [`Plan::choice`] and [`run`]; [`Failure::Stopped`] where a request stopped one of the runs.
+/// Those of [`Plan::choice`] and [`run`]; [`Failure::Stopped`] where an interrupt stopped one of the runs.
 pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> Result<Vec<FinishedRun>, Failure> {
     if !plan.request.digest {
         return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
@@ -30,7 +30,7 @@ pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> 
         }
         plan.choice().map(|choice| (plan, choice))
     };
-    // What is wrong with one engine's settings is found before any run.
+    // A mistake in the settings of one engine is found before any run.
     let plans = engines.iter().map(plan_for).collect::<Result<Vec<(Plan, Choice)>, _>>()?;
     let execute = |(plan, choice): (Plan, Choice)| {
         let finished = run(&plan, &choice, Recording::default(), observer)?;

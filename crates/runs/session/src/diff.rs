@@ -2,8 +2,8 @@
 //!
 //! Two folders with traces of the same choice of events are compared file by file. Otherwise both runs are
 //! executed again, side by side. Each sends its trace line by line, and the lines are compared as they come,
-//! so memory stays bounded whatever the length. Folders of another version may not be reproduced by running;
-//! then what differs in their files is returned.
+//! so memory stays bounded whatever the length. A folder that another version wrote may not be reproducible.
+//! Then the first difference of the files is returned.
 
 use crate::recorded::{Difference, Recorded, Traces};
 use crate::{Failure, Observer, Plan, Recording, Request, run};
@@ -66,7 +66,7 @@ pub struct Part {
 
 /// The progress of a comparison.
 #[derive(Clone, Copy, Debug)]
-pub enum Compared {
+pub enum DiffProgress {
     /// The share of the traces that has been read.
     Share(f64),
     /// The number of events that were the same in both runs.
@@ -98,7 +98,7 @@ pub fn diff(
     names: [&str; 2],
     sides: &[Side; 2],
     observers: [&mut dyn Observer; 2],
-    progress: &mut dyn FnMut(Compared),
+    progress: &mut dyn FnMut(DiffProgress),
 ) -> Result<Verdict, Failure> {
     let [Side::Folder(a), Side::Folder(b)] = sides else {
         return execute(names, sides, observers, progress);
@@ -119,8 +119,8 @@ pub fn diff(
 }
 
 /// Compares the traces in two folders.
-fn of_traces([a, b]: [&Recorded; 2], progress: &mut dyn FnMut(Compared)) -> Result<Verdict, Failure> {
-    let found = a.compare_traces(b, |share| progress(Compared::Share(share)))?;
+fn of_traces([a, b]: [&Recorded; 2], progress: &mut dyn FnMut(DiffProgress)) -> Result<Verdict, Failure> {
+    let found = a.compare_traces(b, |share| progress(DiffProgress::Share(share)))?;
     let difference = a.difference(b)?;
     Ok(match (found, difference) {
         (Traces::Same(events), difference) => Verdict::SameTraces(events, difference),
@@ -141,9 +141,9 @@ fn execute(
     names: [&str; 2],
     sides: &[Side; 2],
     observers: [&mut dyn Observer; 2],
-    progress: &mut dyn FnMut(Compared),
+    progress: &mut dyn FnMut(DiffProgress),
 ) -> Result<Verdict, Failure> {
-    // Both requests are made first: what is wrong with one needs no run of the other.
+    // Both requests are checked first: a mistake in one needs no run of the other.
     let runs = [Wanted::of(names[0], &sides[0])?, Wanted::of(names[1], &sides[1])?];
     std::thread::scope(|scope| {
         let [wanted_a, wanted_b] = &runs;
@@ -163,7 +163,7 @@ fn execute(
 }
 
 /// Compares what two runs send. Dropping the receivers ends runs that have parted.
-fn compare(a: &Receiver<Sent>, b: &Receiver<Sent>, progress: &mut dyn FnMut(Compared)) -> Result<Verdict, Failure> {
+fn compare(a: &Receiver<Sent>, b: &Receiver<Sent>, progress: &mut dyn FnMut(DiffProgress)) -> Result<Verdict, Failure> {
     let receive = |run: &Receiver<Sent>| {
         run.recv().map_err(|_| Failure::simulation("a run ended without a word; run it by itself to see why"))
     };
@@ -173,7 +173,7 @@ fn compare(a: &Receiver<Sent>, b: &Receiver<Sent>, progress: &mut dyn FnMut(Comp
             (Sent::Line(a), Sent::Line(b)) if a == b => {
                 events += u64::from(!a.starts_with(' '));
                 if events.is_multiple_of(EVENTS_PER_LOOK) {
-                    progress(Compared::Events(events));
+                    progress(DiffProgress::Events(events));
                 }
                 continue;
             }

@@ -22,14 +22,13 @@ pub enum Failure {
     Input(Box<ConfigError>),
     /// A run ended in an error.
     Run(Box<RunError>),
-    /// Something else failed than the input or a run: a file that could not be written, two results that
-    /// differ.
+    /// Something else failed: a file could not be written, or two results differ.
     Simulation(String),
-    /// The run was stopped by hand before it had a result.
+    /// The run was interrupted before it had a result.
     Stopped(&'static str),
 }
 
-/// The error of a run, with what the user is told of it.
+/// The error of a run, and the message for the user.
 #[derive(Debug)]
 pub struct RunError {
     /// The error.
@@ -45,7 +44,7 @@ pub enum FailureKind {
     Input,
     /// The simulation failed.
     Simulation,
-    /// The run was stopped by hand.
+    /// The run was interrupted.
     Stopped,
 }
 

@@ -1,7 +1,7 @@
-//! Requests to stop, by Ctrl-C or by another process. The first one ends the runs of this process at their
+//! Interrupts, by Ctrl-C or by another process. The first interrupt ends the runs of this process at their
 //! next cut, with the results so far.
 //!
-//! A library must not take signals away from its program, so nothing here listens to them until [`listen`] is
+//! A library must not take signals away from its program, so nothing listens to them before [`listen`] is
 //! called.
 
 use parades_core::run::Control;
@@ -9,41 +9,41 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The runs that a request stops.
+/// The runs that an interrupt stops.
 static RUNNING: Mutex<Vec<Arc<Control>>> = Mutex::new(Vec::new());
 
 fn running() -> MutexGuard<'static, Vec<Arc<Control>>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A run that requests stop, until this is dropped.
+/// A run that interrupts stop, until this value is dropped.
 #[derive(Debug)]
-pub struct Stoppable(Arc<Control>);
+pub struct Interruptible(Arc<Control>);
 
-impl Stoppable {
-    /// Lets requests stop the run of `control`.
-    pub fn new(control: &Arc<Control>) -> Stoppable {
+impl Interruptible {
+    /// Lets interrupts stop the run of `control`.
+    pub fn new(control: &Arc<Control>) -> Interruptible {
         running().push(Arc::clone(control));
-        Stoppable(Arc::clone(control))
+        Interruptible(Arc::clone(control))
     }
 }
 
-impl Drop for Stoppable {
+impl Drop for Interruptible {
     fn drop(&mut self) {
         running().retain(|other| !Arc::ptr_eq(other, &self.0));
     }
 }
 
-/// Stops all runs of this process at their next cut. Returns false if there were none that had not been
-/// stopped before.
+/// Stops all runs of this process at their next cut. Returns false if there was no run left to stop.
 pub fn stop_all() -> bool {
     let stopped: Vec<_> = running().drain(..).collect();
     stopped.iter().for_each(|control| control.stop());
     !stopped.is_empty()
 }
 
-/// Listens to the signals that ask this process to stop, from the first call on. Each one calls [`stop_all`],
-/// and where that had nothing to stop, `idle`, which is told whether runs have been stopped before.
+/// Listens, from the first call on, to the signals that ask this process to stop. Each signal calls
+/// [`stop_all`]. Where there was nothing to stop, it calls `idle`, with true if an earlier signal has stopped
+/// runs.
 ///
 /// A signal that the process was started to ignore stays ignored, as under `nohup`. Where the process cannot
 /// listen, signals end it as they always do.
@@ -73,7 +73,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Makes writing beyond the size that a file may have an ordinary error. Without this call the system ends
+/// Turns writing beyond the greatest size of a file into an ordinary error. Without this call the system ends
 /// the program.
 pub fn survive_full_files() {
     // The writer learns of it by its error. Where the signal cannot be caught, it ends the program.

@@ -1,8 +1,8 @@
 //! From a plan of a run to its result.
 //!
 //! A [`Request`] is what a user asks for, in the user's words. A [`Plan`] is a request understood: a scenario
-//! with the values of its parameters, the seeds and the end. [`run`] executes a plan on an engine and returns
-//! a [`FinishedRun`], with the metrics, the digest and what the run took.
+//! with the values of its parameters, the seeds and the end. [`run`] executes a plan on an engine. It returns
+//! a [`FinishedRun`] with the metrics, the digest, times and memory.
 //!
 //! ```
 //! use parades_session::{Plan, Recording, Request, run};
@@ -24,7 +24,6 @@
 //! - [`why()`]: the chain of events that led to a given one, or to the failure of a run.
 //! - [`compare()`]: the same run on several engines, which must come to the same result.
 //! - [`diff()`]: the first event at which two runs part.
-//!
 //! - [`sweep`]: replications over a grid of parameters.
 //!
 //! Around runs there are:
@@ -67,6 +66,8 @@ pub use recording::Recording;
 pub use request::Request;
 pub use run::{Ending, FinishedRun, run};
 pub use why::why;
+
+pub use parades_sweep::Precision;
 
 /// The program that runs simulations, as results record it.
 #[derive(Clone, Debug)]

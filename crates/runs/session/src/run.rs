@@ -1,6 +1,6 @@
 //! Executing a plan.
 
-use crate::interrupt::Stoppable;
+use crate::interrupt::Interruptible;
 use crate::machine::{Machine, peak_rss_bytes, rss_bytes};
 use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording};
@@ -27,9 +27,9 @@ pub struct FinishedRun {
     /// The machine.
     pub machine: Machine,
     /// The wall time in which the model was made.
-    pub setup: Duration,
+    pub setup_wall: Duration,
     /// The wall time of the engine.
-    pub run: Duration,
+    pub run_wall: Duration,
     /// The most memory that this process has held, in bytes.
     pub peak_rss_bytes: u64,
     /// How the run ended.
@@ -41,14 +41,14 @@ pub struct FinishedRun {
 pub enum Ending {
     /// At its end, or where the model ended it.
     Complete,
-    /// A request stopped it: see [`crate::interrupt`].
+    /// An interrupt stopped it: see [`crate::interrupt`].
     Interrupted,
     /// It was stopped because it took too much memory, in bytes.
     OutOfMemory(u64),
 }
 
 impl FinishedRun {
-    /// Returns true if a request stopped the run, so that its results are those so far.
+    /// Returns true if an interrupt stopped the run, so that its results are those so far.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl FinishedRun {
     ///
     /// # Errors
     ///
-    /// [`Failure::Stopped`] where a request stopped the run, and the error of
+    /// [`Failure::Stopped`] where an interrupt stopped the run, and the error of
     /// [`FinishedRun::is_interrupted`].
     pub fn complete(self, why: &'static str) -> Result<FinishedRun, Failure> {
         if self.is_interrupted()? { Err(Failure::Stopped(why)) } else { Ok(self) }
@@ -81,7 +81,7 @@ impl FinishedRun {
 /// # Errors
 ///
 /// [`Failure::Input`] where the values of the parameters make no sense together; [`Failure::Run`] where the
-/// run ends in an error; [`Failure::Stopped`] where a request came before there was a result.
+/// run ends in an error; [`Failure::Stopped`] where an interrupt came before there was a result.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
 pub fn run(
     plan: &Plan,
@@ -101,7 +101,8 @@ pub fn run(
     let mut notes = simulation.notes.clone();
     observer.begins(&choice, &notes);
     let execution = Execution { plan, choice: &choice, simulation: &simulation, memory_limit };
-    let Executed { outcome, run, setup, ending } = execution.execute(recording, observer, begin).map_err(failed)?;
+    let Executed { outcome, run_wall, setup_wall, ending } =
+        execution.execute(recording, observer, begin).map_err(failed)?;
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),
@@ -110,8 +111,8 @@ pub fn run(
         lps: simulation.lps(),
         notes,
         machine,
-        setup,
-        run,
+        setup_wall,
+        run_wall,
         peak_rss_bytes: peak_rss_bytes(),
         ending,
     })
@@ -127,8 +128,8 @@ struct Execution<'a> {
 
 struct Executed {
     outcome: Outcome,
-    setup: Duration,
-    run: Duration,
+    setup_wall: Duration,
+    run_wall: Duration,
     ending: Ending,
 }
 
@@ -151,17 +152,17 @@ impl Execution<'_> {
             ..RunOptions::until(until)
         };
         let watched = Watched { control: &control, until, memory_limit, before: rss_bytes() };
-        let (outcome, setup, run, memory) = std::thread::scope(|scope| {
+        let (outcome, setup_wall, run_wall, memory) = std::thread::scope(|scope| {
             let (going_on, over) = channel();
             let observer = &mut *observer;
             // Where the system does not begin the thread, nobody watches.
             let watch = std::thread::Builder::new().spawn_scoped(scope, move || watched.watch(&over, observer)).ok();
-            let stoppable = Stoppable::new(&control);
-            let (setup, start) = (begin.elapsed(), Instant::now());
+            let interruptible = Interruptible::new(&control);
+            let (setup_wall, start) = (begin.elapsed(), Instant::now());
             let outcome = simulation.run(choice, options);
-            let run = start.elapsed();
-            drop((stoppable, going_on));
-            (outcome, setup, run, watch.and_then(|watch| watch.join().unwrap_or(None)))
+            let run_wall = start.elapsed();
+            drop((interruptible, going_on));
+            (outcome, setup_wall, run_wall, watch.and_then(|watch| watch.join().unwrap_or(None)))
         });
         observer.ends();
         match (outcome, memory) {
@@ -171,7 +172,7 @@ impl Execution<'_> {
             (outcome, memory) => {
                 let outcome = outcome?;
                 let ending = ending(&outcome, memory, &control);
-                Ok(Executed { outcome, setup, run, ending })
+                Ok(Executed { outcome, setup_wall, run_wall, ending })
             }
         }
     }

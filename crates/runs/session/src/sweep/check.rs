@@ -1,8 +1,8 @@
 //! The check of every point of a grid before any run: that there is a model for it, and what the model
 //! measures.
 
-use super::message::{Checked, RunRequest};
-use super::{Recorded, SweepPlan, full_name};
+use super::message::{Checked, WorkerRequest};
+use super::{EarlierRuns, SweepPlan, full_name};
 use crate::Failure;
 use parades_config::ConfigError;
 use parades_sweep::{Pool, Precision, Run};
@@ -24,20 +24,20 @@ struct Found {
 /// Makes the model of each point that has runs to come.
 ///
 /// Returns the precision that was asked for, with the full names of its metrics. The outer `None` means that
-/// a request stopped the check.
+/// an interrupt stopped the check.
 #[expect(clippy::option_option, reason = "stopped; no precision asked for; a precision")]
 pub(super) fn check(
     plan: &SweepPlan,
     pool: &Pool,
-    recorded: &Recorded,
+    earlier: &EarlierRuns,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Option<Precision>>, Failure> {
     let mut over = vec![0; plan.grid.points().len()];
-    recorded.keys().for_each(|run: &Run| over[run.point] += 1);
+    earlier.keys().for_each(|run: &Run| over[run.point] += 1);
     let mut points = (0..over.len()).filter(|&point| over[point] < plan.seeds.len());
     let (mut asked, mut found) = (BTreeMap::new(), Found::default());
     let ask =
-        |worker: usize, point: usize| pool.ask(worker, RunRequest::check(&plan.grid, point, plan.seeds[0]).line());
+        |worker: usize, point: usize| pool.ask(worker, WorkerRequest::check(&plan.grid, point, plan.seeds[0]).line());
     for worker in 0..pool.workers() {
         if let Some(point) = points.next() {
             ask(worker, point);
@@ -62,7 +62,7 @@ pub(super) fn check(
     }
     match found.first_wrong {
         Some((_, message)) => Err(ConfigError::new(message).into()),
-        None => precision(plan, recorded, found.metrics).map(Some),
+        None => precision(plan, earlier, found.metrics).map(Some),
     }
 }
 
@@ -84,9 +84,9 @@ impl Found {
 }
 
 /// Returns the precision that was asked for.
-fn precision(plan: &SweepPlan, recorded: &Recorded, mut metrics: Vec<String>) -> Result<Option<Precision>, Failure> {
+fn precision(plan: &SweepPlan, earlier: &EarlierRuns, mut metrics: Vec<String>) -> Result<Option<Precision>, Failure> {
     // Where all runs are over, no point was asked, and the runs tell what they have measured.
-    let known = recorded.values().filter_map(|outcome| outcome.figures()).flat_map(|figures| figures.metrics.keys());
+    let known = earlier.values().filter_map(|outcome| outcome.figures()).flat_map(|figures| figures.metrics.keys());
     if metrics.is_empty() {
         known.for_each(|name| {
             if !metrics.contains(name) {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// A question to a process that executes runs.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct RunRequest {
+pub struct WorkerRequest {
     /// The parameters that are set, as `KEY=VALUE`.
     pub set: Vec<String>,
     /// The seed of the random streams.
@@ -30,16 +30,16 @@ pub enum Checked {
     Wrong(String),
 }
 
-impl RunRequest {
+impl WorkerRequest {
     /// Asks for a run.
-    pub(super) fn run(grid: &Grid, point: usize, seed: u64, folder: Option<PathBuf>) -> RunRequest {
+    pub(super) fn run(grid: &Grid, point: usize, seed: u64, folder: Option<PathBuf>) -> WorkerRequest {
         let parameters = json!(grid.points()[point]);
-        RunRequest { set: grid.assignments(point), seed, parameters, folder, check: false }
+        WorkerRequest { set: grid.assignments(point), seed, parameters, folder, check: false }
     }
 
     /// Asks whether there can be a run.
-    pub(super) fn check(grid: &Grid, point: usize, seed: u64) -> RunRequest {
-        RunRequest { check: true, ..RunRequest::run(grid, point, seed, None) }
+    pub(super) fn check(grid: &Grid, point: usize, seed: u64) -> WorkerRequest {
+        WorkerRequest { check: true, ..WorkerRequest::run(grid, point, seed, None) }
     }
 
     /// Returns the question as a line.

@@ -2,7 +2,7 @@
 //!
 //! A [`SweepRequest`] is what a user asks for. A [`SweepPlan`] is that understood: the grid, the seeds, the
 //! engine. [`execute`] has the runs executed by a pool of processes, and returns a [`FinishedSweep`]. The
-//! processes are asked by a [`RunRequest`] in a line of JSON.
+//! processes are asked by a [`WorkerRequest`] in a line of JSON.
 //!
 //! The crate `parades_sweep` has the parts that know neither scenarios nor engines: the grid, the journal,
 //! the schedule, the pool, the table of results.
@@ -13,11 +13,11 @@ mod message;
 mod metric;
 mod plan;
 
-pub use message::{Checked, RunRequest};
+pub use message::{Checked, WorkerRequest};
 pub use metric::full_name;
 pub use plan::{SweepPlan, SweepRequest};
 
-use crate::interrupt::Stoppable;
+use crate::interrupt::Interruptible;
 use crate::{Failure, Program};
 use parades_core::run::Control;
 use parades_sweep::{Drive, End, Outcome, Pool, Results, Run, Schedule, drive};
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The runs that an earlier sweep has left in its journal.
-pub(crate) type Recorded = BTreeMap<Run, Outcome>;
+pub(crate) type EarlierRuns = BTreeMap<Run, Outcome>;
 
 /// The progress of a sweep.
 #[derive(Clone, Copy, Debug)]
@@ -66,21 +66,21 @@ impl FinishedSweep<'_> {
 ///
 /// [`Failure::Input`] where there is no model for a point of the grid, or no metric of a name asked for, or
 /// where the journal is another sweep's; [`Failure::Simulation`] where the journal cannot be written;
-/// [`Failure::Stopped`] where a request came before the first run.
+/// [`Failure::Stopped`] where an interrupt came before the first run.
 pub fn execute<'a>(
     plan: &'a SweepPlan,
     pool: Pool,
     program: &Program,
     progress: &mut dyn FnMut(SweepProgress<'_>),
 ) -> Result<FinishedSweep<'a>, Failure> {
-    let (mut journal, recorded) = plan.open_journal(program)?;
+    let (mut journal, earlier) = plan.open_journal(program)?;
     let control = Arc::new(Control::default());
-    let stoppable = Stoppable::new(&control);
+    let interruptible = Interruptible::new(&control);
     let stopped = || control.is_stopped();
-    let Some(precision) = check::check(plan, &pool, &recorded, &stopped)? else {
+    let Some(precision) = check::check(plan, &pool, &earlier, &stopped)? else {
         return Err(Failure::Stopped("the grid was still being looked at, so there is no result"));
     };
-    let mut schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), precision, recorded);
+    let mut schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), precision, earlier);
     let before = schedule.progress().0;
     let path: Option<PathBuf> = journal.as_ref().map(|journal| journal.path().to_owned());
     let mut progress = |schedule: &Schedule| {
@@ -92,7 +92,7 @@ pub fn execute<'a>(
     let record = |schedule: &Schedule, run: Run, outcome: &Outcome| plan.record(run.point, schedule.seed(run), outcome);
     let mut how = Drive { request: &request, record: &record, progress: &mut progress, stopped: &stopped };
     let driven = drive(&mut schedule, &pool, journal.as_mut(), &mut how);
-    drop((pool, stoppable));
+    drop((pool, interruptible));
     let end = driven.map_err(|error| match &path {
         Some(path) => Failure::simulation(format!(
             "{} cannot be written: {error}; make room, and give the same command again: it goes on from there",

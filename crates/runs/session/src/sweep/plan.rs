@@ -1,7 +1,7 @@
 //! The points, seeds and settings of a sweep, as far as they are known without a model.
 
-use super::Recorded;
-use super::message::RunRequest;
+use super::EarlierRuns;
+use super::message::WorkerRequest;
 use crate::machine::Machine;
 use crate::{Failure, Plan, Program, Request, safe_name};
 use parades_catalog::Choice;
@@ -104,9 +104,9 @@ impl SweepPlan {
     }
 
     /// Returns the question to the process that executes a run.
-    pub(super) fn run_request(&self, point: usize, seed: u64) -> RunRequest {
+    pub(super) fn run_request(&self, point: usize, seed: u64) -> WorkerRequest {
         let folder = self.request.folder.as_ref().map(|folder| folder.join(RUNS).join(self.folder_of(point, seed)));
-        RunRequest::run(&self.grid, point, seed, folder)
+        WorkerRequest::run(&self.grid, point, seed, folder)
     }
 
     /// Returns the name of a run's folder.
@@ -159,8 +159,8 @@ impl SweepPlan {
     }
 
     /// Opens the journal, if one is wanted. Returns it with those of its runs that belong to this sweep.
-    pub(super) fn open_journal(&self, program: &Program) -> Result<(Option<Journal>, Recorded), Failure> {
-        let Some(path) = self.journal_path() else { return Ok((None, Recorded::new())) };
+    pub(super) fn open_journal(&self, program: &Program) -> Result<(Option<Journal>, EarlierRuns), Failure> {
+        let Some(path) = self.journal_path() else { return Ok((None, EarlierRuns::new())) };
         if let Some(folder) = &self.request.folder {
             make_folder(folder)?;
         }
@@ -169,13 +169,13 @@ impl SweepPlan {
             (0..self.grid.points().len()).map(|point| (self.parameters_of(point), point)).collect();
         let replications: BTreeMap<_, _> =
             self.seeds.iter().zip(0..).map(|(&seed, replication)| (seed, replication)).collect();
-        let mut recorded = Recorded::new();
+        let mut earlier = EarlierRuns::new();
         for Record { parameters, seed, outcome } in records {
             if let (Some(&point), Some(&replication)) = (points.get(&parameters), replications.get(&seed)) {
-                recorded.entry(Run { replication, point }).or_insert(outcome);
+                earlier.entry(Run { replication, point }).or_insert(outcome);
             }
         }
-        Ok((Some(journal), recorded))
+        Ok((Some(journal), earlier))
     }
 }
 
