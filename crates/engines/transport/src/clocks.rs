@@ -1,7 +1,7 @@
 //! The clocks of channels between partitions: the promises of their senders.
 
-use crate::padded::Padded;
 use parades_core::time::{Delay, Time};
+use parades_sync::padded::CachePadded;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -47,7 +47,7 @@ pub struct Clocks {
 /// The clocks of one receiving partition, on cache lines of their own.
 #[derive(Debug, Default)]
 struct Incoming {
-    lines: Vec<Padded<[Clock; PER_LINE]>>,
+    lines: Vec<CachePadded<[Clock; PER_LINE]>>,
     len: u32,
 }
 
@@ -74,7 +74,7 @@ impl Clocks {
         let ids = channels.iter().map(|&Between { to, .. }| {
             let Incoming { lines, len } = &mut incoming[to as usize];
             if *len as usize == PER_LINE * lines.len() {
-                lines.push(Padded::default());
+                lines.push(CachePadded::default());
             }
             *len += 1;
             ClockId { to, number: *len - 1 }

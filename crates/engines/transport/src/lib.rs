@@ -19,7 +19,6 @@ mod arrived;
 mod clocks;
 mod fabric;
 mod group;
-mod padded;
 mod ranked;
 mod summary;
 mod threads;

@@ -2,7 +2,6 @@
 
 use crate::arrived::Arrived;
 use crate::clocks::{ClockId, Clocks};
-use crate::padded::Padded;
 use crate::summary::{Summary, WORDS, combine, to_words};
 use crate::timekeeper::Timekeeper;
 use crate::transport::Transport;
@@ -12,6 +11,7 @@ use parades_core::timesheet::{Spent, Timesheets};
 use parades_raw::prefetch::{prefetch, prefetch_for_write};
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
+use parades_sync::padded::CachePadded;
 use parades_sync::reduction::{Reduction, Slots};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,15 +42,15 @@ impl<P> Default for Inbox<P> {
 #[derive(Debug)]
 pub struct Threads<P> {
     /// By partition: the lists of events as they were sent.
-    inboxes: Vec<Padded<Mutex<Inbox<P>>>>,
+    inboxes: Vec<CachePadded<Mutex<Inbox<P>>>>,
     /// By parity of the exchange, then by worker. The slots of one parity are read while those of the other
     /// are written.
     slots: [Slots<WORDS>; 2],
     /// By worker: the number of exchanges that it has entered.
-    exchanges: Vec<Padded<AtomicU64>>,
+    exchanges: Vec<CachePadded<AtomicU64>>,
     offers: Reduction<WORDS>,
     /// By worker: empty lists, which are filled again.
-    spare: Vec<Padded<Mutex<Lists<P>>>>,
+    spare: Vec<CachePadded<Mutex<Lists<P>>>>,
     /// By worker: its notifications.
     news: Vec<EventCount>,
     barrier: Box<dyn Barrier>,
@@ -65,8 +65,8 @@ const SPARE_MAX: usize = 1 << 10;
 impl<P> Threads<P> {
     /// Connects `workers` threads, for `partitions` partitions.
     pub fn new(workers: usize, partitions: u32, barrier: BarrierKind) -> Threads<P> {
-        fn many<T: Default>(n: usize) -> Vec<Padded<T>> {
-            std::iter::repeat_with(Padded::default).take(n).collect()
+        fn many<T: Default>(n: usize) -> Vec<CachePadded<T>> {
+            std::iter::repeat_with(CachePadded::default).take(n).collect()
         }
         Threads {
             inboxes: many(partitions as usize),

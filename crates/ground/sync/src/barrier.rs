@@ -18,7 +18,6 @@ mod spin;
 
 use crate::patience::Patience;
 use std::fmt;
-use std::ops::Deref;
 
 /// A barrier where all workers of a run meet.
 ///
@@ -135,18 +134,5 @@ impl fmt::Display for BarrierKind {
             BarrierKind::Tree { fan_in } => write!(f, "tree {fan_in}"),
             BarrierKind::Adaptive => f.write_str("adaptive"),
         }
-    }
-}
-
-/// A value on cache lines of its own. The alignment is two lines, because processors load lines in pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct CachePadded<T>(pub(crate) T);
-
-impl<T> Deref for CachePadded<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
     }
 }

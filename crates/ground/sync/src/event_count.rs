@@ -21,7 +21,8 @@
 //!
 //! *Reference.* D. Reed, R. Kanodia, *Synchronization with eventcounts and sequencers*, CACM 22, 1979.
 
-use crate::barrier::{Broken, CachePadded};
+use crate::barrier::Broken;
+use crate::padded::CachePadded;
 use crate::patience::Patience;
 use crate::shim::{AtomicBool, AtomicU64, Condvar, Mutex, fence};
 use std::sync::PoisonError;

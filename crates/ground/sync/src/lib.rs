@@ -6,6 +6,7 @@
 //! | [`reduction`] | a reduction that does not block: workers offer words, and all read them later |
 //! | [`event_count`] | a worker sleeps until another notifies it |
 //! | [`pool`] | workers that help a leader with rounds of tasks |
+//! | [`padded`] | values on cache lines of their own |
 //! | [`patience`] | the time for which a thread spins and yields before it sleeps |
 //!
 //! Engines that advance in windows cross a barrier several times in each window. So the cost of a crossing
@@ -22,6 +23,7 @@
 
 pub mod barrier;
 pub mod event_count;
+pub mod padded;
 pub mod patience;
 pub mod pool;
 pub mod reduction;

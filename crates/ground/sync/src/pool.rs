@@ -23,7 +23,8 @@
 //! *Reference.* The *parmap* of SimGrid: M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer
 //! Systems*, CCGrid 2012.
 
-use crate::barrier::{Broken, CachePadded};
+use crate::barrier::Broken;
+use crate::padded::CachePadded;
 use crate::patience::Patience;
 use crate::shim::{AtomicBool, AtomicU64, Condvar, Futex, Mutex, fence, spin_loop};
 use std::sync::PoisonError;

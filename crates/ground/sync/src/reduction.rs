@@ -18,7 +18,7 @@
 //! *Cost.* An offer is a store to the worker's own cache line and an addition to a shared one. A check for
 //! the outcome is one load of the shared line.
 
-use crate::barrier::CachePadded;
+use crate::padded::CachePadded;
 use crate::shim::AtomicU64;
 use std::sync::atomic::Ordering;
 

@@ -34,7 +34,8 @@
 //! *Reference.* J. Mellor-Crummey, M. Scott, *Algorithms for Scalable Synchronization on Shared-Memory
 //! Multiprocessors*, ACM TOCS, 1991.
 
-use super::{Barrier, Broken, CachePadded};
+use super::{Barrier, Broken};
+use crate::padded::CachePadded;
 use crate::patience::Patience;
 use crate::shim::{AtomicBool, AtomicU32, AtomicU64, Futex, fence};
 use std::sync::atomic::Ordering;

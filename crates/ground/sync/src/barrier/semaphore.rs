@@ -4,7 +4,8 @@
 //! semaphore for the release, a fast party could take a slow one's permit and cross twice. So two semaphores
 //! are used alternately.
 
-use super::{Barrier, Broken, CachePadded};
+use super::{Barrier, Broken};
+use crate::padded::CachePadded;
 use crate::shim::{AtomicBool, Futex};
 use std::sync::atomic::Ordering;
 

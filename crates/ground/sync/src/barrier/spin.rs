@@ -1,6 +1,7 @@
 //! Barriers that only spin: on one word, or on a tree of words, as in the paper's section 3.2.
 
-use super::{Barrier, Broken, CachePadded};
+use super::{Barrier, Broken};
+use crate::padded::CachePadded;
 use crate::shim::{AtomicU32, spin_loop};
 use std::sync::atomic::Ordering;
 
