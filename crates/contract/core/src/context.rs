@@ -313,8 +313,8 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Returns the instant at which a send without delay arrives, usually in the next round.
     ///
-    /// Fails the execution, and returns `None`, if there is a delay, which then leads past the end of time.
-    /// It does the same at the bound on rounds.
+    /// If there is a delay, it leads past the end of time. Then the execution fails, and the result is
+    /// `None`. The same happens at the bound on rounds.
     #[inline(never)]
     fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
         if delay > Delay::ZERO {

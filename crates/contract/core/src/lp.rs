@@ -214,9 +214,9 @@ impl<S: Clone> Clone for Lp<S> {
 /// Calls a part of the model. A panic becomes the failure of the execution, and may be rolled back like any
 /// other.
 ///
-/// The context is made by the caller and passed by reference. A context made in the closure would be read two
-/// fields at a time just after they were written one by one. Such a read waits until the writes have left the
-/// core, after those of earlier events.
+/// The context is made by the caller and passed by reference. Its fields are written one by one. If the
+/// context were made in the closure, they would be read two at a time right after that. Such a read waits
+/// until the writes have left the core.
 #[inline(always)]
 fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mut Context<'a, M>) -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(|| part(ctx))) {
@@ -228,12 +228,11 @@ fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mu
     }
 }
 
-/// Calls the handler, wherever the execution need not be undone. The first execution of `time-warp` is an
-/// exception ([`Lp::execute_optimistically`]).
+/// Calls the handler of an execution that leaves no undo records, except in [`Lp::execute_optimistically`].
 ///
-/// Never inlined: then the code that catches its panics is small, and is inlined itself. Otherwise that code
-/// would be a call with its arguments in memory. A [`Body`] would go through memory too, so it is passed as
-/// two values, the message or else the timer.
+/// Never inlined. The code around it, which catches panics, is then small enough to be inlined itself.
+/// Otherwise that code would be a call with its arguments in memory. A [`Body`] would go through memory too,
+/// so it is passed as two values: the message, or else the timer.
 #[inline(never)]
 fn handle<M: Model>(
     model: &M,

@@ -86,15 +86,18 @@ fn reference(lps: &[Vec<Recording>]) -> Metrics {
     metrics
 }
 
-/// The course of a run: `turns` is the sequence of LPs (each keeps its own order), and `homes` the worker of
-/// each LP at first. `moves` is its worker in the second half, `executors` the worker of each event. `merges`
-/// are the pairs of workers that are merged.
+/// The course of a run.
 #[derive(Clone, Debug)]
 struct Course {
+    /// The LP of each recording. Each LP keeps its own order.
     turns: Vec<u32>,
+    /// The worker of each LP in the first half.
     homes: Vec<usize>,
+    /// The worker of each LP in the second half.
     moves: Vec<usize>,
+    /// The worker that executes the event of each recording.
     executors: Vec<usize>,
+    /// The pairs of workers whose metrics are merged.
     merges: Vec<(usize, usize)>,
 }
 

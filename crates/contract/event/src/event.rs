@@ -235,9 +235,9 @@ impl<P> Event<P> {
 
 /// Everything of an event except the body.
 ///
-/// Pending sets store header and body side by side, and read and write the header field by field. A copy of a
-/// whole event would be made in pieces that overlap its fields. Reading a field would then wait until those
-/// pieces have left the core's store buffer.
+/// Pending sets store header and body side by side, and read and write the header field by field. The
+/// compiler would copy a whole event in pieces that cross the borders of fields. A field that is read just
+/// after such a copy would wait until the pieces have left the core's store buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
     time: Time,

@@ -3,7 +3,8 @@
 //! A rebuild moves every pending event once. It happens in three cases:
 //!
 //! 1. All windows have become empty.
-//! 2. The windows held far more or far fewer events than they should.
+//! 2. The windows held far more or far fewer events than they should, or too many pushes found a full side
+//!    list.
 //! 3. Many events were pushed into an open window that windows of half the width would have put into a later
 //!    one. Each of these events is sorted by itself, which is slow.
 //!
