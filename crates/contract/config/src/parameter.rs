@@ -76,7 +76,8 @@ pub enum Kind {
 ///
 /// # Panics
 ///
-/// Each panics if its own range or unit does not allow the default. In a constant, this is a compile error.
+/// A constructor panics if the range or the unit does not allow the default. In a constant, this is a compile
+/// error.
 impl Parameter {
     const fn new(key: &'static str, kind: Kind, meaning: &'static str) -> Parameter {
         assert!(!key.is_empty() && !meaning.is_empty(), "a parameter needs a key and a meaning");
@@ -203,7 +204,7 @@ impl Parameter {
         self.default_unit
     }
 
-    /// Returns the value that holds unless another one is set.
+    /// Returns the default value.
     pub fn default_value(&self) -> Value {
         match self.kind {
             Kind::Integer { default, .. } => Value::Integer(default),
@@ -259,7 +260,7 @@ impl Kind {
         }
     }
 
-    /// Returns the quantity that values of this kind are, if they have a unit.
+    /// Returns the quantity of this kind, or `None` if its values have no unit.
     pub const fn quantity(&self) -> Option<&'static Quantity> {
         match self {
             Kind::Duration { .. } => Some(&DURATION),

@@ -126,9 +126,8 @@ impl Values {
         }
     }
 
-    /// Returns an error about `key` for a check that a single value cannot fail, such as one of two values
-    /// together. The error points at the place where `key` was set. If `key` has its default, the message
-    /// says so.
+    /// Returns an error about `key`, for a check that involves several values. The error points at the place
+    /// where `key` was set. If `key` has its default, the message says so.
     ///
     /// ```
     /// # use parades_config::{Parameter, Values};
