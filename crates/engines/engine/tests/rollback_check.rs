@@ -1,26 +1,27 @@
-//! `rollback_check` gives the answer of `sequential`, and names the event at which a model does not restore its state.
+//! `rollback_check` gives the result of `sequential`, and names the event at which a model does not restore
+//! its state.
 
 use parades_core::error::{Error, ErrorKind};
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential};
 
-/// What is wrong with the model.
+/// The fault of the model.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Nothing,
-    /// The undo forgets one of two fields, at the events of odd count.
+    /// The undo does not restore one of two fields, at every other event.
     State,
-    /// The undoable handler sends something else than the plain one.
+    /// The undoable handler sends another message than the plain one.
     Sends,
-    /// The undoable handler records something else.
+    /// The undoable handler records another metric.
     Metrics,
-    /// The undo leaves a record.
+    /// The undo leaves a record in the log.
     Log,
-    /// The handler depends on something that is no state.
+    /// The handler depends on a variable that is not part of the state.
     Hidden,
 }
 
-/// Three LPs in a ring; every event draws, counts, sets a timer and sends on.
+/// Three LPs in a ring. Every event draws a random number, counts, sets a timer, and sends to the next LP.
 struct Ring(Wrong, std::sync::atomic::AtomicU64);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +102,7 @@ fn check(wrong: Wrong) -> Result<Outcome, Error> {
 }
 
 #[test]
-fn a_model_that_restores_its_state_gives_the_answer_of_sequential() {
+fn a_model_that_restores_its_state_gives_the_result_of_sequential() {
     let expected =
         sequential::run(&Ring(Wrong::Nothing, 0.into()), RunOptions::until(Time::from_ps(20_000))).expect("no failure");
     let found = check(Wrong::Nothing).expect("nothing is wrong");
@@ -111,7 +112,7 @@ fn a_model_that_restores_its_state_gives_the_answer_of_sequential() {
     assert_eq!(expected.metrics, found.metrics);
 }
 
-/// The sentence, and when.
+/// Runs the check. Returns the message of the error, and its time in picoseconds.
 fn sentence(wrong: Wrong) -> (String, u64) {
     let error = check(wrong).expect_err("the check finds it");
     let place = error.place().expect("it is in an event");
@@ -130,7 +131,7 @@ fn a_field_that_the_undo_forgets_is_shown_at_its_event() {
 }
 
 #[test]
-fn a_handler_that_does_two_things_is_found() {
+fn a_handler_that_does_not_repeat_itself_is_found() {
     assert!(sentence(Wrong::Sends).0.starts_with("executing the event once more led to the send Event"));
     assert!(sentence(Wrong::Metrics).0.starts_with("executing the event once more led to the metrics"));
     assert!(sentence(Wrong::Hidden).0.starts_with("executing the event once more led to the send Event"));

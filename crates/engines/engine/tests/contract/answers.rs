@@ -1,4 +1,4 @@
-//! The answer of a run: what it came to, and its trace.
+//! The answer of a run: its result and its trace.
 
 use crate::support::script::Script;
 use crate::support::{Answer, traced};
@@ -7,7 +7,8 @@ use parades_core::pending::HeapPending;
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential};
 
-/// The answer of `sequential`, which must be that of its other pending set and of `rollback_check`.
+/// Returns the answer of `sequential`. Checks that it is the same with another pending set, and under
+/// `rollback_check`.
 pub(crate) fn run(model: &Script, options: impl Fn() -> RunOptions<'static>) -> Answer {
     let (result, trace) = traced(options(), |options| sequential::run(model, options));
     let heap = traced(options(), |options| sequential::run_on::<Script, HeapPending<u64>>(model, options));
@@ -25,13 +26,13 @@ pub(crate) fn run(model: &Script, options: impl Fn() -> RunOptions<'static>) -> 
     (result, trace)
 }
 
-/// The outcome and the trace of a run until `ps`, which must succeed.
+/// Returns the outcome and the trace of a run until `ps`. The run must succeed.
 pub(crate) fn run_until(model: &Script, ps: u64) -> (Outcome, Vec<String>) {
     let (result, trace) = run(model, || RunOptions::until(Time::from_ps(ps)));
     (result.unwrap_or_else(|error| panic!("{error}")), trace)
 }
 
-/// The error of a run without end.
+/// Returns the error of a run without an end time.
 pub(crate) fn error_of(model: &Script) -> Error {
     run(model, || RunOptions::until(Time::MAX)).0.expect_err("the model fails")
 }

@@ -1,4 +1,5 @@
-//! Equal digests are equal histories: whatever differs in one event, in a state or in the order of LPs shows.
+//! Equal digests mean equal histories. A difference in one event, in a state or in the order of LPs changes
+//! the digest.
 
 use crate::answers::run_until;
 use crate::support::script::{Script, ps};
@@ -6,7 +7,7 @@ use parades_core::prelude::*;
 use parades_engine::sequential;
 use std::collections::BTreeSet;
 
-/// Two LPs, each of which gets the message or the timer of the description at the time of it.
+/// Makes a model of two LPs. For each, `of` is the time and the content of its message.
 fn described(of: [(u64, u64); 2]) -> Script {
     Script::new(
         2,
@@ -23,7 +24,7 @@ fn digest(model: &Script) -> u64 {
 }
 
 #[test]
-fn time_payload_and_which_lp_it_was_show_in_the_digest() {
+fn time_payload_and_receiver_change_the_digest() {
     let descriptions =
         [[(5, 7), (6, 8)], [(5, 7), (6, 9)], [(5, 7), (7, 8)], [(6, 8), (5, 7)], [(5, 8), (6, 7)], [(6, 7), (5, 8)]];
     let digests: BTreeSet<u64> = descriptions.iter().map(|of| digest(&described(*of))).collect();
@@ -31,15 +32,15 @@ fn time_payload_and_which_lp_it_was_show_in_the_digest() {
 }
 
 #[test]
-fn final_states_and_counts_of_sends_show_in_the_digest() {
+fn final_states_and_counts_of_sends_change_the_digest() {
     let plain = digest(&described([(5, 7), (6, 8)]));
     let mut model = described([(5, 7), (6, 8)]);
     model.handle = Box::new(|state, _, _| *state = 1);
     let with_state = digest(&model);
-    // A send that comes after the end leaves its number.
+    // A send that arrives after the end still counts.
     model.handle = Box::new(|_, _, ctx| ctx.send_self(ps(10_000), 0));
     let with_send = digest(&model);
-    // Who sent it: LP 1 gets the same words at the same time from itself, or from LP 0.
+    // The sender changes the digest: LP 1 gets the same words at the same time from itself, or from LP 0.
     let sent_by = |sender: u32| {
         let start = move |ctx: &mut Context<'_, Script>| {
             if ctx.id() == LpId(sender) {
@@ -69,7 +70,7 @@ fn the_runs_digest_is_that_of_the_lps_in_the_order_of_ids_and_can_be_switched_of
 }
 
 #[test]
-fn global_events_show_in_the_digest() {
+fn global_events_change_the_digest() {
     let at = |globals: Vec<(u64, u64)>| digest(&Script { globals, ..described([(5, 7), (6, 8)]) });
     let digests = BTreeSet::from([at(vec![]), at(vec![(0, 0)]), at(vec![(3, 0)]), at(vec![(3, 0), (3, 0)])]);
     assert_eq!(digests.len(), 4);

@@ -1,4 +1,4 @@
-//! Of several failures the one at the least place is the error, and nothing of a failed execution takes effect.
+//! The earliest of several failures is the error of the run. A failed execution has no effects.
 
 use crate::answers::{error_of, run};
 use crate::support::script::{COUNTER, Script, ps};
@@ -6,8 +6,8 @@ use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 
 #[test]
-fn the_least_of_several_failures_is_the_error() {
-    // At 10 ps: LP 3 panics at round 0, LPs 1 and 2 fail at round 0 too, LP 0 at round 1.
+fn the_earliest_of_several_failures_is_the_error() {
+    // At 10 ps, LPs 1, 2 and 3 fail in round 0, and LP 0 fails in round 1.
     let start = |ctx: &mut Context<'_, Script>| ctx.send_self(ps(10), 1);
     let mut model = Script::new(4, start, |_, event, ctx| match (ctx.id().0, event) {
         (0, Body::Message(1)) => ctx.send_self(Delay::ZERO, 2),
@@ -18,7 +18,7 @@ fn the_least_of_several_failures_is_the_error() {
     let error = error_of(&model);
     assert_eq!(error.kind(), &ErrorKind::Model("LP 1 fails".into()));
     assert_eq!(error.place().and_then(|place| place.lp), Some(LpId(1)));
-    // A failure of a global event at the same time comes first, and one of a visit names the LP.
+    // A failure of a global event at the same time comes first. A failure of a visit names the LP.
     model.globals = vec![(10, 0)];
     model.act = Box::new(|_, _, ctx| ctx.fail("the act fails"));
     assert!(
@@ -32,7 +32,7 @@ fn the_least_of_several_failures_is_the_error() {
     let error = error_of(&model);
     assert_eq!(error.kind(), &ErrorKind::Panic("the visit panics".into()));
     assert_eq!(error.place().and_then(|place| place.lp), Some(LpId(2)));
-    // One at start-up comes before all, that of the least LP first.
+    // Failures at start-up come before all others, in the order of LPs.
     model.start = Box::new(|ctx| assert!(ctx.id().0 == 0, "{} cannot start", ctx.id()));
     let error = error_of(&model);
     assert_eq!(
@@ -42,7 +42,7 @@ fn the_least_of_several_failures_is_the_error() {
 }
 
 #[test]
-fn a_failed_execution_leaves_no_trace_and_the_first_of_its_failures_counts() {
+fn a_failed_execution_has_no_effects_and_the_first_of_its_failures_counts() {
     let start = |ctx: &mut Context<'_, Script>| {
         ctx.send_self(ps(1), 0);
         ctx.send_self(ps(2), 1);
@@ -63,7 +63,7 @@ fn a_failed_execution_leaves_no_trace_and_the_first_of_its_failures_counts() {
 }
 
 #[test]
-fn what_would_fail_after_the_end_is_no_failure() {
+fn an_event_after_the_end_does_not_fail() {
     let model = Script::new(1, |ctx| ctx.send_self(ps(5), 0), |_, _, ctx| ctx.fail("too late"));
     assert!(run(&model, || RunOptions::until(Time::from_ps(5))).0.is_ok());
     assert!(run(&model, || RunOptions::until(Time::from_ps(6))).0.is_err());

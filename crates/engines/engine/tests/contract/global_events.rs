@@ -1,4 +1,4 @@
-//! Global events: when they happen, in what order, what they may do, and who may ask for them.
+//! Global events: their times, their order, the actions that are allowed, and requests for them.
 
 use crate::answers::{error_of, run_until};
 use crate::support::script::{Numbered, SERIES, Script, ps};
@@ -6,7 +6,7 @@ use parades_core::error::ErrorKind;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
-/// Writes the number of each global event and the sum of the states into the series.
+/// Makes a model record the number of each global event and the sum of the states in the series.
 fn recording(mut model: Script) -> Script {
     model.act = Box::new(|number, sum, ctx| ctx.point(SERIES, (100 * number + sum) as f64));
     model
@@ -19,7 +19,7 @@ fn points(outcome: &Outcome) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn a_global_event_sees_all_before_its_time_and_nothing_of_it() {
+fn a_global_event_sees_everything_before_its_time_and_nothing_at_its_time() {
     let start = |ctx: &mut Context<'_, Script>| (3..6).for_each(|at| ctx.send_self(ps(at), 0));
     let mut model = recording(Script::new(2, start, |state, _, ctx| {
         *state += 1;
@@ -38,11 +38,11 @@ fn global_events_of_one_time_come_by_sender_whatever_the_tie_seed() {
         |ctx| ctx.send_self(ps(4 - u64::from(ctx.id().0)), 0),
         |_, _, ctx| {
             if ctx.now() < Time::from_ps(5) && ctx.id() != LpId(0) {
-                // Asked for at 1, 2 and 3 ps, by LPs 3, 2 and 1: for 21, 22, 23 ps.
+                // LPs 3, 2 and 1 request these at 1, 2 and 3 ps, for 21, 22 and 23 ps.
                 ctx.request(Numbered(u64::from(ctx.id().0)));
                 ctx.send_self(ps(10 - ctx.now().as_ps()), 0);
             } else if ctx.id() != LpId(0) {
-                // And all for 30 ps.
+                // They request these all for 30 ps.
                 ctx.request(Numbered(10 + u64::from(ctx.id().0)));
                 ctx.request(Numbered(20 + u64::from(ctx.id().0)));
             }
@@ -61,7 +61,7 @@ fn global_events_of_one_time_come_by_sender_whatever_the_tie_seed() {
 }
 
 #[test]
-fn a_request_takes_a_number_of_its_senders() {
+fn a_request_counts_as_a_send() {
     let mut model = Script::new(
         1,
         |ctx| ctx.send_self(ps(1), 1),
@@ -77,7 +77,7 @@ fn a_request_takes_a_number_of_its_senders() {
 }
 
 #[test]
-fn only_controllers_may_ask_and_not_while_they_are_visited() {
+fn only_controllers_may_request_and_not_while_they_are_visited() {
     let mut model = Script::new(2, |ctx| ctx.send_self(ps(1), 0), |_, _, ctx| ctx.request(Numbered(0)));
     model.controllers = Controllers { lps: vec![LpId(0)], delay: ps(20) };
     let error = error_of(&model);
@@ -111,7 +111,7 @@ fn a_global_event_schedules_the_next_later_than_itself() {
 }
 
 #[test]
-fn lookahead_changes_from_a_global_event_on_and_events_in_flight_keep_their_arrival() {
+fn a_global_event_changes_lookahead_and_events_in_flight_keep_their_arrival() {
     let start = |ctx: &mut Context<'_, Script>| {
         if ctx.id() == LpId(0) {
             ctx.send_self(ps(1), 1);

@@ -1,4 +1,5 @@
-//! The kernel's contract, sentence by sentence, as `sequential` keeps it: the definition of the right answer for all engines.
+//! The kernel's contract, sentence by sentence, as `sequential` keeps it: the definition of the right
+//! answer for all engines.
 
 mod answers;
 mod digests;

@@ -1,11 +1,11 @@
-//! Events of an LP are executed in the order of their keys, whatever the order in which they were sent.
+//! An LP executes its events in the order of their keys, whatever the order in which they were sent.
 
 use crate::answers::{run, run_until};
 use crate::support::script::{Script, ps};
 use parades_core::prelude::*;
 use std::collections::BTreeSet;
 
-/// LPs 1 to 4 send two messages each to LP 0 at 10 ps, the greatest id first.
+/// Makes a model in which LPs 1 to 4 each send two messages to LP 0, for 10 ps. LP 4 sends first.
 fn crowd() -> Script {
     let start = |ctx: &mut Context<'_, Script>| ctx.send_self(ps(5 - u64::from(ctx.id().0)), 0);
     Script::new(5, start, |state, _, ctx| {
@@ -29,7 +29,7 @@ fn events_of_one_instant_come_by_sender_and_then_by_sequence() {
 }
 
 #[test]
-fn a_tie_seed_shuffles_senders_and_keeps_each_ones_order() {
+fn a_tie_seed_shuffles_senders_and_keeps_the_order_of_each_sender() {
     let mut orders = BTreeSet::new();
     let mut digests = BTreeSet::new();
     for seed in 0..40 {
@@ -45,14 +45,15 @@ fn a_tie_seed_shuffles_senders_and_keeps_each_ones_order() {
         orders.insert(at_10);
         digests.insert(result.expect("no failure").digest);
     }
-    // Of 24 orders, 40 draws miss a few.
+    // There are 24 orders. 40 draws miss a few of them.
     assert!(orders.len() >= 15, "only {} orders", orders.len());
     assert_eq!(digests.len(), orders.len(), "an order is a history");
 }
 
 #[test]
-fn a_tie_seed_shuffles_anew_at_each_time_round_and_receiver() {
-    // At each of eight instants, LPs 1 and 2 send to LPs 0 and 3; who comes first must differ in each of the four ways.
+fn a_tie_seed_shuffles_differently_at_each_time_round_and_receiver() {
+    // At each of eight times, LPs 1 and 2 send to LPs 0 and 3. The first of them must differ by time, round
+    // and receiver.
     let start = |ctx: &mut Context<'_, Script>| {
         if ctx.id() == LpId(1) || ctx.id() == LpId(2) {
             (0..8).for_each(|i| ctx.send_self(ps(10 * i), 1));
@@ -102,7 +103,7 @@ fn a_delay_of_zero_is_the_next_round_and_a_later_time_is_round_zero_again() {
 }
 
 #[test]
-fn a_start_up_event_comes_from_its_receiver_and_may_come_at_the_very_start() {
+fn a_start_up_event_comes_from_its_receiver_and_may_arrive_at_time_zero() {
     let model = Script::new(
         2,
         |ctx| ctx.send_self(Delay::ZERO, 7),
@@ -115,19 +116,19 @@ fn a_start_up_event_comes_from_its_receiver_and_may_come_at_the_very_start() {
 }
 
 #[test]
-fn what_a_global_event_sends_comes_first_at_its_very_instant() {
+fn events_sent_by_a_global_event_come_first_at_its_instant() {
     let mut model = Script::new(2, |ctx| ctx.send_self(ps(4), 1), |_, _, _| {});
     model.globals = vec![(4, 0), (4, 1)];
     model.act = Box::new(|number, _, ctx| ctx.send(LpId(1), Delay::ZERO, 10 + number));
     let (_, trace) = run_until(&model, 5);
     let at = |text: &str| format!("0.000000000004s {text}");
-    // The global events took the numbers 0 and 1 when the model named them.
+    // The global events themselves have the numbers 0 and 1.
     let expected = ["LP 0 <- LP 0 #0 1", "LP 1 <- GLOBAL #2 10", "LP 1 <- GLOBAL #3 11", "LP 1 <- LP 1 #0 1"];
     assert_eq!(trace, expected.map(at));
 }
 
 #[test]
-fn a_tie_seed_shuffles_what_global_events_send_among_the_rest() {
+fn a_tie_seed_shuffles_events_of_global_events_among_the_others() {
     let mut model = Script::new(1, |ctx| ctx.send_self(ps(4), 1), |_, _, _| {});
     model.globals = vec![(4, 0)];
     model.act = Box::new(|_, _, ctx| ctx.send(LpId(0), Delay::ZERO, 2));
@@ -140,7 +141,7 @@ fn a_tie_seed_shuffles_what_global_events_send_among_the_rest() {
 }
 
 #[test]
-fn each_lp_draws_from_the_stream_of_the_seed_and_its_id_from_the_start_on() {
+fn each_lp_draws_from_the_stream_of_the_seed_and_its_id() {
     let start = |ctx: &mut Context<'_, Script>| {
         let drawn = ctx.rng().below(1000);
         ctx.send_self(ps(1), drawn);
@@ -178,7 +179,7 @@ fn notes_come_below_their_event_in_the_order_written() {
 }
 
 #[test]
-fn notes_are_not_made_where_nobody_asks_for_them() {
+fn notes_are_not_made_unless_they_are_wanted() {
     let start = |ctx: &mut Context<'_, Script>| ctx.send_self(ps(1), 0);
     let model = Script::new(1, start, |_, _, ctx| ctx.note(|| panic!("nobody asked")));
     assert!(parades_engine::sequential::run(&model, RunOptions::until(Time::MAX)).is_ok());

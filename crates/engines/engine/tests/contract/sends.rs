@@ -1,26 +1,27 @@
-//! Every send is checked against what the model declares, and an error says who, whom, when and what.
+//! Every send is checked against the declarations of the model. An error names sender, receiver, time and
+//! cause.
 
 use crate::answers::{error_of, run_until};
 use crate::support::script::{Script, ps};
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
 
-/// Two LPs, the first of which is told at 10 ps; `send` is what it does then.
+/// Makes a model of two LPs. The first gets a message at 10 ps, and then calls `send`.
 fn sending(channels: Channels, send: impl Fn(&mut Context<'_, Script>) + Sync + 'static) -> Script {
     let start = |ctx: &mut Context<'_, Script>| {
         if ctx.id() == LpId(0) {
             ctx.send_self(ps(10), 1);
         }
     };
-    let told = move |_: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
+    let on_message = move |_: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
         if let Body::Message(1) = event {
             send(ctx);
         }
     };
-    Script { channels, ..Script::new(2, start, told) }
+    Script { channels, ..Script::new(2, start, on_message) }
 }
 
-/// One channel from LP 0 to LP 1 of 7 ps.
+/// Returns one channel from LP 0 to LP 1, with a lookahead of 7 ps.
 fn pair() -> Channels {
     let mut channels = Channels::none();
     channels.connect(LpId(0), LpId(1), ps(7));
@@ -33,7 +34,7 @@ fn by_sender() -> Channels {
     channels
 }
 
-/// Sends to LP 1 in the way that fits the declaration.
+/// Sends to LP 1, by port or by name.
 type Send = fn(&mut Context<'_, Script>, Delay);
 
 #[test]
@@ -53,7 +54,7 @@ fn a_delay_below_the_lookahead_names_sender_receiver_time_and_both_delays() {
 }
 
 #[test]
-fn sends_to_itself_and_timers_need_no_channel() {
+fn sends_to_the_lp_itself_and_timers_need_no_channel() {
     let model = sending(pair(), |ctx| {
         ctx.send_self(Delay::ZERO, 0);
         ctx.send_to(LpId(0), Delay::ZERO, 0);
@@ -69,7 +70,7 @@ fn no_channel(model: &Script) -> String {
 }
 
 #[test]
-fn a_send_where_no_channel_leads_is_refused() {
+fn a_send_without_a_channel_is_refused() {
     let what = no_channel(&sending(pair(), |ctx| ctx.send_to(LpId(1), ps(9), 0)));
     assert_eq!(what, "it sent to LP 1 without naming a channel, and declares none to anyone");
     let what = no_channel(&sending(pair(), |ctx| ctx.send(Port(1), ps(9), 0)));
@@ -79,7 +80,7 @@ fn a_send_where_no_channel_leads_is_refused() {
 }
 
 #[test]
-fn a_start_up_event_goes_to_its_sender_alone() {
+fn a_start_up_event_goes_only_to_its_sender() {
     let mut model = sending(Channels::undeclared(), |_| {});
     model.start = Box::new(|ctx| ctx.send_to(LpId(1 - ctx.id().0), ps(1), 0));
     let error = error_of(&model);
@@ -91,7 +92,7 @@ fn a_start_up_event_goes_to_its_sender_alone() {
 }
 
 #[test]
-fn a_visit_sends_to_nobody_else() {
+fn a_visit_sends_to_no_other_lp() {
     let mut model = sending(Channels::undeclared(), |_| {});
     model.globals = vec![(3, 0)];
     model.visit = Box::new(|_, _, ctx| ctx.send_to(LpId(1), ps(1), 0));
@@ -99,7 +100,7 @@ fn a_visit_sends_to_nobody_else() {
 }
 
 #[test]
-fn what_leads_past_the_end_of_virtual_time_is_an_error_wherever_it_is_said() {
+fn a_delay_past_the_end_of_virtual_time_is_an_error() {
     let overflows = |model: &Script, instant: u64, delay: Delay| {
         let error = error_of(model);
         assert_eq!(error.kind(), &ErrorKind::TimeOverflow { delay });
@@ -109,7 +110,7 @@ fn what_leads_past_the_end_of_virtual_time_is_an_error_wherever_it_is_said() {
     overflows(&sending(Channels::undeclared(), move |ctx| ctx.send_self(too_long, 0)), 10, too_long);
     overflows(&sending(Channels::undeclared(), move |ctx| ctx.send_to(LpId(1), too_long, 0)), 10, too_long);
     overflows(&sending(Channels::undeclared(), move |ctx| ctx.set_timer(TimerId(0), too_long)), 10, too_long);
-    // What saturates is too long from the very start.
+    // A delay that has saturated is too long even at time zero.
     let mut model = sending(Channels::undeclared(), |_| {});
     model.start = Box::new(|ctx| ctx.send_self(Delay::serialisation(u64::MAX, 1), 0));
     overflows(&model, 0, Delay::MAX);
@@ -126,7 +127,7 @@ fn what_leads_past_the_end_of_virtual_time_is_an_error_wherever_it_is_said() {
     );
 }
 
-/// A ring of zero delays that begins at 10 ps, beside one that ended long before.
+/// Makes a model with a loop of zero delays that begins at 10 ps. Another loop has ended before.
 fn looping(round_limit: u32) -> Script {
     let start = |ctx: &mut Context<'_, Script>| match ctx.id().0 {
         0 => ctx.send_self(ps(10), 1),
@@ -143,7 +144,7 @@ fn looping(round_limit: u32) -> Script {
 }
 
 #[test]
-fn a_loop_of_zero_delays_is_an_error_just_beyond_the_bound_and_names_its_lps() {
+fn a_loop_of_zero_delays_is_an_error_at_the_round_limit_and_names_its_lps() {
     for round_limit in [4, 50, 1000] {
         let error = error_of(&looping(round_limit));
         let lps = vec![LpId(0), LpId(1), LpId(2)];
@@ -158,8 +159,8 @@ fn a_loop_of_zero_delays_is_an_error_just_beyond_the_bound_and_names_its_lps() {
 }
 
 #[test]
-fn the_lps_of_a_loop_are_named_though_the_run_looked_at_the_outside_just_before() {
-    // `sequential` does so each 4,096 events, and then forgets the loops of times gone by.
+fn the_lps_of_a_loop_are_named_even_if_the_run_has_just_polled() {
+    // `sequential` polls every 4,096 events, and then frees the notes on loops at earlier times.
     let mut model = looping(4096);
     model.start = Box::new(|ctx| {
         if ctx.id() == LpId(0) {
@@ -171,6 +172,6 @@ fn the_lps_of_a_loop_are_named_though_the_run_looked_at_the_outside_just_before(
 }
 
 #[test]
-fn a_bound_of_zero_rounds_allows_no_zero_delay_at_all() {
+fn a_limit_of_zero_rounds_allows_no_zero_delay() {
     assert_eq!(error_of(&looping(0)).place().map(|place| place.instant), Some(Instant::at(Time::from_ps(5))));
 }

@@ -1,4 +1,4 @@
-//! Where runs end: at the time asked for, at a stop of the model's, or where they were stopped from outside.
+//! The ends of runs: at the given time, at a stop by the model, or at a stop by hand.
 
 use crate::answers::run_until;
 use crate::support::script::{Numbered, SERIES, Script, ps};
@@ -8,7 +8,8 @@ use parades_core::prelude::*;
 use parades_core::run::{Control, Outcome};
 use parades_engine::{null_message, sequential, time_warp, window};
 
-/// One event a picosecond, each followed by one of the next round, and a sample at 0, 5 and 10.
+/// Makes a model with an event each picosecond, each followed by one in the next round. It samples at 0, 5
+/// and 10 ps.
 fn ticking() -> Script {
     let mut model = Script::new(
         1,
@@ -32,13 +33,13 @@ fn points(outcome: &Outcome) -> Vec<(u64, f64)> {
 }
 
 #[test]
-fn a_run_to_t_executes_all_before_t_and_the_global_events_of_t_and_nothing_else() {
+fn a_run_to_t_executes_everything_before_t_and_the_global_events_at_t_only() {
     let (outcome, trace) = run_until(&ticking(), 5);
     assert_eq!((outcome.events, outcome.global_events, outcome.end), (10, 2, Time::from_ps(5)));
     assert!(trace.iter().all(|line| !line.starts_with("0.000000000005s")));
     assert!(trace.last().is_some_and(|line| line.starts_with("0.000000000004s round 1")));
     assert_eq!(outcome.stopped_at, None);
-    // The samples saw each LP after everything before their time.
+    // A sample sees each LP after everything before the sample's time.
     assert_eq!(points(&outcome), [(0, 0.0), (5, 10.0)]);
 
     let (outcome, trace) = run_until(&ticking(), 0);
@@ -47,7 +48,7 @@ fn a_run_to_t_executes_all_before_t_and_the_global_events_of_t_and_nothing_else(
 }
 
 #[test]
-fn what_is_still_on_its_way_is_shown_in_order_and_without_timers() {
+fn messages_in_flight_are_shown_in_order_and_without_timers() {
     let start = |ctx: &mut Context<'_, Script>| {
         [9, 6, 7, 6].into_iter().for_each(|at| ctx.send_self(ps(at), at));
         ctx.set_timer(TimerId(0), ps(8));
@@ -73,7 +74,7 @@ fn a_stop_ends_the_run_after_the_other_global_events_of_its_time() {
     assert_eq!((outcome.end, outcome.stopped_at), (Time::from_ps(3), Some(Time::from_ps(3))));
     assert_eq!((outcome.events, outcome.global_events), (6, 2));
     assert_eq!(points(&outcome).len(), 2);
-    // A stop at the end asked for is no early one.
+    // A stop at the given end is not an early stop.
     assert_eq!(run_until(&model, 3).0.stopped_at, None);
 }
 
@@ -107,7 +108,7 @@ fn a_request_made_at_start_up_counts_from_zero() {
 }
 
 #[test]
-fn a_run_stopped_by_hand_ends_just_after_an_instant_even_amid_global_events_alone() {
+fn a_run_stopped_by_hand_ends_even_if_it_has_only_global_events() {
     type Run = fn(&Script, RunOptions<'_>) -> Result<Outcome, Error>;
     let engines: [Run; 4] = [
         |model, options| sequential::run(model, options),
@@ -116,7 +117,7 @@ fn a_run_stopped_by_hand_ends_just_after_an_instant_even_amid_global_events_alon
         |model, options| time_warp::run(model, options, &time_warp::Settings::of_threads(2)),
     ];
     for run in engines {
-        // No event at all, and a global event each picosecond for ever.
+        // There is no event, and a global event each picosecond without end.
         let control = Control::default();
         let mut model = Script::new(2, |_| {}, |_, _, _| {});
         model.globals = vec![(0, 0)];
@@ -139,7 +140,7 @@ fn a_run_stopped_by_hand_ends_just_after_an_instant_even_amid_global_events_alon
 
 #[test]
 fn a_run_stopped_by_hand_at_a_time_of_many_rounds_finishes_that_time() {
-    // All events are at one time, in rounds, and the stop is seen amid them.
+    // All events are at one time, in rounds. The stop comes in the middle of them.
     let control = Control::default();
     control.stop();
     let model = Script::new(
@@ -169,11 +170,11 @@ fn a_run_stopped_by_hand_at_a_time_of_many_rounds_finishes_that_time() {
 }
 
 #[test]
-fn a_run_over_its_memory_limit_is_refused_with_what_it_needed() {
+fn a_run_over_its_memory_limit_is_an_error_that_names_the_memory_needed() {
     let model = Script::new(1000, |ctx| ctx.send_self(ps(1), 0), |_, _, _| {});
     let limited =
         |limit| sequential::run(&model, RunOptions { memory_limit: Some(limit), ..RunOptions::until(Time::MAX) });
-    // The records alone are above the one limit, records and events above the other.
+    // The records alone are above the first limit. Records and events together are above the second.
     for limit in [1000 * 64 - 1, 1000 * 64 + 100] {
         let error = limited(limit).expect_err("too little");
         let ErrorKind::Memory { limit: of, needed } = *error.kind() else { panic!("another error: {error}") };

@@ -1,4 +1,4 @@
-//! Timers are executed when they are due as last set, and leave no other mark than the numbers that their settings took.
+//! A timer is executed at the time of its last setting. Otherwise its settings only count as sends.
 
 use crate::answers::{run, run_until};
 use crate::support::script::{Script, ps};
@@ -6,7 +6,8 @@ use parades_core::prelude::*;
 
 const TIMER: TimerId = TimerId(0);
 
-/// One LP that is told at 5 ps; `act` is what it does then, having set its timer to `due` at the start.
+/// Makes a model of one LP. At the start it sets its timer to `due`. At 5 ps it gets a message, and calls
+/// `act`.
 fn told(due: u64, act: impl Fn(&mut Context<'_, Script>) + Sync + 'static) -> Script {
     let start = move |ctx: &mut Context<'_, Script>| {
         ctx.send_self(ps(5), 1);
@@ -20,7 +21,7 @@ fn told(due: u64, act: impl Fn(&mut Context<'_, Script>) + Sync + 'static) -> Sc
     })
 }
 
-/// The events executed and the trace of a run without end, under no tie seed and under another.
+/// Returns the trace of a run without an end time. Checks that a tie seed does not change it.
 fn trace(model: &Script) -> Vec<String> {
     let (outcome, trace) = run_until(model, u64::MAX);
     assert_eq!(outcome.events, trace.len() as u64, "only what is executed is counted");
@@ -30,14 +31,14 @@ fn trace(model: &Script) -> Vec<String> {
 }
 
 #[test]
-fn a_timer_cancelled_at_the_very_instant_at_which_it_is_due_does_not_exist() {
+fn a_timer_cancelled_at_the_instant_at_which_it_is_due_does_not_fire() {
     let cancelled = told(5, |ctx| {
         assert!(ctx.is_timer_set(TIMER));
         ctx.cancel_timer(TIMER);
         assert!(!ctx.is_timer_set(TIMER));
     });
     assert_eq!(trace(&cancelled), ["0.000000000005s LP 0 <- LP 0 #0 1"]);
-    // The digest is that of a run in which the timer was cancelled long before.
+    // The digest equals that of a run in which the timer was cancelled long before.
     let mut never = told(9, |_| {});
     never.start = Box::new(|ctx| {
         ctx.send_self(ps(5), 1);
@@ -50,7 +51,7 @@ fn a_timer_cancelled_at_the_very_instant_at_which_it_is_due_does_not_exist() {
 #[test]
 fn a_timer_fires_once_at_the_key_of_its_last_setting() {
     let first = "0.000000000005s LP 0 <- LP 0 #0 1";
-    // Put off, put forward, set anew for the same instant at which it was due, and for now.
+    // Reset to later, to earlier, to the same instant, and to the current instant.
     let off = told(8, |ctx| ctx.set_timer(TIMER, ps(7)));
     assert_eq!(trace(&off), [first, "0.000000000012s LP 0 <- LP 0 #2 timer 0"]);
     let forward = told(8, |ctx| ctx.set_timer(TIMER, ps(1)));
@@ -92,7 +93,7 @@ fn a_timer_that_fired_is_no_longer_set_and_may_be_set_in_its_own_handler() {
 }
 
 #[test]
-fn a_visit_may_set_a_timer_for_its_very_instant_and_cancel_one_due_then() {
+fn a_visit_may_set_a_timer_for_its_own_instant_and_cancel_one_due_then() {
     let start = |ctx: &mut Context<'_, Script>| ctx.set_timer(TimerId(u32::from(ctx.id() == LpId(1))), ps(4));
     let mut model = Script::new(2, start, |_, _, _| {});
     model.globals = vec![(4, 0)];

@@ -1,4 +1,4 @@
-//! How runs end: by failures, by global events, by controllers, by hand.
+//! The ends of runs: by failures, by global events, by controllers, by hand.
 
 use crate::support::script::{Numbered, Script};
 use crate::{assert_alike, at_ms, busy, in_order, ms, ring, tick, ways};
@@ -8,7 +8,7 @@ use parades_core::run::Control;
 use parades_engine::null_message;
 use std::sync::Arc;
 
-/// LPs of several partitions fail, one of them first.
+/// Makes a model in which LPs of several partitions fail, at different times.
 fn failing(panics: bool) -> Script {
     ring(64, move |_, event, ctx| {
         let (id, now) = (ctx.id().0, ctx.now());
@@ -21,7 +21,7 @@ fn failing(panics: bool) -> Script {
 }
 
 #[test]
-fn the_least_failure_is_the_error_and_nobody_waits_for_those_who_failed() {
+fn the_earliest_failure_is_the_error_and_no_partition_waits_for_a_failed_one() {
     for panics in [false, true] {
         let model = failing(panics);
         let error = in_order(&model, at_ms(1000)).expect_err("it fails");
@@ -46,7 +46,8 @@ fn a_global_event_sees_a_cut_and_can_end_the_run() {
     assert_alike(&model, at_ms(1000));
 }
 
-/// LPs 3 and 40 ask for a global event now and then, LP 40 at last for the end; it takes `delay` to happen.
+/// Makes a model in which LPs 3 and 40 request global events now and then, and LP 40 requests the end.
+/// `delay` is the control delay.
 fn controlled(delay: Delay) -> Script {
     let model = ring(64, |_, event, ctx| {
         let (id, now) = (ctx.id(), ctx.now());
@@ -61,7 +62,7 @@ fn controlled(delay: Delay) -> Script {
 }
 
 #[test]
-fn what_controllers_ask_for_happens_after_the_control_delay() {
+fn requests_of_controllers_take_effect_after_the_control_delay() {
     for delay in [Delay::from_ps(1), ms(3), ms(10), ms(25)] {
         let model = controlled(delay);
         let end = at_ms(331).checked_add(delay).expect("soon");
@@ -71,7 +72,7 @@ fn what_controllers_ask_for_happens_after_the_control_delay() {
 }
 
 #[test]
-fn a_run_stopped_by_hand_is_the_run_until_where_it_stopped() {
+fn a_run_stopped_by_hand_equals_the_run_until_its_stop() {
     for settings in ways() {
         let control = Arc::new(Control::default());
         let seen = Arc::clone(&control);
@@ -91,7 +92,7 @@ fn a_run_stopped_by_hand_is_the_run_until_where_it_stopped() {
 }
 
 #[test]
-fn a_run_stopped_before_it_begins_says_so() {
+fn a_run_stopped_before_it_begins_is_an_error() {
     let control = Control::default();
     control.stop();
     for settings in ways() {

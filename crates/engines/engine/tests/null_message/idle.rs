@@ -1,4 +1,4 @@
-//! What idle time costs.
+//! The cost of idle time.
 
 use crate::support::script::Script;
 use crate::support::stat;
@@ -6,7 +6,7 @@ use crate::{assert_alike, at_ms, busy, channels, in_order, ms, ring, ways};
 use parades_core::prelude::*;
 use parades_engine::null_message::{self, Settings};
 
-/// A ring in which nothing happens for a second but the last picosecond.
+/// Makes a ring in which nothing happens for a second less a picosecond.
 fn idle() -> Script {
     let nearly = Delay::from_ps(ms(1000).as_ps() - 1);
     Script { start: Box::new(move |ctx| ctx.send_self(nearly, 0)), ..ring(64, |_, _, _| {}) }
@@ -14,21 +14,21 @@ fn idle() -> Script {
 
 #[test]
 fn n_partitions_idle_for_t_with_lookahead_l_cost_at_most_n_t_over_l_null_messages() {
-    let rounds = 100; // of 10 ms in a second
+    let rounds = 100; // There are 100 lookaheads of 10 ms in a second.
     for settings in ways() {
         let found = null_message::run(&idle(), RunOptions::until(at_ms(1000)), &settings).expect("no failure");
         assert_eq!((found.events, found.digest), (64, in_order(&idle(), at_ms(1000)).expect("no failure").digest));
         let (nulls, partitions) = (stat(&found, "null_messages"), stat(&found, "partitions"));
         assert!(partitions > 1, "{settings:?}");
-        // One more for each channel, as the last lookahead is not whole.
+        // There is one more for each channel, because the last lookahead is not complete.
         assert!(nulls <= partitions * (rounds + 1), "{nulls} with {settings:?}");
-        // A promise can pass the whole ring in one round, and gains a lookahead at each partition.
+        // A promise can pass the whole ring in one round. It gains a lookahead at each partition.
         assert!(nulls >= rounds - 10 * partitions, "{nulls} with {settings:?}");
     }
 }
 
 #[test]
-fn one_worker_passes_a_promise_round_the_ring_at_once() {
+fn one_worker_passes_a_promise_around_the_ring_at_once() {
     let settings = Settings { partitions: Some(8), ..Settings::of_threads(1) };
     let found = null_message::run(&idle(), RunOptions::until(at_ms(1000)), &settings).expect("no failure");
     let (nulls, partitions) = (stat(&found, "null_messages"), stat(&found, "partitions"));

@@ -1,4 +1,4 @@
-//! `null-message`: what it costs, how it ends, and that nobody waits for ever.
+//! `null-message`: its cost and its ends. No worker waits for ever.
 
 mod ends;
 mod idle;
@@ -14,7 +14,8 @@ use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
 use support::script::Script;
 
-/// LPs in a ring, each with one channel to the next, which count their events. Each begins with an event to itself.
+/// Makes a model of LPs in a ring, each with one channel to the next. They count their events. Each begins
+/// with an event to itself.
 fn ring(lps: u32, handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>) + Sync + 'static) -> Script {
     let counted = move |state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
         *state += 1;
@@ -33,7 +34,7 @@ fn channels(lps: u32, lookahead: Delay) -> Channels {
     channels
 }
 
-/// Each LP sends to itself every millisecond, and to the next LP every seventh time.
+/// Makes a ring in which each LP sends to itself every millisecond, and to the next LP in one of seven cases.
 fn busy(lps: u32) -> Script {
     ring(lps, |_, event, ctx| tick(event, ctx))
 }
@@ -55,7 +56,7 @@ fn at_ms(at: u64) -> Time {
     Time::ZERO.checked_add(ms(at)).expect("soon")
 }
 
-/// Ways to run with a partition for each of a few LPs, from beginning to end.
+/// Returns settings with eight partitions during the whole run.
 fn ways() -> impl Iterator<Item = Settings> {
     let threads = [1, 2, 3, 8];
     threads.into_iter().flat_map(|threads| {
@@ -72,7 +73,7 @@ fn in_order(model: &Script, until: Time) -> Result<Outcome, Error> {
     sequential::run(model, RunOptions::until(until))
 }
 
-/// Runs the model in all ways and compares with `sequential`.
+/// Runs the model with all settings, and compares the results with `sequential`.
 fn assert_alike(model: &Script, until: Time) {
     let expected = in_order(model, until);
     for settings in ways() {

@@ -1,4 +1,4 @@
-//! A worker that panics, and workers that sleep.
+//! Workers that panic, and workers that sleep.
 
 use crate::support::treacherous::{Treacherous, When, assert_panic_is_passed_on};
 use crate::{at_ms, busy};
@@ -30,7 +30,7 @@ fn a_worker_that_panics_releases_the_others() {
 
 #[test]
 fn no_wake_up_is_lost() {
-    // Far more workers than cores: nobody spins.
+    // With far more workers than cores, no thread spins.
     let news = [EventCount::new(usize::MAX), EventCount::new(usize::MAX)];
     let turn = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -40,7 +40,7 @@ fn no_wake_up_is_lost() {
                 for round in 0..20_000 {
                     loop {
                         let seen = news[mine].count();
-                        // Ordering: Relaxed; the notification publishes it.
+                        // Ordering: Relaxed; the notification publishes the store.
                         if turn.load(Ordering::Relaxed) == 2 * round + mine as u64 {
                             break;
                         }

@@ -1,4 +1,5 @@
-//! From several workers to one, and back, under both engines whose partitions are planned anew by measurement.
+//! Switching from several workers to one, and back, under the two engines whose partitions are planned by
+//! measurement.
 
 use crate::support::stat;
 use crate::{at_ms, busy, in_order, ms};
@@ -7,7 +8,7 @@ use parades_engine::retreat::Retreats;
 use parades_engine::{null_message, window};
 
 #[test]
-fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
+fn a_run_that_switches_between_several_workers_and_one_is_the_same() {
     let model = busy(64);
     let (until, options) = (at_ms(3_000), || RunOptions::until(at_ms(3_000)));
     let expected = in_order(&model, until).expect("no failure");
@@ -25,7 +26,7 @@ fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
 }
 
 #[test]
-fn one_worker_and_a_run_that_is_not_to_turn_do_not() {
+fn a_run_with_one_worker_or_without_retreats_does_not_switch() {
     let model = busy(64);
     for (threads, retreats) in [(1, Retreats::Every(1)), (3, Retreats::Never)] {
         let settings = null_message::Settings { retreats, ..null_message::Settings::of_threads(threads) };
@@ -35,8 +36,8 @@ fn one_worker_and_a_run_that_is_not_to_turn_do_not() {
 }
 
 #[test]
-fn setting_up_is_not_taken_for_windows_in_which_workers_wait() {
-    // As many LPs as take longer to move than to set up, few of which have events.
+fn the_start_of_lps_is_not_measured_as_windows_in_which_workers_wait() {
+    // These LPs take longer to move than to start. Few of them have events.
     let mut model = busy(500_000);
     model.start = Box::new(|ctx| {
         if ctx.id().0.is_multiple_of(2_000) {
@@ -44,7 +45,7 @@ fn setting_up_is_not_taken_for_windows_in_which_workers_wait() {
         }
     });
     let settings = window::Settings { partitions: Some(2), ..window::Settings::of_threads(2) };
-    // On a machine that others use, two workers may indeed be slower than one, but not each time.
+    // If other programs use the machine, two workers may really be slower than one, but not each time.
     let stays = |_| {
         let found = window::run(&model, RunOptions::until(at_ms(1_000)), &settings).expect("no failure");
         assert!(stat(&found, "windows") > 64, "{:?}", found.engine_stats);

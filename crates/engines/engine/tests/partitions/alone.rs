@@ -1,11 +1,12 @@
-//! One worker of `window`: it is given several partitions when it has turned out that windows hold much for each LP.
+//! A single worker of `window` gets several partitions once windows turn out to hold many events for each LP.
 
 use super::{check, linked};
 use parades_core::prelude::*;
 use parades_engine::partition::Wish;
 use parades_engine::{sequential, window};
 
-/// So many rings in a ring: neighbours are near, the first ones of two rings far. Everyone passes on at once what comes, mostly to a neighbour.
+/// A ring of rings. Neighbours in a ring are near each other; the first LPs of two rings are far. Each LP
+/// passes each event on at once, mostly to its neighbour.
 struct Rings(u32);
 
 const MEMBERS: u32 = 512;
@@ -57,7 +58,7 @@ impl Model for Rings {
     }
 }
 
-/// How many events there were, and in how many partitions.
+/// Runs the model. Returns the number of events and of partitions.
 fn ran(model: &Rings) -> (u64, f64) {
     let until = || RunOptions::until(Time::from_secs_f64(0.01).expect("some time"));
     let expected = sequential::run(model, until()).expect("it runs");
@@ -69,16 +70,16 @@ fn ran(model: &Rings) -> (u64, f64) {
 }
 
 #[test]
-fn many_lps_with_much_to_do_in_a_window_are_cut_for_one_worker_too() {
+fn many_lps_with_many_events_in_a_window_are_cut_for_one_worker_too() {
     let (events, partitions) = ran(&Rings(8));
     assert!(events > 1_000_000, "{events}");
     assert!(partitions > 7.0, "{partitions}");
     let (_, partitions) = ran(&Rings(2));
-    assert!(partitions < 2.0, "few LPs are all near: {partitions}");
+    assert!(partitions < 2.0, "few LPs fit the cache anyway: {partitions}");
 }
 
 #[test]
-fn windows_of_few_events_are_no_gain_for_one_worker() {
+fn windows_of_few_events_leave_one_worker_one_partition() {
     let world = linked(8 * MEMBERS, Rings(8).links());
     let found = |events_per_second| {
         check(&world, &Wish { events_per_second: Some(events_per_second), ..Wish::of_workers(1) }).partitions()

@@ -1,11 +1,13 @@
-//! The ring of campuses of `parades_packet::campus`: backbone links of 5 ms, hosts at 1 ms, a ring of 200 ms.
+//! The ring of campuses of `parades_packet::campus`. Its backbone links take 5 ms, links to hosts 1 ms, the
+//! ring 200 ms.
 
 use super::{check, cut, find, imbalance, linked};
 use parades_core::prelude::*;
 use parades_core::world::World;
 use parades_engine::partition::{Partitioning, Wish};
 
-/// The links between the routers and servers of a campus, by part, and last those between the parts.
+/// The links between the routers and servers of a campus: a line for each part, and last the links between
+/// the parts.
 const BACKBONE: &str = "0-1 1-2 2-0 \
     3-4 5-3 6-3 7-4 8-4 \
     11-12 13-11 12-14 14-13 15-13 16-14 17-16 18-13 19-14 20-15 21-16 22-17 23-17 24-17 \
@@ -15,7 +17,7 @@ const HOSTS: u32 = 34;
 const HOSTS_AT_ROUTER: u32 = 42;
 const NODES: u32 = HOSTS + 12 * HOSTS_AT_ROUTER;
 
-/// The router of a host, by their numbers in a campus.
+/// Returns the router of a host. Both are numbered within a campus.
 fn router_of(host: u32) -> u32 {
     match (host - HOSTS) / HOSTS_AT_ROUTER {
         lan @ 0..7 => 18 + lan,
@@ -23,7 +25,7 @@ fn router_of(host: u32) -> u32 {
     }
 }
 
-/// Lookahead is delay plus the time of a header of 30 bytes.
+/// Returns the lookahead of a link: its delay plus the transmission time of a header of 30 bytes.
 fn lookahead(ms: u64, bits_per_second: u64) -> Delay {
     Delay::from_ms(ms).saturating_add(Delay::serialisation(30, bits_per_second))
 }
@@ -50,7 +52,7 @@ fn campuses(networks: u32) -> World {
     linked(networks * NODES, (0..networks).flat_map(campus))
 }
 
-/// Whether each host is in the partition of its router.
+/// Returns true if each host is in the partition of its router.
 fn hosts_stay(found: &Partitioning, networks: u32) -> bool {
     let mut hosts =
         (0..networks).flat_map(|z| (HOSTS..NODES).map(move |host| (z * NODES + host, z * NODES + router_of(host))));
@@ -66,7 +68,7 @@ fn the_ring_is_cut_where_it_gives_every_worker_enough() {
     for (networks, workers) in [(2, 2), (10, 2), (10, 4), (100, 2), (100, 8), (100, 16)] {
         let found = check(&campuses(networks), &Wish::of_workers(workers));
         assert_eq!(found.lookahead(), Some(ring_lookahead()), "{networks} campuses, {workers} workers");
-        // Up to sixteen for each worker, and then the campuses themselves.
+        // As many as campuses, and at most sixteen for each worker.
         assert_eq!(found.partitions(), networks.min(16 * workers), "{networks} campuses, {workers} workers");
         assert!(
             (0..networks)
@@ -83,7 +85,7 @@ fn the_backbone_is_cut_where_campuses_do_not_suffice() {
         assert_eq!(found.lookahead(), Some(backbone_lookahead()), "{networks} campuses, {workers} workers");
         assert!(found.partitions() >= 2 * workers, "{networks} campuses, {workers} workers: {}", found.partitions());
         assert!(hosts_stay(&found, networks), "{networks} campuses, {workers} workers");
-        // Twelve groups of hosts for each campus are nearly all the weight.
+        // Twelve groups of hosts in each campus have nearly all the weight.
         let groups = f64::from(12 * networks);
         let rounded_up = (groups / f64::from(workers)).ceil() * f64::from(workers) / groups;
         assert!(imbalance(&found, workers, degree(&world)) <= 1.02 * rounded_up);
@@ -91,7 +93,7 @@ fn the_backbone_is_cut_where_campuses_do_not_suffice() {
 }
 
 #[test]
-fn few_partitions_wished_for_are_neighbourhoods() {
+fn a_few_partitions_are_neighbourhoods() {
     let world = campuses(1);
     let found = check(&world, &Wish { partitions: Some(2), ..Wish::of_workers(2) });
     assert_eq!((found.partitions(), found.lookahead()), (2, Some(backbone_lookahead())));
@@ -101,23 +103,23 @@ fn few_partitions_wished_for_are_neighbourhoods() {
 }
 
 #[test]
-fn what_was_measured_overrules_what_was_guessed() {
-    // The hosts of the first campus are idle, and so the campus nearly is.
+fn measurements_overrule_guesses() {
+    // The hosts of the first campus are idle, so that the campus has little work.
     let world = campuses(2);
     let weights: Vec<u64> = (0..2 * NODES).map(|lp| if lp < NODES { 1 } else { 1000 }).collect();
     let wish = Wish { weights: Some(&weights), events_per_second: Some(1e6), ..Wish::of_workers(2) };
     let found = check(&world, &wish);
     assert_eq!(found.lookahead(), Some(backbone_lookahead()));
     assert!(imbalance(&found, 2, |lp| weights[lp.index()]) < 1.1);
-    // Windows of 5 ms are not worth it if they hold but one event.
+    // Windows of 5 ms do not pay if they hold only one event.
     let found = check(&world, &Wish { events_per_second: Some(200.0), ..wish });
     assert_eq!(found.lookahead(), Some(ring_lookahead()));
-    // Nor are windows of 200 ms if the control delay ends them after 5 ms.
+    // Windows of 200 ms do not pay if the control delay ends them after 5 ms.
     let even = check(&world, &Wish { longest_window: Some(Delay::from_ms(5)), ..Wish::of_workers(2) });
     assert!(even.speedup() < check(&world, &Wish::of_workers(2)).speedup());
 }
 
-/// Prints how campuses are cut, and how long that takes, for a large graph too.
+/// Prints how campuses and large graphs are cut, and the time that it takes.
 #[test]
 #[ignore = "prints a table of times"]
 #[expect(clippy::disallowed_methods, reason = "it measures the wall clock")]

@@ -1,4 +1,4 @@
-//! Partitions are what they claim to be, and are cut where a person would cut them.
+//! Partitions are as they are documented, and are cut where a person would cut them.
 
 mod alone;
 mod campus;
@@ -11,7 +11,7 @@ use parades_core::world::World;
 use parades_engine::partition::{Between, Partitioning, Wish};
 use std::collections::BTreeMap;
 
-/// A model that is nothing but its channels.
+/// A model that has only channels.
 struct Graph {
     lps: u32,
     channels: Channels,
@@ -35,7 +35,7 @@ fn world(lps: u32, channels: Channels) -> World {
     World::new(&Graph { lps, channels }, &RunOptions::until(Time::ZERO)).expect("the channels are of LPs that exist")
 }
 
-/// A world of links: pairs of LPs with a channel in each direction.
+/// Makes a world of links: pairs of LPs with a channel in each direction.
 fn linked(lps: u32, links: impl IntoIterator<Item = (u32, u32, Delay)>) -> World {
     let mut channels = Channels::none();
     for (a, b, lookahead) in links {
@@ -53,7 +53,7 @@ fn homes(found: &Partitioning, lps: u32) -> Vec<u32> {
     (0..lps).map(|lp| found.of(LpId(lp))).collect()
 }
 
-/// The least lookahead between each two partitions, the slow way.
+/// Returns the least lookahead between each two partitions, by a simple and slow algorithm.
 fn between(world: &World, home: &[u32]) -> BTreeMap<(u32, u32), Delay> {
     let mut least: BTreeMap<(u32, u32), Delay> = BTreeMap::new();
     for sender in (0..world.lps()).map(LpId) {
@@ -71,7 +71,7 @@ fn between(world: &World, home: &[u32]) -> BTreeMap<(u32, u32), Delay> {
     least
 }
 
-/// Checks all that is promised of any partitioning.
+/// Finds a partitioning, and checks everything that is documented of any partitioning.
 fn check(world: &World, wish: &Wish<'_>) -> Partitioning {
     let found = find(world, wish);
     let home = homes(&found, world.lps());
@@ -95,7 +95,7 @@ fn check(world: &World, wish: &Wish<'_>) -> Partitioning {
     found
 }
 
-/// The largest weight of a worker over the mean, if each partition weighs what `weight` says of its LPs.
+/// Returns the largest load of a worker over the mean. `weight` returns the weight of an LP.
 fn imbalance(found: &Partitioning, workers: u32, weight: impl Fn(LpId) -> u64) -> f64 {
     let mut parts: Vec<u64> = found.members().iter().map(|lps| lps.iter().map(|&lp| weight(lp)).sum()).collect();
     parts.sort_unstable_by(|a, b| b.cmp(a));
@@ -106,7 +106,7 @@ fn imbalance(found: &Partitioning, workers: u32, weight: impl Fn(LpId) -> u64) -
     *loads.iter().max().expect("a worker") as f64 * f64::from(workers) / parts.iter().sum::<u64>() as f64
 }
 
-/// The share of the channels by pair that are cut.
+/// Returns the share of the channels by pair that are cut.
 fn cut(world: &World, found: &Partitioning) -> f64 {
     let all = (0..world.lps()).flat_map(|lp| world.channels().from_sender(LpId(lp)));
     let (mut count, mut cut) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! What holds of every partitioning, on random graphs.
+//! Properties of every partitioning, on random graphs.
 
 use super::{check, find, homes, world};
 use parades_core::prelude::*;
@@ -6,7 +6,7 @@ use parades_core::world::World;
 use parades_engine::partition::Wish;
 use proptest::prelude::*;
 
-/// How many sets of LPs there are that need not be together.
+/// Returns the number of sets of LPs that may be apart.
 fn apart(world: &World, floor: Delay) -> usize {
     let mut set: Vec<u32> = (0..world.lps()).collect();
     for lp in (0..world.lps()).map(LpId) {
@@ -24,7 +24,7 @@ fn apart(world: &World, floor: Delay) -> usize {
     set.len()
 }
 
-/// Lookaheads of quite different lengths, in picoseconds.
+/// Generates lookaheads of very different lengths, in picoseconds.
 fn delays() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(1_000), 1_000_u64..9_000, Just(1_000_000_000), Just(u64::MAX)]
 }
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_partitioning_of_a_random_graph_is_what_it_claims(case in cases()) {
+    fn a_partitioning_of_a_random_graph_is_as_documented(case in cases()) {
         let world = case.world(false);
         let found = check(&world, &case.wish());
         let several = case.partitions.map_or(case.workers > 1, |most| most > 1);

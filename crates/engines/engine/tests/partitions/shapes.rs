@@ -1,4 +1,4 @@
-//! Graphs of a plain shape, and where they are cut.
+//! The partitions of graphs of simple shape.
 
 use super::{check, cut, imbalance, linked, world};
 use parades_core::prelude::*;
@@ -15,7 +15,7 @@ fn one_lp_is_one_partition() {
 }
 
 #[test]
-fn channels_to_oneself_join_nothing() {
+fn channels_from_an_lp_to_itself_join_nothing() {
     let mut channels = Channels::none();
     (0..100).for_each(|lp| channels.connect(LpId(lp), LpId(lp), Delay::ZERO));
     let found = check(&world(100, channels), &Wish::of_workers(2));
@@ -31,7 +31,7 @@ fn channels_of_no_world_are_refused() {
 }
 
 #[test]
-fn partitions_are_a_multiple_of_the_workers_if_they_can_be() {
+fn partitions_are_a_multiple_of_the_workers_if_possible() {
     let found = check(&grid(20, MS), &Wish { partitions: Some(5), ..Wish::of_workers(4) });
     assert_eq!(found.partitions(), 4);
 }
@@ -46,25 +46,25 @@ fn without_lookahead_there_is_one_partition() {
 }
 
 #[test]
-fn one_worker_has_one_partition_unless_more_are_wished_for() {
+fn one_worker_has_one_partition_unless_the_wish_asks_for_more() {
     let world = world(100, Channels::whole(MS));
     assert_eq!(check(&world, &Wish::of_workers(1)).partitions(), 1);
     assert_eq!(check(&world, &Wish { partitions: Some(2), ..Wish::of_workers(1) }).partitions(), 2);
 }
 
 #[test]
-fn independent_lps_are_dealt_out_without_a_bound() {
+fn independent_lps_are_distributed_without_a_lookahead() {
     let found = check(&world(1000, Channels::none()), &Wish::of_workers(4));
     assert_eq!(found.lookahead(), None);
     assert!(found.partitions() >= 4 && imbalance(&found, 4, |_| 1) < 1.1);
-    // Rings that have nothing to do with each other stay whole.
+    // Rings that are not connected with each other stay whole.
     let rings = (0..8).flat_map(|ring| (0..50).map(move |i| (ring * 50 + i, ring * 50 + (i + 1) % 50, MS)));
     let found = check(&linked(400, rings), &Wish::of_workers(4));
     assert_eq!((found.partitions(), found.lookahead()), (8, None));
 }
 
 #[test]
-fn who_may_send_to_anyone_bounds_every_cut() {
+fn an_lp_that_may_send_to_any_other_bounds_the_lookahead_of_every_cut() {
     let mut channels = Channels::none();
     (0..99).for_each(|lp| channels.connect(LpId(lp), LpId(lp + 1), Delay::from_ms(10)));
     channels.to_anyone(LpId(7), MS);
@@ -105,7 +105,8 @@ fn rings_and_grids_are_cut_into_neighbourhoods() {
     let grid = grid(100, MS);
     let found = check(&grid, &Wish::of_workers(4));
     assert!(found.partitions() >= 4 && imbalance(&found, 4, |_| 1) < 1.1);
-    // Squares have a border of 4·side, each edge shared by two of them; blobs may have twice that.
+    // A square has a border of 4·side edges, each shared with another square. Irregular regions may have
+    // twice that.
     let side = (10_000.0 / f64::from(found.partitions())).sqrt();
     assert!(cut(&grid, &found) < 2.0 / side, "{} of {}", cut(&grid, &found), found.partitions());
 }
@@ -124,24 +125,24 @@ fn a_complete_graph_is_balanced() {
 }
 
 #[test]
-fn the_longest_lookahead_wins_where_balance_allows_it() {
+fn the_longest_lookahead_wins_if_balance_allows_it() {
     // Eight clusters of short links, on a ring of long ones.
     let inside = (0..8).flat_map(|c| (0..20).map(move |i| (c * 20 + i, c * 20 + (i + 1) % 20, MS)));
     let ring = (0..8).map(|c| (c * 20, (c + 1) % 8 * 20, Delay::from_ms(50)));
     let world = linked(160, inside.chain(ring));
     let found = check(&world, &Wish::of_workers(4));
     assert_eq!((found.partitions(), found.lookahead()), (8, Some(Delay::from_ms(50))));
-    // Seven of ten events in one cluster: it is cut itself.
+    // One cluster has seven of ten events, and is itself cut.
     let mut weights = vec![100; 160];
     weights[..20].fill(3300);
     let measured = Wish { weights: Some(&weights), events_per_second: Some(1e7), ..Wish::of_workers(4) };
     let found = check(&world, &measured);
     assert_eq!(found.lookahead(), Some(MS));
     assert!(imbalance(&found, 4, |lp| weights[lp.index()]) < 1.1);
-    // But not if there is hardly an event in a window.
+    // It is not cut if a window holds hardly any event.
     let found = check(&world, &Wish { events_per_second: Some(100.0), ..measured });
     assert_eq!(found.lookahead(), Some(Delay::from_ms(50)));
-    // Nor if that is ruled out.
+    // It is not cut if the wish rules that out.
     let found = check(&world, &Wish { least_lookahead: Some(Delay::from_ms(2)), ..measured });
     assert_eq!(found.lookahead(), Some(Delay::from_ms(50)));
 }

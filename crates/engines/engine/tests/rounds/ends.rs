@@ -1,4 +1,4 @@
-//! How runs end: by failures, by global events, by hand, for want of memory.
+//! The ends of runs: by failures, by global events, by hand, by lack of memory.
 
 use crate::support::script::Script;
 use crate::{assert_alike, at_ms, beat, busy, in_order, tick, ways};
@@ -9,12 +9,12 @@ use parades_engine::rounds;
 use std::sync::Arc;
 
 #[test]
-fn of_the_failures_of_a_round_the_least_is_the_error() {
+fn the_earliest_failure_of_a_round_is_the_error() {
     for panics in [false, true] {
         let model = beat(64, move |_, event, ctx| {
             if ctx.id().0 % 8 == 5 && ctx.now() == at_ms(20) && event == Body::Message(&2) {
                 if panics {
-                    // Unlike `panic!`, it does not call the hook, which writes to the terminal.
+                    // Unlike `panic!`, this does not call the panic hook, which writes to the terminal.
                     std::panic::resume_unwind(Box::new("it panics on purpose"));
                 }
                 ctx.fail("it had to");
@@ -54,7 +54,7 @@ fn a_global_event_sees_a_cut_and_can_end_the_run() {
 }
 
 #[test]
-fn a_run_stopped_by_hand_is_the_run_until_where_it_stopped() {
+fn a_run_stopped_by_hand_equals_the_run_until_its_stop() {
     for settings in ways() {
         let control = Arc::new(Control::default());
         let seen = Arc::clone(&control);

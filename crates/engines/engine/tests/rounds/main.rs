@@ -1,4 +1,5 @@
-//! `rounds`: whatever is executed in parallel, however the threads wait, the answer is that of `sequential`; and rounds are executed in parallel.
+//! `rounds` gives the result of `sequential`, whatever it executes in parallel and however its threads
+//! wait. It does execute rounds in parallel.
 
 mod ends;
 #[path = "../support/mod.rs"]
@@ -21,7 +22,7 @@ fn at_ms(at: u64) -> Time {
     Time::ZERO.checked_add(ms(at)).expect("soon")
 }
 
-/// LPs that all count and send at every millisecond: on to the next ms to themselves, and at no delay to another, a few hops far.
+/// Makes a model whose LPs all count their events. Each begins with an event to itself at one millisecond.
 fn beat(lps: u32, handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>) + Sync + 'static) -> Script {
     let counted = move |state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
         *state += 1;
@@ -34,6 +35,7 @@ fn beat(lps: u32, handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>
     model
 }
 
+/// Sends to itself after a millisecond, and to another LP without delay, up to three hops.
 fn tick(event: Body<&u64>, ctx: &mut Context<'_, Script>) {
     let Body::Message(&hops) = event else { return };
     if hops == 0 {
@@ -50,7 +52,7 @@ fn busy(lps: u32) -> Script {
     beat(lps, |_, event, ctx| tick(event, ctx))
 }
 
-/// Ways to run; in all but the first most rounds are executed in parallel.
+/// Returns settings. With all but the first, most rounds are executed in parallel.
 fn ways() -> impl Iterator<Item = Settings> {
     let fixed = |threads, waiting, main| Settings {
         threshold: Threshold::Fixed(2),
@@ -76,7 +78,7 @@ fn in_order(model: &Script, until: Time) -> Result<Outcome, Error> {
     sequential::run(model, RunOptions::until(until))
 }
 
-/// Runs the model in all ways and compares with `sequential`, traces included.
+/// Runs the model with all settings, and compares results and traces with `sequential`.
 fn assert_alike(model: &Script, until: Time) {
     let (expected, lines) = traced(RunOptions::until(until), |options| sequential::run(model, options));
     for settings in ways() {
@@ -94,22 +96,22 @@ fn assert_alike(model: &Script, until: Time) {
 }
 
 #[test]
-fn crowded_instants_are_executed_in_parallel_and_the_answer_is_the_same() {
+fn crowded_instants_are_executed_in_parallel_and_the_result_is_the_same() {
     let model = busy(100);
     assert_alike(&model, at_ms(50));
     let settings = Settings { threshold: Threshold::Fixed(2), ..Settings::of_threads(2) };
     let found = rounds::run(&model, RunOptions::until(at_ms(50)), &settings).expect("no failure");
-    // At each millisecond a round of the ticks, and three of the hops that follow.
+    // Each millisecond has one round of ticks, and three rounds of the hops that follow.
     assert_eq!((stat(&found, "rounds"), stat(&found, "parallel_rounds")), (49 * 4, 49 * 4));
     assert_eq!((stat(&found, "parallel_events"), stat(&found, "round_events_max")), (found.events, 100));
 }
 
 #[test]
-fn timers_set_anew_for_the_very_instant_are_executed_in_their_turn() {
+fn timers_set_again_for_the_current_instant_are_executed_in_order() {
     const TIMER: TimerId = TimerId(0);
     let mut model = beat(40, |_, event, ctx| {
         match event {
-            // For the instant of the global event, which sets it for that instant once more.
+            // Due at the instant of the global event, which sets the timer for that instant again.
             Body::Message(_) => ctx.set_timer(TIMER, ms(1)),
             Body::Timer(_) => ctx.send_self(ms(1), 0),
         }
@@ -128,7 +130,7 @@ fn a_loop_of_zero_delays_is_an_error_that_names_its_lps() {
 }
 
 #[test]
-fn what_controllers_ask_for_happens_after_the_control_delay() {
+fn requests_of_controllers_take_effect_after_the_control_delay() {
     for delay in [Delay::from_ps(1), ms(1), ms(7)] {
         let model = beat(64, |_, event, ctx| {
             let (id, now) = (ctx.id(), ctx.now());

@@ -1,4 +1,4 @@
-//! Who watches sees every round.
+//! An observer sees every round.
 
 use crate::{at_ms, busy};
 use parades_core::prelude::*;

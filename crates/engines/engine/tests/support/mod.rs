@@ -1,4 +1,4 @@
-//! What several of the test binaries use.
+//! Helpers that several test binaries use.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -9,7 +9,7 @@ use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_core::trace::{TraceFilter, Tracer};
 
-/// A figure that only the engine knows.
+/// Returns a statistic of the engine.
 pub(crate) fn stat(outcome: &Outcome, name: &str) -> u64 {
     let (_, value) = outcome.engine_stats.iter().find(|(stat, _)| *stat == name).expect("it is counted");
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, written as floats")]
@@ -17,10 +17,10 @@ pub(crate) fn stat(outcome: &Outcome, name: &str) -> u64 {
     value
 }
 
-/// What a run came to, and its trace, with notes.
+/// The result of a run, and its trace with notes.
 pub(crate) type Answer = (Result<Outcome, Error>, Vec<String>);
 
-/// Runs with a trace.
+/// Runs a model, and collects its trace.
 pub(crate) fn traced(
     options: RunOptions<'static>,
     run: impl FnOnce(RunOptions<'_>) -> Result<Outcome, Error>,

@@ -1,4 +1,4 @@
-//! A model written out in its test: what its LPs do are closures. Its times are in picoseconds.
+//! A model that a test writes as closures. Its times are in picoseconds.
 
 use parades_core::prelude::*;
 use std::sync::Mutex;
@@ -7,21 +7,21 @@ type Start = Box<dyn Fn(&mut Context<'_, Script>) + Sync>;
 type Handle = Box<dyn Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>) + Sync>;
 type Act = Box<dyn Fn(u64, u64, &mut GlobalContext<'_, Script>) + Sync>;
 
-/// The model. Its state and its messages are numbers; it has a metric of each of several kinds.
+/// The model. Its states and messages are numbers. It has metrics of several kinds.
 pub(crate) struct Script {
     pub(crate) lps: u32,
     pub(crate) channels: Channels,
     pub(crate) controllers: Controllers,
-    /// Times and numbers of the global events.
+    /// The times and numbers of the global events.
     pub(crate) globals: Vec<(u64, u64)>,
     pub(crate) round_limit: u32,
     pub(crate) start: Start,
     pub(crate) handle: Handle,
-    /// Given the number of the global event in place of an event.
+    /// Called for each LP, with the number of the global event in place of an event.
     pub(crate) visit: Handle,
-    /// Given the number of the global event, and the sum of the states.
+    /// Called with the number of the global event, and the sum of the states.
     pub(crate) act: Act,
-    /// The messages that were still on their way at the end.
+    /// The messages that were in flight at the end.
     pub(crate) unfinished: Mutex<Vec<String>>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) const FLOAT: MetricId = MetricId(2);
 pub(crate) const SERIES: MetricId = MetricId(3);
 
 impl Script {
-    /// A model that declares nothing.
+    /// Makes a model that declares no channels.
     pub(crate) fn new(
         lps: u32,
         start: impl Fn(&mut Context<'_, Script>) + Sync + 'static,
@@ -52,7 +52,7 @@ impl Script {
     }
 }
 
-/// A delay in picoseconds.
+/// Returns a delay in picoseconds.
 pub(crate) fn ps(ps: u64) -> Delay {
     Delay::from_ps(ps)
 }

@@ -1,4 +1,4 @@
-//! A transport that breaks, to see whether a worker that panics releases the others.
+//! A transport at which a chosen worker panics. It shows whether the panic releases the other workers.
 
 use parades_core::prelude::*;
 use parades_sync::barrier::Broken;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const WHAT: &str = "a transport that breaks";
 
-/// Where a worker panics.
+/// The operation in which the worker panics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum When {
     Sends,
@@ -17,7 +17,8 @@ pub(crate) enum When {
     Exchanges,
 }
 
-/// Threads, one of which panics at its twentieth step of a kind, or at its second exchange.
+/// A transport between threads. The chosen worker panics at its twentieth send or offer, or at its second
+/// exchange.
 pub(crate) struct Treacherous<P> {
     threads: Threads<P>,
     steps: AtomicU64,
@@ -32,7 +33,7 @@ impl<P> Treacherous<P> {
     fn step(&self, worker: usize, when: When) {
         let most = if when == When::Exchanges { 1 } else { 19 };
         if self.traitor == (worker, when) && self.steps.fetch_add(1, Ordering::Relaxed) >= most {
-            // Unlike `panic!`, it does not call the hook, which writes to the terminal.
+            // Unlike `panic!`, this does not call the panic hook, which writes to the terminal.
             resume_unwind(Box::new(WHAT));
         }
     }
@@ -83,7 +84,7 @@ impl<P: Send> Transport<P> for Treacherous<P> {
     }
 }
 
-/// That a run over such a transport comes to its end, which is the panic.
+/// Checks that a run over such a transport ends with the panic.
 pub(crate) fn assert_panic_is_passed_on<R: std::fmt::Debug>(run: impl FnOnce() -> R, how: &str) {
     let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the panic is passed on");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&WHAT), "{how}");

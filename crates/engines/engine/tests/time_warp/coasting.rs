@@ -1,4 +1,4 @@
-//! Where not each execution leaves a copy of the state, what came after the last copy is executed anew.
+//! Periodic checkpoints: executions after the last checkpoint are repeated.
 
 use crate::compare::{assert_same, in_order};
 use crate::mesh::{all_to_all, at, mesh, wander};
@@ -11,7 +11,7 @@ use parades_engine::retreat::Retreats;
 use parades_engine::time_warp::{self, Ahead, Settings};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Workers that fall behind, with a copy at each so-manieth execution.
+/// Returns settings with workers that fall behind, and a checkpoint at each `copy_every`-th execution.
 fn ways(copy_every: u16) -> impl Iterator<Item = Settings> {
     let aheads = [Ahead::Adaptive, Ahead::Events(50), Ahead::Unbounded];
     let threads = [2, 3, 8].into_iter().flat_map(move |threads| aheads.map(|ahead| (threads, ahead)));
@@ -24,7 +24,7 @@ fn ways(copy_every: u16) -> impl Iterator<Item = Settings> {
     })
 }
 
-/// The events that were executed anew, the answers being those of `sequential`.
+/// Checks that the results are those of `sequential`. Returns the number of repeated events.
 fn coasted(model: &Script, until: Time, copy_every: u16) -> u64 {
     let expected = in_order(model, until).expect("no failure");
     let runs = ways(copy_every).map(|settings| {
@@ -36,17 +36,18 @@ fn coasted(model: &Script, until: Time, copy_every: u16) -> u64 {
 }
 
 #[test]
-fn a_run_is_the_same_however_seldom_states_are_copied() {
+fn a_run_is_the_same_however_rare_checkpoints_are() {
     let model = all_to_all(12);
-    assert_eq!(coasted(&model, at(4_000), 1), 0, "with a copy for each execution there is nothing to be executed anew");
+    assert_eq!(coasted(&model, at(4_000), 1), 0, "with a checkpoint at each execution, nothing is repeated");
     for copy_every in [2, 3, 100] {
         assert!(coasted(&model, at(4_000), copy_every) > 0, "{copy_every}");
     }
 }
 
 #[test]
-fn timers_metrics_and_wakes_for_nothing_are_as_they_were() {
-    // A timer is set, set to later, and cancelled, so that wakes come too early and for nothing between executions that left no copy.
+fn timers_metrics_and_wakes_without_effect_are_as_before() {
+    // A timer is set, reset to later, and cancelled. So wakes come too early or without effect, between
+    // executions without a checkpoint.
     let model = mesh(12, |state, event, ctx| {
         ctx.count(COUNTER, 1);
         match event {
@@ -66,7 +67,7 @@ fn timers_metrics_and_wakes_for_nothing_are_as_they_were() {
 }
 
 #[test]
-fn a_handler_that_depends_on_more_than_it_is_given_is_an_error() {
+fn a_handler_that_depends_on_more_than_its_inputs_is_an_error() {
     let error = (0..20).find_map(|_| {
         let calls = AtomicU32::new(0);
         let model = mesh(12, move |_, event, ctx| {
@@ -77,6 +78,6 @@ fn a_handler_that_depends_on_more_than_it_is_given_is_an_error() {
         });
         ways(8).find_map(|settings| time_warp::run(&model, RunOptions::until(at(4_000)), &settings).err())
     });
-    let error = error.expect("it is found out in one of 180 runs");
+    let error = error.expect("one of 180 runs finds it");
     assert!(matches!(error.kind(), ErrorKind::NotRepeated), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The ways to run a model, and the comparison with `sequential`.
+//! Settings for runs of a model, and comparisons with `sequential`.
 
 use crate::support::script::Script;
 use crate::support::{stat, traced};
@@ -9,7 +9,7 @@ use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
 use parades_engine::time_warp::{self, Ahead, Settings};
 
-/// Ways to run, on so many threads: workers fall behind now and then.
+/// Returns settings for these numbers of threads. Workers fall behind at random.
 pub(crate) fn ways_on(threads: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Settings> {
     let ways = [
         (Ahead::Adaptive, Retreats::WhereFaster, None),
@@ -31,7 +31,7 @@ pub(crate) fn ways() -> impl Iterator<Item = Settings> {
     ways_on([1, 2, 3, 8])
 }
 
-/// What can be seen of a run: how it ended, its trace, what was still on its way.
+/// The visible results of a run: its outcome, its trace, and the messages in flight at its end.
 type Answer = (Result<Outcome, Error>, Vec<String>, Vec<String>);
 
 fn ask(
@@ -48,7 +48,7 @@ pub(crate) fn in_order(model: &Script, until: Time) -> Result<Outcome, Error> {
     ask(model, (until, false), |options| sequential::run(model, options)).0
 }
 
-/// A run under `control` without a trace.
+/// Runs the model under `control`, without a trace.
 pub(crate) fn run_under(
     control: &Control,
     model: &Script,
@@ -65,7 +65,7 @@ pub(crate) fn unfinished_in_order(model: &Script, until: Time) -> Vec<String> {
     ask(model, (until, false), |options| sequential::run(model, options)).2
 }
 
-/// What rolling back came to, over several runs.
+/// Counts of rollbacks over several runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rolled {
     pub(crate) rollbacks: u64,
@@ -78,7 +78,7 @@ pub(crate) fn assert_same(expected: &Outcome, found: &Outcome, how: &Settings) {
     assert_eq!((expected.end, &expected.metrics), (found.end, &found.metrics), "{how:?}");
 }
 
-/// Runs the model in all ways, with and without a trace, and compares with `sequential`.
+/// Runs the model with all settings, with and without a trace, and compares with `sequential`.
 pub(crate) fn assert_alike(model: &Script, until: Time) -> Rolled {
     let (expected, trace, unfinished) = ask(model, (until, true), |options| sequential::run(model, options));
     let mut rolled = Rolled::default();

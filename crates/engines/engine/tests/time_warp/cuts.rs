@@ -1,4 +1,4 @@
-//! Runs that are stopped from outside.
+//! Runs that are stopped by hand.
 
 use crate::compare::{assert_same, in_order, run_under, unfinished_in_order, ways, ways_on};
 use crate::mesh::{at, lp, mesh, wander};
@@ -9,8 +9,8 @@ use parades_core::run::Control;
 use parades_engine::time_warp::Settings;
 use std::sync::Arc;
 
-/// A run without end, with all that may have to be taken back at a cut. It is stopped, if at all, when something is executed at `stop` or after,
-/// be it for good or not.
+/// Makes a run without an end time, with all effects that may have to be rolled back at a cut. An execution
+/// at `stop` or later stops the run, even if the execution is rolled back.
 fn endless(control: &Arc<Control>, stop: Time) -> Script {
     let control = Arc::clone(control);
     let mut model = mesh(24, move |state, event, ctx| {
@@ -40,7 +40,7 @@ fn assert_is_the_run_until_where_it_stopped(model: &Script, found: &Outcome, set
 }
 
 #[test]
-fn a_run_stopped_amid_executions_is_the_run_until_where_it_stopped() {
+fn a_run_stopped_during_executions_equals_the_run_until_its_stop() {
     for (settings, stop) in ways().flat_map(|settings| [3, 400, 776, 2_000].map(|stop| (settings, at(stop)))) {
         let control = Arc::new(Control::default());
         let model = endless(&control, stop);
@@ -50,7 +50,7 @@ fn a_run_stopped_amid_executions_is_the_run_until_where_it_stopped() {
     }
 }
 
-/// Stops the run from a thread that is none of its workers, once it has come so far.
+/// Runs the model. Stops the run from another thread once it has reached `until`.
 fn stopped_after(until: Time, model: &Script, settings: &Settings) -> Outcome {
     let control = Control::default();
     std::thread::scope(|scope| {
@@ -65,7 +65,7 @@ fn stopped_after(until: Time, model: &Script, settings: &Settings) -> Outcome {
 }
 
 #[test]
-fn a_run_stopped_from_another_thread_is_the_run_until_where_it_stopped() {
+fn a_run_stopped_from_another_thread_equals_the_run_until_its_stop() {
     let model = endless(&Arc::default(), Time::MAX);
     for settings in ways_on([2]) {
         let found = stopped_after(at(400), &model, &settings);
@@ -75,7 +75,7 @@ fn a_run_stopped_from_another_thread_is_the_run_until_where_it_stopped() {
 }
 
 #[test]
-fn a_run_stopped_amid_global_events_alone_ends_after_one_of_them() {
+fn a_run_that_has_only_global_events_can_be_stopped() {
     let mut model = mesh(3, |_, _, _| {});
     model.start = Box::new(|_| {});
     model.globals = vec![(0, 0)];
@@ -87,7 +87,7 @@ fn a_run_stopped_amid_global_events_alone_ends_after_one_of_them() {
 }
 
 #[test]
-fn a_run_stopped_before_it_begins_says_so() {
+fn a_run_stopped_before_it_begins_is_an_error() {
     let control = Control::default();
     control.stop();
     for settings in ways() {

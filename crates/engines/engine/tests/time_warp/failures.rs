@@ -1,4 +1,4 @@
-//! What fails while it may yet be taken back is an error only if it is committed.
+//! A failure is an error only if its execution is committed.
 
 use crate::compare::{assert_alike, in_order};
 use crate::mesh::{all_to_all, at, lp, mesh, wander};
@@ -8,7 +8,7 @@ use parades_core::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How an execution fails.
+/// The way in which an execution fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
     Panics,
@@ -22,7 +22,7 @@ const HOW: [How; 4] = [How::Panics, How::SaysSo, How::SendsTooSoon, How::SendsTo
 fn fail(how: How, ctx: &mut Context<'_, Script>) {
     let next = LpId((ctx.id().0 + 1) % ctx.lps());
     match how {
-        // Unlike `panic!`, it does not call the hook, which writes to the terminal.
+        // Unlike `panic!`, this does not call the panic hook, which writes to the terminal.
         How::Panics => std::panic::resume_unwind(Box::new("it panics on purpose")),
         How::SaysSo => ctx.fail("it had to"),
         How::SendsTooSoon => ctx.send_to(next, ps(1), 0),
@@ -33,8 +33,9 @@ fn fail(how: How, ctx: &mut Context<'_, Script>) {
 /// The lookahead of the models here.
 const LOOKAHEAD: Delay = Delay::from_ps(2);
 
-/// An LP has a tick every 10 ps, and from each tick of the one before it a token, half way to the next. A tick fails where the tokens of all ticks
-/// before have not come: so none does for good. How many do counts `failures`.
+/// Makes a model in which an LP has a tick every 10 ps. At each tick it sends a token to the next LP, which
+/// arrives before that LP's next tick. A tick fails if a token of an earlier tick is missing. So no
+/// committed tick fails. `failures` counts the failures.
 fn relay(how: How, failures: &Arc<AtomicU64>) -> Script {
     const TOKEN: u64 = u64::MAX;
     let failures = Arc::clone(failures);
@@ -44,7 +45,7 @@ fn relay(how: How, failures: &Arc<AtomicU64>) -> Script {
             return;
         }
         ctx.send_self(ps(10), tick + 1);
-        // This one, and a tick and a token for each before.
+        // The events so far are this tick, and a tick and a token for each earlier tick.
         if *state != 2 * tick + 1 {
             failures.fetch_add(1, Ordering::Relaxed);
             fail(how, ctx);
@@ -55,7 +56,7 @@ fn relay(how: How, failures: &Arc<AtomicU64>) -> Script {
 }
 
 #[test]
-fn failures_that_are_taken_back_are_none() {
+fn failures_that_are_rolled_back_do_not_count() {
     for how in HOW {
         let failures = Arc::new(AtomicU64::new(0));
         let model = relay(how, &failures);
@@ -66,7 +67,7 @@ fn failures_that_are_taken_back_are_none() {
     }
 }
 
-/// LPs of all workers fail from 1 ns on; the LPs from `since` on, where this is before.
+/// Makes a model in which LPs of all workers fail, the last LP from `since` on, the others later.
 fn failing(how: How, since: u64) -> Script {
     let model = mesh(32, move |_, event, ctx| {
         let late = since + 40 * u64::from(31 - ctx.id().0);
@@ -81,7 +82,7 @@ fn failing(how: How, since: u64) -> Script {
 }
 
 #[test]
-fn the_least_failure_that_is_committed_is_the_error() {
+fn the_earliest_committed_failure_is_the_error() {
     for (how, since) in HOW.into_iter().zip([1_000, 777, 3_000, 1]) {
         let model = failing(how, since);
         let error = in_order(&model, at(1_000_000)).expect_err("it fails");
@@ -91,8 +92,8 @@ fn the_least_failure_that_is_committed_is_the_error() {
 }
 
 #[test]
-fn of_failures_at_one_time_the_least_is_the_error() {
-    // All at one time, in the second round of it; LP 3 later, though its id is less.
+fn the_first_of_several_failures_at_one_time_is_the_error() {
+    // All fail at one time, in its second round. LP 3 has a lower id, but fails in a later round.
     let model = mesh(24, |_, event, ctx| match event.copied() {
         Body::Message(1) if ctx.id().0 > 3 && ctx.id().0 % 3 == 2 => ctx.fail("at last"),
         Body::Message(1) if ctx.id() == LpId(3) => ctx.send_self(Delay::ZERO, 2),
@@ -123,7 +124,7 @@ fn the_first_lp_that_fails_to_start_is_the_error() {
 }
 
 #[test]
-fn what_fails_only_after_the_end_is_no_failure() {
+fn an_event_after_the_end_does_not_fail() {
     let model = mesh(16, |_, event, ctx| {
         if ctx.now() >= at(1_000) {
             ctx.fail("too late");

@@ -1,4 +1,4 @@
-//! `time-warp`: rollbacks happen and leave no trace, and nobody waits for ever.
+//! `time-warp`: rollbacks happen and do not change the result. No worker waits for ever.
 
 mod coasting;
 mod compare;

@@ -1,4 +1,4 @@
-//! Runs that may not take much more memory than `sequential` does.
+//! Runs with little more memory than `sequential` needs.
 
 use crate::compare::{assert_same, in_order};
 use crate::mesh::{at, lp, mesh};
@@ -11,7 +11,7 @@ use parades_engine::time_warp::{self, Ahead, Settings};
 
 const LPS: u32 = 4096;
 
-/// Eight events for each LP wait all the time.
+/// Makes a model with eight pending events for each LP at all times.
 fn crowded() -> Script {
     let mut model = mesh(LPS, |_, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
@@ -32,13 +32,13 @@ fn run(model: &Script, until: Time, limit: u64, settings: &Settings) -> Result<O
 }
 
 #[test]
-fn little_more_memory_than_sequential_takes_is_enough() {
+fn little_more_memory_than_sequential_needs_is_enough() {
     let (model, until) = (crowded(), at(3_000));
     let expected = in_order(&model, until).expect("no failure");
     let needed = stat(&expected, "pending_bytes") + u64::from(LPS) * stat(&expected, "lp_bytes");
     let mut rollbacks = 0;
     for threads in [1, 2, 3] {
-        // Memory is tight all the time, or becomes so by what is executed ahead.
+        // The memory is short all the time, or becomes short by executions ahead of GVT.
         for (percent, copy_every, retreats) in [
             (104, None, Retreats::Never),
             (110, None, Retreats::WhereFaster),
@@ -53,7 +53,7 @@ fn little_more_memory_than_sequential_takes_is_enough() {
             let found = run(&model, until, needed * percent / 100, &settings);
             let found = found.unwrap_or_else(|error| panic!("{percent} % with {settings:?}: {error}"));
             assert_same(&expected, &found, &settings);
-            // One worker never takes anything back but for memory.
+            // A single worker rolls back only for lack of memory.
             rollbacks += if threads == 1 { stat(&found, "rollbacks") } else { 0 };
         }
     }
@@ -61,8 +61,9 @@ fn little_more_memory_than_sequential_takes_is_enough() {
 }
 
 #[test]
-fn what_happens_at_one_time_needs_no_room_for_its_history() {
-    // All LPs execute an event at each time; what one time leaves in the history takes about as much as the LPs and all that waits.
+fn events_of_one_time_need_no_room_for_their_history() {
+    // All LPs execute an event at each time. The history of one time takes about as much memory as the LPs
+    // and their pending events.
     const MANY: u32 = 1 << 16;
     let mut model = mesh(MANY, |_, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
@@ -85,7 +86,7 @@ fn what_happens_at_one_time_needs_no_room_for_its_history() {
 }
 
 #[test]
-fn half_the_memory_that_sequential_takes_is_too_little() {
+fn half_the_memory_that_sequential_needs_is_too_little() {
     let (model, until) = (crowded(), at(3_000));
     let expected = in_order(&model, until).expect("no failure");
     let needed = stat(&expected, "pending_bytes") + u64::from(LPS) * stat(&expected, "lp_bytes");
@@ -98,8 +99,8 @@ fn half_the_memory_that_sequential_takes_is_too_little() {
 }
 
 #[test]
-fn what_waits_may_grow_beyond_the_limit_during_the_run() {
-    // What is sent for good is ever more.
+fn pending_events_may_grow_beyond_the_limit_during_the_run() {
+    // The number of committed sends grows without end.
     let model = mesh(8, |_, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         let to = ctx.rng().below(8);

@@ -3,7 +3,8 @@
 use crate::support::script::{Script, ps};
 use parades_core::prelude::*;
 
-/// LPs that count their events, and declare nothing: anyone may send to anyone at once. Each begins with an event to itself.
+/// Makes a model of LPs that count their events. Any LP may send to any other without delay. Each begins
+/// with an event to itself.
 pub(crate) fn mesh(
     lps: u32,
     handle: impl Fn(&mut u64, Body<&u64>, &mut Context<'_, Script>) + Sync + 'static,
@@ -24,12 +25,12 @@ pub(crate) fn mesh(
     model
 }
 
-/// Every event leads to another, at an LP drawn from all.
+/// Makes a model in which every event sends another, to a random LP.
 pub(crate) fn all_to_all(lps: u32) -> Script {
     mesh(lps, |_, event, ctx| wander(event, ctx))
 }
 
-/// Sends one event to an LP drawn from all: one in four at once, the others after less than 200 ps.
+/// Sends one event to a random LP: one in four without delay, the others with less than 200 ps.
 pub(crate) fn wander(event: Body<&u64>, ctx: &mut Context<'_, Script>) {
     let Body::Message(hops) = event.copied() else { return };
     let lps = u64::from(ctx.lps());
@@ -42,7 +43,7 @@ pub(crate) fn lp(id: u64) -> LpId {
     LpId(u32::try_from(id).expect("an id of an LP"))
 }
 
-/// A time in picoseconds.
+/// Returns a time in picoseconds.
 pub(crate) fn at(ps: u64) -> Time {
     Time::from_ps(ps)
 }

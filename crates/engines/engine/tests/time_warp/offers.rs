@@ -1,4 +1,4 @@
-//! What the workers of `Threads` tell each other without waiting.
+//! Reductions between the workers of `Threads`, without waiting.
 
 use parades_core::prelude::*;
 use parades_sync::barrier::{BarrierKind, Broken};
@@ -16,8 +16,8 @@ fn outcome(threads: &Threads<u64>, worker: usize) -> Option<Summary> {
     Transport::<u64>::outcome(threads, worker).expect("nothing breaks")
 }
 
-/// What a worker tells in a round, and the others tell something else.
-fn told(worker: usize, round: u64) -> Summary {
+/// Returns the report of a worker in a round. The reports of the workers differ.
+fn report(worker: usize, round: u64) -> Summary {
     let worker = worker as u64;
     Summary {
         next: Time::from_ps(1000 * round + 7 * ((worker + round) % 3)),
@@ -33,67 +33,67 @@ fn told(worker: usize, round: u64) -> Summary {
     }
 }
 
-fn together(workers: usize, round: u64) -> Summary {
-    (0..workers).map(|worker| told(worker, round)).fold(Summary::NOTHING, Summary::and)
+fn combined(workers: usize, round: u64) -> Summary {
+    (0..workers).map(|worker| report(worker, round)).fold(Summary::NOTHING, Summary::and)
 }
 
 #[test]
-fn nobody_has_an_outcome_before_the_last_has_offered_and_then_all_have_the_same() {
+fn an_outcome_comes_with_the_last_offer_and_is_the_same_for_all() {
     for workers in 1..=3 {
         let threads = threads(workers);
         assert!((0..workers).all(|worker| outcome(&threads, worker).is_none()));
         for round in 0..100 {
-            // Another begins each time, and the first goes on as soon as it may.
-            for turn in 0..workers {
-                let worker = (usize::try_from(round).expect("few") + turn) % workers;
-                offer(&threads, worker, &told(worker, round));
-                let all_have = turn + 1 == workers;
+            // Each round another worker is first.
+            for offers in 0..workers {
+                let worker = (usize::try_from(round).expect("few") + offers) % workers;
+                offer(&threads, worker, &report(worker, round));
+                let all_have = offers + 1 == workers;
                 assert_eq!(outcome(&threads, worker).is_some(), all_have);
             }
             for worker in (0..workers).rev() {
-                assert_eq!(outcome(&threads, worker), Some(together(workers, round)));
-                // It stays until the worker makes its next offer.
-                assert_eq!(outcome(&threads, worker), Some(together(workers, round)));
+                assert_eq!(outcome(&threads, worker), Some(combined(workers, round)));
+                // The outcome stays until the worker makes its next offer.
+                assert_eq!(outcome(&threads, worker), Some(combined(workers, round)));
             }
         }
     }
 }
 
 #[test]
-fn who_makes_its_next_offer_leaves_the_others_the_last_outcome() {
+fn a_next_offer_leaves_the_others_the_last_outcome() {
     let threads = threads(2);
-    offer(&threads, 0, &told(0, 0));
-    offer(&threads, 1, &told(1, 0));
-    assert_eq!(outcome(&threads, 1), Some(together(2, 0)));
-    offer(&threads, 1, &told(1, 1));
-    assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(together(2, 0)), None));
-    offer(&threads, 0, &told(0, 1));
-    assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(together(2, 1)), Some(together(2, 1))));
+    offer(&threads, 0, &report(0, 0));
+    offer(&threads, 1, &report(1, 0));
+    assert_eq!(outcome(&threads, 1), Some(combined(2, 0)));
+    offer(&threads, 1, &report(1, 1));
+    assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(combined(2, 0)), None));
+    offer(&threads, 0, &report(0, 1));
+    assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(combined(2, 1)), Some(combined(2, 1))));
 }
 
 #[test]
-fn the_last_to_offer_notifies_the_others_and_nobody_else_does() {
+fn only_the_last_worker_to_offer_notifies_the_others() {
     let threads = threads(3);
     let news = || [0, 1, 2].map(|worker| Transport::<u64>::news(&threads, worker));
     for round in 0..10 {
         let before = news();
-        offer(&threads, 2, &told(2, round));
-        offer(&threads, 0, &told(0, round));
+        offer(&threads, 2, &report(2, round));
+        offer(&threads, 0, &report(0, round));
         assert_eq!(news(), before);
-        offer(&threads, 1, &told(1, round));
+        offer(&threads, 1, &report(1, round));
         assert_eq!(news(), [before[0] + 1, before[1], before[2] + 1]);
         assert!((0..3).all(|worker| outcome(&threads, worker).is_some()));
     }
 }
 
 #[test]
-fn who_never_waits_hears_that_another_has_failed() {
+fn a_worker_that_never_waits_learns_that_another_has_failed() {
     let threads = threads(3);
-    (0..3).for_each(|worker| offer(&threads, worker, &told(worker, 0)));
+    (0..3).for_each(|worker| offer(&threads, worker, &report(worker, 0)));
     assert!(outcome(&threads, 1).is_some());
-    offer(&threads, 1, &told(1, 1));
+    offer(&threads, 1, &report(1, 1));
     Transport::<u64>::break_up(&threads);
-    // Whether it has an outcome to come, or one in hand, or has made no offer.
+    // Each worker learns of the failure, whatever it has offered.
     for worker in 0..3 {
         assert_eq!(Transport::<u64>::outcome(&threads, worker), Err(Broken));
     }
@@ -102,7 +102,7 @@ fn who_never_waits_hears_that_another_has_failed() {
     assert_eq!(Transport::<u64>::outcome(&threads, 0), Err(Broken));
 }
 
-/// An event for the worker, sent in the round by another.
+/// Returns an event that one worker sends to another in a round.
 fn event(from: usize, to: usize, round: u64) -> Event<u64> {
     let (from, to) = (u32::try_from(from).expect("few"), u32::try_from(to).expect("few"));
     let instant = Instant::at(Time::from_ps(round));
@@ -110,7 +110,7 @@ fn event(from: usize, to: usize, round: u64) -> Event<u64> {
     Event::new(key, LpId(to), Body::Message(round))
 }
 
-/// A worker that makes many offers, sends before each, and yields and sleeps as chance has it.
+/// Runs a worker that makes many offers, and sends before each. It yields and sleeps at random.
 fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) {
     let mut rng = Rng::shared(3, u32::try_from(worker).expect("few"));
     let mut arrived = vec![0; workers];
@@ -120,11 +120,11 @@ fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) 
             threads.send(worker, u32::try_from(to).expect("few"), &mut parcel);
             assert!(parcel.is_empty());
         }
-        offer(threads, worker, &told(worker, round));
+        offer(threads, worker, &report(worker, round));
         loop {
             let seen = Transport::<u64>::news(threads, worker);
             if let Some(all) = outcome(threads, worker) {
-                assert_eq!(all, together(workers, round), "worker {worker}");
+                assert_eq!(all, combined(workers, round), "worker {worker}");
                 break;
             }
             match rng.below(3) {
@@ -137,11 +137,11 @@ fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) 
             for event in list {
                 let sender = event.sender().as_lp().expect("an LP sent it");
                 let Body::Message(sent) = event.body else { panic!("a message was sent") };
-                assert_eq!(sent, arrived[sender.index()], "what one sends to another stays in order");
+                assert_eq!(sent, arrived[sender.index()], "events from one worker to another stay in order");
                 arrived[sender.index()] += 1;
             }
         });
-        // At least what was sent before this offer; no more than what may come before the next.
+        // Events sent before this offer have arrived. Events sent before the next offer may have arrived.
         assert!(arrived.iter().all(|count| (round + 1..=round + 2).contains(count)), "{arrived:?} in round {round}");
         if rng.below(16) == 0 {
             std::thread::yield_now();
@@ -150,7 +150,7 @@ fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) 
 }
 
 #[test]
-fn slots_are_used_again_and_what_was_sent_before_an_offer_has_arrived_with_its_outcome() {
+fn events_sent_before_an_offer_have_arrived_with_its_outcome() {
     for workers in 1..=3 {
         let threads = threads(workers);
         std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ use parades_engine::time_warp::{self, Ahead, Settings};
 use parades_sync::barrier::BarrierKind;
 use parades_transport::Threads;
 
-/// Runs the model over a transport that breaks.
+/// Runs the model over a transport at which a worker panics.
 fn assert_released(model: &Script, traitor: (usize, When), ahead: Ahead) {
     let settings = Settings { ahead, stalls: Some(3), ..Settings::of_threads(3) };
     let run = || {
@@ -30,8 +30,8 @@ fn a_worker_that_panics_releases_the_others() {
 }
 
 #[test]
-fn a_worker_that_panics_releases_those_who_are_never_idle() {
-    // Each LP always has something to execute, whatever becomes of the others.
+fn a_worker_that_panics_releases_workers_that_are_never_idle() {
+    // Each LP always has an event to execute, whatever the other workers do.
     const ASIDE: u64 = u64::MAX;
     let model = mesh(24, |_, event, ctx| match event.copied() {
         Body::Message(hops) if hops != ASIDE => {

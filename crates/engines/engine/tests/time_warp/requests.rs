@@ -1,4 +1,4 @@
-//! Global events, and what controllers ask for.
+//! Global events, and requests of controllers.
 
 use crate::compare::{assert_alike, in_order, run_under, ways};
 use crate::mesh::{all_to_all, at, lp, mesh, wander};
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
-fn a_global_event_finds_nothing_of_its_time_executed() {
+fn a_global_event_comes_before_the_events_of_its_time() {
     let mut model = all_to_all(32);
     model.globals = vec![(0, 1), (100, 2), (100, 3), (101, 4), (1_500, 5), (2_000, 6), (5_000, 7)];
     model.act = Box::new(|number, sum, ctx| {
         ctx.point(SERIES, (sum % 1_000_003) as f64);
-        // To the very time, and beyond.
+        // One event at the same time, and one later.
         ctx.send(lp(number), Delay::ZERO, 0);
         ctx.send(lp(number), ps(number), 0);
         if number == 6 {
@@ -23,7 +23,7 @@ fn a_global_event_finds_nothing_of_its_time_executed() {
     });
     let rolled = assert_alike(&model, at(2_500));
     assert!(rolled.rollbacks > 0);
-    // It may end the run.
+    // A global event may end the run.
     let act = model.act;
     model.act = Box::new(move |number, sum, ctx| {
         act(number, sum, ctx);
@@ -36,7 +36,7 @@ fn a_global_event_finds_nothing_of_its_time_executed() {
 }
 
 #[test]
-fn what_a_global_event_sends_at_its_own_time_is_executed_where_nothing_else_waits() {
+fn events_of_a_global_event_at_its_own_time_are_executed_if_nothing_else_is_pending() {
     let mut model = mesh(8, |_, event, ctx| {
         if let Body::Message(hops @ 1..) = event.copied() {
             ctx.send_to(lp(hops % 8), ps(hops % 3), hops - 1);
@@ -53,16 +53,16 @@ fn what_a_global_event_sends_at_its_own_time_is_executed_where_nothing_else_wait
 }
 
 #[test]
-fn progress_never_passes_what_has_been_reached() {
-    // Nothing waits for the global event, and nothing after it.
+fn progress_never_passes_the_time_reached() {
+    // There is no event before the global events or after them.
     let control = Arc::new(Control::default());
     let greatest = Arc::new(AtomicU64::new(0));
-    let (seen, told) = (Arc::clone(&control), Arc::clone(&greatest));
+    let (seen, recorded) = (Arc::clone(&control), Arc::clone(&greatest));
     let mut model = mesh(4, |_, _, _| {});
     model.globals = vec![(500, 1), (700, 2)];
     model.act = Box::new(move |_, _, ctx| {
         let beyond = seen.progress().0.as_ps().saturating_sub(ctx.now().as_ps());
-        told.fetch_max(beyond, Ordering::Relaxed);
+        recorded.fetch_max(beyond, Ordering::Relaxed);
     });
     for settings in ways() {
         let (found, _) = run_under(&control, &model, at(900), &settings);
@@ -72,11 +72,11 @@ fn progress_never_passes_what_has_been_reached() {
     }
 }
 
-/// LPs 3 and 20 ask for a global event now and then, LP 20 at last for the end.
+/// Makes a model in which LPs 3 and 20 request global events now and then, and LP 20 requests the end.
 fn controlled(delay: Delay, end: Time) -> Script {
     let mut model = mesh(24, move |state, event, ctx| {
         let is_controller = ctx.id() == LpId(3) || ctx.id() == LpId(20);
-        // What it asks for depends on what it has executed, so that it may be taken back.
+        // A request depends on the events executed before, so that it may be rolled back.
         if is_controller && *state % 7 == 3 {
             ctx.request(Numbered(*state % 100));
             ctx.observe_float(FLOAT, *state as f64);
@@ -95,7 +95,7 @@ fn controlled(delay: Delay, end: Time) -> Script {
 }
 
 #[test]
-fn what_controllers_ask_for_happens_after_the_control_delay() {
+fn requests_of_controllers_take_effect_after_the_control_delay() {
     for delay in [1, 40, 1_000] {
         let model = controlled(ps(delay), at(1_500));
         let expected = in_order(&model, at(50_000)).expect("no failure");

@@ -1,4 +1,4 @@
-//! Executions are taken back, and the answer does not show it.
+//! Executions are rolled back, and the result does not change.
 
 use crate::compare::{Rolled, assert_alike, in_order, ways_on};
 use crate::mesh::{all_to_all, at, lp, mesh, wander};
@@ -13,7 +13,8 @@ fn assert_rolled_back(rolled: Rolled) {
     assert!(rolled.rollbacks > 0 && rolled.anti_messages > 0, "{rolled:?}");
 }
 
-/// Each event goes on to the next LP, sometimes at once, over a channel without lookahead.
+/// Makes a ring in which each event sends another to the next LP, sometimes without delay. The channels
+/// have no lookahead.
 fn ring(lps: u32) -> Script {
     let mut channels = Channels::none();
     (0..lps).for_each(|lp| channels.connect(LpId(lp), LpId((lp + 1) % lps), Delay::ZERO));
@@ -26,18 +27,19 @@ fn ring(lps: u32) -> Script {
 }
 
 #[test]
-fn a_ring_without_lookahead_is_rolled_back_to_the_answer_of_sequential() {
+fn a_ring_without_lookahead_gives_the_result_of_sequential() {
     assert_rolled_back(assert_alike(&ring(48), at(4_000)));
 }
 
 #[test]
-fn a_model_that_declares_nothing_is_rolled_back_to_the_answer_of_sequential() {
+fn a_model_that_declares_no_channels_gives_the_result_of_sequential() {
     assert_rolled_back(assert_alike(&all_to_all(48), at(4_000)));
 }
 
 #[test]
 fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
-    // Times are few, so that stragglers come at the very times of what was executed, and in the rounds between.
+    // There are few times. So stragglers have the same times as executed events, and come in rounds between
+    // them.
     let model = mesh(24, |state, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         *state = state.wrapping_mul(31).wrapping_add(hops);
@@ -49,20 +51,21 @@ fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
 }
 
 #[test]
-fn what_is_sent_again_may_have_the_key_of_what_was_annihilated() {
-    // How much an LP sends, and to whom, depends on what it has executed: taken back, it sends something else by the same numbers.
+fn an_event_sent_again_may_have_the_key_of_an_annihilated_one() {
+    // The sends of an LP depend on the events executed before. After a rollback it sends other events with
+    // the same numbers.
     let model = mesh(16, |state, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         *state = state.wrapping_mul(31).wrapping_add(hops);
-        let (id, turn) = (u64::from(ctx.id().0), *state % 3);
-        if turn == 0 {
+        let (id, case) = (u64::from(ctx.id().0), *state % 3);
+        if case == 0 {
             ctx.send_self(ps(7), hops);
         }
-        ctx.send_to(lp((id + turn + 1) % 16), ps(40), hops + 1);
-        if turn == 1 {
+        ctx.send_to(lp((id + case + 1) % 16), ps(40), hops + 1);
+        if case == 1 {
             ctx.send_to(lp((id + 5) % 16), ps(1), u64::MAX / 2);
         }
-        if hops >= u64::MAX / 2 || turn == 2 {
+        if hops >= u64::MAX / 2 || case == 2 {
             ctx.set_timer(TimerId(0), ps(3));
         }
     });
@@ -70,8 +73,9 @@ fn what_is_sent_again_may_have_the_key_of_what_was_annihilated() {
 }
 
 #[test]
-fn anti_messages_do_not_chase_what_goes_in_circles_for_ever() {
-    // An LP passes the ball on at once, unless it has had one at this time. Taken back before the ball comes round, it has had none.
+fn anti_messages_do_not_follow_events_around_a_loop_for_ever() {
+    // An LP passes the ball on without delay, unless it has had one at this time. If that execution is
+    // rolled back before the ball returns, the LP passes the ball on again.
     const BALL: u64 = u64::MAX;
     let greatest = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&greatest);
@@ -79,7 +83,7 @@ fn anti_messages_do_not_chase_what_goes_in_circles_for_ever() {
         let id = u64::from(ctx.id().0);
         seen.fetch_max(ctx.instant().round, Ordering::Relaxed);
         if event.copied() == Body::Message(BALL) {
-            // The low bits of the state are the time of the last one.
+            // The low bits of the state are the time of the last ball.
             if *state % (1 << 32) != 1 + ctx.now().as_ps() {
                 *state = ctx.now().as_ps();
                 ctx.send_to(lp((id + 7) % 12), Delay::ZERO, BALL);
@@ -99,10 +103,10 @@ fn anti_messages_do_not_chase_what_goes_in_circles_for_ever() {
 }
 
 #[test]
-fn what_is_recorded_takes_effect_once_and_in_the_order_of_each_lp() {
+fn metrics_and_notes_take_effect_once_and_in_the_order_of_each_lp() {
     let model = mesh(32, |state, event, ctx| {
         let drawn = ctx.rng().below(1000);
-        // Sums of these depend on the order.
+        // Sums of these numbers depend on the order.
         ctx.observe_float(FLOAT, 1e9 / (1 + drawn) as f64);
         ctx.observe_float(FLOAT, 1e-9 * *state as f64);
         ctx.observe(HISTOGRAM, drawn);
@@ -118,7 +122,7 @@ fn what_is_recorded_takes_effect_once_and_in_the_order_of_each_lp() {
 }
 
 #[test]
-fn ties_are_shuffled_alike() {
+fn a_tie_seed_shuffles_as_under_sequential() {
     let model = all_to_all(32);
     let options = || RunOptions { tie_seed: Some(5), ..RunOptions::until(at(5_000)) };
     let expected = parades_engine::sequential::run(&model, options()).expect("no failure");

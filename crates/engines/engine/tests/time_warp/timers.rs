@@ -1,4 +1,4 @@
-//! Timers that are set, reset and cancelled by executions that are taken back.
+//! Timers that are set, reset and cancelled by executions that are rolled back.
 
 use crate::compare::assert_alike;
 use crate::mesh::{at, lp, mesh};
@@ -7,14 +7,14 @@ use parades_core::prelude::*;
 
 const TIMERS: u64 = 3;
 
-/// Each event draws what becomes of the timers, and what is sent to whom.
+/// Makes a model in which each event changes the timers and sends at random.
 fn timed(lps: u32) -> Script {
     mesh(lps, move |state, event, ctx| {
         *state = state.wrapping_mul(5).wrapping_add(u64::from(matches!(event, Body::Timer(_))));
         for number in 0..TIMERS {
             let timer = TimerId(u32::try_from(number).expect("few"));
             match ctx.rng().below(8) {
-                // Later than what is set, mostly: then the wake that is on its way comes too early.
+                // Mostly later than the current setting. Then the pending wake comes too early.
                 0 | 1 => {
                     let delay = ps(50 + ctx.rng().below(100));
                     ctx.set_timer(timer, delay);
@@ -23,9 +23,9 @@ fn timed(lps: u32) -> Script {
                     let delay = ps(ctx.rng().below(20));
                     ctx.set_timer(timer, delay);
                 }
-                // Then it comes for nothing.
+                // Then the pending wake has no effect.
                 3 => ctx.cancel_timer(timer),
-                // Never set, so nothing is kept of it, be it the last that there may be.
+                // This timer is never set, so nothing is stored for it, although it has the greatest id.
                 4 => ctx.cancel_timer(TimerId::MAX),
                 _ => {}
             }
@@ -44,11 +44,11 @@ fn timers_are_restored_and_their_wakes_annihilated() {
     assert!(rolled.rollbacks > 0 && rolled.anti_messages > 0, "{rolled:?}");
 }
 
-/// Tells an LP to cancel its timer.
+/// A message to cancel the timer.
 const CANCEL: u64 = 1 << 40;
 
 #[test]
-fn timers_that_are_put_off_and_cancelled_by_messages_fire_when_none_comes() {
+fn timers_that_messages_reset_and_cancel_fire_if_no_message_comes() {
     let model = mesh(16, |_, event, ctx| {
         let to = lp(ctx.rng().below(16));
         let delay = ps(ctx.rng().below(80));

@@ -1,4 +1,4 @@
-//! From several workers to one, and back; and where they run.
+//! Switching from several workers to one, and back. Binding workers to cores.
 
 use crate::compare::{assert_same, in_order};
 use crate::mesh::{all_to_all, at};
@@ -9,9 +9,9 @@ use parades_engine::time_warp::{self, Settings};
 use parades_raw::affinity;
 
 #[test]
-fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
+fn a_run_that_switches_between_several_workers_and_one_is_the_same() {
     let model = all_to_all(30);
-    // GVT may advance by a thousand events at a time: who turns rarely needs a longer run.
+    // GVT may advance by a thousand events at a time. So a run that switches rarely must be longer.
     for (gvts, copy_every, until) in
         [(1, None, 20_000), (7, Some(5), 60_000), (30, None, 150_000), (30, Some(5), 150_000)]
     {
@@ -21,13 +21,13 @@ fn a_run_that_goes_from_several_workers_to_one_and_back_is_the_same() {
             let settings = Settings { retreats, copy_every, stalls: Some(3), ..Settings::of_threads(threads) };
             let found = time_warp::run(&model, RunOptions::until(at(until)), &settings).expect("no failure");
             assert_same(&expected, &found, &settings);
-            assert!(stat(&found, "turns") > 1, "it turned {} times with {settings:?}", stat(&found, "turns"));
+            assert!(stat(&found, "turns") > 1, "it switched {} times with {settings:?}", stat(&found, "turns"));
         }
     }
 }
 
 #[test]
-fn one_worker_and_a_run_that_is_not_to_turn_do_not() {
+fn a_run_with_one_worker_or_without_retreats_does_not_switch() {
     let model = all_to_all(30);
     for (threads, retreats) in [(1, Retreats::Every(1)), (3, Retreats::Never)] {
         let settings = Settings { retreats, ..Settings::of_threads(threads) };
@@ -37,7 +37,7 @@ fn one_worker_and_a_run_that_is_not_to_turn_do_not() {
 }
 
 #[test]
-fn workers_bound_to_cores_give_the_same_answer_and_leave_the_caller_free() {
+fn workers_bound_to_cores_give_the_same_result_and_leave_the_caller_unbound() {
     let model = all_to_all(30);
     let expected = in_order(&model, at(5_000)).expect("no failure");
     let before = affinity::allowed_cores();
