@@ -1,9 +1,9 @@
-//! Whether several workers pay, and the way from several to one and back.
+//! Reviews of the number of workers, and the switch from several workers to one and back.
 //!
-//! Where workers are kept from their cores, by strangers or by each other, what one executes ahead is often
-//! taken back when the other comes to it. So it is measured how much of what is executed is kept, and what
-//! an execution costs that is not disturbed: together they tell how many workers' worth of work is done.
-//! Where that is little, one worker is tried, which takes nothing back. The others rest.
+//! Workers may be kept from their cores, by other programs or by each other. Then many executions of one
+//! worker are rolled back when the other catches up. So two quantities are measured: the rate of committed
+//! events, and the cost of an undisturbed execution. Their product is the number of workers whose work is
+//! kept. If it is small, one worker is tried, which rolls nothing back, while the others wait.
 
 use super::history::NONE;
 use super::site::{Counts, Site};
@@ -17,86 +17,87 @@ use parades_raw::huge_pages;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-/// One worker is tried now and then where several do less than this many workers' worth of work: alone its
-/// executions leave no history, and with 1,024 LPs of PHOLD they cost two thirds of what they cost here
-/// where nothing disturbs them.
-const SOME: f64 = 2.0;
+/// If the work of fewer workers than this is kept, one worker is tried now and then. A lone worker leaves
+/// no history, so that its executions cost less.
+const WORKERS_KEPT: f64 = 2.0;
 
-/// What an execution costs where nothing disturbs it, in nanoseconds.
+/// The cost of an undisturbed execution, in nanoseconds.
 ///
-/// It follows the cheaper of the measurements: the others were disturbed, or took something back.
+/// It follows the lower measurements. The higher ones were disturbed, or include rollbacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost(Option<f64>);
 
 impl Cost {
-    /// Takes up a measurement.
+    /// Adds a measurement.
     pub(super) fn add(&mut self, ns: f64) {
         let before = self.0.unwrap_or(ns);
         let share = if ns < before { 1.0 / 4.0 } else { 1.0 / 64.0 };
         self.0 = Some(before + share * (ns - before));
     }
 
-    /// Infinite as long as it is not known.
+    /// Returns the cost. It is infinite until it has been measured.
     pub(super) fn ns(self) -> f64 {
         self.0.unwrap_or(f64::INFINITY)
     }
 }
 
-/// What the leader knows of it.
+/// Decides when the run switches between several workers and one.
 #[derive(Debug)]
 pub(super) struct Reviewer {
     retreats: Retreats,
     retreat: Retreat,
-    /// One worker executes all for good, as there was no memory for the history of several.
+    /// True once the run has retreated to one worker for lack of memory. It does not return.
     for_memory: bool,
     workers: usize,
     lps: u32,
-    /// When the present spell began, and what had been executed and kept.
+    /// The start of this spell.
     since: std::time::Instant,
+    /// The leader's time on its core in this spell.
     core: CoreClock,
+    /// The number of events kept before this spell.
     executed: u64,
-    /// How often GVT has been found since it turned.
+    /// The number of times that GVT has been computed since the last switch.
     gvts: u32,
 }
 
 impl Reviewer {
     pub(super) fn new(retreats: Retreats, workers: usize, lps: u32) -> Reviewer {
         let retreats = if workers == 1 { Retreats::Never } else { retreats };
-        let retreat = Retreat::new(SOME / workers as f64);
+        let retreat = Retreat::new(WORKERS_KEPT / workers as f64);
         let (since, core, for_memory) = (now(), CoreClock::start(), false);
         Reviewer { retreats, retreat, for_memory, workers, lps, since, core, executed: 0, gvts: 0 }
     }
 
-    /// Whether one worker executes all.
+    /// Returns true while one worker executes all LPs.
     pub(super) fn is_alone(&self) -> bool {
         self.retreat.alone
     }
 
-    /// From the next turn on, one worker executes all for good, as it needs the least memory.
+    /// Retreats to one worker, which needs the least memory, at the next switch. The run does not return.
     pub(super) fn retreat_for_memory(&mut self) {
         (self.retreats, self.for_memory) = (Retreats::Never, true);
     }
 
-    /// Whether it has.
+    /// Returns true if the run has retreated for lack of memory.
     pub(super) fn has_retreated_for_memory(&self) -> bool {
         self.for_memory
     }
 
-    /// How often the run went from several workers to one, or back.
+    /// Returns the number of switches between several workers and one.
     pub(super) fn switches(&self) -> u32 {
         self.retreat.turns
     }
 
-    /// Whether to turn, `executed` events having been kept so far, each of which costs so many nanoseconds
-    /// where nothing disturbs it, and about so many waiting.
-    pub(super) fn should_switch(&mut self, executed: u64, cost_ns: f64, waiting: usize) -> bool {
+    /// Returns true if the run must switch now. `executed` events have been kept so far. An undisturbed
+    /// execution costs `cost_ns` nanoseconds. About `pending` events are pending.
+    pub(super) fn should_switch(&mut self, executed: u64, cost_ns: f64, pending: usize) -> bool {
         if self.gvts == 0 && self.switches() == 0 {
-            // Until now LPs were set up, which says nothing of what is executed ahead.
+            // Until now, LPs have started.
             self.begin_spell();
             self.executed = executed;
         }
         self.gvts += 1;
-        self.retreat.weighs(self.lps as usize + waiting);
+        self.retreat.weighs(self.lps as usize + pending);
         match self.retreats {
             Retreats::Never => false,
             Retreats::Every(gvts) => self.gvts >= gvts,
@@ -104,7 +105,7 @@ impl Reviewer {
         }
     }
 
-    /// As [`Reviewer::should_switch`], where the present spell has lasted so long.
+    /// Returns true if the run must switch after a spell that has lasted for `time`.
     fn should_switch_after_spell(&mut self, executed: u64, cost_ns: f64, time: Duration) -> bool {
         if !self.retreat.is_due(time) {
             return false;
@@ -117,17 +118,17 @@ impl Reviewer {
         if !self.retreat.can_decide(spell) {
             return false;
         }
-        let turns = self.retreat.turns_after(spell);
-        // One worker's spell goes on until it is time to try several again.
-        if turns || !self.is_alone() {
+        let switches = self.retreat.turns_after(spell);
+        // The spell of one worker goes on until several are tried again.
+        if switches || !self.is_alone() {
             self.begin_spell();
             self.executed = executed;
         }
-        turns
+        switches
     }
 
-    /// Goes from several workers to one, or back to where each LP lived at first. All rest; how it is from
-    /// here on.
+    /// Switches from several workers to one, or back to the first placement. Must be called at a cut.
+    /// Returns the new placement.
     pub(super) fn switch_mode<M: Restorable>(
         &mut self,
         (old, first): (&Placement, &Placement),
@@ -147,8 +148,8 @@ impl Reviewer {
     }
 }
 
-/// Moves LPs, events and metrics to other sites. What has been moved away from is given back as soon as it
-/// is empty, since it is as large as the run.
+/// Moves LPs, events and metrics to other sites. The old memory is freed as soon as it is empty, because it
+/// is as large as the run.
 fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&Placement, &Placement), lps: u32) {
     let mut events = Vec::new();
     let mut records = Vec::new();
@@ -192,18 +193,18 @@ mod tests {
         }
         assert!((100.0..150.0).contains(&cost.ns()), "{cost:?}");
         (0..1000).for_each(|_| cost.add(300.0));
-        assert!((290.0..=300.0).contains(&cost.ns()), "it is found out when all become dearer: {cost:?}");
+        assert!((290.0..=300.0).contains(&cost.ns()), "the cost rises if all measurements do: {cost:?}");
     }
 
     #[test]
-    fn one_goes_on_where_several_do_less_than_one_would() {
+    fn one_worker_takes_over_if_several_do_less_than_one_would() {
         let long = Duration::from_millis(20);
-        // Executions cost 100 ns where nothing disturbs them.
-        for (kept_ns, turns) in [(200, true), (60, false)] {
+        // An undisturbed execution costs 100 ns.
+        for (kept_ns, switches) in [(200, true), (60, false)] {
             let mut reviewer = Reviewer::new(Retreats::WhereFaster, 2, 16);
             let kept = 20_000_000 / kept_ns;
-            let turned = (1..4).any(|spell| reviewer.should_switch_after_spell(spell * kept, 100.0, long));
-            assert_eq!(turned, turns, "{kept_ns} ns for each that is kept");
+            let switched = (1..4).any(|spell| reviewer.should_switch_after_spell(spell * kept, 100.0, long));
+            assert_eq!(switched, switches, "{kept_ns} ns for each event that is kept");
         }
         let mut alone = Reviewer::new(Retreats::WhereFaster, 1, 16);
         assert!((0..100).all(|executed| !alone.should_switch(executed, 1.0, 16)), "one stays alone");

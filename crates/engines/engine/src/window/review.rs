@@ -1,4 +1,5 @@
-//! Planning anew, by what has been measured: who executes which partition, and which partitions there are.
+//! Reviews of the plan by measurements: the worker of each partition, the partitions, and the number of
+//! workers.
 
 use super::part::Part;
 use super::plan::{Plan, Workers};
@@ -13,86 +14,89 @@ use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use std::sync::{Arc, MutexGuard};
 
-/// Windows after which the work is reviewed for the first time; each time after that, twice as many.
-const FIRST: u64 = 8;
-/// Events of the whole model from which they say enough to choose partitions by.
-const ENOUGH: u64 = 20_000;
-/// How many times as many there are at the next choice: what was measured at first may have been a
-/// beginning that is unlike the rest.
-const MORE: u64 = 4;
-/// How many times less the busiest worker must have to do in other partitions than in those there are.
-const EVENER: f64 = 1.08;
-/// Events from one choice to the next, at least, for each microsecond that a choice takes: a fiftieth of
-/// the run at 20 million events a second.
+/// The number of the window before which the first review is made. The number of windows doubles from
+/// review to review.
+const WINDOWS_FIRST: u64 = 8;
+/// The number of events of the whole model from which partitions can be chosen by measurement.
+const EVENTS_FIRST: u64 = 20_000;
+/// The factor by which the number of events grows from choice to choice. The beginning of a run may differ
+/// from the rest.
+const EVENTS_GROWTH: u64 = 4;
+/// The load of the busiest worker under the current partitions, over that under others, from which the
+/// others are worth a move.
+const GAIN: f64 = 1.08;
+/// The fewest events from choice to choice for each microsecond that a choice takes. So choices take at
+/// most a fiftieth of the run at 20 million events a second.
 const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
 
-/// When the work was last looked at, and what was found.
+/// Decides when the plan is reviewed, and makes the next plan.
 #[derive(Debug)]
 pub(super) struct Reviewer {
-    /// The window before which it is next.
+    /// The number of the window before which the next review is made.
     due: u64,
-    /// Everything before it had been executed at the last review.
+    /// Everything before this time had been executed at the last review.
     at: Time,
-    /// Events that each partition had executed by then.
+    /// By partition: the number of events executed at the last review.
     events: Vec<u64>,
-    /// Changes of lookahead that the plan knows of.
+    /// The number of changes of lookahead that the plan takes into account.
     changes: u64,
-    /// Events that all partitions will have executed when they are next chosen by measurement.
-    choice: u64,
+    /// The number of events of all partitions at which partitions are next chosen by measurement.
+    next_choice: u64,
     retreats: Retreats,
     retreat: Retreat,
-    /// Since it was last decided.
+    /// The leader's time on its core in this spell.
     core: CoreClock,
-    /// Windows executed at the last rest.
-    rested: u64,
-    /// Events that all partitions had executed, and windows, when it was last decided whether several
-    /// workers pay.
-    decided: (u64, u64),
+    /// The number of windows before the last cut.
+    windows: u64,
+    /// The number of events of all partitions, and of windows, before this spell.
+    spell_start: (u64, u64),
 }
 
 impl Reviewer {
-    /// Of a run of so many workers.
+    /// Makes the reviewer of a run with `workers` workers.
     pub(super) fn new(retreats: Retreats, workers: usize) -> Reviewer {
         let retreats = if workers == 1 { Retreats::Never } else { retreats };
         Reviewer {
-            due: FIRST,
+            due: WINDOWS_FIRST,
             at: Time::ZERO,
             events: Vec::new(),
             changes: 0,
-            choice: ENOUGH,
+            next_choice: EVENTS_FIRST,
             retreats,
             retreat: Retreat::new(BUSY),
             core: CoreClock::start(),
-            rested: 0,
-            decided: (0, 0),
+            windows: 0,
+            spell_start: (0, 0),
         }
     }
 
-    /// Tries one worker now and then, however busy several are.
+    /// Makes the reviewer try one worker now and then, however busy several workers are.
     pub(super) fn always_try(&mut self) {
         self.retreat = Retreat::new(f64::INFINITY);
     }
 
-    /// Whether a review is due before the next window.
+    /// Returns true if a review is due, after `windows` windows.
     pub(super) fn is_due(&self, windows: u64, stopwatch: &Stopwatch) -> bool {
-        let may_turn = match self.retreats {
+        let may_switch = match self.retreats {
             Retreats::Never => false,
             Retreats::WhereFaster => self.retreat.is_due(stopwatch.time()),
-            Retreats::Every(each) => windows - self.decided.1 >= each.into(),
+            Retreats::Every(each) => windows - self.spell_start.1 >= each.into(),
         };
-        windows >= self.due || windows > self.rested && may_turn
+        windows >= self.due || windows > self.windows && may_switch
     }
 
-    /// How often the run went from several workers to one, or back.
+    /// Returns the number of switches between several workers and one.
     pub(super) fn switches(&self) -> u32 {
         self.retreat.turns
     }
 
-    /// Reviews the work of one of several ranks: partitions stay, and are dealt out anew to the workers of the rank.
+    /// Reviews the work of one of several ranks. The partitions stay, and are assigned again to the workers
+    /// of the rank.
     ///
     /// # Errors
     ///
-    /// If a channel between partitions has lost its lookahead: its LPs would have to move to one partition.
+    /// An error if a channel between partitions has lost its lookahead. Its LPs would have to move to one
+    /// partition.
     pub(super) fn review_rank<M: Model>(
         &mut self,
         plan: Arc<Plan>,
@@ -121,7 +125,8 @@ impl Reviewer {
         Ok(Arc::new(next))
     }
 
-    /// The plan to follow from here on: the old one, unless a lookahead has changed or a review finds better.
+    /// Returns the plan to follow from now on. It is the old plan, unless a lookahead has changed or a
+    /// review finds a better plan.
     pub(super) fn review<M: Model>(
         &mut self,
         crew: &Crew<'_, M>,
@@ -130,10 +135,9 @@ impl Reviewer {
         parts: &mut [MutexGuard<'_, Part<M>>],
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Arc<Plan> {
-        self.rested = windows;
+        self.windows = windows;
         if windows == 0 {
-            // Those who had few LPs to set up have waited for the others, which says nothing of the windows
-            // to come.
+            // Until now, LPs have started. Workers with few LPs have waited for the others.
             *stopwatch = Stopwatch::new();
             self.begin_spell(parts, windows, stopwatch);
         }
@@ -144,16 +148,16 @@ impl Reviewer {
             self.changes = world.lookahead_changes();
             self.retreat.forget();
             self.begin_spell(parts, windows, stopwatch);
-            self.choice = match workers {
-                // It can go on as it is, and looking for partitions takes time.
-                1 => self.choice.max(total(parts) + ENOUGH),
-                _ => total(parts) + ENOUGH,
+            self.next_choice = match workers {
+                // A single worker can go on without other partitions, and finding them takes time.
+                1 => self.next_choice.max(total_events(parts) + EVENTS_FIRST),
+                _ => total_events(parts) + EVENTS_FIRST,
             };
             let found = first_partition(world, &crew.settings, 1);
             self.restart(windows, bound, parts);
             return Self::move_to(crew, (&plan, Plan::first(&found, Workers::alone(workers), world)), parts, bound);
         }
-        if let Some(other) = self.turn(crew, &plan, world, parts, (windows, bound, stopwatch)) {
+        if let Some(other) = self.switch_mode(crew, &plan, world, parts, (windows, bound, stopwatch)) {
             self.restart(windows, bound, parts);
             return other;
         }
@@ -163,22 +167,24 @@ impl Reviewer {
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
         let executed = costs.iter().sum::<u64>();
-        // Several share the work anew; the only one there is may do it in parts that fit its cache.
+        // Several workers may share the work more evenly. A single worker may have partitions that fit its
+        // cache.
         let may_cut = workers > 1 || crew.settings.threads == 1;
-        if may_cut && !self.retreat.alone && executed > ENOUGH && total(parts) >= self.choice {
+        if may_cut && !self.retreat.alone && executed > EVENTS_FIRST && total_events(parts) >= self.next_choice {
             let (next, took) = timed(|| {
-                let weights: Vec<u64> = weights(&plan, world.lps(), parts);
+                let weights: Vec<u64> = measured_weights(&plan, world.lps(), parts);
                 let events_per_second = self.events_per_second(parts, bound);
                 let measured = Wish { events_per_second, weights: Some(&weights), ..rated };
                 let found = partition(world, &crew.settings, measured);
-                is_other(&found, &plan, &weights).then(|| {
+                is_worth_a_move(&found, &plan, &weights).then(|| {
                     let next = Plan::by_weights(&found, workers, world, &weights);
                     Self::move_to(crew, (&plan, next), parts, bound)
                 })
             });
-            let events = total(parts);
+            let events = total_events(parts);
             let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            self.choice = (MORE * events).max(events.saturating_add(took_us.saturating_mul(EVENTS_PER_CHOICE_US)));
+            self.next_choice =
+                (EVENTS_GROWTH * events).max(events.saturating_add(took_us.saturating_mul(EVENTS_PER_CHOICE_US)));
             if let Some(next) = next {
                 self.restart(windows, bound, parts);
                 return next;
@@ -191,8 +197,8 @@ impl Reviewer {
         Arc::new(next)
     }
 
-    /// Goes from several workers to one or back, if that seems faster.
-    fn turn<M: Model>(
+    /// Switches from several workers to one, or back, if that is due. Returns the next plan.
+    fn switch_mode<M: Model>(
         &mut self,
         crew: &Crew<'_, M>,
         plan: &Plan,
@@ -201,13 +207,14 @@ impl Reviewer {
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Option<Arc<Plan>> {
         if plan.has_one_partition() && !self.retreat.alone {
-            return None; // There is but one way to go on, whatever was wished.
+            return None; // The channels allow only one partition.
         }
         let (time, workers) = (stopwatch.time(), plan.workers());
         let (share_worked, share_on_core) = (stopwatch.share_worked(), self.core.share());
-        let spell = Spell { executed: total(parts) - self.decided.0, time, workers, share_worked, share_on_core };
-        let windows_since = windows - self.decided.1;
-        let turns = match self.retreats {
+        let spell =
+            Spell { executed: total_events(parts) - self.spell_start.0, time, workers, share_worked, share_on_core };
+        let windows_since = windows - self.spell_start.1;
+        let switches = match self.retreats {
             Retreats::Never => return None,
             Retreats::Every(each) if windows_since < each.into() => return None,
             Retreats::Every(_) => true,
@@ -216,15 +223,15 @@ impl Reviewer {
             Retreats::WhereFaster if !self.retreat.can_decide(spell) => return None,
             Retreats::WhereFaster => self.retreat.turns_after(spell),
         };
-        // One worker's spell goes on until it is time to try several again.
-        if turns || !self.retreat.alone {
+        // The spell of one worker goes on until several are tried again.
+        if switches || !self.retreat.alone {
             self.begin_spell(parts, windows, stopwatch);
         }
-        if !turns {
+        if !switches {
             return None;
         }
         let (next, took) = timed(|| {
-            let weights = weights(plan, world.lps(), parts);
+            let weights = measured_weights(plan, world.lps(), parts);
             let found = if self.retreat.alone {
                 let rated = Wish::of_workers(workers_at_most(&crew.settings));
                 let events_per_second = self.events_per_second(parts, bound);
@@ -240,22 +247,23 @@ impl Reviewer {
         Some(next)
     }
 
-    /// Events in a second of virtual time since the last review, if there has been any time.
+    /// Returns the events in a second of virtual time since the last review, if virtual time has passed.
     fn events_per_second<M: Model>(&self, parts: &[MutexGuard<'_, Part<M>>], bound: Time) -> Option<f64> {
-        let executed = total(parts) - self.events.iter().sum::<u64>();
+        let executed = total_events(parts) - self.events.iter().sum::<u64>();
         let span = bound.since(self.at).as_secs_f64();
         (executed > 0 && span > 0.0).then(|| executed as f64 / span)
     }
 
-    /// From now on it is measured whether several workers pay.
+    /// Begins a spell, which measures the current number of workers.
     fn begin_spell<M: Model>(&mut self, parts: &[MutexGuard<'_, Part<M>>], windows: u64, stopwatch: &mut Stopwatch) {
-        self.decided = (total(parts), windows);
+        self.spell_start = (total_events(parts), windows);
         stopwatch.reset();
         self.core = CoreClock::start();
     }
 
+    /// Begins to measure the partitions.
     fn restart<M: Model>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<M>>]) {
-        self.due = windows + FIRST;
+        self.due = windows + WINDOWS_FIRST;
         self.at = bound;
         self.events = parts.iter().map(|part| part.events).collect();
     }
@@ -269,8 +277,7 @@ impl Reviewer {
     ) -> Arc<Plan> {
         let busiest = parts.iter().max_by_key(|part| part.events);
         let found = busiest.and_then(|part| part.found_by_lp());
-        // What has been moved away from is given back as soon as it is empty, since it is as large as the
-        // run.
+        // The old memory is freed as soon as it is empty, because it is as large as the run.
         let mut events = Vec::new();
         let mut lps = Vec::new();
         for part in parts.iter_mut() {
@@ -304,23 +311,22 @@ impl Reviewer {
     }
 }
 
-/// Events that all partitions have executed.
-fn total<M: Model>(parts: &[MutexGuard<'_, Part<M>>]) -> u64 {
+/// Returns the number of events that all partitions have executed.
+fn total_events<M: Model>(parts: &[MutexGuard<'_, Part<M>>]) -> u64 {
     parts.iter().map(|part| part.events).sum()
 }
 
-/// How much each LP has executed.
-fn weights<M: Model>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<M>>]) -> Vec<u64> {
+/// Returns the weight of each LP: its count of sends, which stands for its executed events.
+fn measured_weights<M: Model>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<M>>]) -> Vec<u64> {
     let of = |id| parts[plan.placement.partition(id) as usize].lps[plan.placement.index(id)].sequence();
     super::ids(lps).map(of).collect()
 }
 
-/// Whether partitions are so different from those there are that it pays to move: LPs have executed so many
-/// events each.
-fn is_other(found: &Partitioning, plan: &Plan, weights: &[u64]) -> bool {
+/// Returns true if the found partitions are better than those of the plan by enough to be worth a move.
+fn is_worth_a_move(found: &Partitioning, plan: &Plan, weights: &[u64]) -> bool {
     let workers = u32::try_from(plan.workers()).unwrap_or(u32::MAX);
     let busiest = |placement| Partitioning::busiest_share(placement, workers, weights);
     found.lookahead() != plan.lookahead
         || found.partitions() != plan.placement.partitions()
-        || busiest(found.placement()) * EVENER < busiest(&plan.placement)
+        || busiest(found.placement()) * GAIN < busiest(&plan.placement)
 }
