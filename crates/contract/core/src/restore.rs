@@ -1,11 +1,11 @@
-//! How a model's state is restored when an execution is rolled back.
+//! Restoring a model's state when an execution is rolled back.
 //!
-//! There is one mechanism: an execution leaves records in an [`UndoLog`], and [`Restorable::undo`] undoes them in reverse
-//! order. There are four ways to use it:
+//! There is one mechanism: an execution leaves records in an [`UndoLog`], and [`Restorable::undo`] undoes
+//! them in reverse order. There are four ways to use it:
 //!
 //! - by *copy* ([`ByCopy`]): the record is the state before the event. One line; right for small states.
-//! - by *record* ([`ByRecord`]): the state records each change by itself, and the undo function is generated. Two derives;
-//!   right for states that are large or own collections.
+//! - by *record* ([`ByRecord`]): the state records each change by itself, and the undo function is generated.
+//!   Two derives; right for states that are large or own collections.
 //! - by a *hand-written undo log*: the model implements [`Restorable`], and chooses its records.
 //! - by a *reverse handler*: the record is the few bits that reverse computation cannot recover, or nothing.
 //!
@@ -13,12 +13,14 @@
 //!
 //! # Generated undo
 //!
-//! The state is plain data. `#[derive(Undoable)]` generates a *view* of it and a type of *records*. The handler gets the
-//! view instead of `&mut State`. It reads through the view as it would read the state (`desk.served`), and writes through
-//! methods of the fields' names (`*desk.served() += 1`), which record the old value first. So a change that is not
-//! recorded does not compile. A part of a part is reached step by step, and its record is composed on the way: a change of
-//! `node.ports().at(2).packets()` is one record that says "port 2, packets, old value". It is a plain enum without
-//! allocation.
+//! The state is plain data. `#[derive(Undoable)]` generates two types: a *view* of the state, and the
+//! *record* of a change. The handler gets the view instead of `&mut State`. It reads fields as usual
+//! (`desk.served`). It writes through methods with the names of the fields (`*desk.served() += 1`), which
+//! record the old value first. So a change that is not recorded does not compile.
+//!
+//! Parts of parts are reached step by step, and their records are composed. A write to
+//! `*node.ports().at(2).packets()` leaves one record, "port 2, packets, old value". The record is a plain enum
+//! without allocation.
 //!
 //! A server with a queue, restored in this way:
 //!
@@ -27,7 +29,7 @@
 //! use parades_engine::{rollback_check, sequential, time_warp};
 //! use std::collections::VecDeque;
 //!
-//! /// A customer, who is plain data: recorded whole.
+//! /// Plain data, which is recorded whole.
 //! #[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
 //! #[undoable(whole)]
 //! struct Customer {
@@ -46,7 +48,7 @@
 //!
 //! // What a desk does is written on its view.
 //! impl<R: Recorder<DeskUndo>> DeskMut<'_, R> {
-//!     /// Returns whether the customer is the only one.
+//!     /// Lets a customer in. Returns true if the desk was idle.
 //!     fn arrive(&mut self, arrived: Time) -> bool {
 //!         if self.waiting.len() == self.places {
 //!             *self.turned_away() += 1;
@@ -56,17 +58,16 @@
 //!         self.waiting.len() == 1
 //!     }
 //!
-//!     /// Returns whether there is another customer.
+//!     /// Lets the first customer go. Returns true if another one waits.
 //!     fn leave(&mut self, now: Time) -> bool {
 //!         let customer = self.waiting().pop_front().expect("a customer is served");
 //!         *self.served() += 1;
-//!         let waited = self.waited.saturating_add(now.since(customer.arrived));
-//!         *self.waited() = waited;
+//!         *self.waited() = self.waited.saturating_add(now.since(customer.arrived));
 //!         !self.waiting.is_empty()
 //!     }
 //! }
 //!
-//! /// Desks in a row: who leaves one goes to the next.
+//! /// Desks in a row: a customer goes from each desk to the next.
 //! #[derive(Restorable)]
 //! struct Desks(u32);
 //!
@@ -133,9 +134,9 @@
 //! # Ok::<(), parades_core::error::Error>(())
 //! ```
 //!
-//! *What can be in such a state*: numbers, times, ids; `Option`, `Box`, arrays, `Box<[T]>`, `Vec`, `VecDeque`, `BTreeMap`,
-//! `BTreeSet`; structs and enums that derive [`Undoable`], nested as deep as one likes. A field of another type does not
-//! compile, unless it is declared constant:
+//! *Types of fields*: numbers, times, ids; `Option`, `Box`, arrays, `Box<[T]>`, `Vec`, `VecDeque`,
+//! `BTreeMap`, `BTreeSet`; structs and enums that derive [`Undoable`]. They nest to any depth. A field of
+//! another type does not compile, unless it is declared constant:
 //!
 //! ```compile_fail,E0277
 //! # use parades_core::prelude::*;
@@ -156,7 +157,7 @@
 //! }
 //! ```
 //!
-//! Neither does a change that is not recorded, nor one of a constant:
+//! A change that is not recorded does not compile, nor does a change of a constant:
 //!
 //! ```compile_fail,E0594
 //! # use parades_core::prelude::*;
@@ -176,8 +177,8 @@
 //! }
 //! ```
 //!
-//! *Parts side by side*: a view is borrowed from the state like any reference. Where two fields are changed in turn,
-//! `split` gives the views of all fields at once:
+//! *Parts side by side*: a view borrows the state like any reference. Where two fields are changed in turn,
+//! `split` returns the views of all fields at once:
 //!
 //! ```
 //! # use parades_core::prelude::*;
@@ -193,19 +194,23 @@
 //! assert_eq!(lanes.right, [1, 2, 3]);
 //! ```
 //!
-//! *Many changes of one value*: each `*view` that is written to records the old value once. Where a handler changes
-//! several fields of one plain value, [`Tracked::into_mut`] records it once for all.
+//! *Views that are kept*: `node.ports().at(2)` borrows from a temporary view, so it lasts to the end of the
+//! statement. To keep it, write `let mut port = node.ports().into_at(2)`.
 //!
-//! *Cost*: without rollback, views are compiled to the plain accesses. With it, each change costs its record. All records
-//! of a model have the size of the largest, so check it (`size_of::<NodeUndo>()`). A large value that is seldom replaced
-//! belongs in a `Box`, which the record then holds, or its field is marked `#[undoable(boxed)]`.
+//! *Many changes of one value*: each mutable borrow of a value records it. Where a handler changes several
+//! fields of one plain value, [`Tracked::into_mut`] records the value once for all changes.
 //!
-//! *Panics*: a record is made before its change, or no code of the model runs between the two. So a handler that panics
-//! midway is undone like any other.
+//! *Cost*: without rollback, a view compiles to a plain reference. With rollback, each change costs its
+//! record. All records of a model have the size of the largest, so check that size (`size_of::<NodeUndo>()`).
+//! A large value that is rarely replaced belongs in a `Box`, which the record then holds; or its field is
+//! marked `#[undoable(boxed)]`.
 //!
-//! *Why views, and not cells*: fields of cell types, which record themselves, were the alternative. Cells make every read,
-//! equality, digest and report go through them, and a cell can still be overwritten by a plain assignment. A view needs no
-//! types of its own in the state, and takes the possibility of a plain assignment away.
+//! *Panics*: a record is made before its change, or no code of the model runs between the two. So a handler
+//! that panics midway is undone like any other.
+//!
+//! *Why views, and not cells*: the alternative was fields of cell types, which record themselves. Then every
+//! read, comparison, digest and report must go through the cells, and a plain assignment can still overwrite
+//! a cell. Views need no special types in the state, and leave no way for a plain assignment.
 
 mod by_record;
 mod deque;
@@ -214,6 +219,7 @@ mod map;
 mod option;
 mod recorder;
 mod tracked;
+mod undo_log;
 mod undoable;
 
 pub use by_record::ByRecord;
@@ -224,52 +230,11 @@ pub use option::{Inside, InsideMut, OptionUndo};
 pub use parades_derive::{Restorable, Undoable};
 pub use recorder::{Nth, Recorder, Recording, Step, Unrecorded, Within};
 pub use tracked::Tracked;
+pub use undo_log::UndoLog;
 pub use undoable::{PartMut, Undoable, Whole};
 
 use crate::event::Body;
 use crate::model::{Context, Model};
-use crate::ring::Ring;
-
-/// The records that executions leave so that they can be undone.
-#[derive(Debug)]
-pub struct UndoLog<U>(Ring<U>);
-
-impl<U> Default for UndoLog<U> {
-    fn default() -> UndoLog<U> {
-        UndoLog(Ring::default())
-    }
-}
-
-impl<U> UndoLog<U> {
-    /// Adds a record.
-    #[inline]
-    pub fn push(&mut self, record: U) {
-        self.0.push(record);
-    }
-
-    /// Removes and returns the latest record.
-    #[inline]
-    pub fn pop(&mut self) -> Option<U> {
-        self.0.pop()
-    }
-
-    /// True if there are no records.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the records by position. An engine keeps the records of many executions in one log.
-    #[inline]
-    pub fn records(&self) -> &Ring<U> {
-        &self.0
-    }
-
-    /// Returns the records by position, to be changed.
-    #[inline]
-    pub fn records_mut(&mut self) -> &mut Ring<U> {
-        &mut self.0
-    }
-}
 
 /// A model whose executions can be undone. Engines that roll back require it.
 ///
@@ -304,15 +269,15 @@ pub trait Restorable: Model {
         log: &mut UndoLog<Self::Undo>,
     );
 
-    /// True if [`Restorable::handle_undoable`] adds one record, a copy of the state, and then does what [`Model::handle`]
-    /// does, and no more. Then an engine may let only some executions make a copy, and *coast forward*: restore an older
-    /// copy, and execute again the events after it.
+    /// Returns true if [`Restorable::handle_undoable`] only adds a copy of the state and then calls
+    /// [`Model::handle`]. Then an engine may let only some executions make a copy, and *coast forward*:
+    /// restore an older copy, and execute again the events after it.
     fn copies(&self) -> bool {
         false
     }
 
-    /// Restores the state from before the event, and empties the log. The handler may have panicked midway. So a handler
-    /// that can panic adds each record before its change.
+    /// Restores the state from before the event, and empties the log. The handler may have panicked midway.
+    /// So a handler that can panic adds each record before its change.
     fn undo(&self, state: &mut Self::State, event: Body<&Self::Message>, log: &mut UndoLog<Self::Undo>);
 }
 

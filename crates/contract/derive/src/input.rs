@@ -1,4 +1,4 @@
-//! What the derives accept, and the names that they give.
+//! The types that the derive macros accept, and the names of the generated types.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -10,7 +10,7 @@ pub(crate) struct State<'a> {
     pub(crate) vis: &'a Visibility,
     pub(crate) generics: &'a Generics,
     pub(crate) is_whole: bool,
-    /// A struct has one, without a name.
+    /// The variants; a struct has one, without a name.
     pub(crate) variants: Vec<Variant<'a>>,
     pub(crate) is_enum: bool,
     /// The path to `parades_core::restore`.
@@ -29,7 +29,7 @@ pub(crate) struct Field<'a> {
     pub(crate) member: Member,
     pub(crate) vis: &'a Visibility,
     pub(crate) ty: &'a Type,
-    /// The number of the field among those that are recorded; none for a constant.
+    /// The number of the field among the recorded fields; none for a constant.
     pub(crate) number: Option<usize>,
     pub(crate) is_boxed: bool,
 }
@@ -86,13 +86,13 @@ impl<'a> State<'a> {
         format_ident!("{}Parts", self.name)
     }
 
-    /// The type of the records with the generic arguments.
+    /// Returns the type of the records with the generic arguments.
     pub(crate) fn undo_type(&self) -> TokenStream {
         let (undo, (_, arguments, _)) = (self.undo(), self.generics.split_for_impl());
         quote!(#undo #arguments)
     }
 
-    /// The fields whose changes are recorded.
+    /// Returns the fields whose changes are recorded, with their numbers.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (&Variant<'a>, &Field<'a>, usize)> {
         self.variants.iter().flat_map(|variant| {
             variant.fields.iter().filter_map(move |field| field.number.map(|number| (variant, field, number)))
@@ -116,7 +116,7 @@ impl<'a> Variant<'a> {
 }
 
 impl Field<'_> {
-    /// The name that a field of a variant is bound to.
+    /// Returns the name that a pattern binds the field to.
     pub(crate) fn binding(&self) -> Ident {
         match &self.member {
             Member::Named(name) => name.clone(),
@@ -125,12 +125,12 @@ impl Field<'_> {
     }
 }
 
-/// The variant of the enum of records that is for the field of this number.
+/// Returns the name of the record's variant for the field of this number.
 pub(crate) fn record_variant(number: usize) -> Ident {
     format_ident!("Field{number}")
 }
 
-/// The words of the attributes `undoable`.
+/// Returns the words of the attributes `undoable`.
 fn words(attributes: &[Attribute], known: &[&str]) -> Result<Vec<Ident>> {
     let mut words = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("undoable")) {
@@ -144,7 +144,8 @@ fn words(attributes: &[Attribute], known: &[&str]) -> Result<Vec<Ident>> {
     Ok(words)
 }
 
-/// The path to `parades_core`: through the library under one name, where the crate that is compiled names only that one.
+/// Returns the path to `parades_core`. A crate that depends only on `parades`, the library under one name,
+/// reaches it through that.
 pub(crate) fn core_path() -> TokenStream {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").map(|folder| format!("{folder}/Cargo.toml"));
     let text = manifest.ok().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();

@@ -1,8 +1,9 @@
-//! What parades generates for models: state that records its changes, and the function that undoes them.
+//! Derive macros for models: state that records its changes, and the function that undoes them.
 //!
-//! The traits and a worked example are in `parades_core::restore`; this crate only writes their implementations.
+//! The traits and a worked example are in `parades_core::restore`; this crate only writes their
+//! implementations.
 //!
-//! *Read next*: `input`, what is accepted; `record`, the record of a change; `view`, what handlers get.
+//! *Read next*: `input` (accepted types), `record` (the record of a change), `view` (the views of handlers).
 
 #![forbid(unsafe_code)]
 
@@ -21,22 +22,22 @@ use syn::{DeriveInput, Error, parse_macro_input};
 ///
 /// For a struct `Node` it generates, with the visibility of `Node`:
 ///
-/// - `NodeUndo`: a record of one change, which says of which field, and holds the record of that field's change.
-/// - `NodeMut<'_, R>`: the view that handlers get. It reads as `Node` does. For each field it has a method of the
-///   field's name and visibility, which returns the view of the field. Methods of one's own can be added:
+/// - `NodeUndo`: a record of one change. It names the field, and holds the record of the field's change.
+/// - `NodeMut<'_, R>`: the view that handlers get. It reads as `Node` does. For each field it has a method
+///   with the field's name and visibility, which returns the view of the field. The model can add methods:
 ///   `impl<R: Recorder<NodeUndo>> NodeMut<'_, R> { … }`.
-/// - `NodeParts<'_, R>`, returned by `NodeMut::split`: the views of all fields, to be used side by side.
+/// - `NodeParts<'_, R>`: the views of all fields, to be used side by side. `NodeMut::split` returns it.
 ///
-/// For an enum, `NodeMut<'_, R>` is an enum of the same variants, with views of the fields. The variant of such an enum
-/// cannot be changed; one that changes belongs in an `Option`, or is recorded whole.
+/// For an enum, `NodeMut<'_, R>` is an enum with the same variants, whose fields are views. Such a view
+/// cannot change the variant. A state whose variant changes is held in an `Option`, or recorded whole.
 ///
 /// Attributes:
 ///
-/// - `#[undoable(whole)]` on the type: plain data, recorded whole. No types are generated; the view is
-///   `Tracked<'_, Node, R>`, which can be assigned to. The type must be `Copy` for that, else only `Tracked::set` is there.
-/// - `#[undoable(constant)]` on a field: never changes. Views show it, and give no way to change it.
-/// - `#[undoable(boxed)]` on a field: its records are boxed. For a large one that is rarely made, as the size of
-///   `NodeUndo` is that of the largest record.
+/// - `#[undoable(whole)]` on the type: plain data, recorded whole. No types are generated. The view is
+///   `Tracked<'_, Node, R>`, to which a value is assigned; a type that is not `Copy` needs `Tracked::set`.
+/// - `#[undoable(constant)]` on a field: the field never changes. Views can only read it.
+/// - `#[undoable(boxed)]` on a field: its records are boxed. It is for large records that are rarely made,
+///   since `NodeUndo` has the size of the largest record.
 ///
 /// A generic type states in its own bounds that its fields are `Undoable`.
 #[proc_macro_derive(Undoable, attributes(undoable))]

@@ -1,4 +1,4 @@
-//! The link between a model's handler and the engines that roll back.
+//! The implementation of `Restorable` for a model with `ByRecord`.
 
 use crate::input::core_path;
 use proc_macro2::TokenStream;

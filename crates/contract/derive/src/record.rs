@@ -1,4 +1,4 @@
-//! The record of one change: which field, and the record of that field's change; and how it is undone.
+//! The type of records, and the function that undoes a change from its record.
 
 use crate::input::{Field, State, Variant, record_variant};
 use proc_macro2::{Ident, TokenStream};
@@ -10,19 +10,20 @@ pub(crate) fn generate(state: &State<'_>) -> TokenStream {
     quote!(#types #steps #undo)
 }
 
-/// The private enum inside the record, one variant for each field.
+/// Returns the name of the private enum inside the record, which has a variant for each field.
 fn kind(state: &State<'_>) -> Ident {
     format_ident!("{}UndoKind", state.name)
 }
 
-/// The type of the records of a field, as it is kept in the record of the whole.
+/// Returns the type of the records of a field, as the record of the whole holds them.
 fn kept(state: &State<'_>, field: &Field<'_>) -> TokenStream {
     let (restore, ty) = (&state.restore, field.ty);
     let undo = quote!(<#ty as #restore::Undoable>::Undo);
     if field.is_boxed { quote!(::std::boxed::Box<#undo>) } else { undo }
 }
 
-/// The record is a struct around an enum, so that no variant, and no type of a private field, can be seen from outside.
+/// Returns the type of records. It is a struct around a private enum, which hides the types of private
+/// fields.
 fn types(state: &State<'_>) -> TokenStream {
     let (name, vis, undo, kind) = (state.name, state.vis, state.undo(), kind(state));
     let (parameters, arguments, bounds) = state.generics.split_for_impl();
@@ -31,7 +32,7 @@ fn types(state: &State<'_>) -> TokenStream {
         quote!(#variant(#kept),)
     });
     let types: Vec<&Ident> = state.generics.type_params().map(|parameter| &parameter.ident).collect();
-    // A parameter that no recorded field has must be used nevertheless.
+    // The language wants each parameter used, also one that only constants have.
     let never = (!types.is_empty())
         .then(|| quote!(Never(::core::convert::Infallible, ::core::marker::PhantomData<fn() -> (#(#types,)*)>),));
     let doc = format!("A record of one change to a [`{name}`].");
@@ -46,7 +47,7 @@ fn types(state: &State<'_>) -> TokenStream {
     }
 }
 
-/// The steps from the whole to its fields.
+/// Returns the steps from the whole to its fields.
 fn steps(state: &State<'_>) -> TokenStream {
     let (restore, undo, kind, undo_type) = (&state.restore, state.undo(), kind(state), state.undo_type());
     let (parameters, _, bounds) = state.generics.split_for_impl();
@@ -67,6 +68,7 @@ fn steps(state: &State<'_>) -> TokenStream {
     quote!(#(#steps)*)
 }
 
+/// Returns the implementation of `Undoable`.
 fn undo(state: &State<'_>) -> TokenStream {
     let (restore, name, kind) = (&state.restore, state.name, kind(state));
     let (parameters, arguments, bounds) = state.generics.split_for_impl();
@@ -106,7 +108,7 @@ fn undo(state: &State<'_>) -> TokenStream {
     }
 }
 
-/// The pattern that binds one field to `field`.
+/// Returns the pattern that binds one field to `field`.
 fn pattern(state: &State<'_>, variant: &Variant<'_>, field: &Field<'_>) -> TokenStream {
     let (name, member) = (state.name, &field.member);
     let path = variant.name.map_or_else(|| quote!(#name), |variant| quote!(#name::#variant));

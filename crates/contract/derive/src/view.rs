@@ -1,10 +1,10 @@
-//! What handlers get: a view that reads as the state does, and leads to views of its fields.
+//! The views that handlers get. A view reads as the state does, and leads to views of the fields.
 
 use crate::input::{Field, State, Variant};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Fields, Generics, parse_quote};
+use syn::{Fields, Generics, Lifetime, parse_quote};
 
 pub(crate) fn generate(state: &State<'_>) -> TokenStream {
     if state.is_enum {
@@ -14,7 +14,8 @@ pub(crate) fn generate(state: &State<'_>) -> TokenStream {
     quote!(#view #parts)
 }
 
-/// The generics of the state, of the lifetime of a view, and of its recorder, bound or not.
+/// Returns the generics of a view: those of the state, a lifetime, and the recorder, with or without its
+/// bound.
 fn generics(state: &State<'_>, is_bound: bool) -> Generics {
     let mut generics = state.generics.clone();
     generics.params.insert(0, parse_quote!('view));
@@ -31,14 +32,14 @@ fn generics(state: &State<'_>, is_bound: bool) -> Generics {
     generics
 }
 
-/// The generic arguments of a view.
+/// Returns the generic arguments of a view.
 pub(crate) fn arguments(state: &State<'_>) -> TokenStream {
     let generics = generics(state, false);
     let (_, arguments, _) = generics.split_for_impl();
     quote!(#arguments)
 }
 
-/// The type of the view of a field; of a constant, a reference.
+/// Returns the type of the view of a field. A constant has a reference instead.
 fn field_view(state: &State<'_>, field: &Field<'_>, lifetime: &TokenStream) -> TokenStream {
     let (restore, undo, ty) = (&state.restore, state.undo_type(), field.ty);
     match field.number {
@@ -49,7 +50,7 @@ fn field_view(state: &State<'_>, field: &Field<'_>, lifetime: &TokenStream) -> T
     }
 }
 
-/// The view of the field at `place`, a mutable reference, made with `recorder`.
+/// Returns the expression that makes the view of a field from `place`, a mutable reference, and `recorder`.
 fn make_field(state: &State<'_>, field: &Field<'_>, place: &TokenStream) -> TokenStream {
     let (restore, undo, ty) = (&state.restore, state.undo_type(), field.ty);
     match field.number {
@@ -63,7 +64,7 @@ fn make_field(state: &State<'_>, field: &Field<'_>, place: &TokenStream) -> Toke
     }
 }
 
-/// The body of `Undoable::view`.
+/// Returns the body of `Undoable::view`.
 pub(crate) fn make(state: &State<'_>) -> TokenStream {
     let (restore, view, name) = (&state.restore, state.view(), state.name);
     if !state.is_enum {
@@ -73,20 +74,25 @@ pub(crate) fn make(state: &State<'_>) -> TokenStream {
         let variant_name = variant.name;
         let (members, bindings): (Vec<_>, Vec<_>) =
             variant.fields.iter().map(|field| (&field.member, field.binding())).unzip();
+        let pattern = match variant.shape {
+            Fields::Named(_) => quote!({ #(#bindings),* }),
+            Fields::Unnamed(_) => quote!((#(#bindings),*)),
+            Fields::Unit => TokenStream::new(),
+        };
         let made = variant.fields.iter().map(|field| {
             let binding = field.binding();
             make_field(state, field, &quote!(#binding))
         });
         quote! {
-            #name::#variant_name { #(#members: #bindings),* } => #view::#variant_name { #(#members: #made),* },
+            #name::#variant_name #pattern => #view::#variant_name { #(#members: #made),* },
         }
     });
     quote!(match self { #(#arms)* })
 }
 
-/// The view of a struct.
+/// Returns the view of a struct.
 fn fields(state: &State<'_>) -> TokenStream {
-    let (restore, name, vis, view, parts) = (&state.restore, state.name, state.vis, state.view(), state.parts());
+    let (restore, name, vis, view) = (&state.restore, state.name, state.vis, state.view());
     let (_, state_arguments, _) = state.generics.split_for_impl();
     let (plain, bound) = (generics(state, false), generics(state, true));
     let (plain_parameters, arguments, bounds) = plain.split_for_impl();
@@ -95,22 +101,7 @@ fn fields(state: &State<'_>) -> TokenStream {
     let debug = debug(&view.to_string(), &quote!(#plain_parameters), &quote!(#view #arguments #bounds));
     let short = short_arguments(state);
     let methods = state.recorded().map(|(_, field, _)| method(state, field));
-    let split = state.recorded().next().map(|_| {
-        let members = state.variants.iter().flat_map(|variant| &variant.fields).map(|field| {
-            let member = &field.member;
-            let reference = if field.number.is_some() { quote!(&mut) } else { quote!(&) };
-            let made = make_field(state, field, &quote!(#reference value.#member));
-            quote!(#member: #made)
-        });
-        quote! {
-            /// Returns the views of all fields, to be used side by side.
-            #[inline(always)]
-            #vis fn split(&mut self) -> #parts #short {
-                let (value, recorder) = self.0.open();
-                #parts { #(#members),* }
-            }
-        }
-    });
+    let split = split(state);
     quote! {
         #[doc = #doc]
         #[must_use = "a view changes nothing by itself"]
@@ -143,28 +134,45 @@ fn fields(state: &State<'_>) -> TokenStream {
     }
 }
 
-/// The generic arguments of a view that is borrowed from another.
-fn short_arguments(state: &State<'_>) -> TokenStream {
-    let (lifetimes, others): (Vec<_>, Vec<_>) =
-        state.generics.params.iter().partition(|parameter| matches!(parameter, syn::GenericParam::Lifetime(_)));
-    let names = lifetimes.into_iter().chain(others).map(|parameter| match parameter {
-        syn::GenericParam::Lifetime(parameter) => {
-            let name = &parameter.lifetime;
-            quote!(#name)
-        }
-        syn::GenericParam::Type(parameter) => {
-            let name = &parameter.ident;
-            quote!(#name)
-        }
-        syn::GenericParam::Const(parameter) => {
-            let name = &parameter.ident;
-            quote!(#name)
-        }
+/// Returns the methods that lead to all fields at once.
+fn split(state: &State<'_>) -> TokenStream {
+    if state.recorded().next().is_none() {
+        return TokenStream::new();
+    }
+    let (vis, parts, short, long) = (state.vis, state.parts(), short_arguments(state), arguments(state));
+    let members = state.variants.iter().flat_map(|variant| &variant.fields).map(|field| {
+        let member = &field.member;
+        let reference = if field.number.is_some() { quote!(&mut) } else { quote!(&) };
+        let made = make_field(state, field, &quote!(#reference value.#member));
+        quote!(#member: #made)
     });
-    quote!(<'_, #(#names,)* R>)
+    quote! {
+        /// Returns the views of all fields, to be used side by side.
+        #[inline(always)]
+        #vis fn split(&mut self) -> #parts #short {
+            self.reborrow().into_parts()
+        }
+
+        /// As `split`, for a view that is not used afterwards. The result can outlive the view.
+        #[inline(always)]
+        #vis fn into_parts(self) -> #parts #long {
+            let (value, recorder) = self.0.open();
+            #parts { #(#members),* }
+        }
+    }
 }
 
-/// The method that leads to a field.
+/// Returns the generic arguments of a view that is borrowed from another.
+fn short_arguments(state: &State<'_>) -> TokenStream {
+    let mut generics = generics(state, false);
+    if let Some(lifetime) = generics.lifetimes_mut().next() {
+        lifetime.lifetime = Lifetime::new("'_", Span::call_site());
+    }
+    let (_, arguments, _) = generics.split_for_impl();
+    quote!(#arguments)
+}
+
+/// Returns the method that leads to a field.
 fn method(state: &State<'_>, field: &Field<'_>) -> TokenStream {
     let (vis, member) = (field.vis, &field.member);
     let doc = format!("The field `{}`; changes are recorded.", field.binding());
@@ -173,13 +181,13 @@ fn method(state: &State<'_>, field: &Field<'_>) -> TokenStream {
         #[doc = #doc]
         #[inline(always)]
         #vis fn #member(&mut self) -> #view {
-            let (value, recorder) = self.0.open();
+            let (value, recorder) = self.0.reborrow().open();
             #made
         }
     }
 }
 
-/// The views of all fields of a struct.
+/// Returns the struct with the views of all fields.
 fn parts(state: &State<'_>) -> TokenStream {
     if state.recorded().next().is_none() {
         return TokenStream::new();
@@ -203,7 +211,7 @@ fn parts(state: &State<'_>) -> TokenStream {
     }
 }
 
-/// The view of an enum.
+/// Returns the view of an enum.
 fn variants(state: &State<'_>) -> TokenStream {
     let (vis, view, name) = (state.vis, state.view(), state.name);
     let generics = generics(state, true);
@@ -241,7 +249,7 @@ fn view_variant(state: &State<'_>, variant: &Variant<'_>) -> TokenStream {
     }
 }
 
-/// `Debug` for types whose parts need not have it.
+/// Returns an implementation of `Debug` for a type whose parts need not have it.
 pub(crate) fn debug(text: &str, parameters: &TokenStream, ty: &TokenStream) -> TokenStream {
     quote! {
         #[automatically_derived]

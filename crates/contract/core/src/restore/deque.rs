@@ -7,15 +7,15 @@ use std::fmt;
 
 /// A change of a [`VecDeque`].
 pub enum DequeUndo<T: Undoable> {
-    /// Of an element.
+    /// An element changed.
     At(At<T::Undo>),
-    /// One was added at the front.
+    /// An element was added at the front.
     PushedFront,
-    /// One was added at the back.
+    /// An element was added at the back.
     PushedBack,
-    /// This one was taken from the front.
+    /// This element was taken from the front.
     PoppedFront(T),
-    /// This one was taken from the back.
+    /// This element was taken from the back.
     PoppedBack(T),
 }
 
@@ -56,18 +56,24 @@ impl<T: Undoable> Undoable for VecDeque<T> {
     }
 }
 
-impl<T: Undoable, R: Recorder<DequeUndo<T>>> Tracked<'_, VecDeque<T>, R> {
-    /// The element at `index`, counted from the front.
+impl<'a, T: Undoable, R: Recorder<DequeUndo<T>>> Tracked<'a, VecDeque<T>, R> {
+    /// Returns the view of the element at `index`, counted from the front.
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If there is no such element.
     #[inline(always)]
     pub fn at(&mut self, index: usize) -> ElementMut<'_, T, R, DequeUndo<T>> {
+        self.reborrow().into_at(index)
+    }
+
+    /// As `at`, for a view that is not used afterwards. The result can outlive the view.
+    #[inline(always)]
+    pub fn into_at(self, index: usize) -> ElementMut<'a, T, R, DequeUndo<T>> {
         self.value[index].view(self.recorder.within(Element(index)))
     }
 
-    /// The element at `index`, counted from the front, if there is one.
+    /// Returns the view of the element at `index`, counted from the front, if there is such an element.
     #[inline(always)]
     pub fn try_at(&mut self, index: usize) -> Option<ElementMut<'_, T, R, DequeUndo<T>>> {
         let recorder = self.recorder.within(Element(index));
@@ -88,7 +94,7 @@ impl<T: Undoable, R: Recorder<DequeUndo<T>>> Tracked<'_, VecDeque<T>, R> {
         self.recorder.record(|| DequeUndo::PushedBack);
     }
 
-    /// Takes the first element out.
+    /// Takes the first element out, and returns it.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T>
     where
@@ -99,7 +105,7 @@ impl<T: Undoable, R: Recorder<DequeUndo<T>>> Tracked<'_, VecDeque<T>, R> {
         self.value.pop_front()
     }
 
-    /// Takes the last element out.
+    /// Takes the last element out, and returns it.
     #[inline(always)]
     pub fn pop_back(&mut self) -> Option<T>
     where

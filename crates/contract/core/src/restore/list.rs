@@ -5,8 +5,8 @@ use std::fmt;
 
 /// A change of one element.
 ///
-/// The field after the index has one value and is no larger than the padding. The values that it cannot have are where
-/// the compiler keeps the kind of a record that is one of several, so that the kind takes no room of its own.
+/// An enum of records keeps its kind in `_room`, which lies in the padding after the index and has one value
+/// only: the compiler uses the other values for the kinds. So the kind takes no room of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct At<U> {
     pub(super) index: u32,
@@ -47,7 +47,7 @@ impl<W> Step<At<W>, W> for Element {
 pub type ElementMut<'a, T, R, U> =
     <T as Undoable>::View<'a, <R as Recorder<U>>::Within<<T as Undoable>::Undo, Element>>;
 
-/// What arrays and boxed slices have in common: the number of elements is fixed.
+/// Implements views of lists with a fixed number of elements: arrays and boxed slices.
 macro_rules! fixed {
     ([$($parameters:tt)*] $type:ty) => {
         impl<$($parameters)*> Undoable for $type {
@@ -65,18 +65,24 @@ macro_rules! fixed {
             }
         }
 
-        impl<R: Recorder<At<T::Undo>>, $($parameters)*> Tracked<'_, $type, R> {
-            /// The element at `index`.
+        impl<'a, R: Recorder<At<T::Undo>>, $($parameters)*> Tracked<'a, $type, R> {
+            /// Returns the view of the element at `index`.
             ///
             /// # Panics
             ///
-            /// If there are fewer.
+            /// If there is no such element.
             #[inline(always)]
             pub fn at(&mut self, index: usize) -> ElementMut<'_, T, R, At<T::Undo>> {
+                self.reborrow().into_at(index)
+            }
+
+            /// As `at`, for a view that is not used afterwards. The result can outlive the view.
+            #[inline(always)]
+            pub fn into_at(self, index: usize) -> ElementMut<'a, T, R, At<T::Undo>> {
                 self.value[index].view(self.recorder.within(Element(index)))
             }
 
-            /// The element at `index`, if there is one.
+            /// Returns the view of the element at `index`, if there is such an element.
             #[inline(always)]
             pub fn try_at(&mut self, index: usize) -> Option<ElementMut<'_, T, R, At<T::Undo>>> {
                 let recorder = self.recorder.within(Element(index));
@@ -91,17 +97,17 @@ fixed!([T: Undoable, const N: usize] [T; N]);
 
 /// A change of a vector.
 pub enum VecUndo<T: Undoable> {
-    /// Of an element.
+    /// An element changed.
     At(At<T::Undo>),
-    /// One was added at the end.
+    /// An element was added at the end.
     Pushed,
-    /// This one was taken from the end.
+    /// This element was taken from the end.
     Popped(T),
-    /// Two changed places.
+    /// Two elements changed places.
     Swapped(u32, u32),
-    /// One was put here.
+    /// An element was put at this index.
     Inserted(u32),
-    /// This one was here.
+    /// This element was at this index.
     Removed(u32, T),
 }
 
@@ -143,18 +149,24 @@ impl<T: Undoable> Undoable for Vec<T> {
     }
 }
 
-impl<T: Undoable, R: Recorder<VecUndo<T>>> Tracked<'_, Vec<T>, R> {
-    /// The element at `index`.
+impl<'a, T: Undoable, R: Recorder<VecUndo<T>>> Tracked<'a, Vec<T>, R> {
+    /// Returns the view of the element at `index`.
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If there is no such element.
     #[inline(always)]
     pub fn at(&mut self, index: usize) -> ElementMut<'_, T, R, VecUndo<T>> {
+        self.reborrow().into_at(index)
+    }
+
+    /// As `at`, for a view that is not used afterwards. The result can outlive the view.
+    #[inline(always)]
+    pub fn into_at(self, index: usize) -> ElementMut<'a, T, R, VecUndo<T>> {
         self.value[index].view(self.recorder.within(Element(index)))
     }
 
-    /// The element at `index`, if there is one.
+    /// Returns the view of the element at `index`, if there is such an element.
     #[inline(always)]
     pub fn try_at(&mut self, index: usize) -> Option<ElementMut<'_, T, R, VecUndo<T>>> {
         let recorder = self.recorder.within(Element(index));
@@ -173,7 +185,7 @@ impl<T: Undoable, R: Recorder<VecUndo<T>>> Tracked<'_, Vec<T>, R> {
         elements.into_iter().for_each(|element| self.push(element));
     }
 
-    /// Takes the last element out.
+    /// Takes the last element out, and returns it.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T>
     where
@@ -202,7 +214,7 @@ impl<T: Undoable, R: Recorder<VecUndo<T>>> Tracked<'_, Vec<T>, R> {
     ///
     /// # Panics
     ///
-    /// If one of them is not there.
+    /// If an index is beyond the end.
     #[inline(always)]
     pub fn swap(&mut self, one: usize, other: usize) {
         self.value.swap(one, other);
@@ -219,11 +231,11 @@ impl<T: Undoable, R: Recorder<VecUndo<T>>> Tracked<'_, Vec<T>, R> {
         self.recorder.record(|| VecUndo::Inserted(index(place)));
     }
 
-    /// Takes out the element at `place`; those after it move up.
+    /// Takes out the element at `place`, and returns it. The elements after it move up.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no such element.
     pub fn remove(&mut self, place: usize) -> T
     where
         T: Clone,
@@ -233,11 +245,11 @@ impl<T: Undoable, R: Recorder<VecUndo<T>>> Tracked<'_, Vec<T>, R> {
         self.value.remove(place)
     }
 
-    /// Takes out the element at `place`; the last one takes its place.
+    /// Takes out the element at `place`, and returns it. The last element takes its place.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no such element.
     pub fn swap_remove(&mut self, place: usize) -> T
     where
         T: Clone,

@@ -1,4 +1,4 @@
-//! Maps and sets in the order of their keys.
+//! Maps and sets, which are in the order of their keys.
 
 use super::{Recorder, Step, Tracked, Undoable};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,11 +6,11 @@ use std::fmt;
 
 /// A change of a [`BTreeMap`].
 pub enum MapUndo<K, V: Undoable> {
-    /// Of the value of this key.
+    /// The value of this key changed.
     At(K, V::Undo),
-    /// This key came.
+    /// This key was inserted.
     Inserted(K),
-    /// This key had this value, and has lost or changed it.
+    /// This key had this value, before it was removed or inserted again.
     Was(K, V),
 }
 
@@ -57,25 +57,32 @@ impl<K: Ord + Copy, V: Undoable> Undoable for BTreeMap<K, V> {
     }
 }
 
-impl<K: Ord + Copy, V: Undoable, R: Recorder<MapUndo<K, V>>> Tracked<'_, BTreeMap<K, V>, R> {
-    /// The value of a key.
+impl<'a, K: Ord + Copy, V: Undoable, R: Recorder<MapUndo<K, V>>> Tracked<'a, BTreeMap<K, V>, R> {
+    /// Returns the view of the value of a key.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If the key is not there.
     #[inline(always)]
     pub fn at(&mut self, key: K) -> EntryMut<'_, K, V, R> {
-        self.try_at(key).expect("the map has the key")
+        self.reborrow().into_at(key)
     }
 
-    /// The value of a key, if there is one.
+    /// As `at`, for a view that is not used afterwards. The result can outlive the view.
+    #[inline(always)]
+    pub fn into_at(self, key: K) -> EntryMut<'a, K, V, R> {
+        let value = self.value.get_mut(&key).expect("the map has the key");
+        value.view(self.recorder.within(Key(key)))
+    }
+
+    /// Returns the view of the value of a key, if the key is there.
     #[inline(always)]
     pub fn try_at(&mut self, key: K) -> Option<EntryMut<'_, K, V, R>> {
         let recorder = self.recorder.within(Key(key));
         self.value.get_mut(&key).map(|value| value.view(recorder))
     }
 
-    /// The value of a key, which is `value()` if there was none.
+    /// Returns the view of the value of a key. A key that is not there is inserted first, with `value()`.
     #[inline(always)]
     pub fn at_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> EntryMut<'_, K, V, R> {
         let recorder = self.recorder;
@@ -87,7 +94,7 @@ impl<K: Ord + Copy, V: Undoable, R: Recorder<MapUndo<K, V>>> Tracked<'_, BTreeMa
         value.view(recorder.within(Key(key)))
     }
 
-    /// Gives a key a value.
+    /// Inserts a key with a value, which replaces the value that the key had.
     #[inline]
     pub fn insert(&mut self, key: K, value: V) {
         match self.value.insert(key, value) {
@@ -96,7 +103,7 @@ impl<K: Ord + Copy, V: Undoable, R: Recorder<MapUndo<K, V>>> Tracked<'_, BTreeMa
         }
     }
 
-    /// Takes a key and its value out.
+    /// Removes a key, and returns its value.
     #[inline]
     pub fn remove(&mut self, key: K) -> Option<V>
     where
@@ -107,7 +114,7 @@ impl<K: Ord + Copy, V: Undoable, R: Recorder<MapUndo<K, V>>> Tracked<'_, BTreeMa
         self.value.remove(&key)
     }
 
-    /// Takes the first key and its value out.
+    /// Removes the first key, and returns it with its value.
     #[inline]
     pub fn pop_first(&mut self) -> Option<(K, V)>
     where
@@ -117,7 +124,7 @@ impl<K: Ord + Copy, V: Undoable, R: Recorder<MapUndo<K, V>>> Tracked<'_, BTreeMa
         self.remove(key).map(|value| (key, value))
     }
 
-    /// Takes the last key and its value out.
+    /// Removes the last key, and returns it with its value.
     #[inline]
     pub fn pop_last(&mut self) -> Option<(K, V)>
     where
@@ -138,9 +145,9 @@ impl<K: Ord + Copy, V: Undoable, R: Recorder<MapUndo<K, V>>> Tracked<'_, BTreeMa
 /// A change of a [`BTreeSet`].
 #[derive(Clone, Copy, Debug)]
 pub enum SetUndo<K> {
-    /// This one came.
+    /// This key was inserted.
     Inserted(K),
-    /// This one went.
+    /// This key was removed.
     Removed(K),
 }
 
@@ -166,7 +173,7 @@ impl<K: Ord + Copy> Undoable for BTreeSet<K> {
 }
 
 impl<K: Ord + Copy, R: Recorder<SetUndo<K>>> Tracked<'_, BTreeSet<K>, R> {
-    /// Adds a key. Returns whether it is new.
+    /// Inserts a key. Returns whether the key is new.
     #[inline]
     pub fn insert(&mut self, key: K) -> bool {
         let is_new = self.value.insert(key);
@@ -176,7 +183,7 @@ impl<K: Ord + Copy, R: Recorder<SetUndo<K>>> Tracked<'_, BTreeSet<K>, R> {
         is_new
     }
 
-    /// Takes a key out. Returns whether it was there.
+    /// Removes a key. Returns whether the key was there.
     #[inline]
     pub fn remove(&mut self, key: K) -> bool {
         let was_there = self.value.remove(&key);
@@ -186,7 +193,7 @@ impl<K: Ord + Copy, R: Recorder<SetUndo<K>>> Tracked<'_, BTreeSet<K>, R> {
         was_there
     }
 
-    /// Takes the first key out.
+    /// Removes the first key, and returns it.
     #[inline]
     pub fn pop_first(&mut self) -> Option<K> {
         let key = self.value.pop_first()?;

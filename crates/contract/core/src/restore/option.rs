@@ -1,13 +1,13 @@
-//! What may be absent, and what is boxed.
+//! Options and boxes.
 
 use super::{Recorder, Step, Tracked, Undoable, Whole};
 use std::fmt;
 
 /// A change of an [`Option`].
 pub enum OptionUndo<T: Undoable> {
-    /// Of what is inside.
+    /// The value inside changed.
     Inside(T::Undo),
-    /// This was replaced.
+    /// This option was replaced.
     Was(Option<T>),
 }
 
@@ -17,7 +17,7 @@ impl<T: Undoable> fmt::Debug for OptionUndo<T> {
     }
 }
 
-/// The step to what is inside an option.
+/// The step to the value inside an option.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside;
 
@@ -28,7 +28,7 @@ impl<T: Undoable> Step<OptionUndo<T>, T::Undo> for Inside {
     }
 }
 
-/// The view of what is inside an option.
+/// The view of the value inside an option.
 pub type InsideMut<'a, T, R> =
     <T as Undoable>::View<'a, <R as Recorder<OptionUndo<T>>>::Within<<T as Undoable>::Undo, Inside>>;
 
@@ -47,7 +47,7 @@ impl<T: Undoable> Undoable for Option<T> {
     #[inline]
     fn undo(&mut self, undo: OptionUndo<T>) {
         match undo {
-            OptionUndo::Inside(undo) => self.as_mut().expect("what changed is there").undo(undo),
+            OptionUndo::Inside(undo) => self.as_mut().expect("a value that changed is there").undo(undo),
             OptionUndo::Was(old) => *self = old,
         }
     }
@@ -60,24 +60,30 @@ impl<T: Undoable> Whole for Option<T> {
     }
 }
 
-impl<T: Undoable, R: Recorder<OptionUndo<T>>> Tracked<'_, Option<T>, R> {
-    /// What is inside.
+impl<'a, T: Undoable, R: Recorder<OptionUndo<T>>> Tracked<'a, Option<T>, R> {
+    /// Returns the view of the value inside, if there is one.
     #[inline(always)]
     pub fn as_mut(&mut self) -> Option<InsideMut<'_, T, R>> {
+        self.reborrow().into_option()
+    }
+
+    /// As `as_mut`, for a view that is not used afterwards. The result can outlive the view.
+    #[inline(always)]
+    pub fn into_option(self) -> Option<InsideMut<'a, T, R>> {
         let recorder = self.recorder.within(Inside);
         self.value.as_mut().map(|inside| inside.view(recorder))
     }
 
-    /// What is inside, which is `value()` if there was nothing.
+    /// Returns the view of the value inside. An empty option is given `value()` first.
     #[inline(always)]
     pub fn get_or_insert_with(&mut self, value: impl FnOnce() -> T) -> InsideMut<'_, T, R> {
         if self.value.is_none() {
             self.set(Some(value()));
         }
-        self.as_mut().expect("it has just been put there")
+        self.as_mut().expect("the value has just been put there")
     }
 
-    /// Takes out what is inside.
+    /// Takes the value out, and returns it. Nothing is inside afterwards.
     #[inline(always)]
     pub fn take(&mut self) -> Option<T>
     where
@@ -89,7 +95,8 @@ impl<T: Undoable, R: Recorder<OptionUndo<T>>> Tracked<'_, Option<T>, R> {
     }
 }
 
-/// A box is as what it holds; a record of one that was replaced or taken holds the box itself.
+/// A box has the view and the records of its content. Where a box is replaced or taken out of a collection,
+/// the record holds the box itself.
 impl<T: Undoable> Undoable for Box<T> {
     type Undo = T::Undo;
     type View<'a, R: Recorder<T::Undo>>

@@ -7,21 +7,21 @@ use std::marker::PhantomData;
 
 /// Receives the records `U` of the changes to some state.
 ///
-/// A recorder is copied freely, so that the parts of one state can be changed side by side. Code that is written for
-/// any recorder is compiled twice: once for [`Unrecorded`], where recording costs nothing, and once for a log.
+/// Recorders are `Copy`, so that several parts of one state can be changed side by side. Code over recorders
+/// is compiled twice: once for [`Unrecorded`], where recording costs nothing, and once for a log.
 pub trait Recorder<U>: Copy {
     /// The recorder of a part whose records are `W`.
     type Within<W, S: Step<U, W>>: Recorder<W>;
 
-    /// Records a change. The record is made only if it is kept. It is made before the change, or of an old value that
-    /// the change has replaced; no other code of the model runs between the two.
+    /// Records a change; `undo` is called only if the record is kept. A record is made before its change, or
+    /// at once after it: no code of the model may run between the two.
     fn record(self, undo: impl FnOnce() -> U);
 
     /// Returns the recorder of the part to which `step` leads.
     fn within<W, S: Step<U, W>>(self, step: S) -> Self::Within<W, S>;
 }
 
-/// The way from a whole, with records `U`, to one of its parts, with records `W`.
+/// The step from a whole, with records `U`, to one of its parts, with records `W`.
 pub trait Step<U, W>: Copy {
     /// Makes a record of the part a record of the whole.
     fn wrap(self, part: W) -> U;
@@ -120,6 +120,6 @@ impl<U, V, R: Recorder<U>, S: Step<U, V>> Recorder<V> for Within<R, S, U> {
     }
 }
 
-/// The step to a field, by its number; what it does is generated with the state.
+/// The step to the field number `N`; its [`Step`] is generated with the state.
 #[derive(Clone, Copy, Debug)]
 pub struct Nth<const N: usize>;

@@ -6,8 +6,8 @@ use std::ops::{Deref, DerefMut};
 
 /// A mutable reference to a `T` that records each change. It reads as a `T` does.
 ///
-/// What can be changed depends on `T`. A value that is recorded whole is assigned to; its old value is recorded each
-/// time that it is borrowed mutably:
+/// The methods depend on `T`. A value that is recorded whole can be assigned to. Its old value is recorded
+/// each time that the value is borrowed mutably:
 ///
 /// ```
 /// use parades_core::restore::{Undoable, UndoLog};
@@ -41,17 +41,17 @@ impl<'a, T: ?Sized, R> Tracked<'a, T, R> {
     }
 }
 
-impl<T: Undoable + ?Sized, R: Recorder<T::Undo>> Tracked<'_, T, R> {
-    /// Borrows the view for a shorter time, so that a function can be given one more than once.
+impl<'a, T: Undoable + ?Sized, R: Recorder<T::Undo>> Tracked<'a, T, R> {
+    /// Borrows the view for a shorter time, so that it can be given to more than one function.
     #[inline(always)]
     pub fn reborrow(&mut self) -> Tracked<'_, T, R> {
         Tracked { value: self.value, recorder: self.recorder }
     }
 
-    /// Returns what generated code needs to reach the parts.
+    /// Returns the value and the recorder, for generated code.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn open(&mut self) -> (&mut T, R) {
+    pub fn open(self) -> (&'a mut T, R) {
         (self.value, self.recorder)
     }
 }
@@ -84,7 +84,7 @@ impl<T: ?Sized, R> Deref for Tracked<'_, T, R> {
     }
 }
 
-/// Records the value. For plain data alone, so that no copy of something large is made unseen.
+/// Records the value. Only for `Copy` types, so that no costly clone is hidden in an assignment.
 impl<T: Whole + Copy, R: Recorder<T::Undo>> DerefMut for Tracked<'_, T, R> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {

@@ -4,9 +4,9 @@ use super::{Recorder, Tracked, UndoLog, Unrecorded};
 
 /// Data whose changes can be recorded, each by a record of its own, and undone from the records.
 ///
-/// Derived for structs and enums whose fields have it. Numbers, times, ids and the collections of the standard library
-/// that keep an order have it. A small type of plain data, whose old value is recorded whole, derives it with
-/// `#[undoable(whole)]`.
+/// Structs and enums derive it from their fields. Numbers, times, ids, and the ordered collections of the
+/// standard library implement it. A small type of plain data can be recorded whole: it derives `Undoable`
+/// with `#[undoable(whole)]`.
 #[diagnostic::on_unimplemented(
     message = "changes of `{Self}` cannot be recorded, so it cannot be restored",
     label = "is not restored",
@@ -16,7 +16,7 @@ pub trait Undoable {
     /// A record of one change.
     type Undo;
 
-    /// What a handler gets instead of `&mut Self`: it reads as `Self` does, and records each change.
+    /// The type that a handler gets instead of `&mut Self`. It reads as `Self` does, and records each change.
     type View<'a, R: Recorder<Self::Undo>>
     where
         Self: 'a;
@@ -27,7 +27,7 @@ pub trait Undoable {
     /// Undoes the last change that is not yet undone.
     fn undo(&mut self, undo: Self::Undo);
 
-    /// Returns a view whose changes nobody will undo.
+    /// Returns a view whose changes are not recorded: for engines that never roll back, and for setting up.
     #[inline(always)]
     fn unrecorded(&mut self) -> Self::View<'_, Unrecorded> {
         self.view(Unrecorded)

@@ -1,5 +1,5 @@
-//! `bench restore`: state restored by copy, by a log written by hand, by a generated one and by a reverse handler, for
-//! small and for large state.
+//! `bench restore`: state restored by copy, by a log written by hand, by a generated one and by a reverse
+//! handler, for small and for large state.
 //!
 //! All run the same model, and `sequential` runs it beside them; so all must have its digest.
 
@@ -79,8 +79,8 @@ const fn size<const W: usize>(lps: u32) -> Size {
 
 const SIZES: [Size; 3] = [size::<0>(MANY), size::<512>(MANY), size::<512>(FEW)];
 
-/// The larger number of LPs. With the large state their records do not fit the caches of a core, and few LPs execute
-/// twice before they commit.
+/// The larger number of LPs. With the large state their records do not fit the caches of a core, and few LPs
+/// execute twice before they commit.
 const MANY: u32 = 4_096;
 /// The smaller number of LPs. Most of them execute several times before they commit.
 const FEW: u32 = 64;
@@ -108,7 +108,8 @@ const MODES: [Mode; 3] = [
     Mode { name: "time-warp, 2 threads, stalls", threads: 2, stalls: true },
 ];
 
-/// The number of events that stalling workers go ahead. It is the same for all ways, even where it does not pay.
+/// The number of events that stalling workers go ahead. It is the same for all ways, even where it does not
+/// pay.
 const AHEAD: u32 = 1_024;
 
 impl Mode {
@@ -152,8 +153,8 @@ impl Statistics {
     }
 }
 
-/// Returns a side, which is run until the given time. Set-up does not count: a run of no virtual time is timed, and its
-/// time subtracted.
+/// Returns a side, which is run until the given time. Set-up does not count: a run of no virtual time is
+/// timed, and its time subtracted.
 fn side<'a>(
     statistics: &'a RefCell<Statistics>,
     seconds: u64,

@@ -3,8 +3,9 @@
 use parades_core::prelude::*;
 use std::marker::PhantomData;
 
-/// PHOLD whose LPs have `W` words of state beside two counters. An event changes the counters and one word, drawn at
-/// random. `R` says how changes are undone. It is a type, so that a record of the log is as small as each way allows.
+/// PHOLD whose LPs have `W` words of state beside two counters. An event changes the counters and one word,
+/// drawn at random. `R` says how changes are undone. It is a type, so that a record of the log is as small as
+/// each way allows.
 pub(super) struct Store<R, const W: usize> {
     lps: u32,
     restored: PhantomData<fn() -> R>,
@@ -189,7 +190,7 @@ impl<const W: usize> ByRecord for Store<Generated, W> {
     }
 }
 
-/// What `#[derive(Restorable)]` generates, for one way of the model instead of all.
+/// Does what `#[derive(Restorable)]` generates. The macro would do so for all ways of the model, not for one.
 impl<const W: usize> Restorable for Store<Generated, W> {
     type Undo = StateUndo<W>;
 

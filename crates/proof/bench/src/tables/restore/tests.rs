@@ -18,8 +18,8 @@ fn settings() -> impl Iterator<Item = Settings> {
     })
 }
 
-/// Runs a way of a size, which must give the digest of `sequential`. Returns that digest, the number of executions that
-/// were rolled back, and the number of executions repeated from a copy.
+/// Runs a way of a size, which must give the digest of `sequential`. Returns that digest, the number of
+/// executions that were rolled back, and the number of executions repeated from a copy.
 fn checked<R, const W: usize>() -> (u64, [f64; 2])
 where
     Store<R, W>: Restorable<State = State<W>>,
