@@ -159,8 +159,7 @@ impl FluidNetwork {
         self.host_changes.get_or_insert_default();
     }
 
-    /// Takes the earliest recorded change of a host. The flag is true if the host works again, and false if
-    /// it failed.
+    /// Takes the earliest recorded change of a host. The flag is true if the host works again.
     pub fn take_host_change(&mut self) -> Option<(HostId, bool)> {
         self.host_changes.as_mut()?.pop_front()
     }

@@ -49,57 +49,35 @@ pub fn parse(file: &Path, bytes: &[u8], platform: &Platform) -> Result<Vec<Flow>
     lines(text, platform).map_err(|fault| fault.within(file, text))
 }
 
+const FORM: &str = "write `id source destination bytes start_s`";
+
 /// Reads the flows, line by line.
 fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
-    const FORM: &str = "write `id source destination bytes start_s`";
     let mut flows = Vec::new();
     let mut ids = BTreeSet::new();
     let mut routed = BTreeSet::new();
-    let mut offset = 0;
     for line in text.split('\n') {
-        let start = offset;
-        offset += line.len() + 1;
         let content = line.trim();
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
         let words: Vec<&str> = content.split_whitespace().collect();
-        // Returns the offset of a word in the file.
-        let place = |word: &str| start + (word.as_ptr() as usize - line.as_ptr() as usize);
-        let &[id, source, destination, bytes, begin] = &words[..] else {
-            let message = format!("the line has {} words, and a flow has five", words.len());
-            return Err(Fault::new(place(words[0]), message, FORM));
-        };
-        let host = |name: &str| {
-            host(platform, name).map_err(|help| {
-                Fault::new(place(name), format!("there is no host {} on the platform", quoted(name)), help)
-            })
-        };
-        let (source_host, destination_host) = (host(source)?, host(destination)?);
-        let number = |word: &str| word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
-        let no_number =
-            |word: &str, what: &str| Fault::new(place(word), format!("{} is no {what}", quoted(word)), FORM);
-        let flow = Flow {
-            id: id.into(),
-            source: source_host,
-            destination: destination_host,
-            bytes: number(bytes).ok_or_else(|| no_number(bytes, "number of bytes"))?,
-            start: number(begin).and_then(Time::from_secs_f64).ok_or_else(|| no_number(begin, "date in seconds"))?,
-        };
-        if !ids.insert(id) {
+        let flow = flow(text, &words, platform)?;
+        if !ids.insert(words[0]) {
             return Err(Fault::new(
-                place(id),
-                format!("a flow before this one has the id {}", quoted(id)),
+                offset_in(text, words[0]),
+                format!("a flow before this one has the id {}", quoted(words[0])),
                 "give each an id of its own",
             ));
         }
-        if routed.insert((source_host, destination_host))
-            && let Err(why) = platform.route(source_host, destination_host)
+        if routed.insert((flow.source, flow.destination))
+            && let Err(why) = platform.route(flow.source, flow.destination)
         {
-            return Err(Fault::new(place(source), why.to_string(), "add a route to the platform"));
+            return Err(Fault::new(offset_in(text, words[1]), why.to_string(), "add a route to the platform"));
         }
         if flows.len() == FLOWS_MAX {
-            return Err(Fault::new(start, format!("there are more than {FLOWS_MAX} flows"), "use fewer"));
+            let message = format!("there are more than {FLOWS_MAX} flows");
+            return Err(Fault::new(offset_in(text, line), message, "use fewer"));
         }
         flows.push(flow);
     }
@@ -107,6 +85,35 @@ fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
         true => Err(Fault::new(0, "the pattern has no flow", FORM)),
         false => Ok(flows),
     }
+}
+
+/// Returns the offset of `part`, a slice of `text`, in bytes.
+fn offset_in(text: &str, part: &str) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
+}
+
+/// Reads a flow from the words of a line, which are slices of `text`.
+fn flow(text: &str, words: &[&str], platform: &Platform) -> Result<Flow, Fault> {
+    let &[id, source, destination, bytes, start] = words else {
+        let message = format!("the line has {} words, and a flow has five", words.len());
+        return Err(Fault::new(offset_in(text, words[0]), message, FORM));
+    };
+    let host = |name: &str| {
+        host(platform, name).map_err(|help| {
+            let message = format!("there is no host {} on the platform", quoted(name));
+            Fault::new(offset_in(text, name), message, help)
+        })
+    };
+    let number = |word: &str| word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+    let no_number =
+        |word: &str, what: &str| Fault::new(offset_in(text, word), format!("{} is no {what}", quoted(word)), FORM);
+    Ok(Flow {
+        id: id.into(),
+        source: host(source)?,
+        destination: host(destination)?,
+        bytes: number(bytes).ok_or_else(|| no_number(bytes, "number of bytes"))?,
+        start: number(start).and_then(Time::from_secs_f64).ok_or_else(|| no_number(start, "date in seconds"))?,
+    })
 }
 
 /// Returns the host of a name, or else a hint at what the user may have meant.

@@ -86,13 +86,19 @@ impl Profile {
         if period > 0.0 {
             repeat_after = Some(period - last);
         }
-        match repeat_after {
-            Some(gap) if gap < 0.0 => Err((0, "the profile repeats before it ends".to_owned())),
+        Profile { points, repeat_after }.checked(last).map_err(|message| (0, message))
+    }
+
+    /// Returns the profile if it has points and its period is long enough. `last` is the date of the last
+    /// point.
+    fn checked(self, last: f64) -> Result<Profile, String> {
+        match self.repeat_after {
+            Some(gap) if gap < 0.0 => Err("the profile repeats before it ends".to_owned()),
             Some(gap) if last + gap < PERIOD_MIN_S => {
-                Err((0, format!("the profile repeats after less than {PERIOD_MIN_S} seconds")))
+                Err(format!("the profile repeats after less than {PERIOD_MIN_S} seconds"))
             }
-            _ if points.is_empty() => Err((0, "the profile has no line with a date and a value".to_owned())),
-            _ => Ok(Profile { points, repeat_after }),
+            _ if self.points.is_empty() => Err("the profile has no line with a date and a value".to_owned()),
+            _ => Ok(self),
         }
     }
 

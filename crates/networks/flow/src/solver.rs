@@ -7,8 +7,8 @@
 //!   in flops per second.
 //! - A *variable* is a flow or a computation. The unknown is its *rate* `ρ`. It has a *penalty* `p > 0`, and
 //!   a *bound* `b` on its rate, which may be infinite.
-//! - An *element* is the use of one constraint by one variable, with a *weight* `w`: the variable takes `w ×
-//!   ρ` of the capacity.
+//! - An *element* is the use of one constraint by one variable, with a *weight* `w`. The variable takes
+//!   `w × ρ` of the capacity.
 //!
 //! The *level* of a variable is `ρ × p`. The solution maximises the lowest level, then the second lowest, and
 //! so on. So a variable's level can only be raised by lowering that of another variable whose level is no
@@ -43,13 +43,16 @@
 
 mod demand;
 mod fill;
+mod levels;
 mod reserved;
+mod select;
 
 use demand::{Demand, units_of_demand};
 use fill::Scratch;
 
-/// The precision of solutions. A remaining capacity below this share of the capacity counts as zero. A remaining
-/// usage below this value counts as zero, too. The value is the default of SimGrid's `maxmin/precision`.
+/// The precision of solutions. A remaining capacity below this share of the capacity counts as zero. A
+/// remaining usage below this value counts as zero, too. The value is the default of SimGrid's
+/// `maxmin/precision`.
 pub(crate) const PRECISION: f64 = 1e-5;
 
 /// How the variables of a constraint share its capacity.

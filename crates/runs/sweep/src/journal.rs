@@ -182,7 +182,28 @@ fn read(path: &Path, file: &File, header: &Header) -> Result<(Vec<Record>, u64),
         let incomplete = opening.as_bytes().starts_with(&lines.line) || lines.line.starts_with(opening.as_bytes());
         return if incomplete { Ok((Vec::new(), 0)) } else { Err(not_a_journal(path)) };
     }
-    let Ok(Value::Object(mut found)) = serde_json::from_slice(&lines.line) else {
+    check_header(path, &lines.line, header)?;
+    let mut records = Vec::new();
+    loop {
+        let end = lines.end;
+        if !lines.next().map_err(failed)? {
+            return Ok((records, end));
+        }
+        match without_hash(&lines.line).and_then(|record| serde_json::from_slice(&record).ok()) {
+            Some(record) => records.push(record),
+            // Only the last line can be incomplete.
+            None if lines.is_last().map_err(failed)? => return Ok((records, end)),
+            None => {
+                let message = format!("line {} is no run: the file was altered", lines.number);
+                return Err(wrong(path, &message, "remove that line, or name another file or folder"));
+            }
+        }
+    }
+}
+
+/// Checks that the first line of a journal has this format and equals the header of this sweep.
+fn check_header(path: &Path, line: &[u8], header: &Header) -> Result<(), ConfigError> {
+    let Ok(Value::Object(mut found)) = serde_json::from_slice(line) else {
         return Err(not_a_journal(path));
     };
     match found.shift_remove(FORMAT.0) {
@@ -201,22 +222,7 @@ fn read(path: &Path, file: &File, header: &Header) -> Result<(Vec<Record>, u64),
         };
         return Err(wrong(path, &message, help));
     }
-    let mut records = Vec::new();
-    loop {
-        let end = lines.end;
-        if !lines.next().map_err(failed)? {
-            return Ok((records, end));
-        }
-        match without_hash(&lines.line).and_then(|record| serde_json::from_slice(&record).ok()) {
-            Some(record) => records.push(record),
-            // Only the last line can be incomplete.
-            None if lines.is_last().map_err(failed)? => return Ok((records, end)),
-            None => {
-                let message = format!("line {} is no run: the file was altered", lines.number);
-                return Err(wrong(path, &message, "remove that line, or name another file or folder"));
-            }
-        }
-    }
+    Ok(())
 }
 
 /// Adds the hash to a record. The record ends with a brace; the hash becomes its last field.

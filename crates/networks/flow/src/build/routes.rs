@@ -38,18 +38,38 @@ impl Builder {
         Ok(RouteLinks { forward: forward.into(), backward: backward.into() })
     }
 
+    /// Looks up the ends, gateways and links of a declared route. Returns the ends, and the leg in each
+    /// direction.
+    fn resolve(
+        &self,
+        (source, destination): (&str, &str),
+        gateways: Option<(&str, &str)>,
+        links: &[(String, Direction)],
+    ) -> Result<((PointId, PointId), Leg, Leg), Fault> {
+        let ends = (self.named(source)?, self.named(destination)?);
+        let gateways = self.gateways(ends, gateways)?;
+        let reverse_gateways = gateways.map(|(exit, entry)| (entry, exit));
+        let RouteLinks { forward, backward } = self.resolve_links(links)?;
+        Ok((ends, Leg { links: forward, gateways }, Leg { links: backward, gateways: reverse_gateways }))
+    }
+
+    fn check_links(&self, leg: &Leg) -> Result<(), Fault> {
+        if leg.links.is_empty() {
+            return Err(self.wrong("the route has no link", "give it at least one"));
+        }
+        Ok(())
+    }
+
     /// Adds a route to the innermost open zone: between hosts and routers, or with gateways between zones.
     pub(crate) fn route(
         &mut self,
-        (source, destination): (&str, &str),
+        ends: (&str, &str),
         gateways: Option<(&str, &str)>,
         links: &[(String, Direction)],
         symmetrical: bool,
     ) -> Result<(), Fault> {
         let zone = self.zone()?;
-        let (source, destination) = (self.named(source)?, self.named(destination)?);
-        let gateways = self.gateways((source, destination), gateways)?;
-        let RouteLinks { forward, backward } = self.resolve_links(links)?;
+        let ((source, destination), forward, backward) = self.resolve(ends, gateways, links)?;
         for member in [source, destination] {
             if self.platform.point(member).zone != Some(zone) {
                 let name = quoted(&self.platform.point(member).name);
@@ -57,14 +77,11 @@ impl Builder {
                 return Err(self.wrong(message, "a zone's routes are between its own members"));
             }
         }
-        if forward.is_empty() {
-            return Err(self.wrong("the route has no link", "give it at least one"));
-        }
+        self.check_links(&forward)?;
         let (from, to) = (self.platform.point(source).index, self.platform.point(destination).index);
-        let reverse_gateways = gateways.map(|(exit, entry)| (entry, exit));
-        self.add_leg(zone, (from, to), Leg { links: forward, gateways })?;
+        self.add_leg(zone, (from, to), forward)?;
         if symmetrical && from != to {
-            self.add_leg(zone, (to, from), Leg { links: backward, gateways: reverse_gateways })?;
+            self.add_leg(zone, (to, from), backward)?;
         }
         Ok(())
     }
@@ -131,23 +148,15 @@ impl Builder {
     /// Adds a bypass to the innermost open zone: a route that replaces the route of the zone's routing.
     pub(crate) fn bypass(
         &mut self,
-        (source, destination): (&str, &str),
+        ends: (&str, &str),
         gateways: Option<(&str, &str)>,
         links: &[(String, Direction)],
         symmetrical: bool,
     ) -> Result<(), Fault> {
         let zone = self.zone()?;
-        let (source, destination) = (self.named(source)?, self.named(destination)?);
-        let gateways = self.gateways((source, destination), gateways)?;
-        let RouteLinks { forward, backward } = self.resolve_links(links)?;
-        if forward.is_empty() {
-            return Err(self.wrong("the route has no link", "give it at least one"));
-        }
-        let reverse_gateways = gateways.map(|(exit, entry)| (entry, exit));
-        let legs = [
-            ((source, destination), Leg { links: forward, gateways }),
-            ((destination, source), Leg { links: backward, gateways: reverse_gateways }),
-        ];
+        let ((source, destination), forward, backward) = self.resolve(ends, gateways, links)?;
+        self.check_links(&forward)?;
+        let legs = [((source, destination), forward), ((destination, source), backward)];
         let count = if symmetrical && source != destination { 2 } else { 1 };
         let bypasses = &mut self.platform.zones[zone.0 as usize].bypasses;
         for (ends, leg) in legs.into_iter().take(count) {

@@ -78,41 +78,19 @@ impl Builder {
     /// Ends the innermost open zone, and computes its routes.
     pub(crate) fn end_zone(&mut self) -> Result<(), Fault> {
         let OpenZone { zone, offset, host_links, backbone } = self.open.pop().expect("an end has a beginning");
-        let number = zone.0 as usize;
         self.offset = offset;
-        let (members, holds_zones) =
-            (self.platform.zones[number].members.len(), self.platform.zones[number].holds_zones);
-        // In a zone without inner zones, each member without a declared route to itself gets one by a
-        // loopback.
-        let members_with_loopback: Vec<u32> = match &self.platform.zones[number].routing {
-            _ if holds_zones => Vec::new(),
-            Routing::Full(_) | Routing::Floyd(_) => (0..index(members)).collect(),
-            Routing::Dijkstra(dijkstra) => dijkstra.members().to_vec(),
-            _ => Vec::new(),
-        };
-        let loopback = if members_with_loopback.is_empty() { None } else { Some(self.loopback()?) };
-        let legs = members_with_loopback.into_iter().zip(loopback.into_iter().cycle());
-        let legs = legs.map(|(member, link)| (member, Leg { links: [link].into(), gateways: None }));
-        let name = quoted(&self.platform.zones[number].name);
-        match &mut self.platform.zones[number].routing {
-            Routing::Full(table) => legs.for_each(|(member, leg)| {
-                table.add(member, member, leg);
-            }),
-            Routing::Dijkstra(dijkstra) => legs.for_each(|(member, leg)| {
-                dijkstra.table.add(member, member, leg);
-            }),
-            Routing::Floyd(floyd) => {
-                if members > FLOYD_MEMBERS_MAX {
-                    let message = format!(
-                        "the zone {name} has {members} members, and routing Floyd takes {FLOYD_MEMBERS_MAX} at most"
-                    );
-                    return Err(self.wrong(message, "use routing Dijkstra"));
-                }
-                legs.for_each(|(member, leg)| {
-                    floyd.table.add(member, member, leg);
-                });
-                floyd.compute(members);
+        self.add_loopbacks(zone)?;
+        let zone = &mut self.platform.zones[zone.0 as usize];
+        let members = zone.members.len();
+        match &mut zone.routing {
+            Routing::Floyd(_) if members > FLOYD_MEMBERS_MAX => {
+                let message = format!(
+                    "the zone {} has {members} members, and routing Floyd takes {FLOYD_MEMBERS_MAX} at most",
+                    quoted(&zone.name)
+                );
+                return Err(self.wrong(message, "use routing Dijkstra"));
             }
+            Routing::Floyd(floyd) => floyd.compute(members),
             Routing::Star { star, .. } => {
                 for (member, [up, down]) in host_links {
                     let branch = star.branch_mut(self.platform.points[member.0 as usize].index);
@@ -121,6 +99,34 @@ impl Builder {
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a loopback to each member that has no declared route to itself, if the zone has no inner zones.
+    ///
+    /// With routing Dijkstra, only members with a declared route get one.
+    fn add_loopbacks(&mut self, zone: ZoneId) -> Result<(), Fault> {
+        let number = zone.0 as usize;
+        let zone = &self.platform.zones[number];
+        let members: Vec<u32> = match &zone.routing {
+            _ if zone.holds_zones => return Ok(()),
+            Routing::Full(_) | Routing::Floyd(_) => (0..index(zone.members.len())).collect(),
+            Routing::Dijkstra(dijkstra) => dijkstra.members().to_vec(),
+            _ => return Ok(()),
+        };
+        if members.is_empty() {
+            return Ok(());
+        }
+        let loopback = self.loopback()?;
+        let table = match &mut self.platform.zones[number].routing {
+            Routing::Full(table) => table,
+            Routing::Floyd(floyd) => &mut floyd.table,
+            Routing::Dijkstra(dijkstra) => &mut dijkstra.table,
+            _ => unreachable!("other routings have returned"),
+        };
+        for member in members {
+            table.add(member, member, Leg { links: [loopback].into(), gateways: None });
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The next date of each activity.
 //!
 //! A heap holds the dates. It knows the position of each entry, so that dates can be changed and removed.
-//! Beside the heap, a queue holds dates that come in ascending order, which is cheaper: so do the dates of
-//! flows that all wait for the same latency.
+//! Beside the heap, a queue holds dates that are set in ascending order, which is cheaper. An example are the
+//! dates of flows that all wait for the same latency.
 
 use parades_core::time::Time;
 use std::collections::VecDeque;

@@ -72,8 +72,8 @@ impl FluidNetwork {
     ) -> Result<(u32, ActivityId), NoRoute> {
         let latency = self.add_links((source, destination), 1.0, elements)?;
         let latency = latency.unwrap_or_else(|| {
-            // From zero, and in the order of the links: as in a search for a route, so that the bits are the
-            // same.
+            // The sum begins at zero and follows the order of the links, as in the search for a route. So the
+            // bits are the same.
             elements.iter().fold(0.0, |sum, &(link, _)| sum + self.links[link as usize].latency)
         });
         let forward_count = elements.len();

@@ -1,5 +1,6 @@
-//! One solution: selects the subsystem that modifications may affect, and fills it progressively.
+//! One solution: progressive filling of the selected subsystem.
 
+use super::levels::{BoundLevels, Level};
 use super::{Constraint, PRECISION, SharingPolicy, Status, System, User, Variable, VariableId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,13 +11,13 @@ use std::collections::BinaryHeap;
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// The constraints of the subsystem.
-    constraints: Vec<u32>,
+    pub(super) constraints: Vec<u32>,
     /// The variables of the subsystem.
-    variables: Vec<u32>,
+    pub(super) variables: Vec<u32>,
     /// By number of the constraint.
-    residuals: Vec<Residual>,
+    pub(super) residuals: Vec<Residual>,
     /// By slot of the variable.
-    stages: Vec<Stage>,
+    pub(super) stages: Vec<Stage>,
     /// Constraints with the level at which each saturates, the lowest first. A level may be out of date: too
     /// low.
     saturations: BinaryHeap<Reverse<(Level, u32)>>,
@@ -35,21 +36,9 @@ impl Clone for Scratch {
     }
 }
 
-/// A level of at least zero, as bits: they have the same order, and are compared as integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Level(u64);
-
-impl Level {
-    #[inline]
-    fn new(level: f64) -> Level {
-        debug_assert!(level >= 0.0, "a level of {level}");
-        Level(level.to_bits())
-    }
-}
-
 /// The remainder of a constraint, without the loads of the fixed variables.
 #[derive(Clone, Copy, Debug, Default)]
-struct Residual {
+pub(super) struct Residual {
     /// The number of the constraint's variables whose rates are not fixed.
     unfixed: u32,
     /// The capacity minus the loads of the fixed variables.
@@ -63,7 +52,7 @@ struct Residual {
 
 /// The state of a variable in a solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// The variable does not belong to the subsystem.
     #[default]
     NotSelected,
@@ -73,85 +62,7 @@ enum Stage {
     Fixed,
 }
 
-/// The levels at which variables reach their bounds.
-///
-/// In most solutions a constraint saturates before any variable reaches its bound, and fixes all variables.
-/// Then only the lowest level is needed. So the others are sorted only when a second level is asked for.
-#[derive(Debug, Default)]
-struct BoundLevels {
-    /// The lowest level is first. The others are in order if `sorted`.
-    levels: Vec<(Level, u32)>,
-    /// The index of the first level that is left.
-    first: usize,
-    sorted: bool,
-}
-
-impl BoundLevels {
-    /// Replaces the levels.
-    fn refill(&mut self, levels: impl Iterator<Item = (Level, u32)>) {
-        self.levels.clear();
-        self.levels.extend(levels);
-        (self.first, self.sorted) = (0, false);
-        let lowest =
-            (1..self.levels.len()).fold(0, |least, at| if self.levels[at] < self.levels[least] { at } else { least });
-        if lowest > 0 {
-            self.levels.swap(0, lowest);
-        }
-    }
-
-    /// Returns the lowest level of an unfixed variable, and the variable.
-    #[inline]
-    fn lowest(&mut self, stages: &[Stage]) -> Option<(Level, u32)> {
-        loop {
-            let &(level, slot) = self.levels.get(self.first)?;
-            if stages[slot as usize] == Stage::Unfixed {
-                return Some((level, slot));
-            }
-            self.first += 1;
-            if !self.sorted {
-                self.levels[1..].sort_unstable();
-                self.sorted = true;
-            }
-        }
-    }
-}
-
 impl System {
-    /// Selects the constraints and variables whose solution the modifications may change: their connected
-    /// components.
-    pub(super) fn select_subsystem(&mut self) {
-        let System { constraints, statuses, variables, scratch, .. } = self;
-        if scratch.residuals.len() < constraints.len() {
-            scratch.residuals.resize(constraints.len(), Residual::default());
-        }
-        if scratch.stages.len() < variables.len() {
-            scratch.stages.resize(variables.len(), Stage::NotSelected);
-        }
-        scratch.constraints.clear();
-        scratch.variables.clear();
-        for number in self.modified_constraints.drain(..) {
-            let constraint = &constraints[number as usize];
-            let status = &mut statuses[number as usize];
-            status.modified = false;
-            let can_saturate = constraint.can_saturate(&self.demands[number as usize]);
-            let could_saturate = std::mem::replace(&mut status.could_saturate, can_saturate);
-            // A constraint that has limited variables before must release them, even if it cannot limit any
-            // now.
-            if (could_saturate || can_saturate) && !constraint.users.is_empty() {
-                status.selected = true;
-                scratch.constraints.push(number);
-            }
-        }
-        for slot in self.modified_variables.drain(..) {
-            let variable = &mut variables[slot as usize];
-            variable.modified = false;
-            if variable.alive {
-                scratch.select_variable(slot);
-            }
-        }
-        scratch.select_neighbours(constraints, statuses, variables);
-    }
-
     /// Returns true if the subsystem has no constraint. Then the rate of each of its variables is its bound.
     #[inline]
     pub(super) fn is_unconstrained(&self) -> bool {
@@ -194,44 +105,6 @@ impl System {
             filling.fix_leftovers(reached);
         }
         filling.finish(selected, reached);
-    }
-}
-
-impl Scratch {
-    #[inline]
-    fn select_variable(&mut self, slot: u32) {
-        let stage = &mut self.stages[slot as usize];
-        if *stage == Stage::NotSelected {
-            *stage = Stage::Unfixed;
-            self.variables.push(slot);
-        }
-    }
-
-    /// Selects everything that is connected with the selected constraints and variables, in breadth-first
-    /// order.
-    ///
-    /// Only constraints that can saturate connect their variables.
-    fn select_neighbours(&mut self, constraints: &[Constraint], statuses: &mut [Status], variables: &[Variable]) {
-        let (mut next_constraint, mut next_variable) = (0, 0);
-        loop {
-            if let Some(&number) = self.constraints.get(next_constraint) {
-                next_constraint += 1;
-                for user in &constraints[number as usize].users {
-                    self.select_variable(user.variable);
-                }
-            } else if let Some(&slot) = self.variables.get(next_variable) {
-                next_variable += 1;
-                for element in &variables[slot as usize].elements {
-                    let status = &mut statuses[element.constraint as usize];
-                    if status.could_saturate && !status.selected {
-                        status.selected = true;
-                        self.constraints.push(element.constraint);
-                    }
-                }
-            } else {
-                return;
-            }
-        }
     }
 }
 
