@@ -3,6 +3,7 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_catalog::Scenario;
 use parades_catalog::{Choice, Simulation, Wish};
+use parades_config::Values;
 use parades_core::error::Error;
 use parades_core::run::Outcome;
 use parades_core::time::{Delay, Time};
@@ -45,10 +46,16 @@ impl Spread {
 
 /// Returns a scenario with some of its parameters set, as `KEY=VALUE`.
 pub(crate) fn simulation(name: &str, set: &[impl AsRef<str>]) -> Result<Simulation, Failure> {
+    let (scenario, values) = scenario(name, set)?;
+    Ok(Simulation::new(scenario, &values, 1)?)
+}
+
+/// Returns a scenario with its parameters.
+pub(crate) fn scenario(name: &str, set: &[impl AsRef<str>]) -> Result<(&'static Scenario, Values), Failure> {
     let scenario = Scenario::named(name)?;
     let mut values = scenario.values();
     set.iter().try_for_each(|assignment| values.set_argument("--set", assignment.as_ref()))?;
-    Ok(Simulation::new(scenario, &values, 1)?)
+    Ok((scenario, values))
 }
 
 /// Returns an engine on a number of threads, with these settings.

@@ -176,14 +176,20 @@ fn flows() -> parades_flow::flows::Flows {
 
 /// Returns the parameters of Chord with few nodes, which join and leave.
 fn chord() -> parades_p2p::chord::Parameters {
-    use parades_p2p::chord::{Churn, Parameters};
-    let (session, absence) = (Delay::from_secs(10), Delay::from_secs(2));
-    let churn = Churn { session, absence, crash: 0.5, until: Time::MAX };
+    use parades_p2p::chord::Parameters;
+    use parades_p2p::churn::{Churn, Law};
+    let law = |mean| Law::exponential(Delay::from_secs(mean)).expect("a mean above zero");
+    let churn = Churn::random(law(10), law(2), Time::MAX).with_crash(0.5);
     Parameters { nodes: 16, churn: Some(churn), ..Parameters::default() }
 }
 
 fn chord_constant() -> parades_program::Processes<parades_p2p::chord::Chord> {
     parades_p2p::chord::Chord::model(chord(), 1).expect("the parameters are possible")
+}
+
+/// The same nodes, whose state can be restored.
+fn chord_machine() -> parades_p2p::chord::ChordModel {
+    parades_p2p::chord::ChordModel::new(chord(), 1).expect("the parameters are possible")
 }
 
 /// Makes a Chord whose messages are flows that share the links of a star.
@@ -242,6 +248,7 @@ pub fn models() -> Vec<Case> {
         case("wan-sampled", 400, Some(Codec::postcard()), wan(Delay::from_ms(3))),
         case("flows", 5_000, plain, flows()),
         unrestorable("chord", 30_000, chord_constant()),
+        case("chord-machine", 30_000, Some(Codec::postcard()), chord_machine()),
         unrestorable("chord-precise", 30_000, chord_precise()),
         case("network", 2_000, Some(Codec::postcard()), network()),
         case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),

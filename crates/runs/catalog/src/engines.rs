@@ -281,8 +281,8 @@ impl Choice {
     /// # Errors
     ///
     /// Where it rolls back, and the scenario's state cannot be restored.
-    pub fn check(&self, scenario: &Scenario) -> Result<(), Refusal> {
-        if scenario.is_restorable() || !rolls_back(self.engine.name) {
+    pub fn check(&self, scenario: &Scenario, values: &Values) -> Result<(), Refusal> {
+        if scenario.is_restorable(values) || !rolls_back(self.engine.name) {
             return Ok(());
         }
         let (engine, name) = (self.engine.name, scenario.name);

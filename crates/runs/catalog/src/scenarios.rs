@@ -109,9 +109,9 @@ impl Scenario {
         }
     }
 
-    /// Whether engines that roll back can run it. The state of processes cannot be restored.
-    pub fn is_restorable(&self) -> bool {
-        self.name != chord::SCENARIO.name
+    /// Whether engines that roll back can run it with these values. The state of processes cannot be restored.
+    pub fn is_restorable(&self, values: &Values) -> bool {
+        self.name != chord::SCENARIO.name || chord::is_restorable(values)
     }
 
     /// Makes the model of `values` and gives it to the visitor. `seed` is for what is drawn once, before the run.

@@ -18,7 +18,10 @@ pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> 
         return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
     }
     let engines: Vec<&str> = match engines {
-        [] => names().into_iter().filter(|engine| plan.scenario.is_restorable() || !rolls_back(engine)).collect(),
+        [] => names()
+            .into_iter()
+            .filter(|engine| plan.scenario.is_restorable(&plan.values) || !rolls_back(engine))
+            .collect(),
         engines => engines.iter().map(String::as_str).collect(),
     };
     let plan_for = |engine: &&str| {

@@ -125,7 +125,7 @@ impl Plan {
             processes: processes.or(self.settings.processes),
             tune,
         };
-        let choice = Choice::of(wish).and_then(|choice| choice.check(self.scenario).map(|()| choice));
+        let choice = Choice::of(wish).and_then(|choice| choice.check(self.scenario, &self.values).map(|()| choice));
         choice.map_err(|refusal| self.refused(refusal))
     }
 

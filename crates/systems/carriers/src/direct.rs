@@ -1,4 +1,5 @@
-//! Carriers without LPs of their own: each message is one event at its receiver, and takes a time that no other message changes.
+//! Carriers without LPs of their own: each message is one event at its receiver, and takes a time that no
+//! other message changes.
 
 use parades_core::digest::Payload;
 use parades_core::event::{Body, LpId};
@@ -7,7 +8,7 @@ use parades_core::time::{Delay, Time};
 use parades_program::{Carrier, CarrierContext, Departure, Layout, Letter, NodeContext, Timed, Wiring};
 use std::convert::Infallible;
 
-/// The time that each message takes, and the least that any takes, which is the lookahead. A program has it as [`Direct`].
+/// The delay of each message, and the least delay, which is the lookahead. A program uses it as [`Direct`].
 ///
 /// ```
 /// use parades_carriers::Latencies;
@@ -27,11 +28,12 @@ use std::convert::Infallible;
 /// assert_eq!(Line.delay(departure, &mut rng), Delay::from_us(20));
 /// ```
 pub trait Latencies<M>: Send + Sync + 'static {
-    /// Declares who may send to whom with what least delay. Nodes name their receivers, so the declaration must be by sender ([`Wiring::to_anyone`]) or for
-    /// all nodes ([`Wiring::nodes_to_anyone`]).
+    /// Declares the channels between nodes, with their least delay. Nodes name their receivers, so the
+    /// declaration must be by sender ([`Wiring::to_anyone`]) or for all nodes ([`Wiring::nodes_to_anyone`]).
     fn wire(&self, layout: Layout, wiring: &mut Wiring);
 
-    /// Returns the delay of a message; never less than the channel's lookahead. What is random comes from `rng`, the sender's stream.
+    /// Returns the delay of a message; never less than the channel's lookahead. Random numbers come from
+    /// `rng`, the sender's stream.
     fn delay(&self, departure: Departure<'_, M>, rng: &mut Rng) -> Delay;
 }
 

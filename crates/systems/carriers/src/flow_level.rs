@@ -1,12 +1,13 @@
 //! Messages as flows: each is a flow over its route on a platform, and arrives when the flow ends.
 //!
-//! Nodes are on the platform's hosts in their order; where there are more nodes than hosts, several share a host. A failure on the platform fails the
-//! messages that use the failed part. Processes that await such a message learn of it ([`parades_program::Undelivered`]), and nodes learn of their hosts
+//! Nodes are on the platform's hosts in their order; where there are more nodes than hosts, several share a
+//! host. A failure on the platform fails the messages that use the failed part. Processes that await such a
+//! message learn of it ([`parades_program::Undelivered`]), and nodes learn of their hosts
 //! ([`parades_program::Node::until_host_fails`]).
 //!
-//! The solver is one LP behind the nodes. A message goes to the solver as an event, and when its flow has ended, on to its receiver as another. Neither event
-//! has a delay, since the flow alone says how long the message takes. So there is no lookahead between nodes, and engines that need some go on with one
-//! worker.
+//! The solver is one LP behind the nodes. A message goes to the solver as an event, and when its flow has
+//! ended, on to its receiver as another. Neither event has a delay, since the flow alone says how long the
+//! message takes. So there is no lookahead between nodes, and engines that need some go on with one worker.
 
 use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, LpId, TimerId};
@@ -25,7 +26,8 @@ use std::sync::Arc;
 ///
 /// # Examples
 ///
-/// Two nodes send 125 MB each to a third at the same time, over links of 125 MB/s. They share the link down to the third.
+/// Two nodes send 125 MB each to a third at the same time, over links of 125 MB/s. They share the link down
+/// to the third.
 ///
 /// ```
 /// use parades_core::prelude::*;
@@ -106,7 +108,7 @@ impl<M> FlowLevel<M> {
     }
 }
 
-/// What the solver and the nodes send each other.
+/// A packet between the solver and the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet<M> {
     /// From a node to the solver: a message sets out.
@@ -129,12 +131,12 @@ pub enum Packet<M> {
     Report {
         /// The name by which the sender waits.
         receipt: Receipt,
-        /// Whether the message has arrived.
+        /// The message has arrived, or not.
         outcome: Result<(), Undelivered>,
     },
     /// From the solver to a node: its host fails, or works again.
     Host {
-        /// Whether the host works.
+        /// True if the host works.
         works: bool,
     },
 }
@@ -176,7 +178,8 @@ pub struct Solver<M> {
     network: FluidNetwork,
     /// The message of each flow, by the slot of its activity.
     messages: Vec<Option<InFlight<M>>>,
-    /// Flows that have ended, with their outcomes. Their slots may be used again before the nodes learn of them.
+    /// Flows that have ended, with their outcomes. Their slots may be used again before the nodes learn of
+    /// them.
     ended: Vec<(InFlight<M>, Outcome)>,
     /// The time that the LP's timer is set to.
     armed: Time,

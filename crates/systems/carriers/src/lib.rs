@@ -8,8 +8,9 @@
 //! | [`FlowLevel`] | as long as a flow over the links of a platform, which it shares with others |
 //! | [`Both`] | what one of two carriers says; each message names its carrier |
 //!
-//! A program over one of them runs over any other: all are carriers in the sense of [`parades_program::carrier`], where further ones can be written in any
-//! crate. `tests/outside` is an example of such a crate.
+//! A program over one of them runs over any other: all are carriers in the sense of
+//! [`parades_program::carrier`], where further ones can be written in any crate. `tests/outside` is an
+//! example of such a crate.
 //!
 //! *Read next*: [`direct`], the simplest.
 

@@ -13,14 +13,15 @@ use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
 
-/// The greatest number of nodes for which each pair has a channel, with a lookahead of its own. With more nodes the channels would take more memory than the
-/// table; then each sender has the least of its latencies as lookahead.
+/// The greatest number of nodes for which each pair has a channel, with a lookahead of its own. With more
+/// nodes the channels would take more memory than the table; then each sender has the least of its latencies
+/// as lookahead.
 const PAIRED_NODES_MAX: u32 = 128;
 
 /// The carrier of a program whose messages take the latency that a table has for their sender and receiver.
 ///
-/// Nodes are at the places of the table in their order. Where there are more nodes than places, several nodes share a place, and a message between two of them
-/// takes the latency from the place to itself.
+/// Nodes are at the places of the table in their order. Where there are more nodes than places, several nodes
+/// share a place, and a message between two of them takes the latency from the place to itself.
 ///
 /// # Examples
 ///
@@ -45,7 +46,8 @@ const PAIRED_NODES_MAX: u32 = 128;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Matrix {
     places: u32,
-    /// The rows of the table, one after another: the lower triangle with the diagonal where the table is symmetric, or else whole rows.
+    /// The rows of the table, one after another: the lower triangle with the diagonal where the table is
+    /// symmetric, or else whole rows.
     entries: Vec<Delay>,
     is_symmetric: bool,
 }
@@ -68,7 +70,8 @@ impl Matrix {
         Matrix::of(places, rows.map(|(from, to)| latency(from, to)).collect(), false)
     }
 
-    /// Makes the symmetric table in which `latency(i, j)`, `j` not above `i`, is the latency between the places `i` and `j`.
+    /// Makes the symmetric table in which `latency(i, j)`, `j` not above `i`, is the latency between the
+    /// places `i` and `j`.
     ///
     /// # Panics
     ///
@@ -85,8 +88,9 @@ impl Matrix {
 
     /// Reads a table from a file of numbers, in multiples of `unit`.
     ///
-    /// Line `i` has the latencies from place `i` to each place, separated by blanks or commas. A symmetric table may be a triangle: line `i` has the latencies
-    /// to the places from the first to `i` itself. Empty lines and lines that begin with `#` are skipped.
+    /// Line `i` has the latencies from place `i` to each place, separated by blanks or commas. A symmetric
+    /// table may be a triangle: line `i` has the latencies to the places from the first to `i` itself. Empty
+    /// lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     ///
@@ -127,7 +131,8 @@ impl Matrix {
         self.entries[index]
     }
 
-    /// Returns the least latency from a place to another node. The place itself counts only if several of the `nodes` nodes share it.
+    /// Returns the least latency from a place to another node. The place itself counts only if several of the
+    /// `nodes` nodes share it.
     fn least_from(&self, place: u32, nodes: u32) -> Option<Delay> {
         let places = 0..self.places.min(nodes);
         let is_shared = nodes - place > self.places;
@@ -135,7 +140,7 @@ impl Matrix {
     }
 }
 
-/// Whether each pair of nodes has a channel of its own.
+/// Returns whether each pair of nodes has a channel of its own.
 #[inline]
 fn is_paired(layout: Layout) -> bool {
     layout.nodes() <= PAIRED_NODES_MAX

@@ -1,4 +1,5 @@
-//! The carrier of `tests/outside`, which is a crate of its own outside of the workspace. `.ci/run` builds that crate alone.
+//! The carrier of `tests/outside`, which is a crate of its own outside of the workspace. `.ci/run` builds
+//! that crate alone.
 
 #[path = "outside/src/gossip.rs"]
 #[allow(unreachable_pub, reason = "in its own crate it is public")]
@@ -51,7 +52,9 @@ impl parades_program::Program for Flood {
     }
     fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::new();
-        ["received", "arrived", "dropped"].map(|name| metrics.counter(name, Unit::Count));
+        for name in ["received", "arrived", "dropped"] {
+            metrics.counter(name, Unit::Count);
+        }
         metrics
     }
     fn start(&self, start: &mut parades_program::Start<'_, Flood>) -> [u64; 3] {

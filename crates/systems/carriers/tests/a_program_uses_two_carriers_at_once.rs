@@ -52,7 +52,8 @@ fn control_takes_a_latency_while_data_shares_the_links() {
     check(
         &arrivals(&outcome),
         |arrival| arrival.took == Delay::from_us(10),
-        // 600 us of latency and 1 ms for the bytes, if the flow has the links alone. A node's way to itself is shorter.
+        // 600 us of latency and 1 ms for the bytes, if the flow has the links alone. A node's way to itself
+        // is shorter.
         |arrival| arrival.from == arrival.to || arrival.took >= Delay::from_us(1600 - 1),
     );
 }

@@ -1,4 +1,4 @@
-//! Processes whose messages are flows, and what they are told when hosts and links fail.
+//! Messages as flows, and the reports on hosts and links that fail.
 
 use parades_carriers::FlowLevel;
 use parades_core::prelude::*;
@@ -12,7 +12,7 @@ use std::pin::Pin;
 
 type Main = fn(Node<Script>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Nodes that all begin with the same process and keep a log. A message is a count of bytes.
+/// Nodes that all begin with the same process and keep a log. A message is its number of bytes.
 struct Script {
     nodes: u32,
     main: Main,
@@ -59,7 +59,7 @@ fn lines(outcome: &Outcome) -> Vec<String> {
     table.rows().iter().map(|row| if let [Cell::Text(line)] = row { line.to_string() } else { String::new() }).collect()
 }
 
-/// Runs it for 100 s under two engines.
+/// Runs a program for 100 s under two engines.
 fn run(platform: parades_flow::platform::Platform, nodes: u32, main: Main) -> Outcome {
     let carrier = FlowLevel::new(platform.into(), cm02(), nodes, |&bytes| bytes as f64);
     let model = Processes::new(Script { nodes, main, carrier });
@@ -111,7 +111,8 @@ fn messages_share_links_and_senders_are_told_of_their_arrival() {
             }
         })
     });
-    // The first two share the link down for 1 s, all three for 1.5 s, and the last has it alone for half a second.
+    // The first two share the link down for 1 s, all three for 1.5 s, and the last has it alone for half a
+    // second.
     let expected = [
         "0: 2.501 from 1",
         "0: 2.501 from 2",
@@ -185,7 +186,7 @@ fn a_link_that_fails_fails_the_messages_on_it_and_who_has_stopped_waiting_is_not
     });
     assert_eq!(lines(&outcome), ["0: 1.000 gave up", "0: 6.001 Ok(())"]);
     assert_eq!(counter(&outcome, "messages_failed"), 3);
-    // Nobody is there to read the last.
+    // No process is left to read the last message.
     assert_eq!(counter(&outcome, "messages_lost"), 1);
 }
 
@@ -210,7 +211,7 @@ fn more_nodes_than_hosts_share_them_and_reach_each_other() {
             node.send(next, 10).await.expect("nothing fails");
             let received = node.receive().await;
             assert_eq!((received.from.0 + 1) % 5, node.id().0);
-            // Itself too.
+            // A node reaches itself too.
             node.send(node.id(), 10).await.expect("nothing fails");
             assert_eq!(node.receive().await.from, node.id());
             log(node, "done");
@@ -248,7 +249,7 @@ fn who_waits_for_a_change_of_its_host_that_is_to_come_does_not_wait_for_ever() {
     let outcome = run(two("200 0", ""), 2, waits);
     assert_eq!((counter(&outcome, "processes_waiting"), counter(&outcome, "nodes_asleep")), (1, 1));
     assert!(!deadlock(&outcome).expect("it is declared").contains("for ever"), "{:?}", deadlock(&outcome));
-    // After the last change nothing is to come.
+    // After the last change nothing can happen any more.
     let outcome = run(two("50 1", ""), 2, waits);
     assert!(deadlock(&outcome).expect("it is declared").contains("`main` of node 1 waits for a change of its host"));
 }

@@ -34,7 +34,8 @@ fn the_lookahead_is_the_least_entry_of_the_pair_or_of_the_sender() {
     assert_eq!(channels(3).min_lookahead(), Some(Delay::from_us(160)), "from 0 to 1");
     assert!(channels(3).has_pairs() && channels(3).min_lookahead_to_anyone().is_none());
     let many = channels(130);
-    // From place 0: 100 us to the places whose triple is a multiple of 50, so to place 0 itself, which node 40 shares, too.
+    // From place 0: 100 us to the places whose triple is a multiple of 50, so to place 0 itself, which node
+    // 40 shares, too.
     assert_eq!(many.lookahead_to_anyone(LpId(0)), Some(Delay::from_us(100)));
     // From place 1: the least remainder of 7 + 3 to is 0, for place 31.
     assert_eq!(many.lookahead_to_anyone(LpId(41)), Some(Delay::from_us(100)));

@@ -1,7 +1,7 @@
-//! Chord on one thread: how long it takes, what memory, and what comes of it.
+//! Chord on one thread: its time, its memory, and its metrics.
 //!
-//! `cargo run --release -p parades-p2p --example chord -- 1000 1000` simulates 1000 nodes for 1000 s; with `precise` before the numbers, over the flow-level
-//! network.
+//! `cargo run --release -p parades-p2p --example chord -- 1000 1000` simulates 1000 nodes for 1000 s; with
+//! `precise` before the numbers, messages are flows.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures, and says what it measured")]
 

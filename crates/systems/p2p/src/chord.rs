@@ -1,71 +1,89 @@
-//! Chord: nodes on a ring of identifiers, each of which finds the successor of any identifier in about half of log2 n hops.
+//! Chord: nodes on a ring of identifiers, each of which finds the successor of any identifier in about half
+//! of log2 n hops.
 //!
-//! The workload is that of SimGrid 3.11's Chord example, so that messages can be counted side by side: nodes join, stabilise, fix their fingers,
-//! check their predecessors and look identifiers up in periods, and sleep when they have nothing to do; a message that comes meanwhile
-//! waits until they wake. While it waits for an answer a node serves whatever else comes. Every message sent counts: questions, those passed on, answers.
+//! The workload is that of SimGrid 3.11's Chord example, so that messages can be counted side by side. Nodes
+//! join, stabilise, fix their fingers, check their predecessors and look identifiers up in periods, and sleep
+//! when they have nothing to do. A message that comes meanwhile waits until the node wakes. While a node
+//! waits for an answer it serves all other messages. Every message sent counts: questions, questions passed
+//! on, and answers.
 //!
-//! *Joining* differs, since there all nodes that join at once ask nodes that are still joining themselves, which ends in a deadlock or in several
-//! rings. Here:
+//! # Two forms
 //!
-//! 1. A node that has not joined passes requests to join on to the node that it knows itself. Each knows an earlier one, so they reach the ring.
-//! 2. In the ring, the request goes to the node before the newcomer like any look-up. That node takes the newcomer for its successor at once and answers with its
-//!    old one. So a newcomer is in the ring for whoever asks after it; and as messages between two nodes keep their order, it knows
-//!    so before anything is passed on to it.
-//! 3. What came together with the answer is served before the newcomer first sleeps. So a million nodes that join at once need no more time than
-//!    requests need hops, about 2 ln n (as in a random search tree, which is what the ring grows like).
+//! A node is a state machine without input or output ([`machine`]). There are two drivers for it, which give
+//! the same answers:
+//!
+//! - [`Chord`] is a program, over any carrier. The machine is driven by a process, which waits as
+//!   straight-line code does.
+//! - [`ChordModel`] is a model, over messages that all take the same time. The machine is driven by the
+//!   handler of its LP, so it can be rolled back.
+//!
+//! # Joining
+//!
+//! In SimGrid's example, nodes that all join at once ask nodes that are still joining themselves, which ends
+//! in a deadlock or in several rings. Here:
+//!
+//! 1. A node that has not joined passes requests to join on to the node that it knows itself. Each node knows
+//!    an earlier one, so requests reach the ring.
+//! 2. In the ring, the request goes to the node before the newcomer like any look-up. That node makes the
+//!    newcomer its successor at once, and answers with its old successor. So look-ups find the newcomer from
+//!    then on. Messages between two nodes keep their order, so the newcomer knows that it has joined before
+//!    anything is passed on to it.
+//! 3. Messages that came together with the answer are served before the newcomer first sleeps. So a million
+//!    nodes that join at once need no more time than requests need hops, about 2 ln n (as in a random search
+//!    tree: the ring grows like one).
 //! 4. A request that is lost is sent again after the timeout. It may then arrive twice, which does no harm.
 //!
-//! Fingers begin at the node itself, as there. They are fixed from the furthest inwards, the nearest being the successor anyway.
+//! Fingers begin at the node itself, as in SimGrid's example. They are fixed from the furthest to the
+//! nearest; the nearest are the successor anyway.
 //!
-//! *Failures*: a node may leave, telling its successor and its predecessor; or crash, telling nobody; and come back later with the same identifier. Nodes know
-//! three successors beyond the first ([`Message::Predecessor`] brings them), and forget whom they ask in vain. So that a ring that has come apart grows
-//! together again, each looks around now and then: it asks any other node for the successor of its own identifier.
+//! # Failures
 //!
-//! *Invariants*: a request in the ring comes nearer to its key with each hop, so it ends. The ring is checked at the end, against all members, once
-//! [`Parameters::settle`] has passed since the last change ([`Chord`]).
+//! A node may leave, and tells its successor and its predecessor; or crash, and tells nobody. It comes back
+//! later with the same identifier ([`crate::churn`]). Nodes know three successors beyond the first
+//! ([`Message::Predecessor`] brings them), and forget nodes that do not answer. Parts of a ring that has come
+//! apart must grow together again. So each node looks around now and then: it asks any other node for the
+//! successor of its own identifier.
 //!
-//! *References*: I. Stoica et al., "Chord: A Scalable Peer-to-peer Lookup Service for Internet Applications", SIGCOMM 2001. M. Quinson, C. Rosa, C. Thiéry,
-//! "Parallel Simulation of Peer-to-Peer Systems", CCGrid 2012 (the workload).
+//! *Invariants*: a request in the ring comes nearer to its key with each hop, so it ends. The ring is checked
+//! at the end, against all members, once [`Parameters::settle`] has passed since the last change.
+//!
+//! *References*: I. Stoica et al., "Chord: A Scalable Peer-to-peer Lookup Service for Internet Applications",
+//! SIGCOMM 2001. M. Quinson, C. Rosa, C. Thiéry, "Parallel Simulation of Peer-to-Peer Systems", CCGrid 2012
+//! (the workload).
+//!
+//! *Read next*: [`machine`], then `program` and `model`, its drivers.
 
-mod life;
+pub mod machine;
 mod message;
-mod node;
+mod model;
+mod peer;
+mod program;
 mod report;
 mod ring;
+mod setup;
 
+pub use machine::Machine;
 pub use message::{MESSAGE_BYTES, Message};
-pub use node::Peer;
+pub use model::{ChordModel, Resident};
+pub use peer::Peer;
+pub use program::Chord;
 pub use ring::Ring;
+pub use setup::{Invalid, Setup};
 
-use parades_carriers::Constant;
-use parades_core::prefetch::prefetch_all;
-use parades_core::prelude::*;
-use parades_program::{Carrier, Processes, Program, Start};
-use report::Ids;
+use crate::churn::Churn;
+use parades_core::time::Delay;
 
-/// What is looked up.
+/// The keys that nodes look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// The identifier of one of the node's own fingers, each equally likely: what SimGrid's example does. Near ones are answered without a hop.
+    /// The identifier of one of the node's own fingers, each equally likely, as in SimGrid's example. Near
+    /// fingers are answered without a hop.
     OwnFingers,
     /// Any identifier, each equally likely.
     Uniform,
 }
 
-/// How nodes come and go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Churn {
-    /// Mean time for which a node stays, exponentially distributed.
-    pub session: Delay,
-    /// Mean time for which it is away, exponentially distributed.
-    pub absence: Delay,
-    /// The probability that it crashes instead of taking leave.
-    pub crash: f64,
-    /// Who is to go after this time stays, and who is away comes back at it.
-    pub until: Time,
-}
-
-/// What a simulation of Chord is made of.
+/// The parameters of a simulation of Chord.
 ///
 /// ```
 /// use parades_core::prelude::*;
@@ -80,17 +98,17 @@ pub struct Churn {
 /// assert_eq!(counter("wrong_look_ups"), Some(0));
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// Bits of an identifier, 1 to 32.
     pub bits: u32,
-    /// How long a message takes.
+    /// The time that a message takes.
     pub latency: Delay,
     /// Time between the joins of two nodes; zero: all join at the start.
     pub spacing: Delay,
-    /// Period of stabilising, from its end to the next beginning, like all of these.
+    /// Period of stabilising. As all periods it counts from the end of the task to its next begin.
     pub stabilise: Delay,
     /// Period of fixing a finger.
     pub fix_fingers: Delay,
@@ -98,23 +116,29 @@ pub struct Parameters {
     pub check_predecessor: Delay,
     /// Period of looking up.
     pub look_up: Delay,
-    /// How long a node sleeps that has nothing to do.
+    /// The time for which a node sleeps that has nothing to do.
     pub idle: Delay,
-    /// How long a node waits for an answer; without churn, when no message is ever lost, anew after each other message that it serves meanwhile.
+    /// The time for which a node waits for an answer. Without churn no message is ever lost; then the time
+    /// begins again after each other message that the node serves meanwhile.
     pub timeout: Delay,
-    /// What is looked up.
+    /// The keys that nodes look up.
     pub keys: Keys,
-    /// Whether a node that has joined looks all its fingers up at once, as in the paper on Chord, and not only one each period. It costs messages, and saves
-    /// hops.
+    /// True if a node that has joined looks up all its fingers at once, as in the paper on Chord, and not
+    /// only one each period. It costs messages, and saves hops.
     pub fingers_at_once: bool,
-    /// How nodes come and go, if they do.
+    /// When nodes come and go, if they do.
     pub churn: Option<Churn>,
-    /// How long after the last change the ring must be right. From then on look-ups are checked, and a wrong ring at the end is an error.
+    /// The time after the last change from which on the ring must be right. Then look-ups are checked, and a
+    /// wrong ring at the end is an error.
     pub settle: Delay,
+    /// True if each node keeps its look-ups, for the table `look_up_log` of the metrics: node, begin and
+    /// length in picoseconds, key, successor, hops.
+    pub keeps_look_ups: bool,
 }
 
 impl Default for Parameters {
-    /// SimGrid's example; the latency is that of the star that it runs on: 50 us up, 500 us backbone, 50 us down.
+    /// Returns the parameters of SimGrid's example. The latency is that of the star that it runs on: 50 us
+    /// up, 500 us backbone, 50 us down.
     fn default() -> Parameters {
         Parameters {
             nodes: 1000,
@@ -131,172 +155,17 @@ impl Default for Parameters {
             fingers_at_once: false,
             churn: None,
             settle: Delay::from_secs(300),
+            keeps_look_ups: false,
         }
     }
 }
 
-/// The program of Chord's nodes, over the network `N`.
-#[derive(Debug)]
-pub struct Chord<N = Constant> {
-    parameters: Parameters,
-    ring: Ring,
-    network: N,
-    /// From when on the ring must be right; `None`: never.
-    settled: Option<Time>,
-    /// The identifier before that of each node, where all are members in the end.
-    before: Vec<u32>,
-    ids: Ids,
-}
-
-/// The most nodes: a model has fewer than 2^32 - 1 LPs, one of which may be the network.
-const NODES_MAX: u32 = u32::MAX - 2;
-
-/// Why parameters are impossible: which, and what is wrong.
-pub type Invalid = (&'static str, String);
-
-impl Chord {
-    /// The model of these parameters, with the identifiers that `seed` gives.
-    ///
-    /// # Errors
-    ///
-    /// On a parameter that makes no sense, with its name.
-    pub fn model(parameters: Parameters, seed: u64) -> Result<Processes<Chord>, Invalid> {
-        if parameters.latency == Delay::ZERO {
-            return Err(("latency", "`latency` must be above zero, or time would stand still".into()));
+impl Parameters {
+    /// Refuses messages that take no time.
+    fn check_latency(&self) -> Result<(), Invalid> {
+        match self.latency {
+            Delay::ZERO => Err(("latency", "`latency` must be above zero, or time would stand still".into())),
+            _ => Ok(()),
         }
-        Chord::over(Constant::new(parameters.latency), parameters, seed)
-    }
-}
-
-impl<N: Carrier<Message>> Chord<N> {
-    /// As [`Chord::model`], over any network; [`Parameters::latency`] is then without effect.
-    ///
-    /// # Errors
-    ///
-    /// On a parameter that makes no sense, with its name.
-    pub fn over(network: N, parameters: Parameters, seed: u64) -> Result<Processes<Chord<N>>, Invalid> {
-        Ok(Processes::new(Chord::new(network, parameters, seed)?))
-    }
-
-    fn new(network: N, parameters: Parameters, seed: u64) -> Result<Chord<N>, Invalid> {
-        let Parameters { nodes, bits, spacing, idle, timeout, churn, settle, .. } = parameters;
-        if !(1..=32).contains(&bits) {
-            return Err(("bits", format!("identifiers have 1 to 32 bits, not {bits}")));
-        }
-        let identifiers = 1_u64 << bits;
-        let refused = |what: String| Err(("nodes", what));
-        if nodes == 0 {
-            return refused("a ring has at least one node".into());
-        }
-        if u64::from(nodes) > identifiers {
-            return refused(format!("{nodes} nodes are more than the {identifiers} identifiers of {bits} bits"));
-        }
-        if nodes > NODES_MAX {
-            return refused(format!("{nodes} nodes are more than a model may have: {NODES_MAX}"));
-        }
-        for (name, delay) in [("idle", idle), ("timeout", timeout)] {
-            if delay == Delay::ZERO {
-                return Err((name, format!("`{name}` must be above zero, or time would stand still")));
-            }
-        }
-        if churn.is_some_and(|churn| churn.session == Delay::ZERO) {
-            return Err(("session", "a node must stay for some time".into()));
-        }
-        let joined = u64::from(nodes - 1).checked_mul(spacing.as_ps()).map(Time::from_ps);
-        let Some(joined) = joined else {
-            return Err(("spacing", "the last node would join after the end of virtual time".into()));
-        };
-        let changed = churn.map_or(joined, |churn| churn.until.max(joined));
-        let ring = Ring::new(bits, seed);
-        let mut all: Vec<u32> = (0..nodes).map(|lp| ring.id(LpId(lp))).collect();
-        all.sort_unstable();
-        let mut before = vec![0; all.len()];
-        for (&id, &previous) in all.iter().zip(all.iter().cycle().skip(all.len() - 1)) {
-            before[ring.lp(id).index()] = previous;
-        }
-        Ok(Chord {
-            parameters,
-            ring,
-            network,
-            settled: changed.checked_add(settle),
-            before,
-            ids: Ids::declare(&mut Metrics::new()),
-        })
-    }
-}
-
-impl<N> Chord<N> {
-    /// The parameters.
-    pub fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    /// The ring of identifiers.
-    pub fn ring(&self) -> &Ring {
-        &self.ring
-    }
-
-    /// Whether a node is the first of all from `key` on.
-    #[inline]
-    fn is_owner(&self, id: u32, key: u32) -> bool {
-        let before = self.before.get(self.ring.lp(id).index());
-        before.is_some_and(|&before| self.ring.is_in(key, before, id))
-    }
-
-    /// Whether the ring must be right at `now`.
-    fn is_settled(&self, now: Time) -> bool {
-        self.settled.is_some_and(|settled| now >= settled)
-    }
-}
-
-impl<N: Carrier<Message>> Program for Chord<N> {
-    type Message = Message;
-    type State = Peer;
-    type Carrier = N;
-
-    fn nodes(&self) -> u32 {
-        self.parameters.nodes
-    }
-
-    fn carrier(&self) -> &N {
-        &self.network
-    }
-
-    fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        Ids::declare(&mut metrics);
-        metrics
-    }
-
-    fn start(&self, start: &mut Start<'_, Self>) -> Peer {
-        let (lp, bits) = (start.id(), self.parameters.bits);
-        let mut peer = Peer::new(self.ring.id(lp), bits);
-        if lp.0 > 0 {
-            // Any earlier node.
-            #[expect(clippy::cast_possible_truncation, reason = "below an id")]
-            let known = start.rng().below(u64::from(lp.0)) as u32;
-            peer.known = self.ring.id(LpId(known));
-        }
-        match self.parameters.churn {
-            None => start.spawn("peer", |node| life::live::<N>(node, Time::MAX, true)),
-            Some(_) => start.spawn("peer", life::restless::<N>),
-        }
-        peer
-    }
-
-    fn fetch(&self, peer: &Peer) {
-        prefetch_all(&peer.fingers[..]);
-    }
-
-    fn fold(&self, peer: &Peer, digest: &mut Digest) {
-        peer.words().for_each(|word| digest.word(word));
-    }
-
-    fn finish(&self, _: LpId, peer: &Peer, end: &End, metrics: &mut Metrics) {
-        self.ids.finish(peer, self.is_settled(end.time), metrics);
-    }
-
-    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        self.ids.conclude(self.is_settled(end.time), metrics)
     }
 }

@@ -1,4 +1,4 @@
-//! Chord's ring, whoever comes and goes, on every engine that can run it.
+//! Chord's ring as nodes come and go, on every engine that can run the program.
 
 use parades_carriers::FlowLevel;
 use parades_core::error::Error;
@@ -9,7 +9,8 @@ use parades_flow::generators::star;
 use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::platform::Platform;
 use parades_flow::xml;
-use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Message, Parameters};
+use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Message, Parameters};
+use parades_p2p::churn::{Churn, Law};
 use parades_program::Processes;
 use parades_sync::pool::Waiting;
 use std::path::Path;
@@ -36,10 +37,15 @@ fn mean(outcome: &Outcome, name: &str) -> f64 {
     tally.mean().expect("something was observed")
 }
 
-/// Nodes that come and go until 600 s.
+/// Returns a churn with these mean lengths of sessions and absences in seconds, until 600 s.
+fn churn(session: u64, absence: u64) -> Churn {
+    let law = |mean| Law::exponential(Delay::from_secs(mean)).expect("a mean above zero");
+    Churn::random(law(session), law(absence), seconds(600)).with_crash(0.5)
+}
+
+/// Returns the parameters of nodes that come and go until 600 s.
 fn restless(nodes: u32) -> Parameters {
-    let churn =
-        Churn { session: Delay::from_secs(300), absence: Delay::from_secs(60), crash: 0.5, until: seconds(600) };
+    let churn = churn(300, 60);
     Parameters { nodes, churn: Some(churn), settle: Delay::from_secs(600), ..Parameters::default() }
 }
 
@@ -92,7 +98,7 @@ fn a_look_up_takes_about_half_of_log2_n_hops() {
 fn fingers_fixed_one_a_period_come_to_the_same_in_the_end() {
     let parameters = Parameters { nodes: 256, keys: Keys::Uniform, ..Parameters::default() };
     let hops = |until_s| {
-        let outcome = run(parameters, 1, until_s).expect("the ring is right");
+        let outcome = run(parameters.clone(), 1, until_s).expect("the ring is right");
         let tally = outcome.metrics.get("hops").and_then(|metric| metric.tally()).cloned().expect("it is declared");
         (tally.sum(), u128::from(tally.count()))
     };
@@ -108,7 +114,7 @@ fn the_ring_heals_when_nodes_leave_crash_and_come_back() {
         assert_eq!(counter(&outcome, "members"), 60);
         let departures = counter(&outcome, "departures");
         assert!(departures > 50, "{departures} departures");
-        // Some go before they have joined.
+        // Some nodes go before they have joined.
         let joins = counter(&outcome, "joins");
         assert!((60 + departures * 3 / 4..=60 + departures).contains(&joins), "{joins} joins");
         assert!(counter(&outcome, "messages_lost") > 0, "who is away is not reached");
@@ -123,7 +129,7 @@ fn who_is_there_when_nodes_cease_to_go_stays() {
     }
 }
 
-/// The digests and the metrics of a run on each engine.
+/// Compares the digests and the metrics of a run on each engine.
 fn assert_engines_agree(parameters: Parameters, until_s: u64, (seed, tie_seed): (u64, Option<u64>)) {
     let model = model(parameters, seed);
     let options = || RunOptions { seed, tie_seed, ..RunOptions::until(seconds(until_s)) };
@@ -156,37 +162,32 @@ fn every_engine_gives_the_answer_of_sequential_where_nodes_are_fetched_ahead() {
 #[test]
 fn every_engine_gives_the_answer_of_sequential_where_nodes_come_and_go() {
     let mut parameters = restless(24);
-    if let Some(churn) = &mut parameters.churn {
-        churn.session = Delay::from_secs(20);
-        churn.absence = Delay::from_secs(5);
-    }
+    parameters.churn = Some(churn(20, 5));
     for seeds in [(1, None), (2, Some(7))] {
-        assert_engines_agree(parameters, 80, seeds);
+        assert_engines_agree(parameters.clone(), 80, seeds);
     }
 }
 
 #[test]
 fn impossible_parameters_are_refused_by_name() {
-    let default = Parameters::default();
+    let default = Parameters::default;
     let refused = |parameters| Chord::model(parameters, 1).map(|_| ()).expect_err("it is impossible").0;
-    assert_eq!(refused(Parameters { bits: 0, ..default }), "bits");
-    assert_eq!(refused(Parameters { bits: 33, ..default }), "bits");
-    assert_eq!(refused(Parameters { nodes: 0, ..default }), "nodes");
-    assert_eq!(refused(Parameters { bits: 4, nodes: 17, ..default }), "nodes");
-    assert_eq!(refused(Parameters { idle: Delay::ZERO, ..default }), "idle");
-    assert_eq!(refused(Parameters { spacing: Delay::MAX, ..default }), "spacing");
+    assert_eq!(refused(Parameters { bits: 0, ..default() }), "bits");
+    assert_eq!(refused(Parameters { bits: 33, ..default() }), "bits");
+    assert_eq!(refused(Parameters { nodes: 0, ..default() }), "nodes");
+    assert_eq!(refused(Parameters { bits: 4, nodes: 17, ..default() }), "nodes");
+    assert_eq!(refused(Parameters { idle: Delay::ZERO, ..default() }), "idle");
+    assert_eq!(refused(Parameters { spacing: Delay::MAX, ..default() }), "spacing");
     let why = |parameters| Chord::model(parameters, 1).map(|_| ()).expect_err("it is impossible").1;
-    assert_eq!(why(Parameters { nodes: 0, ..default }), "a ring has at least one node");
+    assert_eq!(why(Parameters { nodes: 0, ..default() }), "a ring has at least one node");
     assert_eq!(
-        why(Parameters { bits: 4, nodes: 17, ..default }),
+        why(Parameters { bits: 4, nodes: 17, ..default() }),
         "17 nodes are more than the 16 identifiers of 4 bits"
     );
     assert_eq!(
-        why(Parameters { bits: 32, nodes: u32::MAX - 1, ..default }),
+        why(Parameters { bits: 32, nodes: u32::MAX - 1, ..default() }),
         "4294967294 nodes are more than a model may have: 4294967293"
     );
-    let restless = restless(10).churn.map(|churn| Churn { session: Delay::ZERO, ..churn });
-    assert_eq!(refused(Parameters { churn: restless, ..default }), "session");
 }
 
 #[test]
@@ -201,10 +202,10 @@ fn a_ring_that_has_not_had_time_to_settle_is_told_of_and_no_error() {
 type Precise = Chord<FlowLevel<Message>>;
 
 fn precise_on(platform: Platform, parameters: Parameters, seed: u64) -> Processes<Precise> {
-    let network = FlowLevel::new(Arc::new(platform), NetworkModel::MaxMin(MaxMinModel::LV08), parameters.nodes, |_| {
+    let flows = FlowLevel::new(Arc::new(platform), NetworkModel::MaxMin(MaxMinModel::LV08), parameters.nodes, |_| {
         MESSAGE_BYTES
     });
-    Chord::over(network, parameters, seed).expect("the parameters are possible")
+    Chord::over(flows, parameters, seed).expect("the parameters are possible")
 }
 
 fn precise(parameters: Parameters, seed: u64) -> Processes<Precise> {
@@ -240,13 +241,14 @@ fn a_message_that_is_a_flow_takes_as_long_as_its_route_says() {
     // Two nodes: the second asks the first to join, and is answered.
     let outcome = run_precise(&precise(Parameters { nodes: 2, ..Parameters::default() }, 1), 1, 10).expect("it runs");
     let tally = outcome.metrics.get("join_time").and_then(|metric| metric.tally()).expect("it is declared");
-    // There at once, and the first node finds it when it wakes, after 5 s. Back: 13.01 times 600 us, and 10 bytes at 0.97 of 125 MB/s.
+    // The request arrives while the first node sleeps, which wakes after 5 s. The answer takes 13.01 times
+    // 600 us, and 10 bytes at 0.97 of 125 MB/s.
     let back = 13.01 * 600e-6 + 10.0 / (0.97 * 125e6);
     let expected = Delay::from_secs_f64(5.0 + back).expect("short").as_ps();
     assert!(tally.max().expect("one joined").abs_diff(expected) < 2_000, "{tally:?}");
 }
 
-/// Every way of running rounds that its settings offer.
+/// Returns combinations of the settings of `rounds`.
 fn ways_of_rounds(threads: usize) -> impl Iterator<Item = Settings> {
     let thresholds = [
         Threshold::Adaptive,
@@ -275,13 +277,14 @@ fn where_messages_are_flows_rounds_give_the_answer_of_sequential_however_they_ar
             assert_eq!(outcome.metrics, expected.metrics, "{how}, seed {seed}");
         };
         for threads in [1, 2, 3, 8] {
-            // All settings on two threads; the ordinary ones, and all in parallel, on others.
+            // All settings on two threads; on other numbers of threads the ordinary ones, and all rounds in
+            // parallel.
             let chosen = |settings: &Settings| threads == 2 || settings.waiting == Waiting::Adaptive;
             for settings in ways_of_rounds(threads).filter(chosen) {
                 same(&format!("{settings:?}"), rounds::run(&model, options(), &settings));
             }
         }
-        // They find no lookahead, and go on with one worker.
+        // These engines find no lookahead, and go on with one worker.
         same("window", window::run(&model, options(), &window::Settings::of_threads(2)));
         same("null-message", null_message::run(&model, options(), &null_message::Settings::of_threads(2)));
     }
@@ -289,7 +292,7 @@ fn where_messages_are_flows_rounds_give_the_answer_of_sequential_however_they_ar
 
 #[test]
 fn hosts_that_fail_fail_messages_and_the_ring_goes_on() {
-    // Four hosts for 12 nodes; one is away from 50 s to 100 s.
+    // There are four hosts for 12 nodes. One host is away from 50 s to 100 s.
     let text = r#"<platform version="4.1"><zone id="world" routing="Full">
         <host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><host id="c" speed="1Gf"/>
         <host id="d" speed="1Gf"><prop id="x" value="y"/></host>

@@ -1,7 +1,8 @@
-//! What a process costs: the time to wake it by a message and have it wait again, and its memory, beside the same model as plain LPs.
+//! The cost of a process: the time to wake it by a message and let it wait again, and its memory. The same
+//! model as plain LPs is measured beside it.
 //!
-//! `cargo run --release -p parades-program --example contexts -- 1000 2000` lets messages hop among 1000 nodes, about 2000 times each. Every node passes on
-//! what it receives to another node.
+//! `cargo run --release -p parades-program --example contexts -- 1000 2000` lets messages hop among 1000
+//! nodes, about 2000 times each. Every node passes each message on to another node.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures, and says what it measured")]
 
@@ -11,7 +12,7 @@ use parades_core::prelude::*;
 use parades_engine::sequential;
 use parades_program::{Processes, Program, Start};
 
-/// How long a hop takes, and how far it goes.
+/// The time of a hop, and its distance.
 const HOP: Delay = Delay::from_ms(1);
 const STRIDE: u32 = 7919;
 
@@ -19,7 +20,7 @@ fn next(id: LpId, nodes: u32) -> LpId {
     LpId((id.0 + STRIDE) % nodes)
 }
 
-/// As processes.
+/// The nodes as processes.
 struct Asynchronous {
     nodes: u32,
     carrier: Constant,
@@ -49,7 +50,7 @@ impl Program for Asynchronous {
     }
 }
 
-/// As plain LPs.
+/// The nodes as plain LPs.
 struct Plain {
     nodes: u32,
 }
@@ -81,7 +82,7 @@ fn resident_bytes() -> f64 {
     status.split_whitespace().nth(1).and_then(|pages| pages.parse::<f64>().ok()).unwrap_or(f64::NAN) * 4096.0
 }
 
-/// Nanoseconds an event, and bytes an LP while it runs.
+/// Measures a run: nanoseconds per event, and bytes per LP during the run.
 fn measure<M: Model>(model: &M, hops: u64) -> Result<(f64, f64), Error> {
     let nodes = f64::from(model.lps());
     let before = resident_bytes();

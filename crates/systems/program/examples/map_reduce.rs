@@ -1,9 +1,11 @@
 //! MapReduce: words are counted by mappers, and the counts added up by reducers.
 //!
-//! *Covers*: messages that share their data, barriers between processes of a node, results of processes, waiting for all of several.
+//! *Covers*: messages that share their data, barriers between processes of a node, results of processes,
+//! waiting for all of several.
 //!
-//! *Scenario*: node 0 sends each of three mappers a part of a text. A mapper counts the words of its part, line by line in processes of their own, and sends
-//! each word's count to the reducer of that word. Reducers send node 0 their sums when they have heard from all mappers.
+//! *Scenario*: node 0 sends each of three mappers a part of a text. A mapper counts the words of its part,
+//! with a process for each line, and sends each word's count to the reducer of that word. Reducers send their
+//! sums to node 0 when they have heard from all mappers.
 
 use parades_carriers::Constant;
 use parades_core::error::Error;
@@ -24,12 +26,12 @@ struct MapReduce {
     carrier: Constant,
 }
 
-/// What is sent.
+/// A message.
 #[derive(Clone, Debug)]
 enum Message {
     /// To a mapper: its part of the text.
     Part(Shared<Box<[u8]>>),
-    /// To a reducer and to node 0: how often words occur.
+    /// To a reducer and to node 0: words with their numbers of occurrences.
     Counts(Shared<Vec<u8>>),
 }
 
@@ -49,7 +51,7 @@ fn write(counts: &Counts) -> Message {
     Message::Counts(Shared::new(lines.into_bytes()))
 }
 
-/// Adds what a message says.
+/// Adds the counts of a message.
 fn add(counts: &mut Counts, message: &Message) {
     let Message::Counts(bytes) = message else { return };
     for line in String::from_utf8_lossy(bytes).lines() {
@@ -105,7 +107,7 @@ async fn client(node: Node<MapReduce>) {
     gather(node, REDUCERS).await;
 }
 
-/// Adds up what so many others send; a reducer passes it on.
+/// Adds up the counts of `senders` others. A reducer passes the sums on.
 async fn gather(node: Node<MapReduce>, senders: u32) {
     let mut counts = Counts::new();
     for _ in 0..senders {
@@ -131,7 +133,7 @@ async fn mapper(node: Node<MapReduce>) {
                 node.sleep(Delay::from_ms(1)).await;
                 *counts.entry(word.to_owned()).or_default() += 1;
             }
-            // Whoever is last has seen the longest line.
+            // The last process at the barrier knows the longest line.
             barrier.wait().await;
             counts
         })
@@ -148,7 +150,7 @@ async fn mapper(node: Node<MapReduce>) {
     }
 }
 
-/// Runs it; what it has to say.
+/// Runs the example. Returns its output.
 pub(crate) fn run() -> Result<String, Error> {
     let model = Processes::new(MapReduce { carrier: Constant::new(Delay::from_ms(2)) });
     let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?;

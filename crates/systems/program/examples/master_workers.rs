@@ -1,9 +1,11 @@
-//! Master and workers: tasks are handed out to whoever is free.
+//! Master and workers: the master gives tasks to workers that are free.
 //!
-//! *Covers*: several processes of one node, semaphores, results of processes, receiving with a timeout, killing.
+//! *Covers*: several processes of one node, semaphores, results of processes, receiving with a timeout,
+//! killing.
 //!
-//! *Scenario*: the master on node 0 has 20 tasks for four workers. Each worker has two processors, and each task takes 1 to 3 s on one. A worker on node 3
-//! breaks down after 4 s; the master gives tasks that are not done within 10 s to another.
+//! *Scenario*: the master on node 0 has 20 tasks for four workers. Each worker has two processors, and each
+//! task takes 1 to 3 s on one. The worker on node 3 breaks down after 4 s. The master gives tasks that are
+//! not done within 10 s to another worker.
 
 use parades_carriers::Constant;
 use parades_core::error::Error;
@@ -19,7 +21,7 @@ struct Cluster {
     carrier: Constant,
 }
 
-/// What is sent.
+/// A message.
 #[derive(Clone, Copy, Debug)]
 enum Message {
     Task(u32),
@@ -35,7 +37,8 @@ impl Payload for Message {
     }
 }
 
-/// Tasks that a worker did; of the master, tasks that were given out again, and when all was done.
+/// The state of a node: for a worker its finished tasks; for the master the tasks given out again, and the
+/// time of the end.
 #[derive(Default)]
 struct Books {
     done: u64,
@@ -134,7 +137,7 @@ async fn worker(node: Node<Cluster>) {
     }
 }
 
-/// Runs it; what it has to say.
+/// Runs the example. Returns its output.
 pub(crate) fn run() -> Result<String, Error> {
     let model = Processes::new(Cluster { carrier: Constant::new(Delay::from_ms(1)) });
     let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(100_000_000_000_000)))?;

@@ -2,8 +2,8 @@
 //!
 //! *Covers*: sending, receiving, sleeping, the end of a process.
 //!
-//! *Scenario*: node 0 serves. Who receives the ball holds it for a millisecond and sends it back, which takes 10 ms. After six hits the ball is kept, and both
-//! nodes are done.
+//! *Scenario*: node 0 serves. A node that receives the ball holds it for a millisecond and sends it back,
+//! which takes 10 ms. After six hits the receiver keeps the ball, and both nodes are done.
 
 use parades_carriers::Constant;
 use parades_core::error::Error;
@@ -17,7 +17,7 @@ struct PingPong {
 }
 
 impl Program for PingPong {
-    /// How often the ball has been hit.
+    /// The number of hits so far.
     type Message = u32;
     type State = Vec<String>;
     type Carrier = Constant;
@@ -41,7 +41,7 @@ impl Program for PingPong {
         Vec::new()
     }
 
-    /// A player who waits for a ball that never comes is a mistake.
+    /// A player that waits forever is a mistake.
     fn must_end(&self) -> bool {
         true
     }
@@ -72,7 +72,7 @@ async fn player(node: Node<PingPong>) {
     }
 }
 
-/// Runs it; what it has to say.
+/// Runs the example. Returns its output.
 pub(crate) fn run() -> Result<String, Error> {
     let model = Processes::new(PingPong { carrier: Constant::new(Delay::from_ms(10)) });
     let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_ps(1_000_000_000_000)))?;

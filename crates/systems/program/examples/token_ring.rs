@@ -1,9 +1,10 @@
-//! Token ring: only who has the token may use what all share.
+//! Token ring: only the node with the token may use the shared resource.
 //!
-//! *Covers*: random draws, receiving from a neighbour, state that is looked at when the run is over, the same answer on several engines.
+//! *Covers*: random draws, receiving from a neighbour, state that is read at the end of the run, the same
+//! answer on several engines.
 //!
-//! *Scenario*: six nodes in a ring pass a token on. Who has it works with it for a random time if it has something to do, which it has half of the time. After
-//! five rounds the first node takes the token away, and all end.
+//! *Scenario*: six nodes in a ring pass a token on. With probability one half a node with the token has work,
+//! which takes a random time. After five rounds the first node removes the token, and all nodes end.
 
 use parades_carriers::Constant;
 use parades_core::error::Error;
@@ -18,7 +19,7 @@ struct TokenRing {
     carrier: Constant,
 }
 
-/// How often a node worked, and for how long.
+/// The number of times that a node worked, and the whole time.
 #[derive(Default)]
 struct Work {
     times: u64,
@@ -26,7 +27,7 @@ struct Work {
 }
 
 impl Program for TokenRing {
-    /// The token, with the round it is in; after the last it tells that all is over.
+    /// The token with the number of its round. After the last round it ends the nodes.
     type Message = u32;
     type State = Work;
     type Carrier = Constant;
@@ -85,7 +86,7 @@ async fn worker(node: Node<TokenRing>) {
     }
 }
 
-/// Runs it; what it has to say.
+/// Runs the example. Returns its output.
 pub(crate) fn run() -> Result<String, Error> {
     let model = Processes::new(TokenRing { carrier: Constant::new(Delay::from_ms(1)) });
     let options = || RunOptions::until(Time::from_ps(10_000_000_000_000));

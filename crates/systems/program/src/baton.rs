@@ -1,6 +1,7 @@
-//! Processes on threads of their own. Only one thread runs at a time: a baton goes from the one that polls to the process's, and back.
+//! Processes on threads of their own. Only one thread runs at a time: a baton goes from the thread that polls
+//! to the process's thread, and back.
 //!
-//! With the baton goes the desk, on which the node lies: so the process finds its node as if it were polled like any other.
+//! The desk with the node goes with the baton. So the process finds its node as any other process does.
 
 use crate::desk::{AnyDesk, borrow, lend, try_with_parts};
 use parades_raw::affinity;
@@ -15,13 +16,13 @@ use std::thread::JoinHandle;
 type Desk = Option<AnyDesk>;
 type Ended<T> = Result<T, Box<dyn Any + Send>>;
 
-/// Who has the baton.
+/// The holder of the baton, or its next holder.
 enum Turn {
-    /// Somebody has taken it up, and works.
+    /// A thread has taken the baton, and works.
     Taken,
-    /// The process is to go on with this waker, or to come to its end.
+    /// The process goes next. With a waker it goes on; without one it ends.
     Process(Desk, Option<Waker>),
-    /// The process waits, or is over.
+    /// The poller goes next. True if the process is over.
     Poller(Desk, bool),
 }
 
@@ -36,7 +37,7 @@ impl Baton {
         self.passed.notify_one();
     }
 
-    /// Waits until `take` takes the baton up.
+    /// Waits until `take` accepts the baton.
     fn take<T>(&self, take: impl Fn(Turn) -> Result<T, Turn>) -> T {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -64,24 +65,26 @@ impl Baton {
 }
 
 thread_local! {
-    /// Where the process to which this thread belongs waits.
+    /// The process to which this thread belongs.
     static HERE: RefCell<Option<Here>> = const { RefCell::new(None) };
 }
 
 struct Here {
     baton: Arc<Baton>,
-    /// `None` where the process is to come to its end.
+    /// `None` if the process must end.
     waker: Option<Waker>,
+    /// The number of times that the process has been unwound.
     unwound: u32,
 }
 
-/// With what a process is unwound that is dropped before its end.
+/// The panic that unwinds a process that is dropped before its end.
 struct Unwound;
 
-/// Code that catches its own unwinding so often goes on for ever.
+/// The greatest number of times that a process is unwound. Code that catches its unwinding this often would
+/// go on forever.
 const UNWOUND_AT_MOST: u32 = 1000;
 
-/// Whether this thread is a process's.
+/// Returns whether this thread belongs to a process.
 pub(crate) fn is_here() -> bool {
     HERE.with_borrow(Option::is_some)
 }
@@ -99,10 +102,10 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Passes the baton, and waits for it; unwinds if the process is to come to its end.
+/// Passes the baton, and waits for it. Unwinds if the process must end.
 fn suspend() {
     if std::thread::panicking() {
-        // It aborts, since what unwinds cannot be unwound.
+        // This aborts the program, since unwinding code cannot be unwound.
         panic!("a destructor waited while its process was ended or panicked: it can do only what needs no waiting");
     }
     let baton = HERE.with_borrow(|here| {
@@ -133,7 +136,7 @@ fn suspend() {
     }
 }
 
-/// Code that runs on a thread of its own, which begins when it is first polled.
+/// Code on a thread of its own. The thread begins with the first poll.
 pub(crate) struct OnThread<T> {
     state: State<T>,
 }
@@ -146,7 +149,7 @@ enum State<T> {
 
 struct Alive<T> {
     baton: Arc<Baton>,
-    /// `None` when it is over.
+    /// `None` when the thread is over.
     thread: Option<JoinHandle<Ended<T>>>,
 }
 
@@ -183,7 +186,7 @@ impl<T: Send + 'static> Alive<T> {
     }
 }
 
-/// What a process's thread does.
+/// Runs a process on its thread.
 fn run<T>(baton: &Arc<Baton>, code: Box<dyn FnOnce() -> T>) -> Ended<T> {
     let (desk, waker) = baton.take_as_process();
     borrow(desk);
@@ -201,7 +204,7 @@ fn run<T>(baton: &Arc<Baton>, code: Box<dyn FnOnce() -> T>) -> Ended<T> {
 }
 
 impl<T> Alive<T> {
-    /// Lets it go on until it waits or is over; what it came to, if it is over.
+    /// Lets the process go on until it waits or is over. Returns its result if it is over.
     fn resume(&mut self, waker: Option<Waker>) -> Option<Ended<T>> {
         let outer = try_with_parts(|worker, _| std::mem::replace(&mut worker.stackful, true)).unwrap_or(false);
         self.baton.pass(Turn::Process(lend(), waker));
@@ -209,7 +212,7 @@ impl<T> Alive<T> {
         borrow(desk);
         try_with_parts(|worker, _| worker.stackful = outer);
         let thread = self.thread.take_if(|_| over)?;
-        // The thread itself does not panic: what the process panics with is in its result.
+        // The thread itself does not panic: the panic of the process is in its result.
         Some(thread.join().unwrap_or_else(Err))
     }
 }

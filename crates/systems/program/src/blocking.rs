@@ -1,7 +1,8 @@
-//! Processes that wait deep inside their calls: on a stack of their own.
+//! Processes on a stack of their own, which can wait deep inside their calls.
 //!
-//! To the node such a process is a future like any other. Polled, it lets the code go on, on its own stack, until that waits for a future which is not ready,
-//! or comes to its end. So events, their order and the answer are those of the `async` program that waits for the same futures.
+//! To the node such a process is a future like any other. A poll lets its code go on, on its own stack, until
+//! the code waits for a future that is not ready, or ends. So events, their order and the answer are those of
+//! the `async` program that waits for the same futures.
 
 use crate::baton::OnThread;
 use crate::context::{Node, Start};
@@ -14,30 +15,35 @@ use std::task::{Context, Poll};
 
 /// The stack on which a process runs: its kind and its size.
 ///
-/// | kind | where | goes on | more of them |
+/// | kind | where | thread | the most |
 /// |---|---|---|---|
-/// | [`Stack::SLAB`] | Linux | on the thread on which it began | a million, where the system is Linux 6.13 or later; before, about 32,000 |
+/// | [`Stack::SLAB`] | Linux | on the thread on which it began | a million with Linux 6.13 or later; before, about 32,000 |
 /// | [`Stack::UCONTEXT`] | Linux, GNU library | on the thread on which it began | as above |
-/// | [`Stack::THREAD`] | everywhere | on a thread of its own, whatever thread polls it | as many as the system has threads |
+/// | [`Stack::THREAD`] | everywhere | on a thread of its own, whichever thread polls it | the system's number of threads |
 ///
-/// **Which to take.** `async`, where the code can be `async`: it is the fastest, the smallest, and runs on any number of threads. [`Stack::SLAB`] for code that
-/// waits inside calls of other code which is not. [`Stack::THREAD`], slower by two orders of magnitude, if such a program shall run on several threads, or its
-/// code uses what belongs to a thread. `parades bench contexts` has what a switch and a waiting process cost.
+/// **Choice.** Use `async` where the code can be `async`: it is the fastest, takes the least memory, and runs
+/// on any number of threads. Use [`Stack::SLAB`] for code that waits inside calls of code that is not
+/// `async`. Use [`Stack::THREAD`], slower by two orders of magnitude, if such a program must run on several
+/// threads, or its code uses thread-locals. `parades bench contexts` measures the cost of a switch and of a
+/// waiting process.
 ///
-/// **Threads.** What lies on a stack may be bound to the thread that put it there, which no compiler checks as it does for `async`. So a process on a stack of
-/// the slab stays on its thread. An engine on one thread keeps it there; one on several moves nodes, and then the run ends with an error that names the
-/// process. At the end of a run, processes that still wait are unwound if their model's states are dropped on that thread; if not, what they remember is left
-/// as it is, and its memory with it.
+/// **Threads.** Values on a stack may be bound to their thread, and the compiler does not check that as it
+/// does for `async`. So a process on a stack of the slab stays on its thread. An engine on one thread keeps
+/// it there. An engine on several threads moves nodes; then the run ends with an error that names the
+/// process. At the end of a run, processes that still wait are unwound if their model's states are dropped on
+/// that thread. If not, their local state and its memory are leaked.
 ///
-/// **Size.** Only what is used takes memory, by pages. A process that needs more than its stack ends the run with a sentence that names it, and exit status 1;
-/// on a thread of its own, the standard library says that the thread has overflowed its stack, and aborts.
+/// **Size.** Only the pages that are used take memory. A process that needs more than its stack ends the
+/// program with a sentence that names it, and exit status 1. On a thread of its own, the standard library
+/// reports the overflow and aborts.
 ///
-/// **Ends.** A process that is killed is unwound where it waits, so that what it remembers is dropped. A destructor that waits meanwhile aborts the program.
-/// Code that catches panics must let what is not its own go on.
+/// **Ends.** A process that is killed is unwound where it waits, so that its local state is dropped. A
+/// destructor that waits meanwhile aborts the program. Code that catches panics must resume those that are
+/// not its own.
 ///
 /// # Examples
 ///
-/// A recursive function, no part of which is `async`, in which node 0 waits for numbers:
+/// Node 0 waits for numbers in a recursive function that is not `async`:
 ///
 /// ```
 /// use parades_carriers::Constant;
@@ -87,37 +93,38 @@ pub struct Stack {
     bytes: usize,
 }
 
-/// How a process comes to a stack of its own.
+/// The kind of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackKind {
     /// A stack of a slab, with a switch of some instructions.
     Slab,
     /// A stack of a slab, with the switch of the C library.
     Ucontext,
-    /// A thread of the system's.
+    /// The stack of a thread.
     Thread,
 }
 
 impl Stack {
     /// A stack of a slab of 256 KiB each.
     pub const SLAB: Stack = Stack { kind: StackKind::Slab, bytes: 256 << 10 };
-    /// The same stacks, switched by `swapcontext`: the portable way, for comparison.
+    /// The same stacks, switched by `swapcontext`, for comparison.
     pub const UCONTEXT: Stack = Stack { kind: StackKind::Ucontext, bytes: 256 << 10 };
     /// A thread with a stack of 256 KiB.
     pub const THREAD: Stack = Stack { kind: StackKind::Thread, bytes: 256 << 10 };
 
-    /// The same with a size of at least so many bytes. Slabs have sizes that are powers of two, from 16 KiB.
+    /// Returns the same kind of stack with at least `bytes` bytes. Sizes in a slab are powers of two, from 16
+    /// KiB.
     #[must_use]
     pub const fn with_bytes(self, bytes: usize) -> Stack {
         Stack { kind: self.kind, bytes }
     }
 
-    /// How the process comes to its stack.
+    /// Returns the kind of the stack.
     pub const fn kind(self) -> StackKind {
         self.kind
     }
 
-    /// The least size of the stack.
+    /// Returns the least size of the stack, in bytes.
     pub const fn bytes(self) -> usize {
         self.bytes
     }
@@ -131,11 +138,11 @@ struct Blocking<T: Send + 'static> {
 enum Code<T> {
     Stack(Stackful<T>),
     Thread(OnThread<T>),
-    /// It has been dropped.
+    /// The code has been dropped.
     Gone,
 }
 
-/// What is unwound may wait for what is ready.
+/// Code that is unwound may wait for futures that are ready.
 impl<T: Send + 'static> Drop for Blocking<T> {
     fn drop(&mut self) {
         let outer = set_stackful(true);
@@ -179,7 +186,7 @@ impl<T: Send + 'static> Future for Blocking<T> {
     }
 }
 
-/// Says whether what is polled now may wait without `async`; whether it could before.
+/// Sets whether the code that is polled now may wait without `async`. Returns whether it could before.
 fn set_stackful(stackful: bool) -> bool {
     try_with_parts(|worker, _| std::mem::replace(&mut worker.stackful, stackful)).unwrap_or(false)
 }
@@ -193,16 +200,16 @@ fn refuse(why: Refused) -> ! {
         Refused::Unsupported => ": spawn it with `Stack::THREAD` or as `async`",
         _ => "; processes that are `async` need no stack",
     };
-    // Not `panic!`, which would report it once more.
+    // `panic!` would report it a second time.
     std::panic::resume_unwind(Box::new(format!("{why}{remedy}")))
 }
 
 impl<P: Program> Node<P> {
-    /// Begins another process of the node, on a stack of its own, where it may [`wait`](Node::wait) however deep in its calls. It runs after the
-    /// processes that are ready now.
+    /// Begins another process of the node, on a stack of its own, where it may [`wait`](Node::wait) at any
+    /// depth of its calls. It runs after the processes that are ready now.
     ///
-    /// What can go wrong ends the run with an error that names the process: no room for its stack, no more threads, an engine that moves it to another
-    /// thread (see [`Stack`]).
+    /// The run ends with an error that names the process if there is no room for its stack, if there are no
+    /// more threads, or if an engine moves it to another thread (see [`Stack`]).
     pub fn spawn_on<T: Send + 'static>(
         self,
         stack: Stack,
@@ -217,7 +224,7 @@ impl<P: Program> Node<P> {
         })
     }
 
-    /// Waits for a future, on a stack of its own: what `.await` is to an `async` process.
+    /// Waits for a future, in a process on a stack of its own. It is what `.await` is to an `async` process.
     ///
     /// # Panics
     ///
@@ -236,7 +243,8 @@ impl<P: Program> Node<P> {
 }
 
 impl<P: Program> Start<'_, P> {
-    /// Begins a process of the node, at time 0, on a stack of its own; several begin in the order in which they are spawned.
+    /// Begins a process of the node, at time 0, on a stack of its own. Processes begin in the order in which
+    /// they are spawned.
     pub fn spawn_on(&mut self, stack: Stack, name: &'static str, process: impl FnOnce(Node<P>) + Send + 'static) {
         self.spawn(name, |node| Blocking::new(stack, name, node, process));
     }

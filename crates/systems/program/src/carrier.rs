@@ -1,15 +1,18 @@
-//! The seam between programs and what carries their messages.
+//! The seam between programs and carriers of their messages.
 //!
-//! A [`Carrier`] moves the messages of a program from node to node. Any crate may write one. A carrier may have logical processes (LPs) of its own, such as
-//! routers, links or a solver; may keep state at each node, such as the queue of an access link; and declares its channels with their lookahead.
+//! A [`Carrier`] moves the messages of a program from node to node. Any crate may write one. A carrier may
+//! have logical processes (LPs) of its own, such as routers, links or a solver; may keep state at each node,
+//! such as the queue of an access link; and declares its channels with their lookahead.
 //!
 //! # The life of a message
 //!
-//! 1. A process sends a message. [`Carrier::plan`] decides at once what can be decided at the sender, and [`Carrier::arrival`] says whether the arrival is
-//!    known already.
-//! 2. When the event is over, [`Carrier::post`] sends the message on as packets: to the receiver, or to an LP of the carrier's own.
+//! 1. A process sends a message. [`Carrier::plan`] decides at once what can be decided at the sender, and
+//!    [`Carrier::arrival`] says whether the arrival is known already.
+//! 2. When the event is over, [`Carrier::post`] sends the message on as packets: to the receiver, or to an LP
+//!    of the carrier's own.
 //! 3. Each LP of the carrier's own executes the packets that reach it: [`Carrier::execute`].
-//! 4. A packet reaches a node: [`Carrier::receive`] delivers the message to the node's processes, or reports to the sender what became of it.
+//! 4. A packet reaches a node: [`Carrier::receive`] delivers the message to the node's processes, or reports
+//!    to the sender what became of it.
 
 mod context;
 mod wiring;
@@ -25,10 +28,11 @@ use parades_core::time::{Delay, Time};
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// What carries the messages `M` of a program.
+/// A carrier of the messages `M` of a program.
 ///
-/// The [module](self#the-life-of-a-message) tells in which order its functions are called. A carrier must be a pure function of what it is given: its own
-/// constants, its states, the events, and the random stream of the LP on which it acts. Then every engine gives the same answer.
+/// The [module](self#the-life-of-a-message) tells in which order its functions are called. A carrier must be
+/// a pure function of what it is given: its own constants, its states, the events, and the random stream of
+/// the LP on which it acts. Then every engine gives the same answer.
 ///
 /// # Examples
 ///
@@ -113,23 +117,24 @@ use std::num::NonZeroU32;
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
 pub trait Carrier<M>: Send + Sync + 'static {
-    /// What the carrier's events carry between nodes and LPs.
+    /// The messages of the carrier's events, between nodes and own LPs.
     type Packet: Payload;
     /// The carrier's state at a node, `()` for none.
     type Access: Send + 'static;
     /// The state of an LP of the carrier's own, [`std::convert::Infallible`] where there is none.
     type Lp: Send + 'static;
-    /// What [`Carrier::plan`] decides about a message.
+    /// The decision of [`Carrier::plan`] about a message.
     type Plan: Copy + Send + fmt::Debug + 'static;
 
-    /// Returns the number of LPs that the carrier has beside the nodes. They follow the nodes in the order of ids ([`Layout`]).
+    /// Returns the number of LPs that the carrier has beside the nodes. They follow the nodes in the order of
+    /// ids ([`Layout`]).
     fn lps(&self, nodes: u32) -> u32 {
         let _ = nodes;
         0
     }
 
-    /// Returns the number of channels by pair that [`Carrier::wire`] declares for a node. A carrier that shares nodes with another needs it, so that the two
-    /// know each other's ports.
+    /// Returns the number of channels by pair that [`Carrier::wire`] declares for a node. A carrier that
+    /// shares nodes with another needs it, so that the two know each other's ports.
     fn node_ports(&self, layout: Layout, node: LpId) -> u32 {
         let _ = (layout, node);
         0
@@ -144,11 +149,12 @@ pub trait Carrier<M>: Send + Sync + 'static {
     /// Makes the state of an LP of the carrier's own. A pure function of the carrier, the seed and the LP.
     fn start(&self, lp: &mut impl CarrierContext<Self::Packet>) -> Self::Lp;
 
-    /// Decides at the sender what becomes of a message, at the moment it is sent. What is random comes from `rng`, the sender's stream.
+    /// Decides at the sender about a message, at the moment it is sent. Random numbers come from `rng`, the
+    /// sender's stream.
     fn plan(&self, departure: Departure<'_, M>, access: &mut Self::Access, rng: &mut Rng) -> Self::Plan;
 
-    /// Returns the arrival of a message that is sent now, where nothing can change it any more; [`Time::MAX`] beyond the end of time. With `None` the carrier
-    /// reports the arrival itself ([`NodeContext::report`]).
+    /// Returns the arrival of a message that is sent now, where nothing can change it any more; [`Time::MAX`]
+    /// beyond the end of time. With `None` the carrier reports the arrival itself ([`NodeContext::report`]).
     fn arrival(&self, plan: Self::Plan, now: Time) -> Option<Time>;
 
     /// Sends a message on, at the end of the event in which the process sent it.
@@ -176,14 +182,16 @@ pub trait Carrier<M>: Send + Sync + 'static {
         let _ = (lp, digest);
     }
 
-    /// Returns the messages that an LP of the carrier's own holds at the end, and those that it did not deliver.
+    /// Returns the messages that an LP of the carrier's own holds at the end, and those that it did not
+    /// deliver.
     fn held(&self, lp: &Self::Lp) -> Held {
         let _ = lp;
         Held::default()
     }
 }
 
-/// A carrier whose messages can also arrive after a delay that the program chooses ([`crate::Node::send_after`]).
+/// A carrier whose messages can also arrive after a delay that the program chooses
+/// ([`crate::Node::send_after`]).
 pub trait Timed<M>: Carrier<M> {
     /// Returns the plan of a message that arrives after `delay`.
     fn after(delay: Delay) -> Self::Plan;
@@ -209,7 +217,7 @@ pub struct Letter<M, P> {
     pub to: LpId,
     /// The name by which the sender waits for the message to arrive; `None` if it does not wait.
     pub receipt: Option<Receipt>,
-    /// What [`Carrier::plan`] decided.
+    /// The decision of [`Carrier::plan`].
     pub plan: P,
     /// The message.
     pub message: M,
@@ -230,7 +238,7 @@ impl fmt::Display for Undelivered {
 }
 impl std::error::Error for Undelivered {}
 
-/// What an LP of a carrier's own holds at the end of the run.
+/// The messages at an LP of a carrier's own at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Messages that would have arrived if the run had gone on.
@@ -239,7 +247,7 @@ pub struct Held {
     pub stuck: u64,
     /// Messages that were not delivered.
     pub failed: u64,
-    /// Whether a timer of the LP is still set, so that something would happen which nodes may notice.
+    /// True if a timer of the LP is still set, so that nodes may still notice something.
     pub is_active: bool,
 }
 

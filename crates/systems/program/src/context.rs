@@ -1,4 +1,4 @@
-//! What a process may do.
+//! The node, as its processes see it.
 
 use crate::carrier::Timed;
 use crate::delivery::{Delivery, HostIs};
@@ -74,8 +74,8 @@ impl<P: Program> Node<P> {
         self.with(|here| draw(here.rng()))
     }
 
-    /// Sends a message to a node, which may be the node itself. The message sets out at once. Await the returned [`Delivery`] to wait until the message has
-    /// arrived, or has failed.
+    /// Sends a message to a node, which may be the node itself. The message sets out at once. Await the
+    /// returned [`Delivery`] to wait until the message has arrived, or has failed.
     #[inline]
     pub fn send(self, to: LpId, message: P::Message) -> Delivery {
         with_desk::<P, _>(|desk| {
@@ -84,7 +84,8 @@ impl<P: Program> Node<P> {
         })
     }
 
-    /// Sends a message so that it arrives after `delay`, whatever else the carrier carries. A delay below the channel's lookahead is an error of the run.
+    /// Sends a message so that it arrives after `delay`, whatever else the carrier carries. A delay below the
+    /// channel's lookahead is an error of the run.
     pub fn send_after(self, to: LpId, delay: Delay, message: P::Message)
     where
         P::Carrier: Timed<P::Message>,
@@ -93,7 +94,8 @@ impl<P: Program> Node<P> {
         with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, ticket: 0, plan, message }));
     }
 
-    /// Waits for `delay` of virtual time. With [`Delay::ZERO`], everything else that the node does at this instant comes first.
+    /// Waits for `delay` of virtual time. With [`Delay::ZERO`], everything else that the node does at this
+    /// instant comes first.
     #[inline]
     pub fn sleep(self, delay: Delay) -> Sleep {
         Sleep::until(self.now().checked_add(delay), WAIT)
@@ -105,14 +107,15 @@ impl<P: Program> Node<P> {
         Sleep::until(Some(time), WAIT)
     }
 
-    /// Returns a sleep that is probably dropped before its time. It does the same as [`Node::sleep`], and costs less where timeouts are set and dropped again
-    /// and again.
+    /// Returns a sleep that is probably dropped before its time. It does the same as [`Node::sleep`], and
+    /// costs less where timeouts are set and dropped again and again.
     #[inline]
     pub fn timer(self, delay: Delay) -> Sleep {
         Sleep::until(self.now().checked_add(delay), TIMEOUT)
     }
 
-    /// Waits for a message. Messages are received in the order of their arrival. If several processes wait, the first to wait is served first.
+    /// Waits for a message. Messages are received in the order of their arrival. If several processes wait,
+    /// the first to wait is served first.
     #[inline]
     pub fn receive(self) -> Receive<P> {
         Receive::new(Pick::Any)
@@ -163,20 +166,23 @@ impl<P: Program> Node<P> {
         })
     }
 
-    /// Reads or changes what the processes of the node share. Nothing else of the node can be used inside the closure; [`Node::with`] offers more.
+    /// Reads or changes what the processes of the node share. Nothing else of the node can be used inside the
+    /// closure; [`Node::with`] offers more.
     #[inline]
     pub fn with_state<T>(self, act: impl FnOnce(&mut P::State) -> T) -> T {
         self.with(|here| act(here.state))
     }
 
-    /// Reads the program's constants. Nothing else of the node can be used inside the closure; [`Node::with`] offers more.
+    /// Reads the program's constants. Nothing else of the node can be used inside the closure; [`Node::with`]
+    /// offers more.
     #[inline]
     pub fn with_program<T>(self, read: impl FnOnce(&P) -> T) -> T {
         self.with(|here| read(here.program))
     }
 
-    /// Does several things to the node at once, so that the node is looked up only once. What the closure drops (permits, sleeps, handles) and the processes
-    /// that it wakes are handled after the closure has returned.
+    /// Does several things to the node at once, so that the node is looked up only once. Permits, sleeps and
+    /// handles that the closure drops, and processes that it wakes, are handled after the closure has
+    /// returned.
     #[inline(always)]
     pub fn with<T>(self, act: impl FnOnce(&mut Here<'_, P>) -> T) -> T {
         with_desk::<P, _>(|desk| act(&mut Here::on(desk).0))
@@ -191,12 +197,14 @@ impl<P: Program> Node<P> {
         Serve::new(serve)
     }
 
-    /// Ends all other processes of the node, as [`Handle::kill`] does. Together with [`Node::disconnect`] this is a crash of the node.
+    /// Ends all other processes of the node, as [`Handle::kill`] does. Together with [`Node::disconnect`]
+    /// this is a crash of the node.
     pub fn kill_others(self) {
         crate::spawn::kill_others();
     }
 
-    /// Disconnects the node, which has crashed or is switched off. From now on no message reaches it. The messages in its inbox are lost.
+    /// Disconnects the node, which has crashed or is switched off. From now on no message reaches it. The
+    /// messages in its inbox are lost.
     pub fn disconnect(self) {
         with_desk::<P, _>(|desk| {
             let node = inner(desk.node.as_deref_mut());
@@ -211,7 +219,8 @@ impl<P: Program> Node<P> {
         with_parts(|_, table| table.online = true);
     }
 
-    /// Returns whether the node's host works. On a platform, hosts may fail and come back. Meanwhile no message reaches them or leaves them.
+    /// Returns whether the node's host works. On a platform, hosts may fail and come back. Meanwhile no
+    /// message reaches them or leaves them.
     pub fn host_works(self) -> bool {
         with_parts(|_, table| table.works)
     }

@@ -1,4 +1,5 @@
-//! Waiting for what a carrier reports: that a message has arrived or failed, that the node's host fails or works again.
+//! Waiting for what a carrier reports: that a message has arrived or failed, that the node's host fails or
+//! works again.
 
 use crate::carrier::Undelivered;
 use crate::desk::{Worker, now_or_later, with_parts};
@@ -41,7 +42,8 @@ pub(crate) fn settle(worker: &mut Worker, table: &mut Table, ticket: Ticket, out
     }
 }
 
-/// A message on its way. Await it to wait until the message has arrived, or has failed. The message goes its way all the same if nobody awaits it.
+/// A message on its way. Await it to wait until the message has arrived, or has failed. The message goes its
+/// way all the same if nobody awaits it.
 #[derive(Debug)]
 pub struct Delivery(Kind);
 

@@ -1,8 +1,9 @@
-//! What a process reaches while it is polled: the desk of the worker thread that polls it, and on it the node.
+//! The desk of a worker thread: the place where the processes of a node find it while they are polled.
 //!
-//! Futures hold no pointer to their node. For the time of an event the node is moved, by one pointer, into a cell of the thread's own, where its
-//! futures find it, and back when nothing is ready any more. So there is no lock, no count of references, no allocation, and several simulations
-//! may go on at a time: each thread has its desk, and a simulation begun inside a process of another has a desk of its own meanwhile.
+//! Futures hold no pointer to their node. During an event the node lies in a cell of the thread, where its
+//! futures find it. It is moved there and back by one pointer. So there is no lock, no count of references
+//! and no allocation. Several simulations may run at a time: each thread has its desk, and a simulation that
+//! is begun inside a process of another has a desk of its own meanwhile.
 
 use crate::carrier::{Letter, PlanOf, Receipt};
 use crate::model::Inner;
@@ -23,13 +24,14 @@ use std::task::{Wake, Waker};
 thread_local! {
     /// The desk of this thread, with a node on it while one of its processes is polled.
     static DESK: RefCell<Option<AnyDesk>> = const { RefCell::new(None) };
-    /// What was to be done to a node while a closure had its desk, and is done when the closure is over.
+    /// Actions on a node that were requested while a closure had its desk. They are done when the closure is
+    /// over.
     static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
-    /// Whether there is any.
+    /// True if there are such actions.
     static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The desk of a thread, whatever its program's messages are.
+/// The desk of a thread, for programs of any type.
 pub(crate) struct AnyDesk {
     desk: Typed,
     parts: fn(&mut Typed) -> Option<(&mut Worker, &mut Table)>,
@@ -43,13 +45,13 @@ impl AnyDesk {
         AnyDesk { desk: Typed::new(desk), parts: |desk| desk.get_mut::<Desk<P>>().and_then(Desk::parts) }
     }
 
-    /// The node on it, if there is one, and what belongs to the thread.
+    /// Returns the parts of the desk that do not depend on the program, if there is a node on it.
     #[inline]
     fn parts(&mut self) -> Option<(&mut Worker, &mut Table)> {
         (self.parts)(&mut self.desk)
     }
 
-    /// The desk, if it is that of the program `P`.
+    /// Returns the desk, if it is that of the program `P`.
     #[inline(always)]
     fn of<P: Program>(&mut self) -> Option<&mut Desk<P>> {
         self.desk.get_mut()
@@ -62,7 +64,7 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) worker: Worker,
     pub(crate) node: Option<Box<Inner<P>>>,
     pub(crate) outgoing: Vec<Outgoing<P::Message, PlanOf<P>>>,
-    /// The desk of a simulation in one of whose processes this one runs.
+    /// The desk of the simulation inside of which this one runs.
     pub(crate) outer: Option<AnyDesk>,
 }
 
@@ -85,32 +87,34 @@ impl<M, P> Outgoing<M, P> {
     }
 }
 
-/// A measurement, applied when the event is over.
+/// A measurement that is applied when the event is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record {
     Integer(MetricId, u64),
     Float(MetricId, f64),
 }
 
-/// What a thread needs to execute events, and no node keeps.
+/// The state of a thread that executes events, for whatever node.
 pub(crate) struct Worker {
     pub(crate) now: Instant,
     pub(crate) id: LpId,
     pub(crate) nodes: u32,
     pub(crate) rng: Rng,
-    /// The process that is being polled, and the address of what its waker points to.
+    /// The process that is being polled.
     pub(crate) current: Place,
+    /// The address to which that process's waker points.
     pub(crate) own_waker: usize,
-    /// Whether what is being polled runs on a stack of its own, so that it can wait without `async`.
+    /// True if the code that is being polled runs on a stack of its own, so that it can wait without `async`.
     pub(crate) stackful: bool,
-    /// Processes to be polled, in the order in which they became ready: the first, and those after it. None between events.
+    /// The first of the ready processes; `None` if there is none, and so between events.
     pub(crate) first_ready: Option<Place>,
+    /// The other ready processes, in the order in which they became ready.
     ready: VecDeque<Place>,
-    /// Wakers of other crates' combinators that are to be called.
+    /// Wakers of other crates' combinators that must be called.
     pub(crate) foreign: Vec<Waker>,
-    /// A waker for each place, the same for all nodes; taken away while the process there is polled.
+    /// A waker for each place, the same for all nodes; `None` while the process at that place is polled.
     pub(crate) wakers: Vec<Option<Waker>>,
-    /// Code of killed processes. It is dropped where it can use the desk.
+    /// The code of killed processes, which must be dropped where it can use the desk.
     pub(crate) dropped: Vec<Code>,
     pub(crate) records: Vec<Record>,
     pub(crate) notes: Vec<String>,
@@ -138,7 +142,7 @@ impl Worker {
         }
     }
 
-    /// Has a process polled, unless it is to be polled already.
+    /// Puts a process into the queue of ready processes, unless it is there already.
     #[inline]
     pub(crate) fn ready(&mut self, table: &mut Table, place: Place) {
         if let Some(process) = table.processes.get_mut(place as usize)
@@ -154,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// Takes the process that is to be polled next.
+    /// Takes the next ready process.
     #[inline]
     pub(crate) fn pop_ready(&mut self) -> Option<Place> {
         let first = self.first_ready.take();
@@ -164,7 +168,7 @@ impl Worker {
         first
     }
 
-    /// The waker of the process at a place.
+    /// Takes the waker of the process at a place.
     #[inline]
     pub(crate) fn take_waker(&mut self, place: Place) -> Waker {
         let waker = self.wakers.get_mut(place as usize).and_then(Option::take);
@@ -179,7 +183,7 @@ impl Worker {
         Waker::from(Arc::new(ProcessWaker { place }))
     }
 
-    /// Has one who waited polled.
+    /// Wakes a waiter.
     #[inline]
     pub(crate) fn wake(&mut self, table: &mut Table, waiter: Waiter) {
         self.ready(table, waiter.place);
@@ -188,19 +192,19 @@ impl Worker {
         }
     }
 
-    /// Whether the processes did anything that the event must tell of, beside sending.
+    /// Returns whether the processes have left measurements, notes or a failure.
     #[inline]
     pub(crate) fn has_records(&self) -> bool {
         !(self.records.is_empty() && self.notes.is_empty() && self.failure.is_none())
     }
 
-    /// Whether other crates' wakers are to be called, or killed processes dropped.
+    /// Returns whether other crates' wakers must be called, or killed processes dropped.
     #[inline]
-    pub(crate) fn owes(&self) -> bool {
+    pub(crate) fn has_cleanup(&self) -> bool {
         !(self.foreign.is_empty() && self.dropped.is_empty())
     }
 
-    /// A wait of the current process that begins, with the reason that a report would give.
+    /// Records what the current process waits for, in case it is reported.
     #[inline]
     pub(crate) fn waits(&self, table: &mut Table, wait: Wait) {
         if let Some(process) = table.processes.get_mut(self.current as usize) {
@@ -220,19 +224,19 @@ impl<P: Program> Desk<P> {
 const OUTSIDE: &str = "what belongs to a node was used outside of its processes, or inside of a closure that was given the node's own state: \
                        use it in the process itself";
 
-/// This thread's desk. By `try_with`, which is inlined, as `with` is not.
+/// Gives access to this thread's desk. By `try_with`, which is inlined, unlike `with`.
 #[inline(always)]
 fn with_cell<T>(act: impl FnOnce(&RefCell<Option<AnyDesk>>) -> T) -> T {
     DESK.try_with(act).unwrap_or_else(|gone| panic!("{gone}"))
 }
 
-/// What a process does to its node, whatever the node's messages are.
+/// Acts on the node of the process that is being polled, whatever its program.
 #[inline]
 pub(crate) fn with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> T {
     try_with_parts(act).unwrap_or_else(|| panic!("{OUTSIDE}"))
 }
 
-/// As [`with_parts`]; nothing where no process is being polled.
+/// As [`with_parts`]; returns `None` where no process is being polled.
 #[inline]
 pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> Option<T> {
     with_cell(|desk| {
@@ -242,8 +246,9 @@ pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) 
     })
 }
 
-/// As [`try_with_parts`], for those who cannot choose when it is done: what is dropped and what is woken. Where a closure has the desk, it is done when that
-/// is over. What `act` gives is dropped outside, where it may use the desk.
+/// As [`try_with_parts`], for destructors and wakers, which cannot choose when they are called. If a closure
+/// has the desk, `act` is called when that is over. The result of `act` is dropped outside, where it may use
+/// the desk.
 #[inline]
 pub(crate) fn now_or_later<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T + 'static) {
     let _given = with_cell(|cell| {
@@ -262,7 +267,7 @@ fn later<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T + 'static) {
     LATER.with_borrow_mut(|later| later.push(Box::new(move || drop(try_with_parts(act)))));
 }
 
-/// Does what was to be done while a closure had the desk.
+/// Does the actions that were requested while a closure had the desk.
 #[cold]
 fn catch_up() {
     IS_LATE.set(false);
@@ -271,7 +276,8 @@ fn catch_up() {
     }
 }
 
-/// What a process does to its node, by a closure that may be the user's: what that drops and wakes is dealt with afterwards.
+/// Acts on the node by a closure that may be the user's. Values that the closure drops, and processes that it
+/// wakes, are handled afterwards.
 #[inline]
 pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T {
     let given = with_cell(|desk| {
@@ -284,17 +290,18 @@ pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T
     given
 }
 
-/// Takes what lies on this thread's desk, for another thread.
+/// Takes this thread's desk, for another thread.
 pub(crate) fn lend() -> Option<AnyDesk> {
     DESK.take()
 }
 
-/// Puts what another thread had on this thread's desk.
+/// Makes the desk of another thread this thread's desk.
 pub(crate) fn borrow(desk: Option<AnyDesk>) {
     DESK.set(desk);
 }
 
-/// Takes up this thread's desk for a node. One of another program is replaced, one in use is set aside meanwhile.
+/// Prepares this thread's desk for a node. The desk of another program is replaced; a desk in use is set
+/// aside meanwhile.
 #[inline]
 pub(crate) fn take_up<P: Program, T>(program: &Arc<P>, act: impl FnOnce(&mut Desk<P>) -> T) -> T {
     with_cell(|cell| {
@@ -308,7 +315,7 @@ pub(crate) fn take_up<P: Program, T>(program: &Arc<P>, act: impl FnOnce(&mut Des
     })
 }
 
-/// Puts back what was set aside for this desk.
+/// Puts back the desk that was set aside for this one.
 #[cold]
 pub(crate) fn leave<P: Program>() {
     if let Some(outer) = with_desk::<P, _>(|desk| desk.outer.take()) {

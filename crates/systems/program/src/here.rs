@@ -15,19 +15,20 @@ use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use std::fmt;
 
-/// A node that has been looked up: its state, and what can be done to it without waiting.
+/// A node that has been looked up: its state, and the actions on it that need no waiting.
 ///
-/// Its methods are those of [`Actions`]. Its fields can be borrowed apart, where code changes the state and acts at the same time.
+/// Its methods are those of [`Actions`]. Its fields can be borrowed apart, where code changes the state and
+/// acts at the same time.
 pub struct Here<'a, P: Program> {
     /// The program's constants.
     pub program: &'a P,
-    /// What the processes of the node share.
+    /// The state that the processes of the node share.
     pub state: &'a mut P::State,
-    /// What can be done to the node.
+    /// The actions on the node.
     pub actions: Actions<'a, P>,
 }
 
-/// What can be done to a node without waiting.
+/// The actions on a node that need no waiting.
 pub struct Actions<'a, P: Program> {
     program: &'a P,
     worker: &'a mut Worker,
@@ -152,7 +153,8 @@ impl<P: Program> Actions<'_, P> {
         &mut self.worker.rng
     }
 
-    /// Sends a message to a node, as [`crate::Node::send`]. Returns the time of its arrival, where that is known already.
+    /// Sends a message to a node, as [`crate::Node::send`]. Returns the time of its arrival, where that is
+    /// known already.
     #[inline]
     pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
         let plan = self.plan(to, &message);
@@ -160,7 +162,7 @@ impl<P: Program> Actions<'_, P> {
         self.program.carrier().arrival(plan, self.worker.now.time)
     }
 
-    /// Sends a message, and returns what a process awaits until the message has arrived.
+    /// Sends a message, and returns its delivery, which a process may await.
     #[inline]
     pub(crate) fn post(&mut self, to: LpId, message: P::Message, table: &mut Table) -> Delivery {
         let plan = self.plan(to, &message);

@@ -1,11 +1,11 @@
-//! Messages that wait for the processes of a node.
+//! The queue of messages that have reached a node.
 
 use std::collections::VecDeque;
 
-/// A queue that keeps its first element beside itself: mostly there is one at a time, taken by who waits for it.
+/// A queue that keeps its first element in place, since mostly there is one at a time.
 #[derive(Debug)]
 pub(crate) struct Inbox<T> {
-    /// The first. `None` only if there are no others.
+    /// The first element. `None` only if the queue is empty.
     first: Option<T>,
     others: VecDeque<T>,
 }
@@ -25,7 +25,7 @@ impl<T> Inbox<T> {
         self.first.is_none()
     }
 
-    /// Adds one behind all others.
+    /// Adds an element at the end.
     #[inline]
     pub(crate) fn push(&mut self, element: T) {
         if self.first.is_none() {
@@ -35,7 +35,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Takes the first.
+    /// Removes the first element.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let first = self.first.take();
@@ -45,7 +45,7 @@ impl<T> Inbox<T> {
         first
     }
 
-    /// Takes the first that the test picks.
+    /// Removes the first element that the test picks.
     pub(crate) fn pop_where(&mut self, picks: impl Fn(&T) -> bool) -> Option<T> {
         if self.first.as_ref().is_some_and(&picks) {
             return self.pop();

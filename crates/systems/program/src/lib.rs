@@ -1,24 +1,28 @@
 //! A node's program as straight-line code: `async` Rust over logical processes.
 //!
-//! A [`Program`] says what its nodes do, as *processes*: code that sleeps, sends, receives, begins other processes and waits for them. Each node is an LP, and
-//! everything that happens to it is an event of that LP. So every engine that needs no rollback runs the program, with the same answer. A process that has
-//! begun cannot be copied. Therefore the model of a program ([`Processes`]) is not [`parades_core::restore::Restorable`], and `time-warp` refuses it by its
-//! type.
+//! A [`Program`] says what its nodes do, as *processes*: code that sleeps, sends, receives, begins other
+//! processes and waits for them. Each node is an LP, and everything that happens to it is an event of that
+//! LP. So every engine that needs no rollback runs the program, with the same answer. A process that has
+//! begun cannot be copied. Therefore the model of a program ([`Processes`]) is not
+//! [`parades_core::restore::Restorable`], and `time-warp` refuses it by its type.
 //!
-//! - Processes of one node run one at a time, each until it next waits, in the order in which they became ready. So they need no locks for what they share
-//!   ([`Node::with_state`]).
+//! - Processes of one node run one at a time, each until it next waits, in the order in which they became
+//!   ready. So they need no locks for what they share ([`Node::with_state`]).
 //! - A wait that is given up leaves nothing behind: a sleep that is dropped is never an event.
-//! - Other crates' tools for `async` code (channels, combinators) work between the processes of a node, as long as they wait for nothing but other processes:
-//!   wakers are those of [`std::task`]. A tool that draws random numbers or reads a clock of its own makes runs differ.
-//! - A panic of a process is the error of the run, with the process's name. Processes that wait forever are reported at the end. The program may make them an
-//!   error ([`Program::must_end`]).
-//! - Code that waits deep inside calls which are not `async` runs on a stack of its own, or on a thread of its own ([`Stack`], [`Node::spawn_on`]). It waits
-//!   for the same futures ([`Node::wait`]).
+//! - Other crates' tools for `async` code (channels, combinators) work between the processes of a node, as
+//!   long as they wait for nothing but other processes: wakers are those of [`std::task`]. A tool that draws
+//!   random numbers or reads a clock of its own makes runs differ.
+//! - A panic of a process is the error of the run, with the process's name. Processes that wait forever are
+//!   reported at the end. The program may make them an error ([`Program::must_end`]).
+//! - Code that waits deep inside calls which are not `async` runs on a stack of its own, or on a thread of
+//!   its own ([`Stack`], [`Node::spawn_on`]). It waits for the same futures ([`Node::wait`]).
 //! - Messages travel over a [`Carrier`]. Any crate may write one; `parades_carriers` has those that ship.
 //!
-//! *Cost*: a node takes a few hundred bytes beside its state and its processes' own; no allocation, lock or count of references for an event.
+//! *Cost*: a node takes a few hundred bytes beside its state and its processes' own; no allocation, lock or
+//! count of references for an event.
 //!
-//! *Read next*: [`Program`], with an example; [`Node`], what a process may do; [`carrier`], how messages travel; `desk`, how futures find their node.
+//! *Read next*: [`Program`], with an example; [`Node`], what a process may do; [`carrier`], how messages
+//! travel; `desk`, how futures find their node.
 
 #![forbid(unsafe_code)]
 

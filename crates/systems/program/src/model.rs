@@ -1,4 +1,4 @@
-//! A program as a model: what every node does with an event.
+//! A program as a model: how a node executes an event.
 
 use crate::carrier::{AccessOf, AtNode, Carrier, Kernel, Layout, News, OwnLpOf, PacketOf, Wiring};
 use crate::context::{Node, Start};
@@ -13,14 +13,14 @@ use parades_core::prelude::*;
 use std::fmt;
 use std::sync::Arc;
 
-/// A program as a model, which engines run. Its state cannot be restored, since a process that has begun cannot be copied. So optimistic engines refuse it
-/// by its type.
+/// A program as a model, which engines run. Its state cannot be restored, since a process that has begun
+/// cannot be copied. So optimistic engines refuse it by its type.
 pub struct Processes<P> {
     program: Arc<P>,
     layout: Layout,
     metrics: Metrics,
     ids: report::Ids,
-    /// Whether the nodes' states are too large for the caches, so that they are prefetched.
+    /// True if the nodes' states are too large for the caches, so that they are prefetched.
     fetches: bool,
 }
 
@@ -168,7 +168,7 @@ impl<P: Program> Processes<P> {
         }
     }
 
-    /// Lets a carrier handle what concerns it at a node, and the node's processes what comes of that.
+    /// Lets the carrier handle an event at a node, and then the node's processes the news from it.
     #[inline]
     fn carry(
         &self,
@@ -199,7 +199,7 @@ impl<P: Program> Processes<P> {
     }
 }
 
-/// Applies what few events have: measurements, notes and failures.
+/// Applies measurements, notes and failures, which few events have.
 #[inline(never)]
 fn apply_records<P: Program>(worker: &mut Worker, ctx: &mut Context<'_, Processes<P>>) {
     for record in worker.records.drain(..) {
@@ -271,7 +271,8 @@ impl<P: Program> Model for Processes<P> {
         self.fetches
     }
 
-    /// Step 0 prefetches the node with its first message, step 1 its first process and what its state points to, step 2 the memory of that process.
+    /// Step 0 prefetches the node with its first message, step 1 its first process and what its state points
+    /// to, step 2 the memory of that process.
     #[inline]
     fn fetch(&self, state: &LpState<P>, step: usize) {
         let LpState::Node(NodeState(Some(node), _)) = state else { return };

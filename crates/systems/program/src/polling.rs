@@ -1,6 +1,6 @@
 //! Polling the processes of the node that is on the desk.
 //!
-//! One is taken out of the node, polled while the desk is free for what it does, and put back.
+//! A process is taken out of the node, polled while the desk is free for its actions, and put back.
 
 use crate::desk::{Desk, Worker, leave, with_desk, with_parts};
 use crate::program::Program;
@@ -9,17 +9,20 @@ use crate::wait::{Place, Wait};
 use std::any::Any;
 use std::task::Waker;
 
-/// Polls the processes of the node on the desk that are ready, the one taken out and those that become ready by that, until none is; then has `close` deal
-/// with what they did, and leaves the desk. The panic of one, with its name.
+/// Polls the ready processes of the node on the desk, beginning with the one taken out, until none is ready.
+/// Then calls `close`, which applies what they did, and leaves the desk. Returns the panic of a process, with
+/// its name, as an error.
 #[inline]
 pub(crate) fn poll_all<P: Program>(polled: &mut Polled, close: impl FnOnce(&mut Desk<P>)) -> Result<(), String> {
     let mut close = Some(close);
     loop {
         let result = poll(polled);
         if result.is_err() {
-            polled.code = None; // Dropped where it may use the desk.
+            // Here the code can use the desk while it is dropped.
+            polled.code = None;
             with_desk::<P, _>(|desk| {
-                desk.worker = Worker::new(); // What is left of the event must not be there for another run on this thread.
+                // Another run on this thread must not find remains of this event.
+                desk.worker = Worker::new();
                 if let Some(close) = close.take() {
                     close(desk);
                 }
@@ -28,10 +31,10 @@ pub(crate) fn poll_all<P: Program>(polled: &mut Polled, close: impl FnOnce(&mut 
             return result;
         }
         let step = with_desk::<P, _>(|desk| {
-            let node = desk.node.as_deref_mut().expect("it lies there until it is closed");
+            let node = desk.node.as_deref_mut().expect("the node is on the desk until `close`");
             return_to(&mut desk.worker, &mut node.table, polled);
-            if desk.worker.owes() {
-                return Step::Owes;
+            if desk.worker.has_cleanup() {
+                return Step::CleanUp;
             }
             if desk.worker.first_ready.is_some() && next_of_several(&mut desk.worker, &mut node.table, polled) {
                 return Step::Poll;
@@ -43,7 +46,7 @@ pub(crate) fn poll_all<P: Program>(polled: &mut Polled, close: impl FnOnce(&mut 
         });
         match step {
             Step::Poll => {}
-            Step::Owes => call_others(),
+            Step::CleanUp => clean_up(),
             Step::Done(is_inner) => {
                 if is_inner {
                     leave::<P>();
@@ -54,18 +57,19 @@ pub(crate) fn poll_all<P: Program>(polled: &mut Polled, close: impl FnOnce(&mut 
     }
 }
 
-/// What comes after a process has been polled.
+/// The next step after a process has been polled.
 enum Step {
+    /// Another process is polled.
     Poll,
-    /// Others are to be called first.
-    Owes,
-    /// The node is off the desk; whether another desk is to be put back.
+    /// Wakers are called and code is dropped first.
+    CleanUp,
+    /// The node is off the desk. True if another desk must be put back.
     Done(bool),
 }
 
-/// Calls other crates' wakers, and drops what killed processes remembered, where both may use the desk.
+/// Calls other crates' wakers, and drops the code of killed processes. Both may use the desk here.
 #[cold]
-fn call_others() {
+fn clean_up() {
     let take =
         |worker: &mut Worker, _: &mut Table| (std::mem::take(&mut worker.foreign), std::mem::take(&mut worker.dropped));
     let (foreign, dropped) = with_parts(take);
@@ -73,14 +77,16 @@ fn call_others() {
     drop(dropped);
 }
 
-/// A process taken out of its node to be polled, or none. Filled and emptied where it lies: what is moved whole just after its fields were written one by one
-/// is read before these have left the core's store buffer, which stalls.
+/// A process taken out of its node to be polled, or none.
+///
+/// It is filled and emptied in place. Moving it as a whole just after its fields were written one by one
+/// would stall the core, whose store buffer still holds them.
 #[derive(Default)]
 pub(crate) struct Polled {
     place: Place,
-    /// `None` when it is over.
+    /// `None` when the process is over.
     code: Option<Code>,
-    /// `None` where there is no process.
+    /// `None` if there is no process.
     waker: Option<Waker>,
 }
 
@@ -94,7 +100,7 @@ fn poll(polled: &mut Polled) -> Result<(), String> {
     }));
     match poll {
         Ok(std::task::Poll::Pending) => Ok(()),
-        // Dropped here, where it may use the desk.
+        // Here the code can use the desk while it is dropped.
         Ok(std::task::Poll::Ready(())) => {
             *code = None;
             Ok(())
@@ -103,7 +109,7 @@ fn poll(polled: &mut Polled) -> Result<(), String> {
     }
 }
 
-/// Takes the next process out that is ready, if there is one.
+/// Takes the next ready process out of the node. Returns false if there is none.
 #[inline(always)]
 pub(crate) fn next(worker: &mut Worker, table: &mut Table, polled: &mut Polled) -> bool {
     while let Some(place) = worker.pop_ready() {
@@ -123,13 +129,13 @@ pub(crate) fn next(worker: &mut Worker, table: &mut Table, polled: &mut Polled) 
     false
 }
 
-/// As [`next`], where the one that was polled, or another, has been made ready meanwhile.
+/// As [`next`], where a process has become ready during the poll.
 #[inline(never)]
 fn next_of_several(worker: &mut Worker, table: &mut Table, polled: &mut Polled) -> bool {
     next(worker, table, polled)
 }
 
-/// Puts a process back where it was, unless there is none, or it is over.
+/// Puts the polled process back into the node, unless it is over.
 #[inline(always)]
 fn return_to(worker: &mut Worker, table: &mut Table, polled: &mut Polled) {
     if polled.waker.is_none() {
@@ -145,7 +151,8 @@ fn return_to(worker: &mut Worker, table: &mut Table, polled: &mut Polled) {
     }
 }
 
-/// The process at `place` has come to its end, or, where it still has code, has killed itself or was killed by what it called.
+/// Ends the process at `place`. If it still has code, it was killed while it was polled: by itself, or by
+/// code that it called.
 #[cold]
 fn ended(worker: &mut Worker, table: &mut Table, place: Place, code: Option<Code>) {
     match code {
@@ -157,7 +164,7 @@ fn ended(worker: &mut Worker, table: &mut Table, place: Place, code: Option<Code
     }
 }
 
-/// The process at `place` is over.
+/// Records that the process at `place` is over, and wakes the process that waits for that.
 pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome: Result<Box<dyn Any + Send>, Killed>) {
     table.alive -= 1;
     match outcome {
@@ -165,7 +172,7 @@ pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome
         Err(Killed) => table.killed += 1,
     }
     let process = &mut table.processes[place as usize];
-    // A process with a result has left it there itself.
+    // A process with a result has stored it already.
     if process.held && process.outcome.is_none() {
         process.outcome = Some(outcome);
     }
@@ -179,7 +186,7 @@ pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome
     }
 }
 
-/// What the panic of a process says, with its name.
+/// Returns the text of a process's panic, with its name.
 #[cold]
 fn panicked(worker: &Worker, table: &Table, place: Place, panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,10 +1,10 @@
-//! What a user writes: a program.
+//! Programs, as users write them.
 
 use crate::carrier::Carrier;
 use crate::context::Start;
 use parades_core::prelude::*;
 
-/// What the nodes of a simulation do, as processes.
+/// The processes of the nodes of a simulation.
 ///
 /// # Examples
 ///
@@ -46,12 +46,12 @@ use parades_core::prelude::*;
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
 pub trait Program: Sized + Send + Sync + 'static {
-    /// What nodes send each other. A message is copied from the event to the process that receives it, so share what is large
-    /// ([`parades_core::shared::Shared`]).
+    /// The messages between nodes. A message is copied from the event to the process that receives it, so
+    /// share what is large ([`parades_core::shared::Shared`]).
     type Message: Payload + Clone;
-    /// What the processes of a node share. It is what remains of the node at the end of the run.
+    /// The state that the processes of a node share. It remains at the end of the run.
     type State: Send + 'static;
-    /// What carries messages from node to node.
+    /// The carrier of messages from node to node.
     type Carrier: Carrier<Self::Message>;
 
     /// Returns the number of nodes. Node `i` is the LP of that id.
@@ -65,16 +65,18 @@ pub trait Program: Sized + Send + Sync + 'static {
         Metrics::new()
     }
 
-    /// Makes the state of a node and spawns its first processes, which begin at time 0. A pure function of the program, the seed and the node.
+    /// Makes the state of a node and spawns its first processes, which begin at time 0. A pure function of
+    /// the program, the seed and the node.
     fn start(&self, start: &mut Start<'_, Self>) -> Self::State;
 
-    /// Returns whether it is an error if a process waits forever: if the run comes to a point where nothing can happen any more, while processes have not
-    /// ended. Servers wait forever; workers should not.
+    /// Returns whether it is an error if a process waits forever: if the run comes to a point where nothing
+    /// can happen any more, while processes have not ended. Servers wait forever; workers should not.
     fn must_end(&self) -> bool {
         false
     }
 
-    /// Prefetches what the state of a node points to, as [`Model::fetch`]. An event for the node is due soon.
+    /// Prefetches the memory to which the state of a node points, as [`Model::fetch`]. An event for the node
+    /// is due soon.
     #[inline]
     fn fetch(&self, state: &Self::State) {
         let _ = state;

@@ -11,16 +11,16 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Picks messages.
+/// A test that picks messages.
 pub(crate) type Test<M> = dyn Fn(&Received<M>) -> bool + Send;
 
-/// Which messages a process waits for.
+/// The messages that a process waits for.
 pub(crate) enum Pick<M> {
     Any,
     Some(Box<Test<M>>),
 }
 
-/// A process waits for a message.
+/// A wait for a message.
 #[must_use = "a message is received only where it is awaited"]
 pub struct Receive<P: Program> {
     pick: Pick<P::Message>,
@@ -39,7 +39,7 @@ impl<P: Program> Receive<P> {
         Receive { pick, ticket: 0 }
     }
 
-    /// The message, if it has come; else waits on.
+    /// Polls the wait with the node at hand.
     #[inline]
     fn poll_on(&mut self, desk: &mut Desk<P>, context: &Context<'_>) -> Poll<Received<P::Message>> {
         let Receive { pick, ticket } = self;
@@ -78,17 +78,18 @@ impl<P: Program> Drop for Receive<P> {
     }
 }
 
-/// Ends a wait for a message, if there is one.
+/// Ends a wait for a message that is dropped. Does nothing if the wait has not begun.
 #[inline]
 pub(crate) fn give_up(ticket: Ticket) {
     if ticket == 0 {
         return;
     }
-    // It may have been told of a message that it will not take.
+    // The process may have been woken for a message that it will not take.
     now_or_later(move |worker, table| end(ticket, worker, table, true));
 }
 
-/// Ends a wait for a message, if there is one. Where it was told of a message and one is left, somebody else is told.
+/// Ends a wait for a message. If it was woken for a message and a message is left in the inbox, another
+/// process is woken. Does nothing if the wait has not begun.
 #[inline]
 pub(crate) fn end(ticket: Ticket, worker: &mut Worker, table: &mut Table, is_left: bool) {
     if ticket == 0 {
@@ -101,7 +102,7 @@ pub(crate) fn end(ticket: Ticket, worker: &mut Worker, table: &mut Table, is_lef
     }
 }
 
-/// A process waits for a message until a timer is over.
+/// A wait for a message until a timer is over.
 #[derive(Debug)]
 #[must_use = "a message is received only where it is awaited"]
 pub struct ReceiveBefore<'a, P: Program> {

@@ -1,11 +1,12 @@
-//! What became of the processes: how many ended, were killed, or still wait, and who waits for what if nothing will ever happen again.
+//! The metrics of processes: those that ended, were killed, or still wait, and the deadlock if nothing can
+//! happen any more.
 
 use crate::carrier::Held;
 use crate::table::{State, Table};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
-/// Processes that are named if they wait for ever.
+/// The greatest number of processes that are named if they wait forever.
 const NAMED: u128 = 8;
 
 /// The metrics of every program.
@@ -14,24 +15,26 @@ pub(crate) struct Ids {
     ended: MetricId,
     killed: MetricId,
     waiting: MetricId,
-    /// Messages that reached a node that was disconnected, or whose processes were all over.
+    /// Messages that reached a disconnected node, or a node whose processes were all over, and those that a
+    /// carrier would never have delivered.
     lost: MetricId,
-    /// Messages that waited for a process at the end.
+    /// Messages in inboxes at the end.
     unread: MetricId,
     /// Messages on their way at the end.
     on_their_way: MetricId,
-    /// Nodes that would be woken by a timer if the run went on; and a shared network without messages in which something would happen.
+    /// Nodes that a timer would wake if the run went on, and LPs of a carrier without messages in which
+    /// something would happen.
     asleep: MetricId,
-    /// The first that wait: node, process, for what.
+    /// The first processes that wait: node, process, and what it waits for.
     waits: MetricId,
     deadlock: MetricId,
-    /// Messages that a shared network did not deliver.
+    /// Messages that a carrier with LPs of its own did not deliver.
     failed: Option<MetricId>,
 }
 
 impl Ids {
-    /// Declares them after the program's own.
-    pub(crate) fn declare(metrics: &mut Metrics, shared: bool) -> Ids {
+    /// Declares the metrics, after the program's own.
+    pub(crate) fn declare(metrics: &mut Metrics, carrier_has_lps: bool) -> Ids {
         let columns = ["node", "process", "waits for"].map(|name| Column::new(name, Unit::Count)).into_iter().collect();
         Ids {
             ended: metrics.counter("processes_ended", Unit::Count),
@@ -43,7 +46,7 @@ impl Ids {
             asleep: metrics.counter("nodes_asleep", Unit::Count),
             waits: metrics.table("first_waiting", columns),
             deadlock: metrics.value("deadlock", Unit::Count),
-            failed: shared.then(|| metrics.counter("messages_failed", Unit::Count)),
+            failed: carrier_has_lps.then(|| metrics.counter("messages_failed", Unit::Count)),
         }
     }
 
@@ -67,7 +70,7 @@ impl Ids {
         }
     }
 
-    /// Adds what a shared network holds.
+    /// Adds an LP of the carrier's own.
     pub(crate) fn finish_carrier(&self, held: Held, metrics: &mut Metrics) {
         metrics.count(self.on_their_way, held.on_their_way);
         metrics.count(self.asleep, u64::from(held.is_active && held.on_their_way == 0));
@@ -77,11 +80,12 @@ impl Ids {
         }
     }
 
+    /// Adds the messages of events that were still pending.
     pub(crate) fn unfinished(&self, messages: u64, metrics: &mut Metrics) {
         metrics.count(self.on_their_way, messages);
     }
 
-    /// Whether nothing would ever happen again although processes wait, in a sentence.
+    /// Returns a sentence on the deadlock, if processes wait although nothing can happen any more.
     pub(crate) fn conclude(&self, metrics: &mut Metrics) -> Option<String> {
         let waiting = counter(metrics, self.waiting);
         if waiting == 0 || counter(metrics, self.asleep) + counter(metrics, self.on_their_way) > 0 {

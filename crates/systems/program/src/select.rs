@@ -1,18 +1,18 @@
-//! Waiting for several things at once. Any crate's combinators work too; these need none.
+//! Waiting for several futures at once. Other crates' combinators work too.
 
 use std::pin::pin;
 use std::task::Poll;
 
-/// Which of two came first.
+/// The output of the first of two futures that is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Either<A, B> {
-    /// The first of the two; it goes before if both are ready.
+    /// The left future was ready. It takes precedence if both are.
     Left(A),
-    /// The second.
+    /// The right future was ready.
     Right(B),
 }
 
-/// Waits for whichever of two futures is ready first, and drops the other.
+/// Waits for the first of two futures that is ready, and drops the other.
 pub async fn select<A: Future, B: Future>(left: A, right: B) -> Either<A::Output, B::Output> {
     let (mut left, mut right) = (pin!(left), pin!(right));
     std::future::poll_fn(|context| {
@@ -24,7 +24,7 @@ pub async fn select<A: Future, B: Future>(left: A, right: B) -> Either<A::Output
     .await
 }
 
-/// Waits for all of some futures; their results in the futures' order.
+/// Waits for all futures. Returns their outputs in the order of the futures.
 pub async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
     std::future::poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Serving messages until one of them brings what is waited for.
+//! Serving messages until one of them ends the wait.
 
 use crate::desk::with_desk;
 use crate::here::Here;
@@ -12,7 +12,8 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Serves messages by a closure until that breaks with a value ([`crate::Node::serve`]), or, with a bound on its patience, until no more time is left.
+/// Calls a closure with each message until the closure breaks with a value ([`crate::Node::serve`]), or until
+/// the time is over, if it is bounded.
 ///
 /// ```
 /// use parades_carriers::Constant;
@@ -64,15 +65,15 @@ pub struct Serve<P: Program, F> {
     program: std::marker::PhantomData<fn() -> P>,
 }
 
-/// How long it is waited.
+/// The bound on the time of the wait.
 #[derive(Debug)]
 enum Patience {
     Endless,
-    /// As long as this says, whatever comes; it is set when the wait begins.
+    /// This time from the begin of the wait.
     Whole(Delay),
-    /// As long as this says, again after each message.
+    /// This time from the begin of the wait, and again after each message.
     Each(Delay),
-    /// The wait has begun; with what it is to be set to again.
+    /// The wait has begun. With a delay, the timer is set to that again after each message.
     Timed(Sleep, Option<Delay>),
 }
 
@@ -88,14 +89,14 @@ impl<P: Program, F> Serve<P, F> {
         Serve { serve, ticket: 0, patience: Patience::Endless, program: std::marker::PhantomData }
     }
 
-    /// Gives up after `patience`, counted from the first poll: `None`.
+    /// Gives up after `patience`, counted from the first poll, and returns `None`.
     #[inline]
     pub fn within(mut self, patience: Delay) -> Serve<P, F> {
         self.patience = Patience::Whole(patience);
         self
     }
 
-    /// Gives up when no message has come for so long: `None`.
+    /// Gives up when no message has come for `patience`, and returns `None`.
     #[inline]
     pub fn within_each(mut self, patience: Delay) -> Serve<P, F> {
         self.patience = Patience::Each(patience);
@@ -119,7 +120,7 @@ where
             while let Some(received) = here.try_receive() {
                 served = true;
                 if let ControlFlow::Break(value) = serve(&mut here, received) {
-                    // What would be done when it is dropped, while its node is at hand.
+                    // The destructor would do this as well, but would have to look up the node.
                     if let Patience::Timed(timer, _) = patience {
                         timer.stop(table);
                     }

@@ -7,12 +7,12 @@ use parades_core::time::Time;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The clock of sleeps that are probably slept to their end.
+/// The clock of sleeps that probably last until their time.
 pub(crate) const WAIT: usize = 0;
-/// The clock of timeouts, which are probably dropped before.
+/// The clock of timeouts, which are probably dropped before their time.
 pub(crate) const TIMEOUT: usize = 1;
 
-/// Until when a process waits. Dropped before its time, it leaves nothing behind: no event, no trace.
+/// A wait until a time. Dropped before its time, it leaves nothing behind: no event, no trace.
 #[derive(Debug)]
 #[must_use = "a sleep passes time only where it is awaited"]
 pub struct Sleep {
@@ -22,7 +22,8 @@ pub struct Sleep {
 }
 
 impl Sleep {
-    /// `None` is past the end of time, which is an error once it is waited for.
+    /// Makes a sleep until `due`. `None` is past the end of time, which is an error once a process waits for
+    /// it.
     #[inline]
     pub(crate) fn until(due: Option<Time>, clock: usize) -> Sleep {
         #[expect(clippy::cast_possible_truncation, reason = "there are two")]
@@ -30,19 +31,19 @@ impl Sleep {
         Sleep { due: due.unwrap_or(Time::MAX), ticket: 0, clock }
     }
 
-    /// When it is over.
+    /// Returns the time at which the sleep ends.
     pub fn due(&self) -> Time {
         self.due
     }
 }
 
 impl Sleep {
-    /// Whether it is over; else waits on.
+    /// Polls the sleep with the node at hand.
     #[inline]
     pub(crate) fn poll_on(&mut self, worker: &mut Worker, table: &mut Table, context: &Context<'_>) -> Poll<()> {
         let Sleep { due, ticket, clock } = *self;
         let now = worker.now.time;
-        // The first time even what is due now waits for its turn: others may be ready at this instant.
+        // A sleep that ends now waits once nevertheless, since other processes may be ready at this instant.
         if due < now || (due == now && ticket != 0) {
             return Poll::Ready(());
         }
@@ -61,18 +62,18 @@ impl Sleep {
         Poll::Pending
     }
 
-    /// Sets it anew, as if it had just been made.
+    /// Sets the sleep to another time, as if it had just been made.
     #[inline]
     pub(crate) fn restart(&mut self, due: Option<Time>, table: &mut Table) {
         let due = due.unwrap_or(Time::MAX);
-        // Where it stays the only one, it keeps its place.
+        // If it is the clock's only sleep it keeps its place.
         if !(self.ticket != 0 && table.postpone(usize::from(self.clock), (self.due, self.ticket), due)) {
             self.stop(table);
         }
         self.due = due;
     }
 
-    /// Ends the wait, if there is one.
+    /// Ends the wait, if it has begun.
     #[inline]
     pub(crate) fn stop(&mut self, table: &mut Table) {
         if self.ticket != 0 {

@@ -1,4 +1,4 @@
-//! Processes that begin others, wait for their end, or end them.
+//! Handles of processes: waiting for their end, and killing them.
 
 use crate::desk::{Worker, now_or_later, with_parts};
 use crate::polling::over;
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pin_project_lite::pin_project! {
-    /// A process whose result somebody may ask for.
+    /// A process that stores its result for its handle.
     struct WithResult<F> {
         #[pin]
         future: F,
@@ -23,7 +23,7 @@ impl<F: Future<Output: Send + 'static>> Future for WithResult<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.project().future.poll(context).map(|result| {
             let result: Box<dyn Any + Send> = Box::new(result);
-            // What nobody asks for is dropped outside, where it may use the node.
+            // A result that nobody asks for is dropped outside, where it may use the node.
             let _unwanted = with_parts(|worker, table| {
                 let process = &mut table.processes[worker.current as usize];
                 if process.held { process.outcome.replace(Ok(result)) } else { Some(Ok(result)) }
@@ -32,7 +32,7 @@ impl<F: Future<Output: Send + 'static>> Future for WithResult<F> {
     }
 }
 
-/// A process's code.
+/// Makes the code of a process.
 pub(crate) fn code<F>(process: F) -> Code
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -40,7 +40,8 @@ where
     Box::pin(WithResult { future: process })
 }
 
-/// A process that was spawned. Awaiting it is to wait for its end, which gives its result. If the handle is dropped the process goes on.
+/// The handle of a spawned process. Await it to wait for the end of the process and get its result. If the
+/// handle is dropped the process goes on.
 pub struct Handle<T> {
     place: Place,
     serial: u32,
@@ -58,17 +59,18 @@ impl<T> Handle<T> {
         Handle { place, serial, result: PhantomData }
     }
 
-    /// Whether the process has neither ended nor been killed.
+    /// Returns whether the process has neither ended nor been killed.
     pub fn is_alive(&self) -> bool {
         with_parts(|_, table| {
             table.process(self.place, self.serial).is_some_and(|process| process.state == State::Alive)
         })
     }
 
-    /// Ends the process where it waits: what it remembers is dropped, and those who wait for its end learn that it was killed. Nothing if it is over.
-    /// A process that kills itself is over when it next waits.
+    /// Ends the process where it waits. Its local state is dropped, and a process that waits for its end
+    /// learns that it was killed. Does nothing if the process is over. A process that kills itself ends when
+    /// it next waits.
     pub fn kill(&self) {
-        // What it remembers is dropped outside, where it may use the node.
+        // The code is dropped outside, where it may use the node.
         let _code = with_parts(|worker, table| {
             table.process(self.place, self.serial)?;
             kill(worker, table, self.place)
@@ -76,7 +78,7 @@ impl<T> Handle<T> {
     }
 }
 
-/// Ends the process at a place, if it is alive; what it remembers, which the caller drops.
+/// Ends the process at a place, if it is alive. Returns its code, which the caller drops.
 fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Option<Code> {
     let process = table.processes.get_mut(place as usize).filter(|process| process.state == State::Alive)?;
     let code = process.code.take();
@@ -87,7 +89,7 @@ fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Option<Code> {
     code
 }
 
-/// Ends all processes of the node but the one that is being polled.
+/// Ends all processes of the node except the one that is being polled.
 pub(crate) fn kill_others() {
     let _code: Vec<Code> = with_parts(|worker, table| {
         let places = 0..u32::try_from(table.processes.len()).expect("places are u32");

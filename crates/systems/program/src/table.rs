@@ -1,7 +1,7 @@
-//! What the executor keeps for a node: its processes, and what they wait for.
+//! The processes of a node, and their waits.
 //!
-//! Nothing here depends on what the node's messages are. What few nodes need lies behind one pointer ([`Rare`]), so that a node with one process
-//! takes a few hundred bytes.
+//! Nothing here depends on the type of the node's messages. Parts that few nodes need lie behind one pointer
+//! ([`Rare`]), so that a node with one process takes a few hundred bytes.
 
 use crate::delivery::Deliveries;
 use crate::desk::Worker;
@@ -13,37 +13,38 @@ use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::task::Context;
 
-/// A process's code and what it remembers.
+/// A process's code with its local state.
 pub(crate) type Code = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How many timers of the kernel's a node uses: one for sleeps, which are over when their time has come, and one for timeouts, which seldom are. So the wake
-/// of a timeout that is set anew again and again stays where it is.
+/// The number of the kernel's timers that a node uses, one for each clock. Sleeps mostly end in time;
+/// timeouts are mostly dropped before. With a timer of their own, the pending wake of a timeout that is set
+/// again and again stays where it is.
 pub(crate) const CLOCKS: u32 = 2;
 
 /// One process.
 pub(crate) struct Process {
-    /// `None` while it is being polled, and when it is over.
+    /// `None` while the process is being polled, and when it is over.
     pub(crate) code: Option<Code>,
     pub(crate) name: &'static str,
-    /// What it came to, until somebody takes it.
+    /// The result, until somebody takes it.
     pub(crate) outcome: Option<Result<Box<dyn Any + Send>, Killed>>,
-    /// Which use of this place it is.
+    /// Counts the processes that have been at this place.
     pub(crate) serial: u32,
     pub(crate) state: State,
-    /// Whether it is in the queue of those to be polled.
+    /// True if the process is in the queue of ready processes.
     pub(crate) queued: bool,
-    /// Whether somebody may still ask for its outcome.
+    /// True if a handle of the process exists, so that its result may be asked for.
     pub(crate) held: bool,
     pub(crate) wait: Wait,
 }
 
-/// Where a process is in its life.
+/// The state of a process or of its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Its place may be used again.
+    /// The place may be used again.
     Free,
     Alive,
-    /// It is being polled, and will be dropped when it returns.
+    /// The process was killed while it is being polled. It is dropped when the poll returns.
     Doomed,
     Over,
 }
@@ -62,33 +63,34 @@ impl std::error::Error for Killed {}
 /// The sleeps and timeouts of one clock.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// When the first is due; [`Time::MAX`] where there is none.
+    /// The time at which the first sleep is due; [`Time::MAX`] without a sleep.
     pub(crate) due: Time,
-    /// What the kernel's timer is set to.
+    /// The time that the kernel's timer is set to; [`Time::MAX`] if it is not set.
     pub(crate) armed: Time,
     first: Waiter,
 }
 
-/// What few nodes have.
+/// Parts that few nodes need.
 #[derive(Debug, Default)]
 pub(crate) struct Rare {
     /// Sleeps beyond the first of each clock.
     later: [BTreeMap<(Time, Ticket), Waiter>; CLOCKS as usize],
-    /// Those who wait for a message, beyond the first.
+    /// Waits for a message, beyond the first.
     pub(crate) receivers: VecDeque<Receiver>,
-    /// Who waits for the end of a process, by its place: at most one has its handle.
+    /// Waits for the end of a process, by the place of that process. At most one process waits, since the
+    /// handle exists once.
     joiners: BTreeMap<Place, Waiter>,
-    /// Places of processes that may be used again, but for the first.
+    /// Places that may be used again, without the first place.
     free: Vec<Place>,
     /// Mutexes, semaphores, barriers, conditions.
     pub(crate) objects: Vec<Option<Object>>,
-    /// Messages of its own whose arrival is waited for.
+    /// Messages whose reports are awaited.
     pub(crate) deliveries: Deliveries,
-    /// Those who wait for the node's host to fail, or to work again.
+    /// Waits for the node's host to fail, or to work again.
     pub(crate) host_waiters: Vec<Waiter>,
 }
 
-/// Who waits for a message; whether for some messages only.
+/// A wait for a message. A picky one takes some messages only.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     pub(crate) waiter: Waiter,
@@ -99,16 +101,16 @@ pub(crate) struct Receiver {
 pub(crate) struct Table {
     pub(crate) processes: Vec<Process>,
     pub(crate) clocks: [Clock; CLOCKS as usize],
-    /// Who waits for a message first.
+    /// The first wait for a message.
     pub(crate) receiver: Option<Receiver>,
     rare: Option<Box<Rare>>,
     last_ticket: Ticket,
     pub(crate) alive: u32,
     pub(crate) ended: u32,
     pub(crate) killed: u32,
-    /// Whether messages reach it.
+    /// True if messages reach the node.
     pub(crate) online: bool,
-    /// Whether its host works.
+    /// True if the node's host works.
     pub(crate) works: bool,
 }
 
@@ -137,10 +139,10 @@ impl Default for Table {
 }
 
 impl Table {
-    /// A name for a wait.
+    /// Returns a new name for a wait.
     #[inline]
     pub(crate) fn ticket(&mut self) -> Ticket {
-        // A wait that lasts while 2^32 others begin would share its ticket; 0 is left out.
+        // 0 names no wait. A wait would share its ticket only if 2^32 others began while it lasts.
         self.last_ticket = self.last_ticket.wrapping_add(1).max(1);
         self.last_ticket
     }
@@ -149,7 +151,7 @@ impl Table {
         self.rare.get_or_insert_default()
     }
 
-    /// Whether anybody waits for the arrival of the message of this name.
+    /// Returns whether a process awaits the report on the message of this name.
     pub(crate) fn awaits_delivery(&self, ticket: Ticket) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.deliveries.has(ticket))
     }
@@ -158,7 +160,7 @@ impl Table {
         self.rare.as_deref_mut()
     }
 
-    /// Adds a process; its place and its serial number.
+    /// Adds a process. Returns its place and its serial number.
     pub(crate) fn add(&mut self, name: &'static str, code: Code, held: bool) -> (Place, u32) {
         self.alive += 1;
         let new = |serial| Process {
@@ -182,7 +184,8 @@ impl Table {
             }
             None => {
                 if self.processes.is_empty() {
-                    self.processes.reserve_exact(1); // Most nodes have one.
+                    // Most nodes have one process.
+                    self.processes.reserve_exact(1);
                 }
                 self.processes.push(new(0));
                 0
@@ -191,16 +194,16 @@ impl Table {
         (u32::try_from(index).expect("fewer processes than 2^32 at a node"), serial)
     }
 
-    /// Gives back the place of a process that is over, and whose outcome nobody can ask for.
+    /// Frees the place of a process that is over, and whose result nobody can ask for.
     pub(crate) fn free(&mut self, place: Place) {
         self.processes[place as usize].state = State::Free;
-        // Most nodes have one process, and so no list.
+        // Most nodes have one process, and therefore no list.
         if place != 0 {
             self.rare().free.push(place);
         }
     }
 
-    /// The process of this serial number, if it is still known.
+    /// Returns the process of this serial number, if its place has not been used again.
     pub(crate) fn process(&mut self, place: Place, serial: u32) -> Option<&mut Process> {
         self.processes.get_mut(place as usize).filter(|process| process.serial == serial)
     }
@@ -227,7 +230,7 @@ impl Table {
         self.rare().later[clock].insert((due, waiter.ticket), waiter);
     }
 
-    /// Who sleeps so long under this ticket.
+    /// Returns the waiter of the sleep with this time and ticket.
     #[inline]
     pub(crate) fn sleeper(&mut self, clock: usize, due: Time, ticket: Ticket) -> Option<&mut Waiter> {
         let first = &mut self.clocks[clock];
@@ -237,7 +240,7 @@ impl Table {
         self.rare.as_mut()?.later[clock].get_mut(&(due, ticket))
     }
 
-    /// Takes a sleep away, if it is still there.
+    /// Removes a sleep, if it has not ended.
     #[inline]
     pub(crate) fn wake_early(&mut self, clock: usize, due: Time, ticket: Ticket) {
         let first = &self.clocks[clock];
@@ -248,7 +251,8 @@ impl Table {
         }
     }
 
-    /// Has the one that sleeps so long under this ticket sleep until `due`, if that is later and it is the clock's only one.
+    /// Postpones the sleep with this time and ticket to `due`. Returns false, and changes nothing, unless it
+    /// is the clock's only sleep and `due` is later.
     #[inline]
     pub(crate) fn postpone(&mut self, clock: usize, (before, ticket): (Time, Ticket), due: Time) -> bool {
         let is_only = self.rare.as_ref().is_none_or(|rare| rare.later[clock].is_empty());
@@ -260,7 +264,7 @@ impl Table {
         can
     }
 
-    /// Takes the sleep that is due first.
+    /// Removes the sleep that is due first.
     #[inline]
     fn pop_sleep(&mut self, clock: usize) -> Waiter {
         let next = self.rare.as_mut().and_then(|rare| rare.later[clock].pop_first());
@@ -273,14 +277,14 @@ impl Table {
         std::mem::replace(&mut first.first, waiter)
     }
 
-    /// Takes a sleep that is due by now.
+    /// Removes a sleep that is due by now, if there is one.
     #[inline]
     pub(crate) fn pop_due(&mut self, clock: usize, now: Time) -> Option<Waiter> {
-        // Nothing is ever due at the end of time.
+        // The end of time stands for no sleep.
         (self.clocks[clock].due <= now && now < Time::MAX).then(|| self.pop_sleep(clock))
     }
 
-    /// Begins a wait for a message, or goes on with that of the ticket.
+    /// Begins a wait for a message, or continues the wait of the ticket.
     #[inline]
     pub(crate) fn wait_for_message(
         &mut self,
@@ -299,7 +303,7 @@ impl Table {
         self.receive(Receiver { waiter: Waiter { place: worker.current, ticket: *ticket, waker }, picky });
     }
 
-    /// Adds one who waits for a message.
+    /// Adds a wait for a message.
     #[inline]
     pub(crate) fn receive(&mut self, receiver: Receiver) {
         match self.receiver {
@@ -308,20 +312,20 @@ impl Table {
         }
     }
 
-    /// Who waits for a message under this ticket, if it still waits.
+    /// Returns the wait for a message with this ticket, if it has not ended.
     #[inline]
     fn receiver_of(&mut self, ticket: Ticket) -> Option<&mut Receiver> {
         let others = self.rare.iter_mut().flat_map(|rare| &mut rare.receivers);
         self.receiver.iter_mut().chain(others).find(|receiver| receiver.waiter.ticket == ticket)
     }
 
-    /// Whether it still waits for a message.
+    /// Returns whether the wait for a message with this ticket has not ended.
     #[inline]
     pub(crate) fn is_receiving(&mut self, ticket: Ticket) -> bool {
         self.receiver_of(ticket).is_some()
     }
 
-    /// Takes one who waits for a message away, if it still waits.
+    /// Removes a wait for a message, if it has not ended.
     #[inline]
     pub(crate) fn stop_receiving(&mut self, ticket: Ticket) {
         if self.receiver.as_ref().is_some_and(|first| first.waiter.ticket == ticket) {
@@ -331,24 +335,24 @@ impl Table {
         }
     }
 
-    /// Takes the first who waits for a message.
+    /// Removes the first wait for a message.
     #[inline]
     pub(crate) fn pop_receiver(&mut self) -> Option<Receiver> {
         let next = self.rare.as_mut().and_then(|rare| rare.receivers.pop_front());
         std::mem::replace(&mut self.receiver, next)
     }
 
-    /// Who waits for the end of the process at `of`.
+    /// Returns the wait for the end of the process at `of`.
     pub(crate) fn joiner(&mut self, of: Place) -> Option<&mut Waiter> {
         self.rare.as_mut()?.joiners.get_mut(&of)
     }
 
-    /// Adds the one who waits for the end of a process.
+    /// Adds the wait for the end of the process at `of`.
     pub(crate) fn join(&mut self, of: Place, waiter: Waiter) {
         self.rare().joiners.insert(of, waiter);
     }
 
-    /// Takes the one away who waits for the end of the process at `of`.
+    /// Removes the wait for the end of the process at `of`.
     #[inline]
     pub(crate) fn take_joiner(&mut self, of: Place) -> Option<Waiter> {
         self.rare.as_mut()?.joiners.remove(&of)

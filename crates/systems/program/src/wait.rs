@@ -1,35 +1,35 @@
-//! Who waits, and for what.
+//! Waits of processes: their names and reasons.
 
 use crate::desk::Worker;
 use std::fmt;
 use std::task::{Context, Waker};
 
-/// A process of a node: its place in the node's table.
+/// Names a process of a node by its place in the node's table.
 pub(crate) type Place = u32;
 
-/// What a process waits for, as a report names it.
+/// The reason for which a process waits, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// For nothing that this crate knows: another crate's future.
+    /// It waits for another crate's future.
     #[default]
     Unknown,
-    /// For a time.
+    /// It waits for a time.
     Time,
-    /// For a message.
+    /// It waits for a message.
     Message,
-    /// For a message of its own to arrive.
+    /// It waits for a message of its own to arrive.
     Delivery,
-    /// For the node's host to fail, or to work again.
+    /// It waits for the node's host to fail, or to work again.
     Host,
-    /// For the end of the process of this number of its node.
+    /// It waits for the end of the node's process of this number.
     End(u32),
-    /// For a mutex of the node.
+    /// It waits for the node's mutex of this number.
     Mutex(u32),
-    /// For permits of a semaphore of the node.
+    /// It waits for permits of the node's semaphore of this number.
     Semaphore(u32),
-    /// For the others at a barrier of the node.
+    /// It waits for others at the node's barrier of this number.
     Barrier(u32),
-    /// For the notification of a condition of the node.
+    /// It waits for a notification of the node's condition of this number.
     Condition(u32),
 }
 
@@ -50,12 +50,13 @@ impl fmt::Display for Wait {
     }
 }
 
-/// A process that waits somewhere, with the ticket that names this very wait.
+/// A process that waits, with the name of its wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiter {
     pub(crate) place: Place,
     pub(crate) ticket: Ticket,
-    /// Set where a combinator polls its parts by wakers of its own: it must be told which of them is ready.
+    /// The waker of a combinator that must know which of its parts is ready; `None` for the process's own
+    /// waker.
     pub(crate) waker: Option<Waker>,
 }
 
@@ -63,7 +64,8 @@ pub(crate) struct Waiter {
 pub(crate) type Ticket = u32;
 
 impl Waiter {
-    /// Has the one woken from now on who polls now: a future may have gone to another process, or to another combinator.
+    /// Makes the process that polls now the one to be woken. A future may have moved to another process, or
+    /// to another combinator.
     #[inline]
     pub(crate) fn follow(&mut self, context: &Context<'_>, worker: &Worker) {
         self.place = worker.current;
@@ -75,7 +77,7 @@ impl Waiter {
         }
     }
 
-    /// The waker to keep: none where it is the process's own, which needs no telling beside being polled.
+    /// Returns the waker to keep: none if it is the process's own, since it is enough to poll the process.
     pub(crate) fn waker(context: &Context<'_>, own: usize) -> Option<Waker> {
         let waker = context.waker();
         (waker.data().addr() != own).then(|| waker.clone())

@@ -1,4 +1,4 @@
-//! The examples say what is written beside them.
+//! The output of each example is that in the file beside it.
 
 #[path = "../examples/map_reduce.rs"]
 mod map_reduce;

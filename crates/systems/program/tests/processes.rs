@@ -1,4 +1,4 @@
-//! What processes do, wait for, and leave behind.
+//! Processes: their actions, their waits, and their ends.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use support::{Flag, Script, counter, log_of, ms, run, run_with};
 
-/// A future that has begun to wait.
+/// Polls a future once. It must have to wait.
 async fn begun<F: Future>(future: F) -> Pin<Box<F>> {
     let mut future = Box::pin(future);
     std::future::poll_fn(|context| {
@@ -113,7 +113,7 @@ fn a_message_whose_receiver_gave_up_goes_to_the_next() {
             let received = node.receive().await;
             support::log(node, &format!("{}", received.message));
         });
-        // It is killed at the instant of the message.
+        // The process is killed at the instant of the message.
         node.sleep(ms(10)).await;
         first.kill();
     });
@@ -348,7 +348,7 @@ fn a_simulation_runs_inside_of_a_process_of_another() {
             let timer = node.sleep(ms(2));
             timer.await;
             support::log(node, "inner");
-            // This one is still waiting when the inner run ends, and is dropped then.
+            // This process still waits when the inner run ends, and is dropped then.
             let _told = support::TellsWhenDropped(node);
             node.sleep(ms(10_000)).await;
         });
@@ -512,7 +512,7 @@ fn a_notification_of_all_is_for_those_alone_who_waited() {
         let late = begun(condition.notified()).await;
         gone.kill();
         assert_eq!(node.within(ms(1), late).await, None);
-        // One that is for one goes on, and is used once.
+        // A notification of one process goes on to another, and is used once.
         let (first, second, third) =
             (begun(condition.notified()).await, begun(condition.notified()).await, begun(condition.notified()).await);
         condition.notify_one();
@@ -524,7 +524,7 @@ fn a_notification_of_all_is_for_those_alone_who_waited() {
     assert_eq!(log, ["3 over"]);
 }
 
-/// Has a future begin to wait here, and another process go on with it.
+/// Begins to wait for a future, and lets another process go on with it.
 async fn hand_over<F>(node: Node<Script>, name: &'static str, future: F)
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -603,7 +603,7 @@ fn patience_that_begins_again_keeps_its_place_among_other_timeouts() {
             support::log(node, &format!("given up: {}", served.is_none()));
         });
         node.sleep(Delay::ZERO).await;
-        // Alone on its clock, then beside a timeout before it and one after it.
+        // First the timer is alone on its clock; then there is a timeout before it and one after it.
         assert_eq!(node.send(node.id(), 1).await, Ok(()));
         for wait in [4, 20] {
             node.spawn("timer", move |node| async move {
@@ -631,7 +631,7 @@ fn what_goes_on_under_another_waker_calls_that() {
 
 #[test]
 fn thousands_of_processes_begin_and_are_waited_for() {
-    // What each begin and each poll costs must not grow with their number, or this takes minutes.
+    // If the cost of a begin or of a poll grew with the number of processes, this would take minutes.
     let log = log_of(1, |node| async move {
         let handles: Vec<_> = (0..200_000_u64).map(|i| node.spawn("short", move |_| async move { i })).collect();
         node.sleep(ms(1)).await;

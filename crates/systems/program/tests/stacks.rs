@@ -1,4 +1,4 @@
-//! Processes on stacks of their own do what `async` ones do.
+//! Processes on stacks of their own do the same as `async` ones.
 
 mod support;
 
@@ -8,7 +8,7 @@ use parades_core::prelude::*;
 use parades_program::{Killed, Node, Processes, Program, Stack, Start, select};
 use support::{Flag, Script, TellsWhenDropped, counter, log, ms, run, run_with};
 
-/// What there is here.
+/// The kinds of stacks on this system.
 fn stacks() -> Vec<Stack> {
     let mut stacks = vec![Stack::THREAD];
     if cfg!(target_os = "linux") {
@@ -20,7 +20,7 @@ fn stacks() -> Vec<Stack> {
     stacks
 }
 
-/// Nodes in a ring that draw, sleep, send and receive; which of them are on which stack.
+/// Nodes in a ring that draw, sleep, send and receive. `stack` decides the stack of each node.
 struct Ring {
     nodes: u32,
     stack: fn(u32) -> Option<Stack>,
@@ -45,7 +45,7 @@ async fn pass(node: Node<Ring>) {
     }
 }
 
-/// The same, deep in calls none of which is `async`.
+/// Does the same, deep in calls that are not `async`.
 fn pass_deep(node: Node<Ring>, depth: u32) -> u64 {
     if depth > 0 {
         return pass_deep(node, depth - 1) ^ u64::from(depth);
@@ -89,7 +89,7 @@ fn until_ms(ms: u64) -> RunOptions<'static> {
     RunOptions::until(Time::from_ps(ms * 1_000_000_000))
 }
 
-/// In turn on each kind of stack, and without.
+/// Alternates between the kinds of stacks, and `async`.
 fn mixed(node: u32) -> Option<Stack> {
     let stacks = stacks();
     stacks.get(node as usize % (stacks.len() + 1)).copied()
@@ -281,7 +281,7 @@ fn a_simulation_runs_inside_of_a_process_of_another() {
 
 #[test]
 fn a_wait_without_a_stack_is_an_error_that_says_so() {
-    // Also inside of a simulation that a process on a stack runs.
+    // So it is inside of a simulation that a process on a stack runs.
     for stack in stacks() {
         let result = run_with(1, false, move |node| async move {
             node.spawn_on(stack, "outer", move |_| {
@@ -313,7 +313,7 @@ fn a_hundred_thousand_processes_wait_on_stacks_of_the_slab() {
     let run = |stack| parades_engine::sequential::run(&Ring::model(100_000, stack), until_ms(5));
     match run(|_| Some(Stack::SLAB)) {
         Ok(outcome) => assert_eq!(outcome.digest, run(|_| None).expect("it can run").digest),
-        // An older system has maps for about 32,000.
+        // On an older system there is room for about 32,000 stacks.
         Err(error) => assert!(error.to_string().contains("vm.max_map_count"), "{error}"),
     }
 }

@@ -2,10 +2,9 @@
 
 use super::phold::stat;
 use crate::record::Figure;
-use crate::sides::{Ran, Rates, Side, choice, cores, in_turn, long_enough, simulation};
+use crate::sides::{Ran, Rates, Side, choice, cores, in_turn, long_enough, scenario, simulation};
 use crate::{Measured, Options};
 use comfy_table::CellAlignment;
-use parades_catalog::Scenario;
 use parades_catalog::{Choice, Simulation};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
@@ -138,9 +137,9 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
     let mut figures = Vec::new();
     for (name, set) in ROWS {
         let what = [&[name], set].concat().join(" ");
-        let scenario = Scenario::named(name)?;
+        let (scenario, values) = scenario(name, set)?;
         let can_run: Vec<usize> =
-            (0..choices.len()).filter(|&entrant| choices[entrant].check(scenario).is_ok()).collect();
+            (0..choices.len()).filter(|&entrant| choices[entrant].check(scenario, &values).is_ok()).collect();
         let sides: Vec<Choice> = can_run.iter().map(|&entrant| choices[entrant].clone()).collect();
         let Found { rates, events, ran_on } = contest(&what, &simulation(name, set)?, &sides, pairs)?;
         let mut row = vec![what.clone()];

@@ -6,7 +6,8 @@ use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
 use parades_flow::network_model::NetworkModel;
-use parades_p2p::chord::{Chord, Churn, Keys, MESSAGE_BYTES, Parameters};
+use parades_p2p::chord::{Chord, ChordModel, Keys, MESSAGE_BYTES, Parameters};
+use parades_p2p::churn::{Churn, Law, Schedule};
 use std::sync::Arc;
 
 pub(crate) const SCENARIO: Scenario = Scenario {
@@ -21,6 +22,12 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         ),
         Parameter::integer("nodes", 1000, 1..=4_294_967_293, "nodes"),
         Parameter::integer("bits", 24, 1..=32, "bits of an identifier"),
+        Parameter::choice(
+            "form",
+            "program",
+            &["program", "machine"],
+            "each node is a process; or an LP with the same state machine, which engines that roll back can run too",
+        ),
         Parameter::choice(
             "network",
             "constant",
@@ -61,6 +68,14 @@ pub(crate) const SCENARIO: Scenario = Scenario {
         ),
         Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: for ever"),
         Parameter::duration("absence", Delay::from_secs(60), "mean time for which it is away then"),
+        Parameter::choice("session_law", "exponential", LAWS, "distribution of the time for which a node stays"),
+        Parameter::float("session_shape", 0.5, 0.01..=100.0, SHAPE),
+        Parameter::choice("absence_law", "exponential", LAWS, "distribution of the time for which a node is away"),
+        Parameter::float("absence_shape", 0.5, 0.01..=100.0, SHAPE),
+        Parameter::path(
+            "churn_file",
+            "file of sessions, a line `node join_s leave_s` each, instead of `session` and `absence`; other nodes stay",
+        ),
         Parameter::fraction("crash", 0.5, "probability that it crashes instead of taking leave"),
         Parameter::duration(
             "churn_until",
@@ -75,6 +90,15 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     ],
 };
 
+/// The distributions of sessions and absences.
+const LAWS: &[&str] = &["exponential", "weibull", "pareto", "log-normal"];
+const SHAPE: &str = "shape of that distribution; with `log-normal`, the standard deviation of the logarithm";
+
+/// Returns whether the model of these values can be restored: a machine can, a process cannot.
+pub(crate) fn is_restorable(values: &Values) -> bool {
+    values.choice("form") == "machine"
+}
+
 /// Sets the parameters that a preset changes.
 pub(crate) fn apply_presets(values: &mut Values) {
     if values.choice("preset") == "paper" {
@@ -84,9 +108,9 @@ pub(crate) fn apply_presets(values: &mut Values) {
     }
 }
 
-/// Makes the model, over the network that is asked for, and gives it to the visitor.
+/// Makes the model, in its form and over its network, and gives it to the visitor.
 pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
-    let parameters = parameters(values);
+    let parameters = parameters(values)?;
     let until = Time::from_ps(1_000_000_000_000_000);
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
     if values.choice("network") == "constant" {
@@ -94,8 +118,16 @@ pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Resu
             let message = "the network `constant` knows no platform";
             return Err(values.error_at("platform", message, "set `network=precise`, or leave it out"));
         }
+        if is_restorable(values) {
+            let model = ChordModel::new(parameters, seed).map_err(refused)?;
+            return Ok(visitor.visit(Prepared { model, until, notes: Vec::new() }));
+        }
         let model = Chord::model(parameters, seed).map_err(refused)?;
         return Ok(visitor.visit_unrestorable(Prepared { model, until, notes: Vec::new() }));
+    }
+    if is_restorable(values) {
+        let message = "the form `machine` sends over the network `constant` alone";
+        return Err(values.error_at("form", message, "set `network=constant`, or `form=program`"));
     }
     let nodes = parameters.nodes;
     let platform = match values.path("platform") {
@@ -121,15 +153,9 @@ pub(crate) fn accept<V: Visitor>(values: &Values, seed: u64, visitor: V) -> Resu
     Ok(visitor.visit_unrestorable(Prepared { model, until, notes }))
 }
 
-fn parameters(values: &Values) -> Parameters {
-    let session = values.duration("session");
-    let churn = (session > Delay::ZERO).then(|| Churn {
-        session,
-        absence: values.duration("absence"),
-        crash: values.float("crash"),
-        until: Time::from_ps(values.duration("churn_until").as_ps()),
-    });
-    Parameters {
+fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
+    let churn = churn(values)?;
+    Ok(Parameters {
         nodes: int32(values, "nodes"),
         bits: int32(values, "bits"),
         latency: values.duration("latency"),
@@ -144,7 +170,42 @@ fn parameters(values: &Values) -> Parameters {
         fingers_at_once: values.boolean("fingers_at_once"),
         churn,
         settle: values.duration("settle"),
-    }
+        keeps_look_ups: false,
+    })
+}
+
+/// Returns when nodes come and go, if they do.
+fn churn(values: &Values) -> Result<Option<Churn>, ConfigError> {
+    let until = Time::from_ps(values.duration("churn_until").as_ps());
+    let churn = if let Some(path) = values.path("churn_file") {
+        let schedule = Schedule::read(&path).map_err(|error| about_file(values, "churn_file", error))?;
+        if let Some(node) = schedule.last_node().filter(|node| u64::from(node.0) >= values.integer("nodes")) {
+            let message = format!("the file has sessions of node {}, but nodes are numbered from 0 on", node.0);
+            return Err(values.error_at("churn_file", &message, "set more `nodes`, or leave its lines out"));
+        }
+        Churn::scheduled(schedule, until)
+    } else if values.duration("session") > Delay::ZERO {
+        Churn::random(law(values, "session")?, law(values, "absence")?, until)
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(churn.with_crash(values.float("crash"))))
+}
+
+/// Returns the distribution of sessions or of absences.
+fn law(values: &Values, what: &str) -> Result<Law, ConfigError> {
+    let (name, shape) = (format!("{what}_law"), format!("{what}_shape"));
+    let (mean, shape_value) = (values.duration(what), values.float(&shape));
+    let law = match values.choice(&name) {
+        "weibull" => Law::weibull(mean, shape_value),
+        "pareto" => Law::pareto(mean, shape_value),
+        "log-normal" => Law::log_normal(mean, shape_value),
+        _ => Law::exponential(mean),
+    };
+    law.map_err(|why| {
+        let key = if mean == Delay::ZERO { what } else { &shape };
+        values.error_at(key, &why, "choose another value")
+    })
 }
 
 #[cfg(test)]
@@ -171,6 +232,28 @@ mod tests {
         let mut values = SCENARIO.values();
         assignments.iter().try_for_each(|assignment| values.set_argument("--set", assignment))?;
         Ok(values)
+    }
+
+    #[test]
+    fn the_machine_can_be_restored_and_sends_over_the_constant_network_alone() {
+        let values = with(&["form=machine"]).expect("it is possible");
+        assert!(is_restorable(&values) && !is_restorable(&with(&[]).expect("it is possible")));
+        accept(&values, 1, Nothing).expect("it is possible");
+        let wanted = "--set form=machine: the form `machine` sends over the network `constant` alone; \
+                      set `network=constant`, or `form=program`";
+        assert_eq!(error(&with(&["form=machine", "network=precise"]).expect("each is possible")), wanted);
+    }
+
+    #[test]
+    fn laws_of_churn_that_are_impossible_are_refused_by_their_parameter() {
+        let values = with(&["session=60s", "session_law=pareto", "session_shape=1"]).expect("each is possible");
+        let wanted = "--set session_shape=1: the shape of a Pareto distribution must be above 1 for it to have a mean, not 1; \
+                      choose another value";
+        assert_eq!(error(&values), wanted);
+        let values = with(&["session=60s", "absence=0s"]).expect("each is possible");
+        assert_eq!(error(&values), "--set absence=0s: a mean length of zero leaves no time; choose another value");
+        let said = error(&with(&["churn_file=/nowhere/at-all.txt"]).expect("each is possible"));
+        assert!(said.contains("/nowhere/at-all.txt: the file cannot be read"), "{said}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What one of two carriers may do, inside of what both may do.
+//! The context of one of two carriers.
 
 use super::Of;
 use parades_core::channel::Port;
@@ -8,7 +8,7 @@ use parades_core::time::{Delay, Time};
 use parades_program::{CarrierContext, Layout, NodeContext, Receipt, Undelivered};
 use std::marker::PhantomData;
 
-/// Says which carrier's packets go into a packet of both.
+/// One of two carriers.
 pub(super) trait Side<A, B> {
     /// The packets of this side.
     type Packet;
@@ -62,7 +62,8 @@ impl<'a, X, S: Side<A, B>, A, B> Half<'a, X, S, A, B> {
         Half { ctx, layout, ports, is_node: true, side: PhantomData }
     }
 
-    /// Returns the number of a timer in the context of both carriers. At a node the two take turns; an LP of a carrier's own has only its timers.
+    /// Returns the number of a timer in the context of both carriers. At a node the timers of the two
+    /// alternate. An LP of a carrier's own has no other timers.
     #[inline]
     fn timer(&self, TimerId(timer): TimerId) -> TimerId {
         TimerId(if self.is_node { timer.saturating_mul(2).saturating_add(S::PLACE) } else { timer })

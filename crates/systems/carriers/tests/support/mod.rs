@@ -5,7 +5,8 @@ use parades_core::prelude::*;
 use parades_engine::{null_message, rounds, sequential, window};
 use parades_program::{Carrier, Processes, Program, Start};
 
-/// Each node sends messages to random others at random times. A message is the time at which it was sent, in picoseconds.
+/// Each node sends messages to random others at random times. A message is the time at which it was sent, in
+/// picoseconds.
 pub(crate) struct Exchange<C> {
     pub(crate) nodes: u32,
     pub(crate) messages: u32,
@@ -83,7 +84,8 @@ pub(crate) fn arrivals(outcome: &Outcome) -> Vec<Arrival> {
     table.rows().iter().map(|row| arrival(row)).collect()
 }
 
-/// Runs a program for `seconds`, under every engine that needs no rollback, on one to three workers. All must agree.
+/// Runs a program for `seconds`, under every engine that needs no rollback, on one to three workers. All must
+/// agree.
 pub(crate) fn run_under_all_engines<P: Program>(program: P, seconds: u64) -> Outcome {
     let model = Processes::new(program);
     let end = Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("a short run");

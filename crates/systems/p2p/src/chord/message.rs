@@ -1,102 +1,105 @@
-//! What Chord's nodes tell each other. Nodes are named by their identifiers.
+//! The messages of Chord's nodes. Identifiers name the nodes.
 
-use super::node::BACKUPS;
+use super::peer::BACKUPS;
 use parades_core::digest::{Digest, Payload};
+use serde::{Deserialize, Serialize};
 
 /// A message of Chord.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// Who is the successor of `key`? To be passed on until it reaches the node before the key, which answers the asker.
+    /// Asks for the successor of `key`. Nodes pass the question on until it reaches the node before the key,
+    /// which answers the asker.
     Find {
-        /// The identifier in question.
+        /// The identifier that is looked up.
         key: u32,
-        /// Who asks.
+        /// The node that asks.
         asker: u32,
         /// The asker's number of this question.
         ticket: u32,
-        /// Nodes that it has reached, this one included.
+        /// The number of nodes that the message has reached, the receiver included.
         hops: u16,
     },
-    /// To [`Message::Find`].
+    /// Answers [`Message::Find`].
     Found {
         /// The asker's number of the question.
         ticket: u32,
         /// The successor.
         successor: u32,
-        /// Nodes that the question reached.
+        /// The number of nodes that the question reached.
         hops: u16,
     },
-    /// A node wants to join: it is to be passed on until it reaches the node that comes before the newcomer.
+    /// Asks to join the ring. Nodes pass the request on until it reaches the node before the newcomer.
     Join {
         /// The newcomer.
         newcomer: u32,
-        /// How often the newcomer has tried to join.
+        /// The number of times that the newcomer has begun to join.
         session: u16,
-        /// Nodes that it has reached, this one included.
+        /// The number of nodes that the message has reached, the receiver included.
         hops: u16,
-        /// Whether it has reached the ring. Before, nodes pass it on that have not joined themselves.
+        /// True if the request has reached the ring. Before, it is passed on by nodes that have not joined
+        /// themselves.
         in_ring: bool,
     },
-    /// To [`Message::Join`]: the newcomer's predecessor has taken it for its successor.
+    /// Answers [`Message::Join`]: the newcomer is now the successor of its predecessor.
     Joined {
-        /// Which time it wanted to join.
+        /// The session of the request.
         session: u16,
         /// The newcomer's predecessor.
         predecessor: u32,
-        /// The newcomer's successor, and those after it.
+        /// The newcomer's successor, and the nodes after that.
         successors: [u32; BACKUPS],
     },
-    /// Who is your predecessor?
+    /// Asks for the predecessor of the receiver.
     GetPredecessor {
-        /// Who asks.
+        /// The node that asks.
         asker: u32,
         /// The asker's number of this question.
         ticket: u32,
     },
-    /// To [`Message::GetPredecessor`].
+    /// Answers [`Message::GetPredecessor`].
     Predecessor {
         /// The asker's number of the question.
         ticket: u32,
-        /// The predecessor, if one is known.
+        /// The predecessor, if the node knows one.
         predecessor: Option<u32>,
-        /// The next nodes after the one that answers, for when it fails.
+        /// The next nodes after the one that answers, in case it fails.
         successors: [u32; BACKUPS],
     },
-    /// I might be your predecessor.
+    /// Tells the receiver that the sender might be its predecessor.
     Notify {
-        /// Who says so.
+        /// The sender.
         id: u32,
     },
-    /// Are you there?
+    /// Asks whether the receiver is there.
     Ping {
-        /// Who asks.
+        /// The node that asks.
         asker: u32,
         /// The asker's number of this question.
         ticket: u32,
     },
-    /// To [`Message::Ping`].
+    /// Answers [`Message::Ping`].
     Pong {
         /// The asker's number of the question.
         ticket: u32,
     },
-    /// Your predecessor is leaving.
+    /// Tells the receiver that its predecessor leaves.
     PredecessorLeaves {
-        /// Who leaves.
+        /// The node that leaves.
         leaver: u32,
-        /// Its predecessor, if it knows it.
+        /// The predecessor of that node, if the node knows it.
         predecessor: Option<u32>,
     },
-    /// Your successor is leaving.
+    /// Tells the receiver that its successor leaves.
     SuccessorLeaves {
-        /// Who leaves.
+        /// The node that leaves.
         leaver: u32,
-        /// Its successor.
+        /// The successor of that node.
         successor: u32,
     },
 }
 
 impl Message {
-    /// Whether it answers the question of this number.
+    /// Returns whether the message answers the question of this number.
     #[inline]
     pub(crate) fn answers(&self, question: u32) -> bool {
         match *self {
@@ -108,19 +111,20 @@ impl Message {
     }
 }
 
-/// Two numbers in one word.
+/// Puts two numbers into one word.
 #[inline]
 fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// How long a message is in a network in which that matters, in bytes: as long as in SimGrid's example, whatever it says.
+/// The length of every message in bytes, for carriers where that matters. It is that of SimGrid's example.
 pub const MESSAGE_BYTES: f64 = 10.0;
 
 impl Payload for Message {
     #[inline]
     fn fold(&self, digest: &mut Digest) {
-        // The kind is in the last word of each, above what else is there, or told by how many words there are.
+        // The kind is in the last word of each message, above the rest of that word, or follows from the
+        // number of words.
         let known = |id: Option<u32>| id.map_or(u64::MAX, u64::from);
         match *self {
             Message::Find { key, asker, ticket, hops } => {

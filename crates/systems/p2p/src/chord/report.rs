@@ -1,14 +1,14 @@
-//! What a run of Chord comes to, and whether its ring is right.
+//! The metrics of a run of Chord, and the check that its ring is right.
 
-use super::node::{Peer, Phase};
+use super::peer::{LookUp, Peer, Phase};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use std::collections::BTreeMap;
 
-/// Nodes that are named if their places in the ring are wrong.
+/// The greatest number of nodes that are named if their places in the ring are wrong.
 const NAMED: usize = 8;
 
-/// The metrics.
+/// The ids of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
     messages: MetricId,
@@ -27,10 +27,12 @@ pub(super) struct Ids {
     pub(super) join_time: MetricId,
     /// Members with a wrong successor or predecessor.
     misplaced: MetricId,
+    /// Every look-up, where the parameters ask for it.
+    log: Option<MetricId>,
 }
 
 impl Ids {
-    pub(super) fn declare(metrics: &mut Metrics) -> Ids {
+    pub(super) fn declare(metrics: &mut Metrics, keeps_look_ups: bool) -> Ids {
         let columns = ["id", "successor", "right successor", "predecessor", "right predecessor"];
         let columns = columns.map(|name| Column::new(name, Unit::Count)).into_iter().collect();
         Ids {
@@ -48,11 +50,15 @@ impl Ids {
             look_up_time: metrics.histogram("look_up_time", Unit::Picoseconds),
             join_time: metrics.histogram("join_time", Unit::Picoseconds),
             misplaced: metrics.table("misplaced", columns),
+            log: keeps_look_ups.then(|| {
+                let columns = ["node", "began", "took", "key", "found", "hops"];
+                metrics.table("look_up_log", columns.map(|name| Column::new(name, Unit::Count)).into_iter().collect())
+            }),
         }
     }
 
     /// Adds one node.
-    pub(super) fn finish(&self, peer: &Peer, settled: bool, metrics: &mut Metrics) {
+    pub(super) fn finish(&self, (lp, peer): (LpId, &Peer), settled: bool, metrics: &mut Metrics) {
         let books = &peer.books;
         metrics.count(self.messages, u64::from(books.messages));
         metrics.count(self.joins, u64::from(books.joins));
@@ -62,6 +68,9 @@ impl Ids {
         metrics.count(self.failed, u64::from(books.failed));
         if settled {
             metrics.count(self.wrong_look_ups, u64::from(books.wrong));
+        }
+        if let Some(log) = self.log {
+            peer.look_ups.iter().for_each(|look_up| metrics.row(log, row(lp, look_up)));
         }
         if peer.phase != Phase::Member {
             return;
@@ -105,4 +114,14 @@ impl Ids {
             ids.len()
         ))
     }
+}
+
+/// Returns the row of a look-up.
+fn row(node: LpId, look_up: &LookUp) -> [Cell; 6] {
+    let &LookUp { began, took, key, found } = look_up;
+    let (successor, hops) = match found {
+        Some((successor, hops)) => (u64::from(successor).into(), u64::from(hops).into()),
+        None => (Cell::Empty, Cell::Empty),
+    };
+    [u64::from(node.0).into(), began.as_ps().into(), took.as_ps().into(), u64::from(key).into(), successor, hops]
 }

@@ -1,18 +1,19 @@
-//! The ring of identifiers, and which node has which.
+//! The ring of identifiers, and the identifier of each node.
 
 use parades_core::event::LpId;
 use parades_core::random::Rng;
 
 /// The identifier of node 0.
 const FIRST: u32 = 42;
-/// The purpose of the random stream that identifiers are drawn from.
+/// The purpose of the random stream from which identifiers are drawn.
 const PURPOSE: u32 = 0x0063_6864;
 
-/// A ring of `2^bits` identifiers, of which each node has one, as if drawn at random without repetition. Both ways between node and identifier are
-/// computed, so that nodes keep and send identifiers alone, and no table is needed.
+/// A ring of `2^bits` identifiers. Each node has one, as if drawn at random without repetition. A node's
+/// identifier is computed, and so is an identifier's node. So nodes keep and send identifiers alone, and no
+/// table is needed.
 ///
-/// The identifiers are a bijection of the node's numbers: multiplications by odd numbers, and shifts by half the bits or more that are added without carry,
-/// undo each other modulo `2^bits`.
+/// The identifiers are a bijection of the node's numbers modulo `2^bits`. It is made of multiplications by
+/// odd numbers, and of shifts by half the bits or more that are added without carry. Both can be undone.
 ///
 /// ```
 /// use parades_core::event::LpId;
@@ -33,7 +34,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The ring of `2^bits` identifiers, `bits` from 1 to 32, with the identifiers that `seed` gives.
+    /// Makes the ring of `2^bits` identifiers, `bits` from 1 to 32. `seed` decides which node has which
+    /// identifier.
     pub fn new(bits: u32, seed: u64) -> Ring {
         let mask = u32::MAX >> (32 - bits);
         let mut rng = Rng::shared(seed, PURPOSE);
@@ -44,12 +46,12 @@ impl Ring {
         ring
     }
 
-    /// Bits of an identifier.
+    /// Returns the number of bits of an identifier.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// The identifier of a node, of which there may be as many as identifiers.
+    /// Returns the identifier of a node. There may be as many nodes as identifiers.
     #[inline]
     pub fn id(&self, lp: LpId) -> u32 {
         let mixed = self.factors.iter().fold(lp.0, |id, factor| {
@@ -59,7 +61,8 @@ impl Ring {
         mixed.wrapping_add(self.offset) & self.mask
     }
 
-    /// The node of an identifier; that of an identifier which no node has is a number beyond those of nodes.
+    /// Returns the node of an identifier. For an identifier that no node has, it is a number beyond those of
+    /// the nodes.
     #[inline]
     pub fn lp(&self, id: u32) -> LpId {
         let mixed = id.wrapping_sub(self.offset) & self.mask;
@@ -69,34 +72,37 @@ impl Ring {
         }))
     }
 
-    /// The identifier `distance` after `id`.
+    /// Returns the identifier `distance` after `id`.
     #[inline]
     pub fn after(&self, id: u32, distance: u32) -> u32 {
         id.wrapping_add(distance) & self.mask
     }
 
-    /// How far it is from one identifier on to another, clockwise.
+    /// Returns the distance from one identifier to another, clockwise.
     #[inline]
     pub fn distance(&self, from: u32, to: u32) -> u32 {
         to.wrapping_sub(from) & self.mask
     }
 
-    /// Whether `id` lies after `from` and not after `to`, clockwise; all do if the two are the same.
+    /// Returns whether `id` lies after `from` and not after `to`, clockwise. All identifiers do if the two
+    /// are the same.
     #[inline]
     pub fn is_in(&self, id: u32, from: u32, to: u32) -> bool {
-        // One less, so that a distance of zero is the whole ring.
+        // Less by one, so that a distance of zero counts as the whole ring.
         let less = |distance: u32| distance.wrapping_sub(1) & self.mask;
         less(self.distance(from, id)) <= less(self.distance(from, to))
     }
 
-    /// Whether `id` lies after `from` and before `to`, clockwise; all but `from` do if the two are the same.
+    /// Returns whether `id` lies after `from` and before `to`, clockwise. All but `from` do if the two are
+    /// the same.
     #[inline]
     pub fn is_between(&self, id: u32, from: u32, to: u32) -> bool {
         id != to && id != from && self.is_in(id, from, to)
     }
 }
 
-/// The number that undoes a multiplication by an odd one modulo 2^32 (Newton's iteration, which doubles the bits that are right).
+/// Returns the inverse of an odd number modulo 2^32, by Newton's iteration, which doubles the number of right
+/// bits.
 fn inverse(factor: u32) -> u32 {
     (0..5).fold(factor, |x, _| x.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(x))))
 }

@@ -1,4 +1,4 @@
-//! What a carrier may do in an event.
+//! The contexts in which a carrier acts.
 
 use super::{Layout, Receipt, Undelivered};
 use crate::inbox::Inbox;
@@ -10,9 +10,9 @@ use parades_core::model::{Context, Model};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 
-/// What a carrier may do with the LP on which it acts: a node, or an LP of its own. `P` are the carrier's packets.
+/// The LP on which a carrier acts: a node, or an LP of its own. `P` are the carrier's packets.
 pub trait CarrierContext<P> {
-    /// Returns where nodes and the carrier's own LPs are.
+    /// Returns the ids of nodes and of the carrier's own LPs.
     fn layout(&self) -> Layout;
 
     /// Returns the LP on which the carrier acts.
@@ -27,10 +27,12 @@ pub trait CarrierContext<P> {
     /// Returns the LP's own random stream.
     fn rng(&mut self) -> &mut Rng;
 
-    /// Sends a packet through a channel by pair. A delay below the channel's lookahead is an error of the run.
+    /// Sends a packet through a channel by pair. A delay below the channel's lookahead is an error of the
+    /// run.
     fn send(&mut self, port: Port, delay: Delay, packet: P);
 
-    /// Sends a packet to any LP, as declared by [`super::Wiring::to_anyone`] or [`super::Wiring::nodes_to_anyone`]; to the LP itself without a declaration.
+    /// Sends a packet to any LP, as declared by [`super::Wiring::to_anyone`] or
+    /// [`super::Wiring::nodes_to_anyone`]; to the LP itself without a declaration.
     fn send_to(&mut self, receiver: LpId, delay: Delay, packet: P);
 
     /// Sets a timer of the carrier's own at this LP, or resets it: it will be due once, after `delay`.
@@ -43,9 +45,10 @@ pub trait CarrierContext<P> {
     fn fail(&mut self, why: String);
 }
 
-/// What a carrier may do at a node that a packet has reached. `M` are the program's messages.
+/// A node that a packet has reached, as its carrier sees it. `M` are the program's messages.
 pub trait NodeContext<M, P>: CarrierContext<P> {
-    /// Delivers a message to the node's processes. It is lost if the node is disconnected, or all its processes are over.
+    /// Delivers a message to the node's processes. It is lost if the node is disconnected, or all its
+    /// processes are over.
     fn deliver(&mut self, from: LpId, message: M);
 
     /// Reports what became of a message that the node sent.
@@ -121,13 +124,13 @@ impl<L: Model> CarrierContext<L::Message> for Kernel<'_, '_, L> {
     }
 }
 
-/// What the processes of a node learn from its carrier in one event.
+/// The news for the processes of a node from its carrier, in one event.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// Messages that were added to the inbox.
     pub(crate) delivered: u32,
     pub(crate) reports: Vec<(Receipt, Result<(), Undelivered>)>,
-    /// Whether the host works, where that was reported.
+    /// True if the host works; `None` without a report.
     pub(crate) host: Option<bool>,
 }
 

@@ -1,11 +1,11 @@
-//! Where a carrier's LPs are, and the channels that it declares.
+//! The ids of a carrier's LPs, and the channels that it declares.
 
 use parades_core::channel::Channels;
 use parades_core::event::LpId;
 use parades_core::time::Delay;
 
-/// The ids of the nodes and of a carrier's own LPs. Nodes have the ids from 0; the carrier's LPs follow, behind those of another carrier where a program has
-/// two.
+/// The ids of the nodes and of a carrier's own LPs. Nodes have the ids from 0; the carrier's LPs follow,
+/// behind those of another carrier where a program has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     nodes: u32,
@@ -37,7 +37,8 @@ impl Layout {
         LpId(self.first + index)
     }
 
-    /// Returns the index of an LP among the carrier's own; `None` for a node, or for an LP of another carrier.
+    /// Returns the index of an LP among the carrier's own; `None` for a node, or for an LP of another
+    /// carrier.
     #[inline]
     pub fn index(self, id: LpId) -> Option<u32> {
         id.0.checked_sub(self.first).filter(|&index| index < self.lps)
@@ -46,8 +47,9 @@ impl Layout {
 
 /// The channels of a program, as its carriers declare them.
 ///
-/// Two LPs may have several channels; the first that a sender declares by pair is its [`Port`](parades_core::channel::Port) 0. Where several declarations allow
-/// a sender to send to anyone, the least delay holds.
+/// Two LPs may have several channels; the first that a sender declares by pair is its
+/// [`Port`](parades_core::channel::Port) 0. Where several declarations allow a sender to send to anyone, the
+/// least delay holds.
 #[derive(Debug)]
 pub struct Wiring {
     nodes: u32,

@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 
 type Main = Box<dyn Fn(Node<Script>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// Nodes that all begin with the same process, exchange numbers in a millisecond, and keep a log.
+/// Nodes that all begin with the same process and keep a log. Messages are numbers, and take a millisecond.
 pub(crate) struct Script {
     nodes: u32,
     main: Main,
@@ -30,7 +30,7 @@ pub(crate) fn log(node: Node<Script>, line: &str) {
     node.with_state(|log| log.push(line));
 }
 
-/// What one process waits for until another sets it, as other crates' channels are.
+/// A flag that one process waits for and another sets, as channels of other crates do.
 #[derive(Clone, Default)]
 pub(crate) struct Flag(Arc<Mutex<(bool, Option<Waker>)>>);
 
@@ -53,7 +53,7 @@ impl Flag {
     }
 }
 
-/// Writes to the log when it is dropped.
+/// A value that writes to the log when it is dropped.
 pub(crate) struct TellsWhenDropped(pub(crate) Node<Script>);
 
 impl Drop for TellsWhenDropped {
@@ -117,7 +117,7 @@ where
     parades_engine::sequential::run(&Script::new(nodes, must_end, main), RunOptions::until(until))
 }
 
-/// Runs for a second; the outcome, and the log of all nodes.
+/// Runs a program for a second. Returns the outcome, and the log of all nodes.
 pub(crate) fn run<F>(nodes: u32, main: impl Fn(Node<Script>) -> F + Send + Sync + 'static) -> (Outcome, Vec<String>)
 where
     F: Future<Output = ()> + Send + 'static,

@@ -11,14 +11,14 @@ pub struct Gossip {
     carrier: RouterLine,
 }
 
-/// What a node has seen.
+/// The messages of a node.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// The messages that it received, and the latest time.
+    /// The number of messages that it received.
     pub received: u64,
-    /// Its messages that arrived, of those for which it waited.
+    /// The number of its messages that arrived, of those for which it waited.
     pub arrived: u64,
-    /// Its messages that were dropped, of those for which it waited.
+    /// The number of its messages that were dropped, of those for which it waited.
     pub dropped: u64,
 }
 
@@ -79,7 +79,7 @@ impl Program for Gossip {
     }
 
     fn fold(&self, seen: &Seen, digest: &mut Digest) {
-        [seen.received, seen.arrived, seen.dropped].map(|word| digest.word(word));
+        [seen.received, seen.arrived, seen.dropped].into_iter().for_each(|word| digest.word(word));
     }
 
     fn finish(&self, _: LpId, seen: &Seen, _: &End, metrics: &mut Metrics) {

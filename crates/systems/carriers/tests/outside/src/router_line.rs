@@ -6,8 +6,9 @@
 //!  router 0 ————————— router 1 ————————— router 2
 //! ```
 //!
-//! Routers store and forward: each has a queue for each of its outputs, and sends one packet at a time. A queue that is full drops what arrives, and the
-//! sender that waits is told. A node has an access link of its own, which also sends one message at a time.
+//! Routers store and forward: each has a queue for each of its outputs, and sends one packet at a time. A
+//! queue that is full drops what arrives, and the sender that waits gets a report. A node has an access link
+//! of its own, which also sends one message at a time.
 
 use parades_core::prelude::*;
 use parades_program::{
@@ -39,11 +40,11 @@ pub struct Packet {
     pub to: LpId,
     /// The name by which the sender waits.
     pub receipt: Option<Receipt>,
-    /// What the packet carries.
+    /// The content.
     pub content: Content,
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The message.
@@ -65,7 +66,7 @@ impl Payload for Packet {
     }
 }
 
-/// Outputs of a router, which are also its timers.
+/// The outputs of a router, which are also its timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     Left = 0,
@@ -126,7 +127,7 @@ impl RouterLine {
             (Output::Right, _) => ctx.send(Port(u32::from(own > 0)), TRUNK, packet),
             (Output::Nodes, Content::Report(_)) => ctx.send_to(packet.from, ACCESS, packet),
             (Output::Nodes, Content::Message(_)) => {
-                let report = packet.receipt.is_some().then(|| Packet { content: Content::Report(true), ..packet });
+                let report = packet.receipt.is_some().then_some(Packet { content: Content::Report(true), ..packet });
                 ctx.send_to(packet.to, ACCESS, packet);
                 if let Some(report) = report {
                     self.enqueue(router, report, ctx);

@@ -2,10 +2,12 @@
 
 use super::message::Message;
 use super::ring::Ring;
+use parades_core::time::{Delay, Time};
 
-/// Successors that a node knows beyond the first, for when it fails.
+/// The number of successors that a node knows beyond the first, in case the first fails.
 pub(crate) const BACKUPS: usize = 3;
-/// Nodes outside of the ring that a request to join may pass through: more than the way from the last node that joins to the first, by far.
+/// The greatest number of nodes outside of the ring that a request to join passes through. The path from the
+/// last node that joins to the first is far shorter.
 const HOPS_OUTSIDE_MAX: u16 = 255;
 
 /// Where a node is in its life.
@@ -18,24 +20,37 @@ pub(crate) enum Phase {
 }
 
 /// What a node knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
     pub(crate) id: u32,
-    /// Whom it asks when it joins.
+    /// The node that it asks when it joins.
     pub(crate) known: u32,
     pub(crate) phase: Phase,
-    /// How often it has begun to join.
+    /// The number of times that it has begun to join.
     pub(crate) session: u16,
     /// The finger that is fixed next.
     pub(crate) next_finger: u8,
     pub(crate) predecessor: Option<u32>,
-    /// Its successor, and those after it. The node's own identifier is nobody.
+    /// Its successor, and the nodes after that. The node's own identifier stands for no node.
     pub(crate) successors: [u32; BACKUPS + 1],
-    /// By `k`: the first node after `id + 2^k` as far as known. The node's own identifier where none is known.
+    /// By `k`: the first node after `id + 2^k`, as far as the node knows. The node's own identifier stands
+    /// for no node.
     pub(crate) fingers: Box<[u32]>,
     /// The number of its last question.
     pub(crate) ticket: u32,
     pub(crate) books: Books,
+    /// Its look-ups, where the parameters ask for them.
+    pub(crate) look_ups: Vec<LookUp>,
+}
+
+/// A look-up that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LookUp {
+    pub(crate) began: Time,
+    pub(crate) took: Delay,
+    pub(crate) key: u32,
+    /// The successor of the key, and the number of nodes that the question reached; `None` without an answer.
+    pub(crate) found: Option<(u32, u16)>,
 }
 
 /// What a node has done.
@@ -45,21 +60,23 @@ pub(crate) struct Books {
     pub(crate) timeouts: u32,
     pub(crate) joins: u32,
     pub(crate) departures: u32,
-    /// Look-ups that were answered, failed, and were answered wrongly when the ring had settled.
+    /// Look-ups that were answered.
     pub(crate) answered: u32,
+    /// Look-ups that were not answered.
     pub(crate) failed: u32,
+    /// Look-ups that got a wrong answer although the ring had settled.
     pub(crate) wrong: u32,
 }
 
-/// A message to be sent, and to whom.
+/// A message to send: the identifier of its receiver, and the message.
 pub(crate) type Send = (u32, Message);
 
-/// How the successor of a key is found.
+/// Where the successor of a key is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It is known here.
+    /// This node knows it.
     Here(u32),
-    /// This node knows more.
+    /// Another node, which knows more, is asked.
     Ask(u32),
 }
 
@@ -76,6 +93,7 @@ impl Peer {
             fingers: vec![id; bits as usize].into(),
             ticket: 0,
             books: Books::default(),
+            look_ups: Vec::new(),
         }
     }
 
@@ -87,16 +105,17 @@ impl Peer {
         self.fingers.fill(self.id);
     }
 
-    /// The node that follows it, as far as it knows.
+    /// Returns the node that follows it, as far as it knows.
     pub(crate) fn successor(&self) -> u32 {
         self.successors[0]
     }
 
-    /// Takes `successor` for the node that follows it, and `others` for those that follow that. The first fingers are the successor too.
+    /// Sets the node that follows it, and the nodes that follow that. The first fingers point to the
+    /// successor too.
     pub(crate) fn set_successors(&mut self, ring: &Ring, successor: u32, others: &[u32]) {
         self.successors = [self.id; BACKUPS + 1];
         self.successors[0] = successor;
-        // Once round the ring there are no more backups.
+        // Behind this node itself there are no more backups.
         let others = others.iter().take_while(|&&other| other != self.id && other != successor);
         for (place, other) in self.successors[1..].iter_mut().zip(others) {
             *place = *other;
@@ -114,7 +133,7 @@ impl Peer {
         self.set_successors(ring, newcomer, others);
     }
 
-    /// Where the successor of `key` is known, or known better.
+    /// Returns the successor of `key`, or a node that knows more about it.
     #[inline]
     pub(crate) fn way(&self, ring: &Ring, key: u32) -> Way {
         if key == self.id {
@@ -126,11 +145,11 @@ impl Peer {
         Way::Ask(self.closest_preceding(ring, key))
     }
 
-    /// Of the nodes known, the last before `key`, which is not between this one and its successor.
+    /// Returns the last known node before `key`. The key is not between this node and its successor.
     #[inline]
     fn closest_preceding(&self, ring: &Ring, key: u32) -> u32 {
         let distance = ring.distance(self.id, key);
-        // A finger of 2^k or more lies behind a key that is not further.
+        // A finger of 2^k or more lies behind a key that is nearer than that.
         let highest = (distance - 1).checked_ilog2().map_or(0, |k| k as usize + 1);
         let fingers = self.fingers[..highest].iter().rev();
         let mut preceding = fingers.filter(|&&finger| {
@@ -140,7 +159,7 @@ impl Peer {
         preceding.next().copied().unwrap_or(self.successor())
     }
 
-    /// Forgets a finger that may not answer. The successor stays: it is asked itself, in time.
+    /// Forgets a finger that may not answer. The successor stays, since the node will ask it itself.
     pub(crate) fn forget_finger(&mut self, suspect: u32) {
         if suspect != self.successor() {
             self.fingers.iter_mut().filter(|finger| **finger == suspect).for_each(|finger| *finger = self.id);
@@ -157,7 +176,7 @@ impl Peer {
             let next = self.successors[1];
             let others = self.successors;
             match next == self.id {
-                // The nearest of all that it knows, if anybody.
+                // The nearest of the nodes that it knows, if there is one.
                 true => {
                     let known = self.fingers.iter().copied().chain(self.predecessor);
                     let nearest = known.filter(|&id| id != self.id).min_by_key(|&id| ring.distance(self.id, id));
@@ -168,7 +187,8 @@ impl Peer {
         }
     }
 
-    /// Learns who its successor's predecessor is, and who follows the successor. Whether there is a nearer successor.
+    /// Learns the predecessor of its successor, and the nodes that follow the successor. Returns whether
+    /// there is a nearer successor.
     pub(crate) fn stabilise(&mut self, ring: &Ring, between: Option<u32>, others: &[u32]) -> bool {
         let successor = self.successor();
         match between.filter(|&id| ring.is_between(id, self.id, successor)) {
@@ -183,10 +203,11 @@ impl Peer {
         self.successor() != successor
     }
 
-    /// Takes the answer of a finger that was looked up.
+    /// Sets a finger that was looked up.
     pub(crate) fn set_finger(&mut self, ring: &Ring, k: u8, node: u32) {
         let distance = ring.distance(self.id, node);
-        // Fingers above it have the same node while they begin before it; fingers that wrap round to the node itself have none.
+        // Further fingers that begin before the node point to it as well. Fingers that wrap round to this
+        // node point to no node.
         for (j, finger) in self.fingers.iter_mut().enumerate().skip(usize::from(k)) {
             if j > usize::from(k) && (distance == 0 || distance >> j == 0) {
                 break;
@@ -195,10 +216,11 @@ impl Peer {
         }
     }
 
-    /// The finger to fix now: from the furthest down to those that are the successor anyway, and again.
+    /// Returns the finger to fix now. Fingers are fixed from the furthest to the nearest beyond the
+    /// successor, and again.
     pub(crate) fn finger_to_fix(&mut self, ring: &Ring) -> Option<u8> {
         let distance = ring.distance(self.id, self.successor());
-        // The least that begins after the successor.
+        // The nearest finger that begins after the successor.
         let least = distance.checked_ilog2()? + 1;
         if least >= ring.bits() {
             return None;
@@ -211,7 +233,8 @@ impl Peer {
         Some(k)
     }
 
-    /// Whether there are fingers nearer than the one that was fixed last, beyond the successor.
+    /// Returns whether there are fingers beyond the successor that are nearer than the one that was fixed
+    /// last.
     pub(crate) fn has_more_to_fix(&self, ring: &Ring) -> bool {
         let distance = ring.distance(self.id, self.successor());
         distance
@@ -219,7 +242,7 @@ impl Peer {
             .is_some_and(|k| u32::from(self.next_finger) > k && u32::from(self.next_finger) < ring.bits())
     }
 
-    /// What it answers, or passes on, to what came unasked.
+    /// Handles a message that it has not waited for. Returns the answer, or the message passed on.
     #[inline]
     pub(crate) fn serve(&mut self, ring: &Ring, message: Message) -> Option<Send> {
         if self.phase != Phase::Member {
@@ -231,10 +254,11 @@ impl Peer {
                 Way::Ask(next) => (next, Message::Find { key, asker, ticket, hops: hops.saturating_add(1) }),
             }),
             Message::Join { newcomer, session, hops, .. } => match self.way(ring, newcomer) {
-                // One that was here before, and wants to be its own predecessor: the ring has forgotten it, and it the ring.
+                // The node has been here before, and would be its own predecessor: the ring has forgotten the
+                // node, and the node the ring.
                 _ if newcomer == self.id => None,
                 Way::Here(successor) => {
-                    // One that has been here before may still be taken for the successor.
+                    // A newcomer that has been here before may still be known as the successor.
                     let skipped = usize::from(successor == newcomer);
                     let mut successors = [self.id; BACKUPS];
                     successors.copy_from_slice(&self.successors[skipped..skipped + BACKUPS]);
@@ -265,12 +289,13 @@ impl Peer {
                 self.successor_leaves(ring, leaver, successor);
                 None
             }
-            // Answers to questions that were given up.
+            // Answers to questions whose time is over.
             Message::Found { .. } | Message::Predecessor { .. } | Message::Pong { .. } | Message::Joined { .. } => None,
         }
     }
 
-    /// A node that has not joined passes requests on to whom it knows itself; all else is for a member.
+    /// Handles a message outside of the ring. A node that has not joined passes requests to join on to the
+    /// node that it knows; all else is for members.
     fn serve_outside(&mut self, message: Message) -> Option<Send> {
         match message {
             Message::Join { newcomer, session, hops, in_ring: false }
@@ -282,7 +307,7 @@ impl Peer {
         }
     }
 
-    /// A node says that it might be the predecessor.
+    /// Handles the notice of a node that it might be the predecessor.
     pub(crate) fn notified(&mut self, ring: &Ring, id: u32) {
         if self.predecessor.is_none_or(|old| ring.is_between(id, old, self.id)) && id != self.id {
             self.predecessor = Some(id);
@@ -304,7 +329,7 @@ impl Peer {
         }
     }
 
-    /// How its life is folded into the digest.
+    /// Returns what is folded into the digest.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         let two = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let Books { messages, timeouts, answered, failed, wrong, .. } = self.books;

@@ -1,0 +1,83 @@
+//! Joining the ring, and leaving it.
+
+use super::{Activity, Dependencies, Machine, after};
+use crate::chord::Parameters;
+use crate::chord::message::Message;
+use crate::chord::peer::{Peer, Phase};
+use crate::chord::setup::Setup;
+use parades_core::event::LpId;
+use parades_core::time::Time;
+
+/// The number of requests to join that go unanswered before a node makes a ring of its own, where nodes come
+/// and go.
+const TRIES: u32 = 3;
+
+impl Machine {
+    /// Becomes a member of the ring.
+    pub(super) fn enter(&mut self) {
+        self.peer.phase = Phase::Member;
+        self.peer.books.joins += 1;
+    }
+
+    /// Asks a node that it knows to pass on its request to join.
+    pub(super) fn ask_to_join(&mut self, setup: &Setup, (began, tries): (Time, u32), driver: &mut impl Dependencies) {
+        let Parameters { timeout, churn, .. } = setup.parameters();
+        if self.peer.session > 1 || (tries > 0 && churn.is_some()) {
+            self.peer.known = self.any_other(setup, driver);
+        }
+        let Peer { id: newcomer, session, known, .. } = self.peer;
+        self.send(driver, known, Message::Join { newcomer, session, hops: 1, in_ring: false });
+        self.activity = Activity::Joining { began, until: after(driver.now(), *timeout), tries };
+    }
+
+    /// Accepts the answer to the request to join, if the message is that.
+    pub(super) fn take_joined(&mut self, setup: &Setup, message: &Message) -> bool {
+        let Message::Joined { session, predecessor, successors } = *message else { return false };
+        if session != self.peer.session {
+            return false;
+        }
+        self.enter();
+        let peer = &mut self.peer;
+        peer.predecessor = Some(predecessor);
+        let successor = if successors[0] == peer.id { predecessor } else { successors[0] };
+        peer.set_successors(setup.ring(), successor, &successors[1..]);
+        true
+    }
+
+    pub(super) fn join_timed_out(
+        &mut self,
+        setup: &Setup,
+        (began, tries): (Time, u32),
+        driver: &mut impl Dependencies,
+    ) {
+        self.peer.books.timeouts += 1;
+        // Perhaps the ring is gone, and all wait to join. Then the node makes a ring of its own. That ring
+        // grows together with others, if there are any.
+        if tries == TRIES && setup.parameters().churn.is_some() {
+            self.enter();
+            return self.fix_all_fingers_if_wanted(setup, driver);
+        }
+        self.ask_to_join(setup, (began, tries), driver);
+    }
+
+    /// Draws any node but this one.
+    pub(super) fn any_other(&self, setup: &Setup, driver: &mut impl Dependencies) -> u32 {
+        let own = setup.ring().lp(self.peer.id).0;
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of nodes")]
+        let other = driver.rng().below(u64::from(setup.nodes()) - 1) as u32;
+        setup.ring().id(LpId(if other < own { other } else { other + 1 }))
+    }
+
+    /// Tells its successor, then its predecessor, that it leaves.
+    pub(super) fn leave(&mut self, driver: &mut impl Dependencies) {
+        let Peer { id: leaver, predecessor, .. } = self.peer;
+        let successor = self.peer.successor();
+        if successor != leaver {
+            self.send(driver, successor, Message::PredecessorLeaves { leaver, predecessor });
+        }
+        if let Some(to) = predecessor.filter(|&id| id != leaver) {
+            self.send(driver, to, Message::SuccessorLeaves { leaver, successor });
+        }
+        self.activity = Activity::Outside;
+    }
+}
