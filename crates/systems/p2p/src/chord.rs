@@ -108,7 +108,7 @@ pub struct Parameters {
     pub latency: Delay,
     /// Time between the joins of two nodes; zero: all join at the start.
     pub spacing: Delay,
-    /// Period of stabilising. As all periods it counts from the end of the task to its next begin.
+    /// Period of stabilising. Like all periods it counts from the end of the task to its next start.
     pub stabilise: Delay,
     /// Period of fixing a finger.
     pub fix_fingers: Delay,
@@ -126,12 +126,12 @@ pub struct Parameters {
     /// True if a node that has joined looks up all its fingers at once, as in the paper on Chord, and not
     /// only one each period. It costs messages, and saves hops.
     pub fingers_at_once: bool,
-    /// When nodes come and go, if they do.
+    /// The coming and going of nodes, if there is any.
     pub churn: Option<Churn>,
     /// The time after the last change from which on the ring must be right. Then look-ups are checked, and a
     /// wrong ring at the end is an error.
     pub settle: Delay,
-    /// True if each node keeps its look-ups, for the table `look_up_log` of the metrics: node, begin and
+    /// True if each node keeps its look-ups, for the table `look_up_log` of the metrics: node, start and
     /// length in picoseconds, key, successor, hops.
     pub keeps_look_ups: bool,
 }

@@ -1,7 +1,7 @@
 //! Churn: nodes that come and go.
 //!
-//! A node stays for a *session*, is away for an *absence*, and comes back. How long each lasts is drawn from
-//! a [`Law`], or is read from a file ([`Schedule`]). A length is a pure function of the node's random stream,
+//! A node stays for a *session*, is away for an *absence*, and comes back. Each length is drawn from a
+//! [`Law`], or is read from a file ([`Schedule`]). A length is a pure function of the node's random stream,
 //! so that it is drawn again after a rollback. Nothing here knows a protocol.
 //!
 //! # Examples

@@ -1,7 +1,7 @@
 //! Peer-to-peer systems.
 //!
 //! A protocol is a state machine without input or output of its own. Time, random numbers and sends come from
-//! whoever drives the machine: a program ([`parades_program`]), over any carrier, or a model, which can be
+//! the driver of the machine: a program ([`parades_program`]), over any carrier, or a model, which can be
 //! rolled back.
 //!
 //! | where | what |

@@ -69,9 +69,9 @@ pub struct Serve<P: Program, F> {
 #[derive(Debug)]
 enum Patience {
     Endless,
-    /// This time from the begin of the wait.
+    /// This time from the start of the wait.
     Whole(Delay),
-    /// This time from the begin of the wait, and again after each message.
+    /// This time from the start of the wait, and again after each message.
     Each(Delay),
     /// The wait has begun. With a delay, the timer is set to that again after each message.
     Timed(Sleep, Option<Delay>),

@@ -90,7 +90,7 @@ enum Activity {
         until: Time,
         tries: u32,
     },
-    /// It has joined. What came with the answer is served first, in the next round of the same time.
+    /// It has joined. Messages that came with the answer are served first, in the next round of the same time.
     Joined(Time),
     Ready,
     Idle(Time),
@@ -134,12 +134,12 @@ impl Machine {
         Machine { peer, activity: Activity::Outside, due: [Time::MAX; TASKS.len()], end: Time::MAX }
     }
 
-    /// Returns what the node knows.
+    /// Returns the knowledge of the node.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// Returns what the machine waits for.
+    /// Returns the wait of the machine.
     #[inline]
     pub fn wait(&self, setup: &Setup) -> Wait {
         let timeout = setup.parameters().timeout;
@@ -219,8 +219,8 @@ impl Machine {
         }
     }
 
-    /// Does what is due next, or leaves, or sleeps. Called when it is ready, and all messages that came have
-    /// been given to it.
+    /// Does the task that is due next, or leaves, or sleeps. The driver calls it when the machine is ready and
+    /// has got all messages that came.
     #[inline]
     pub fn proceed(&mut self, setup: &Setup, driver: &mut impl Dependencies) {
         let now = driver.now();

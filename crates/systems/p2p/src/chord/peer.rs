@@ -1,4 +1,4 @@
-//! What a node of Chord knows, and how it answers.
+//! The knowledge of a node of Chord, and its answers.
 
 use super::message::Message;
 use super::ring::Ring;
@@ -10,7 +10,7 @@ pub(crate) const BACKUPS: usize = 3;
 /// last node that joins to the first is far shorter.
 const HOPS_OUTSIDE_MAX: u16 = 255;
 
-/// Where a node is in its life.
+/// The phase of a node's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]
@@ -19,7 +19,7 @@ pub(crate) enum Phase {
     Member,
 }
 
-/// What a node knows.
+/// The knowledge of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
     pub(crate) id: u32,
@@ -53,7 +53,7 @@ pub(crate) struct LookUp {
     pub(crate) found: Option<(u32, u16)>,
 }
 
-/// What a node has done.
+/// Counters of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Books {
     pub(crate) messages: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Books {
 /// A message to send: the identifier of its receiver, and the message.
 pub(crate) type Send = (u32, Message);
 
-/// Where the successor of a key is found.
+/// The result of a look-up at one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// This node knows it.

@@ -71,7 +71,7 @@ impl Setup {
         metrics
     }
 
-    /// Makes the state of a node, which knows an earlier node, drawn from its stream.
+    /// Makes the knowledge of a node: an earlier node, drawn from the node's stream.
     pub(super) fn peer(&self, lp: LpId, rng: &mut Rng) -> Peer {
         let mut peer = Peer::new(self.ring.id(lp), self.parameters.bits);
         if lp.0 > 0 {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The sessions of nodes, as a file lists them.
 ///
-/// Each line is `node join_s leave_s`: the number of a node, and the begin and the end of the session in
+/// Each line is `node join_s leave_s`: the number of a node, and the start and the end of the session in
 /// seconds. Lines may be in any order; the sessions of one node must not overlap. Empty lines and lines that
 /// begin with `#` are skipped. A node that the file does not name is there all the time.
 ///
