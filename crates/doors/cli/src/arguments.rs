@@ -1,12 +1,16 @@
 //! The grammar of the command line, and the requests that it leads to.
 
+mod help;
+mod values;
+
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use help::{SWEEP_HELP, WHY_HELP};
 use parades_config::THREADS_MAX;
-use parades_config::units::{parse_size, parse_time};
 use parades_core::time::Time;
 use parades_session::Request;
 use std::path::PathBuf;
+use values::{seed, share, size, time, until};
 
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
 /// synchronisation algorithm, and get the same answer bit for bit.
@@ -225,15 +229,6 @@ pub(crate) struct WhyArguments {
     pub(crate) how: HowArguments,
 }
 
-const WHY_HELP: &str = "\
-Examples:
-  parades why phold --event 3:1.5s             (the last event of LP 3 up to 1.5 s)
-  parades why campus --event 17:4.249916949073s:16#21919   (the event that LP 16 sent as its number 21919)
-  parades why faulty --set fault=fail
-
-Each line is an event. It was sent, or set as a timer, during the event of the line above. The run is executed twice: once to find the chain, \
-once to write it. Memory: four bytes for each event before the one asked about.";
-
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompareArguments {
     #[command(flatten)]
@@ -303,25 +298,6 @@ pub(crate) enum CsvTable {
     Means,
 }
 
-const SWEEP_HELP: &str = "\
-Examples:
-  parades sweep mm1 --set utilisation=0.5,0.7,0.9 --set customers=20000 --seeds 1..30
-  parades sweep mm1 --set utilisation=0.5,0.7 --metric sojourn --until-interval 1%
-  parades sweep campus --seeds 1..100 --jobs 8 --out results
-
-The last command, given again after it was killed, goes on: its journal has the runs that are over. You may add seeds and values. A failed run is \
-a row with its error; the other runs go on, and the exit status is 1. Tables depend neither on --jobs nor on kills. Times and memory differ from run \
-to run; they are in the JSON alone.
-
-Intervals are Student's t over the runs of a point, which differ in their seed alone and so are independent. All points have the same seeds, so \
-points can be compared seed by seed. A run's own steady-state mean (by batch means, without the warm-up) is averaged like any other metric.
-
-With --until-interval, each point has 10 runs at first. Then it gets the number of runs that its interval asks for: at least a fifth more each time, \
-at most twice as many. A sweep that stops where an interval happens to be narrow has intervals that hold the truth a little less often than 95 % of \
-the time: 94 to 95 % where results are normally distributed, less where they are far from that.
-
-Put a value that holds a comma in double quotes: --set 'note=\"a, b\",c'.";
-
 /// The arguments that all runs of a sweep have in common, for the process that executes them.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WorkerArguments {
@@ -364,34 +340,4 @@ pub(crate) struct BenchArguments {
     /// For `chord`: a million nodes too, which takes long.
     #[arg(long)]
     pub(crate) large: bool,
-}
-
-fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
-    match number.trim().parse::<f64>() {
-        Ok(share) if share > 0.0 && share.is_finite() => Ok(share / scale),
-        _ => Err("write a share above 0, as `1%` or `0.01`".into()),
-    }
-}
-
-fn until(text: &str) -> Result<Time, String> {
-    match time(text)? {
-        Time::ZERO => Err("a run until 0s executes nothing; give a time above it".into()),
-        time => Ok(time),
-    }
-}
-
-fn time(text: &str) -> Result<Time, String> {
-    parse_time(text).map_err(|error| error.to_string())
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    match parse_size(text).map_err(|error| error.to_string())? {
-        0 => Err("there must be some memory".into()),
-        size => Ok(size),
-    }
 }

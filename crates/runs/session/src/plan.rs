@@ -183,11 +183,10 @@ fn read_scenario(path: &Path) -> Result<FromFile, ConfigError> {
 
 /// Returns the network that a file describes, or the example; `None` for other scenarios and their files.
 fn network_file(scenario: &str) -> Result<Option<NetworkFile>, ConfigError> {
-    match scenario {
-        "network" => Ok(Some(network::example_file())),
-        path if is_file(path) => NetworkFile::read(Path::new(path)),
-        _ => Ok(None),
+    if scenario == network::SCENARIO.name {
+        return Ok(Some(network::example_file()));
     }
+    if is_file(scenario) { NetworkFile::read(Path::new(scenario)) } else { Ok(None) }
 }
 
 /// True if a scenario is given by the path of a file, not by a name.

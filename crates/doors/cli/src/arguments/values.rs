@@ -1,0 +1,34 @@
+//! The values of options, as the grammar checks them. Each error is a sentence for the user.
+
+use parades_config::units::{parse_size, parse_time};
+use parades_core::time::Time;
+
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    match number.trim().parse::<f64>() {
+        Ok(share) if share > 0.0 && share.is_finite() => Ok(share / scale),
+        _ => Err("write a share above 0, as `1%` or `0.01`".into()),
+    }
+}
+
+pub(super) fn until(text: &str) -> Result<Time, String> {
+    match time(text)? {
+        Time::ZERO => Err("a run until 0s executes nothing; give a time above it".into()),
+        time => Ok(time),
+    }
+}
+
+pub(super) fn time(text: &str) -> Result<Time, String> {
+    parse_time(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    match parse_size(text).map_err(|error| error.to_string())? {
+        0 => Err("there must be some memory".into()),
+        size => Ok(size),
+    }
+}
