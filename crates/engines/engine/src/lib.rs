@@ -19,3 +19,5 @@ mod stopwatch;
 pub mod time_warp;
 pub mod window;
 mod workers;
+
+pub use peers::WireModel;

@@ -15,7 +15,7 @@ use crate::report::Series;
 use parades_core::prelude::*;
 
 /// The global event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     period: Delay,
     /// At the sample before.
@@ -23,14 +23,14 @@ pub struct Sample {
 }
 
 /// What has happened up to a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Totals {
     bytes_delivered: u64,
     packets_dropped: u64,
 }
 
 /// What some nodes have done, and what waits at them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Summary {
     totals: Totals,
     waiting: u64,

@@ -18,6 +18,7 @@ const USAGE: &str = "usage: parades-conformance COMMAND
   soak MINUTES                 random models on time-warp, on 2 to 8 workers that sometimes fall behind
   genes LIST [--soak TIMES]    the random model of these genes, on all engines; or TIMES times as `soak` runs it
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
+  ranks  [the same options]    the matrix on ranks 1, 2 and 3, which share nothing but bytes (`--transport ranks-N`)
   faults                       plants faults, and shows how soon each is caught
   bless                        rewrites the golden traces";
 
@@ -70,6 +71,11 @@ fn run(arguments: &[String]) -> Result<bool, String> {
         ["matrix", options @ ..] => {
             silence_panics(true);
             let selection = parse_selection(options)?;
+            timed(|| check_selection(&selection))
+        }
+        ["ranks", options @ ..] => {
+            silence_panics(true);
+            let selection = Selection { ranks: true, ..parse_selection(options)? };
             timed(|| check_selection(&selection))
         }
         ["faults"] => Ok(faults()),

@@ -1,13 +1,15 @@
 //! The matrix: shipped models × engines × transports × workers × seeds.
 
 use crate::compare::{Answer, Question, check, expected};
+use crate::engines::ranks::engines_on_ranks;
 use crate::engines::{Engine, Fault, Setting, Subject, Varies, engines, engines_without_rollback};
 use crate::random::WORKERS;
-use crate::report::Report;
+use crate::report::{Feature, Report};
 use crate::transport::{Carrier, Codec};
 use parades_core::model::Model;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
+use parades_engine::WireModel;
 use parades_models::phold::{Contents, DelayKind, Parameters, Phold, Restore};
 use parades_models::queueing::{self, Queueing};
 use parades_models::transfer::{self, Transfer};
@@ -16,6 +18,8 @@ use std::fmt;
 
 /// The seeds with which each model is run, with the tie seed.
 const SEEDS: [(u64, Option<u64>); 3] = [(1, None), (2, None), (1, Some(7))];
+/// The numbers of workers of each rank.
+const WORKERS_OF_RANK: [usize; 2] = [1, 2];
 /// Traces are compared line by line for runs of up to this number of events.
 const TRACED_EVENTS: u64 = 20_000;
 
@@ -34,6 +38,8 @@ pub struct Selection {
     pub seed: Option<u64>,
     /// The tie seed.
     pub tie_seed: Option<u64>,
+    /// True for runs on ranks instead of runs in one process.
+    pub ranks: bool,
 }
 
 impl Selection {
@@ -66,13 +72,13 @@ impl Case {
     }
 }
 
-/// Makes the case of a model that runs until `until_ms` of virtual time. Without a codec it does not run over
-/// `bytes`.
-fn case<M: Subject + 'static>(name: &'static str, until_ms: u64, codec: Option<Codec<M::Message>>, model: M) -> Case {
-    case_on(engines, name, until_ms, codec, model)
+/// Makes the case of a model that runs until `until_ms` of virtual time, over bytes and on ranks too.
+fn wired<M: Subject + WireModel + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
+    let all = || engines().into_iter().chain(engines_on_ranks()).collect();
+    case_on(all, name, until_ms, Some(Codec::postcard()), model)
 }
 
-/// As [`case`], for a model whose state cannot be restored.
+/// Makes the case of a model whose state cannot be restored. It does not run over bytes.
 fn unrestorable<M: Model + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
     case_on(engines_without_rollback, name, until_ms, None, model)
 }
@@ -218,46 +224,44 @@ fn faulty(fault: faulty::Fault) -> faulty::Faulty {
 
 /// Returns the models. A new one is one line here.
 pub fn models() -> Vec<Case> {
-    let plain = Some(Codec::<()>::postcard());
-    let bytes = Some(Codec::<Box<[u8]>>::postcard());
     let zero = |p: &mut Parameters| p.lookahead = Delay::ZERO;
     let quantised = |p: &mut Parameters| p.delay = DelayKind::Quantised;
     vec![
-        case("phold", 20_000, plain, phold(|_| {})),
-        case("phold-reverse", 20_000, plain, phold(|p| p.restore = Restore::Reverse)),
-        case("phold-log", 20_000, plain, phold(|p| p.restore = Restore::Log)),
-        case("phold-one-lp", 20_000, plain, phold(|p| p.lps = 1)),
-        case("phold-crowded", 10_000, plain, phold(|p| (p.start_events, p.remote) = (5, 1.0))),
-        case("phold-no-lookahead", 20_000, plain, phold(zero)),
-        case("phold-ties", 20_000, plain, phold(quantised)),
-        case("phold-constant", 20_000, plain, phold(|p| p.delay = DelayKind::Constant)),
-        case("phold-uniform", 20_000, plain, phold(|p| p.delay = DelayKind::Uniform)),
-        case("phold-radius", 20_000, plain, phold(|p| p.radius = 5)),
-        case("phold-payload", 20_000, bytes, phold(|p| p.payload = 100)),
-        case("mm1", 2_000, Some(Codec::postcard()), queueing(queueing::Network::mm1(0.8, 1000.0))),
-        case("jackson", 500, Some(Codec::postcard()), queueing(queueing::Network::central_server(0.8, 1000.0))),
-        case("transfer", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Log)),
-        case("transfer-copy", 1_500, Some(Codec::postcard()), transfer(transfer::Restore::Copy)),
-        case("multicast", 40, Some(Codec::postcard()), multicast::<Shared<multicast::Packet>>(Delay::from_ms(1))),
-        case("multicast-copied", 40, Some(Codec::postcard()), multicast::<multicast::Copied>(Delay::from_ms(1))),
-        case("multicast-in-step", 40, Some(Codec::postcard()), multicast::<Shared<multicast::Packet>>(Delay::ZERO)),
-        case("campus", 800, Some(Codec::postcard()), campus(Delay::ZERO)),
-        case("campus-sampled", 800, Some(Codec::postcard()), campus(Delay::from_ms(50))),
-        case("campus-multicast", 350, Some(Codec::postcard()), campus_multicast()),
-        case("wan", 400, Some(Codec::postcard()), wan(Delay::ZERO)),
-        case("wan-sampled", 400, Some(Codec::postcard()), wan(Delay::from_ms(3))),
-        case("flows", 5_000, plain, flows()),
+        wired("phold", 20_000, phold::<()>(|_| {})),
+        wired("phold-reverse", 20_000, phold::<()>(|p| p.restore = Restore::Reverse)),
+        wired("phold-log", 20_000, phold::<()>(|p| p.restore = Restore::Log)),
+        wired("phold-one-lp", 20_000, phold::<()>(|p| p.lps = 1)),
+        wired("phold-crowded", 10_000, phold::<()>(|p| (p.start_events, p.remote) = (5, 1.0))),
+        wired("phold-no-lookahead", 20_000, phold::<()>(zero)),
+        wired("phold-ties", 20_000, phold::<()>(quantised)),
+        wired("phold-constant", 20_000, phold::<()>(|p| p.delay = DelayKind::Constant)),
+        wired("phold-uniform", 20_000, phold::<()>(|p| p.delay = DelayKind::Uniform)),
+        wired("phold-radius", 20_000, phold::<()>(|p| p.radius = 5)),
+        wired("phold-payload", 20_000, phold::<Box<[u8]>>(|p| p.payload = 100)),
+        wired("mm1", 2_000, queueing(queueing::Network::mm1(0.8, 1000.0))),
+        wired("jackson", 500, queueing(queueing::Network::central_server(0.8, 1000.0))),
+        wired("transfer", 1_500, transfer(transfer::Restore::Log)),
+        wired("transfer-copy", 1_500, transfer(transfer::Restore::Copy)),
+        wired("multicast", 40, multicast::<Shared<multicast::Packet>>(Delay::from_ms(1))),
+        wired("multicast-copied", 40, multicast::<multicast::Copied>(Delay::from_ms(1))),
+        wired("multicast-in-step", 40, multicast::<Shared<multicast::Packet>>(Delay::ZERO)),
+        wired("campus", 800, campus(Delay::ZERO)),
+        wired("campus-sampled", 800, campus(Delay::from_ms(50))),
+        wired("campus-multicast", 350, campus_multicast()),
+        wired("wan", 400, wan(Delay::ZERO)),
+        wired("wan-sampled", 400, wan(Delay::from_ms(3))),
+        wired("flows", 5_000, flows()),
         unrestorable("chord", 30_000, chord_constant()),
         case("chord-machine", 30_000, Some(Codec::postcard()), chord_machine()),
         unrestorable("chord-precise", 30_000, chord_precise()),
-        case("network", 2_000, Some(Codec::postcard()), network()),
-        case("faulty-lookahead", 5_000, plain, faulty(faulty::Fault::Lookahead)),
-        case("faulty-loop", 5_000, plain, faulty(faulty::Fault::ZeroDelayLoop)),
-        case("faulty-overflow", 5_000, plain, faulty(faulty::Fault::TimeOverflow)),
-        case("faulty-panic", 5_000, plain, faulty(faulty::Fault::Panic)),
-        case("faulty-fail", 5_000, plain, faulty(faulty::Fault::Fail)),
-        case("faulty-channel", 5_000, plain, faulty(faulty::Fault::NoChannel)),
-        case("faulty-ties", 5_000, plain, faulty(faulty::Fault::TieOrder)),
+        wired("network", 2_000, network()),
+        wired("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),
+        wired("faulty-loop", 5_000, faulty(faulty::Fault::ZeroDelayLoop)),
+        wired("faulty-overflow", 5_000, faulty(faulty::Fault::TimeOverflow)),
+        wired("faulty-panic", 5_000, faulty(faulty::Fault::Panic)),
+        wired("faulty-fail", 5_000, faulty(faulty::Fault::Fail)),
+        wired("faulty-channel", 5_000, faulty(faulty::Fault::NoChannel)),
+        wired("faulty-ties", 5_000, faulty(faulty::Fault::TieOrder)),
     ]
 }
 
@@ -271,6 +275,10 @@ fn check_models(models: &[Case], selection: &Selection) -> Report {
     let mut report = Report::default();
     for case in models.iter().filter(|case| Selection::allows(selection.model.as_ref(), case.name)) {
         (case.check)(selection, &mut report);
+    }
+    if selection.ranks {
+        // On ranks a run keeps its workers.
+        report.occurrences.retain(|(feature, ..), _| *feature == Feature::Rollback);
     }
     if selection.model.is_none() {
         report.require_all_features();
@@ -305,8 +313,9 @@ fn check_case<M: Model>(
                 let Err(what) = same else { continue };
                 let tie = tie_seed.map_or_else(String::new, |seed| format!(" --tie-seed {seed}"));
                 let (engine, carrier) = (engine.name, carrier.name());
+                let command = if selection.ranks { "ranks" } else { "matrix" };
                 let replay = format!(
-                    "matrix --model {name} --engine {engine} --transport {carrier} --workers {workers} --seed {seed}{tie}"
+                    "{command} --model {name} --engine {engine} --transport {carrier} --workers {workers} --seed {seed}{tie}"
                 );
                 report.difference(format!("{name} on {engine}: {what}"), &replay);
             }
@@ -322,16 +331,18 @@ fn choice_seed(name: &str, seed: u64) -> u64 {
 
 /// Returns the pairs of a transport and a number of workers with which an engine is run.
 fn variants(varies: Varies, has_codec: bool, selection: &Selection) -> impl Iterator<Item = (Carrier, usize)> {
-    let carriers = Carrier::ALL.into_iter().filter(move |carrier| *carrier == Carrier::Direct || has_codec);
+    let all = if selection.ranks { &Carrier::RANKS[..] } else { &Carrier::ALL[..] };
+    let carriers = all.iter().copied().filter(move |carrier| *carrier == Carrier::Direct || has_codec);
     let carriers = carriers.filter(|carrier| Selection::allows(selection.transport.as_ref(), carrier.name()));
-    let workers = WORKERS.into_iter().filter(|workers| selection.workers.is_none_or(|wanted| wanted == *workers));
+    let numbers = if selection.ranks { &WORKERS_OF_RANK[..] } else { &WORKERS[..] };
+    let workers = numbers.iter().copied().filter(|workers| selection.workers.is_none_or(|wanted| wanted == *workers));
     varies.variants(carriers, workers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Feature, Occurrences};
+    use crate::report::Occurrences;
 
     #[test]
     fn a_matrix_in_which_engines_had_nothing_special_to_do_shows_less_than_it_should() {

@@ -23,6 +23,8 @@ pub struct Report {
     pub rollbacks: u64,
     /// The number of anti-messages.
     pub anti_messages: u64,
+    /// The number of events that crossed from rank to rank.
+    pub crossed: u64,
     /// How often a feature occurred on several workers, by feature, engine and transport.
     pub occurrences: BTreeMap<(Feature, &'static str, &'static str), Occurrences>,
     /// The differences, each with the command that replays it.
@@ -81,6 +83,7 @@ impl Report {
         self.events += answer.result.as_ref().map_or(answer.trace.len() as u64, |outcome| outcome.events);
         self.rollbacks += answer.stat("rollbacks");
         self.anti_messages += answer.stat("anti_messages");
+        self.crossed += answer.stat("crossed");
     }
 
     /// Counts the features of a run of an engine over a transport.
@@ -129,11 +132,22 @@ impl fmt::Display for Report {
         for gap in &self.gaps {
             writeln!(f, "GAP {gap}")?;
         }
-        let Report { models, failing_models, failures, runs, events, rollbacks, anti_messages, differences, .. } = self;
+        let Report {
+            models,
+            failing_models,
+            failures,
+            runs,
+            events,
+            rollbacks,
+            anti_messages,
+            crossed,
+            differences,
+            ..
+        } = self;
         write!(
             f,
             "{models} models ({failing_models} of them failing, in {} ways), {runs} runs, {events} events, {rollbacks} rollbacks, \
-             {anti_messages} anti-messages, {} differences",
+             {anti_messages} anti-messages, {crossed} events across ranks, {} differences",
             failures.len(),
             differences.len()
         )

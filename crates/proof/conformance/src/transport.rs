@@ -6,10 +6,12 @@
 
 mod bytes;
 mod held_back;
+mod ranks;
 mod speculative;
 
 pub use bytes::Bytes;
 pub use held_back::HeldBack;
+pub use ranks::{Shape, on_ranks};
 pub use speculative::Speculative;
 
 use parades_core::event::{Event, EventKey, LpId};
@@ -102,17 +104,24 @@ pub enum Carrier {
     Direct,
     /// [`Bytes`], where the model's messages can be written.
     Bytes,
+    /// Ranks of this number, which share nothing but bytes ([`on_ranks`]).
+    Ranks(usize),
 }
 
 impl Carrier {
-    /// All of them.
+    /// Those between the workers of one rank.
     pub const ALL: [Carrier; 2] = [Carrier::Direct, Carrier::Bytes];
+    /// Those that split the workers into ranks.
+    pub const RANKS: [Carrier; 3] = [Carrier::Ranks(1), Carrier::Ranks(2), Carrier::Ranks(3)];
 
     /// The word for it on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Direct => "direct",
             Carrier::Bytes => "bytes",
+            Carrier::Ranks(1) => "ranks-1",
+            Carrier::Ranks(2) => "ranks-2",
+            Carrier::Ranks(_) => "ranks-3",
         }
     }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub(crate) const SAMPLES_MAX: u64 = 1_000_000;
 
 /// The global event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     period: Delay,
     /// At the sample before.
@@ -33,7 +33,7 @@ pub struct Sample {
 }
 
 /// What has happened up to a time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Totals {
     bytes: u64,
     lost: u64,
@@ -44,7 +44,7 @@ struct Totals {
 }
 
 /// What some nodes have done, and what waits at them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Summary {
     totals: Totals,
     waiting: u64,

@@ -1,6 +1,7 @@
 //! The table of engines under test. Three small engines exist only for testing: they document the algorithms,
 //! and force interleavings that a real engine seldom meets.
 
+pub mod ranks;
 pub mod rounds;
 pub mod time_warp;
 pub mod window;
@@ -45,6 +46,8 @@ pub enum Varies {
     Workers,
     /// The number of workers, and the transport between them.
     Transports,
+    /// The number of ranks, and the number of workers of each.
+    Ranks,
 }
 
 impl Varies {
@@ -54,9 +57,11 @@ impl Varies {
         carriers: impl IntoIterator<Item = Carrier> + 'a,
         workers: impl IntoIterator<Item = usize> + Clone + 'a,
     ) -> impl Iterator<Item = (Carrier, usize)> + 'a {
+        let fits = move |carrier: &Carrier| matches!(carrier, Carrier::Ranks(_)) == (self == Varies::Ranks);
         let most = |wanted: bool| if wanted { usize::MAX } else { 1 };
-        let (carriers_most, workers_most) = (most(self == Varies::Transports), most(self != Varies::Nothing));
-        carriers.into_iter().take(carriers_most).flat_map(move |carrier| {
+        let carriers_most = most(matches!(self, Varies::Transports | Varies::Ranks));
+        let workers_most = most(self != Varies::Nothing);
+        carriers.into_iter().filter(fits).take(carriers_most).flat_map(move |carrier| {
             workers.clone().into_iter().take(workers_most).map(move |workers| (carrier, workers))
         })
     }

@@ -6,7 +6,7 @@ use parades_core::model::{Context, Model};
 use parades_core::prelude::{Delay, LpId, Port, Rng, Sender, TimerId};
 
 /// The actions of one global event.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Change {
     /// True if it sets timers, some due at this very instant.
     timers: bool,

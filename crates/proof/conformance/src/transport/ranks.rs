@@ -1,0 +1,145 @@
+//! A run split into ranks: threads of one process that share nothing but bytes, each with workers of its own.
+//!
+//! The ranks are connected by [`Loopback`], slowed down at random ([`Slow`]), so that bytes of different ranks arrive in any order.
+
+use parades_core::error::Error;
+use parades_core::random::Rng;
+use parades_core::run::{Control, Outcome, RunOptions};
+use parades_core::time::Time;
+use parades_core::wire::Wire;
+use parades_sync::barrier::BarrierKind;
+use parades_transport::{Bell, Fabric, Loopback, Lost, Ranked, Threads};
+use std::sync::{Mutex, PoisonError};
+
+/// The shape of a run on ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The number of workers of each rank.
+    pub workers: usize,
+    /// The most partitions of the run.
+    pub partitions: u32,
+    /// The seed of the delays between ranks.
+    pub seed: u64,
+}
+
+/// The result of one rank.
+type OfRank = Result<Option<Outcome>, Error>;
+
+/// Calls `run` once for each rank, on threads that share nothing but bytes. Rank 0 has `options`; the others have the same without a tracer. Returns the
+/// result of rank 0, with the number of events that crossed ranks among its statistics.
+///
+/// # Panics
+///
+/// If a rank panics; if the ranks disagree on whether the run failed.
+pub fn on_ranks<P: Wire + Send + 'static>(
+    Shape { ranks, workers, partitions, seed }: Shape,
+    options: RunOptions<'_>,
+    run: impl Fn(RunOptions<'_>, &Ranked<P>) -> OfRank + Sync,
+) -> Result<Outcome, Error> {
+    let seat = |loopback: Loopback| {
+        let threads = Threads::new(workers, partitions, BarrierKind::default());
+        Ranked::<P>::new(Box::new(Slow::new(loopback, seed)), threads, workers)
+    };
+    let shared = Shared::of(&options);
+    let mut ends = Loopback::connect(ranks).into_iter();
+    let first = ends.next().expect("there is a rank");
+    std::thread::scope(|scope| {
+        let (seat, run) = (&seat, &run);
+        let others: Vec<_> = ends
+            .map(|end| {
+                scope.spawn(move || {
+                    let ranked = seat(end);
+                    (run(shared.options(), &ranked), ranked.crossed())
+                })
+            })
+            .collect();
+        let (result, mut crossed) = {
+            let ranked = seat(first);
+            (run(options, &ranked), ranked.crossed())
+        };
+        let joined: Vec<_> = others.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        for other in joined {
+            let (other, of_other) = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            crossed += of_other;
+            assert_eq!(other.is_err(), result.is_err(), "the ranks disagree: {other:?} but {result:?}");
+        }
+        let mut outcome = result?.expect("rank 0 has the outcome");
+        outcome.engine_stats.push(("crossed", crossed as f64));
+        Ok(outcome)
+    })
+}
+
+/// The options that all ranks share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    until: Time,
+    seed: u64,
+    tie_seed: Option<u64>,
+    /// Whether there is a digest, notes, and a trace of sends.
+    flags: [bool; 3],
+    control: Option<&'a Control>,
+    memory_limit: Option<u64>,
+}
+
+impl<'a> Shared<'a> {
+    fn of(options: &RunOptions<'a>) -> Shared<'a> {
+        let RunOptions { until, seed, tie_seed, digest, notes, sends, control, memory_limit, .. } = *options;
+        Shared { until, seed, tie_seed, flags: [digest, notes, sends], control, memory_limit }
+    }
+
+    fn options(self) -> RunOptions<'a> {
+        let Shared { until, seed, tie_seed, flags: [digest, notes, sends], control, memory_limit } = self;
+        let (tracer, timesheets) = (None, None);
+        RunOptions { until, seed, tie_seed, digest, notes, sends, tracer, timesheets, control, memory_limit }
+    }
+}
+
+/// A fabric whose bytes arrive late now and then.
+struct Slow {
+    fabric: Loopback,
+    rng: Mutex<Rng>,
+    bell: Mutex<Option<Bell>>,
+}
+
+impl Slow {
+    fn new(fabric: Loopback, seed: u64) -> Slow {
+        let rank = u32::try_from(fabric.rank()).expect("ranks are few");
+        Slow { fabric, rng: Mutex::new(Rng::shared(seed, 100 + rank)), bell: Mutex::default() }
+    }
+}
+
+impl Fabric for Slow {
+    fn rank(&self) -> usize {
+        self.fabric.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.fabric.ranks()
+    }
+
+    fn send(&self, to: usize, bytes: Vec<u8>) {
+        self.fabric.send(to, bytes);
+    }
+
+    fn receive(&self) -> Option<(usize, Vec<u8>)> {
+        let late = self.rng.lock().unwrap_or_else(PoisonError::into_inner).chance(0.2);
+        if !late {
+            return self.fabric.receive();
+        }
+        // A worker that finds nothing sleeps until the bell rings.
+        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        bell.inspect(|bell| bell());
+        None
+    }
+
+    fn set_bell(&self, bell: Bell) {
+        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(bell.clone());
+        self.fabric.set_bell(bell);
+    }
+
+    fn lost(&self, rank: usize) -> Option<Lost> {
+        self.fabric.lost(rank)
+    }
+}
