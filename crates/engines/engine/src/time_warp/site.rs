@@ -26,6 +26,7 @@ use parades_core::world::World;
 use parades_raw::huge_pages;
 use parades_transport::{Arrived, Transport};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// The constant inputs of an execution: the model and the world.
 pub(super) type Inputs<'a, M> = (&'a M, &'a World);
@@ -235,15 +236,18 @@ impl<M: Restorable> Site<M> {
         parcels.filter(|(_, parcel)| !parcel.is_empty()).map(|(to, _)| to)
     }
 
-    /// Sends the events for other workers. Returns the instant of the earliest.
-    pub(super) fn flush(&mut self, transport: &dyn Transport<Tagged<M::Message>>) -> Instant {
+    /// Sends the events for other workers. Returns the instant of the earliest. `here` are the workers of this
+    /// rank, as they are numbered among the workers of all ranks.
+    pub(super) fn flush(&mut self, transport: &dyn Transport<Tagged<M::Message>>, here: &Range<usize>) -> Instant {
         let mut next = NEVER;
-        let worker = self.number as usize;
+        let worker = self.number as usize - here.start;
         for (to, parcel) in (0..).zip(&mut self.ahead().parcels) {
             if !parcel.is_empty() {
                 next = parcel.iter().map(Event::instant).fold(next, Instant::min);
                 transport.send(worker, to, parcel);
-                transport.notify(to as usize);
+                if here.contains(&(to as usize)) {
+                    transport.notify(to as usize - here.start);
+                }
             }
         }
         next

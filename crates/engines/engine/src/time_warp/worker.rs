@@ -109,6 +109,7 @@ impl<M: Restorable> Crew<'_, M> {
         let world = self.read_world();
         let of = (self.model, &*world);
         let number = u32::try_from(self.first + worker).unwrap_or(u32::MAX);
+        let here = self.first..self.first + self.ledgers.len();
         let mut batches = 0_u32;
         loop {
             seats::unbind_if_due();
@@ -123,7 +124,7 @@ impl<M: Restorable> Crew<'_, M> {
                 view.has_offered = false;
                 if self.handle_outcome(worker, &all, view, (site, &world), leader.as_deref_mut()) {
                     // Sends the anti-messages of the last rollbacks.
-                    site.flush(self.seat.transport);
+                    site.flush(self.seat.transport, &here);
                     return Ok(());
                 }
             }
@@ -136,7 +137,7 @@ impl<M: Restorable> Crew<'_, M> {
             // it.
             if !view.has_offered && (view.is_offer_due || view.executed_since_offer >= view.optimism.events_per_offer())
             {
-                view.sent_since_offer = view.sent_since_offer.min(site.flush(self.seat.transport));
+                view.sent_since_offer = view.sent_since_offer.min(site.flush(self.seat.transport, &here));
                 let wants_cut = leader.as_deref_mut().is_some_and(|leader| leader.announce_cut());
                 let mine = self.summary(site, view, wants_cut);
                 (view.has_offered, view.is_offer_due) = (true, false);
@@ -162,7 +163,7 @@ impl<M: Restorable> Crew<'_, M> {
             idle &= executed == 0;
             view.executed_since_offer += executed;
             site.end_batch(executed, view.optimism.most_uncommitted());
-            view.sent_since_offer = view.sent_since_offer.min(site.flush(self.seat.transport));
+            view.sent_since_offer = view.sent_since_offer.min(site.flush(self.seat.transport, &here));
             if idle && view.has_offered {
                 view.optimism.start_wait();
                 self.seat.transport.wait(worker, seen)?;
