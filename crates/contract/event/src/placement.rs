@@ -101,9 +101,9 @@ impl Placement {
         partitions
     }
 
-    /// Returns the number of LPs in `partition`.
+    /// Returns the number of LPs in `partition`. A partition that does not exist has none.
     pub fn len(&self, partition: u32) -> u32 {
-        self.all[partition as usize].count
+        self.all.get(partition as usize).map_or(0, |range| range.count)
     }
 
     /// Returns the smallest and the largest id in `partition`, which must not be empty.

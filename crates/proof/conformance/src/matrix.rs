@@ -252,7 +252,7 @@ pub fn models() -> Vec<Case> {
         wired("wan-sampled", 400, wan(Delay::from_ms(3))),
         wired("flows", 5_000, flows()),
         unrestorable("chord", 30_000, chord_constant()),
-        case("chord-machine", 30_000, Some(Codec::postcard()), chord_machine()),
+        wired("chord-machine", 30_000, chord_machine()),
         unrestorable("chord-precise", 30_000, chord_precise()),
         wired("network", 2_000, network()),
         wired("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),

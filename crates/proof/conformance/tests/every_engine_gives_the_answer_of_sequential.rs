@@ -29,6 +29,20 @@ fn shipped_models_give_one_answer() {
     assert!(report.gaps.is_empty(), "each of them has to: {report}");
 }
 
+/// The whole matrix on ranks is the command `ranks`.
+#[test]
+fn three_models_on_ranks_that_share_nothing_but_bytes() {
+    let mut crossed = 0;
+    for model in ["jackson", "campus-sampled", "phold-one-lp"] {
+        let report = check_selection(&Selection { model: Some(model.into()), ranks: true, ..Selection::default() });
+        assert_alike(&report);
+        // Three engines, three numbers of ranks, two numbers of workers for each, three seeds.
+        assert_eq!(report.runs, 3 * 3 * 2 * 3, "{report}");
+        crossed += report.crossed;
+    }
+    assert!(crossed > 10_000, "events cross ranks: {crossed}");
+}
+
 #[test]
 fn random_models_give_one_answer() {
     silence_panics(false);
