@@ -128,7 +128,7 @@ proptest! {
     ) {
         let metric = if by_delay { Metric::Delay } else { Metric::Hops };
         let chosen = |bits: u32| -> Vec<LinkId> {
-            (0..topology.links().len() as u32).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
+            (0..u32::try_from(topology.links().len()).expect("few links")).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
         };
         let names: Vec<&str> = topology.node_ids().map(|node| topology.name(node)).collect();
         let topology = Topology::with_one_way(&names, topology.links().to_vec(), chosen(bits)).unwrap();
@@ -153,7 +153,7 @@ proptest! {
     ) {
         let metric = if by_delay { Metric::Delay } else { Metric::Hops };
         let chosen = |bits: u32| -> Vec<LinkId> {
-            (0..topology.links().len() as u32).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
+            (0..u32::try_from(topology.links().len()).expect("few links")).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
         };
         let (one_way, down) = (chosen(one_way & one_way >> 1), chosen(down & down >> 1));
         let names: Vec<&str> = topology.node_ids().map(|node| topology.name(node)).collect();
