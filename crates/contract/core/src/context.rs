@@ -102,8 +102,8 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Sends to any LP, as declared for the sender or for the whole model ([`Channels::to_anyone`],
-    /// [`Channels::whole`]). Sending to itself needs no declaration.
+    /// Sends to any LP, as declared for the sender or for the whole model ([`to_anyone`](crate::channel::Channels::to_anyone),
+    /// [`whole`](crate::channel::Channels::whole)). Sending to itself needs no declaration.
     #[inline]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 < self.world.lps && self.world.channels.allows_all(delay) {

@@ -259,7 +259,7 @@ fn number(ended: &Ended) -> usize {
 pub struct ReplacedCheckpoint(Option<Arc<Progress>>, Vec<Time>);
 
 /// A network is too large to be copied for each event, and one event may change all of it. But the effect of
-/// an event depends only on the state and the time. So a checkpoint is taken every [`EVENTS_PER_CHECKPOINT`]
+/// an event depends only on the state and the time. So a checkpoint is taken every `EVENTS_PER_CHECKPOINT`
 /// events. To undo an event, the events between the checkpoint and this event are executed again, without
 /// sending (coast forward).
 impl Restorable for Flows {

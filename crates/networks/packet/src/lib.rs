@@ -2,9 +2,9 @@
 //!
 //! # A tour
 //!
-//! A [`topology::Topology`] is nodes and full-duplex links. It is built by hand, read from a GraphML file ([`graphml`]), or comes with one of two
+//! A [`parades_topology::Topology`] is nodes and full-duplex links. It is built by hand, read from a GraphML file ([`parades_topology::graphml`]), or comes with one of two
 //! ready-made scenarios: [`campus`], a ring of campus networks, and [`wan`], any topology under gravity traffic. A [`flow::Flow`] says who sends to
-//! whom, how much and when ([`traffic`]). [`routing`] finds the path of each flow beforehand. Of all these a [`network::Network`] is made: the
+//! whom, how much and when ([`traffic`]). [`parades_topology::routing`] finds the path of each flow beforehand. Of all these a [`network::Network`] is made: the
 //! model, one LP for each node, one event for each hop of a packet. Any engine runs it.
 //!
 //! A [`multicast::Multicast`] is the model of groups, whose packets go down a tree to many receivers and share their data.

@@ -19,7 +19,7 @@ pub struct Drive<'a> {
     pub request: &'a dyn Fn(&Schedule, Run) -> String,
     /// Returns the journal's record of a finished run.
     pub record: &'a dyn Fn(&Schedule, Run, &Outcome) -> Record,
-    /// Reports progress. It is called at least every [`CHECK_PERIOD`].
+    /// Reports progress. It is called at least every `CHECK_PERIOD`.
     pub progress: &'a mut dyn FnMut(&Schedule),
     /// Returns true if the sweep should stop.
     pub stopped: &'a dyn Fn() -> bool,

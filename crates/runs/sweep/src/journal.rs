@@ -92,7 +92,7 @@ impl Journal {
         Ok((Journal { path: path.to_owned(), records: Some(sender), writer: Some(writer) }, records))
     }
 
-    /// Appends a record. The writer passes it to the system at once, and to the disk within [`SYNC_PERIOD`].
+    /// Appends a record. The writer passes it to the system at once, and to the disk within `SYNC_PERIOD`.
     ///
     /// # Errors
     ///
