@@ -1,7 +1,5 @@
 //! What sends: the tables `[[app]]`, with the flows that they come to.
 
-use crate::check;
-use crate::description::{App, AppKind, Control, Flow, Requests, Transfer};
 use crate::draft::Draft;
 use crate::given::{Fields, Given, What};
 use crate::shape::PACKET_DEFAULT;
@@ -9,8 +7,12 @@ use parades_config::units::{parse_duration, parse_size};
 use parades_config::{ConfigError, quoted};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_packet::description::{App, AppKind, Ends, check_kind};
 use parades_packet::flow::Limit;
+use parades_packet::packet::PAYLOAD_MAX;
+use parades_packet::protocols::{Control, Datagrams, Requests, Transfer};
 use parades_packet::traffic::{Pattern, Period, Sizes};
+use parades_topology::NodeId;
 use std::collections::BTreeMap;
 
 /// The purpose of the shared random stream that pairs and starts are drawn from.
@@ -51,7 +53,7 @@ pub(crate) fn read(
             ));
         }
         let kind = kind(fields, packet.as_ref())?;
-        check::kind(&kind)
+        check_kind(&kind)
             .map_err(|what| fields.wrong("kind", format!("the app {} {what}", quoted(&name)), "change that"))?;
         apps.push(App { name, kind, flows });
     }
@@ -59,7 +61,7 @@ pub(crate) fn read(
 }
 
 /// The flows of an app.
-fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Flow>, ConfigError> {
+fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Ends>, ConfigError> {
     let start = fields.time("start")?;
     let spread = fields.duration("spread")?;
     let mut flows = if fields.has("flows") {
@@ -83,7 +85,7 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Flow>,
         let [from, to] =
             ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
         let pairs = pairs(fields, (&from?, &to?), rng)?;
-        pairs.into_iter().map(|(from, to)| Flow { from, to, start }).collect()
+        pairs.into_iter().map(|pair| ends(pair, start)).collect()
     };
     if spread > Delay::ZERO {
         for flow in &mut flows {
@@ -97,15 +99,19 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Flow>,
     Ok(flows)
 }
 
+fn ends((source, destination): (u32, u32), start: Time) -> Ends {
+    Ends { source: NodeId(source), destination: NodeId(destination), start }
+}
+
 /// A flow of the list: two names, and perhaps a start.
-fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Result<Flow, ConfigError> {
+fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Result<Ends, ConfigError> {
     let wrong =
         |help: &str| fields.reader.error(&given.span, "a flow is a list of two nodes, and perhaps a start", help);
     let What::List(parts) = &given.what else {
         return Err(wrong("write `[\"a\", \"b\"]` or `[\"a\", \"b\", \"1s\"]`"));
     };
     let texts = parts.iter().map(|part| fields.text_of("flows", part)).collect::<Result<Vec<_>, _>>()?;
-    let (ends, starts) = match texts.len() {
+    let (names, starts) = match texts.len() {
         2 | 3 => texts.split_at(2),
         _ => return Err(wrong("write `[\"a\", \"b\"]` or `[\"a\", \"b\", \"1s\"]`")),
     };
@@ -116,8 +122,8 @@ fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Res
         }
         _ => start,
     };
-    match draft.select_nodes(fields.reader, ends)?[..] {
-        [from, to] if from != to => Ok(Flow { from, to, start }),
+    match draft.select_nodes(fields.reader, names)?[..] {
+        [from, to] if from != to => Ok(ends((from, to), start)),
         [_, _] => Err(wrong("its two nodes must differ")),
         _ => Err(wrong("each of its names is that of one node")),
     }
@@ -190,9 +196,9 @@ pub(crate) fn packet(fields: &Fields<'_>) -> Result<Option<Sizes>, ConfigError> 
         found.explain(message).at(fields.spot(span))
     })?;
     match u32::try_from(size) {
-        Ok(bytes) if (1..=check::PAYLOAD_MAX).contains(&bytes) => Ok(Some(Sizes::Constant(bytes))),
+        Ok(bytes) if (1..=PAYLOAD_MAX).contains(&bytes) => Ok(Some(Sizes::Constant(bytes))),
         _ => {
-            let message = format!("`packet` must be between 1B and {}B, not {}", check::PAYLOAD_MAX, quoted(text));
+            let message = format!("`packet` must be between 1B and {}B, not {}", PAYLOAD_MAX, quoted(text));
             Err(fields.wrong("packet", message, "write for example `\"1000B\"`"))
         }
     }
@@ -230,7 +236,9 @@ fn kind(fields: &Fields<'_>, packet_default: Option<&Sizes>) -> Result<AppKind, 
         name => {
             let sizes = packet(fields)?.or_else(|| packet_default.cloned()).unwrap_or(Sizes::Constant(PACKET_DEFAULT));
             let pattern = pattern(fields, name, &sizes)?;
-            Ok(AppKind::Datagrams { sizes, pattern, limit: limit(fields)? })
+            let datagrams = Datagrams { sizes, pattern, limit: limit(fields)? };
+            let is_multicast = fields.boolean("multicast")?;
+            Ok(if is_multicast { AppKind::Multicast(datagrams) } else { AppKind::Datagrams(datagrams) })
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A network in the making: nodes and links with their names, and what tables say of links.
 
-use crate::description::Link;
 use crate::given::{Fields, Reader, What};
 use crate::shape::QUEUE_DEFAULT;
 use parades_config::{ConfigError, nearest, quoted};
 use parades_core::time::Delay;
+use parades_packet::description::Link;
 use parades_packet::queue::QueueLimit;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl Quality {
         let rate_bps = self.rate_bps.ok_or_else(|| missing("rate", "10Mbps"))?;
         let delay = self.delay.ok_or_else(|| missing("delay", "5ms"))?;
         let queue = self.queue.unwrap_or(QueueLimit::Packets(QUEUE_DEFAULT));
-        Ok(Link { from, to, duplex: true, rate_bps, delay, loss: self.loss.unwrap_or(0.0), queue, name })
+        Ok(Link { from, to, is_duplex: true, rate_bps, delay, loss: self.loss.unwrap_or(0.0), queue, name })
     }
 }
 

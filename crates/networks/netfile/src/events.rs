@@ -1,10 +1,10 @@
 //! What befalls links and nodes: the tables `[[event]]`.
 
-use crate::description::{Event, Link, What};
 use crate::draft::Draft;
 use crate::given::Fields;
 use parades_config::ConfigError;
 use parades_core::time::Time;
+use parades_packet::description::{Change, Event, Link};
 
 /// The events of a file. How long the network is run is not known here, so they may be at any time.
 pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, ConfigError> {
@@ -30,12 +30,12 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, C
                 if let Some(key) = changes {
                     return Err(fields.wrong(key, format!("a node has no `{key}`"), "name links instead, with `link`"));
                 }
-                let up = state(fields)?.ok_or_else(|| {
+                let is_up = state(fields)?.ok_or_else(|| {
                     fields.reader.error(&fields.span, "nothing says what befalls the node", "add `state = \"down\"`")
                 })?;
                 for node in draft.select_nodes(fields.reader, &fields.texts("node")?)? {
-                    events.push(Event { at, what: What::Node { node, up } });
-                    events.extend(back.map(|at| Event { at, what: What::Node { node, up: true } }));
+                    events.push(Event { at, change: Change::Node { node, is_up } });
+                    events.extend(back.map(|at| Event { at, change: Change::Node { node, is_up: true } }));
                 }
             }
             (true, true) => return Err(fields.wrong("node", "`node` stands beside `link`", "write an event for each")),
@@ -72,20 +72,20 @@ fn of_link(
             "add `state = \"down\"`, or a `rate`, `delay` or `loss`",
         ));
     }
-    if let Some(up) = up {
-        events.push(Event { at, what: What::Link { link, up } });
-        // Everything is up as the file begins.
-        events.extend(back.map(|at| Event { at, what: What::Link { link, up: true } }));
+    if let Some(is_up) = up {
+        events.push(Event { at, change: Change::Link { link, is_up } });
+        // Everything is up at the start.
+        events.extend(back.map(|at| Event { at, change: Change::Link { link, is_up: true } }));
     }
     if changes {
-        events.push(Event { at, what: What::Change { link, rate_bps, delay, loss } });
-        let as_before = What::Change {
+        events.push(Event { at, change: Change::Quality { link, rate_bps, delay, loss } });
+        let as_before = Change::Quality {
             link,
             rate_bps: rate_bps.and(Some(as_first.rate_bps)),
             delay: delay.and(Some(as_first.delay)),
             loss: loss.and(Some(as_first.loss)),
         };
-        events.extend(back.map(|at| Event { at, what: as_before }));
+        events.extend(back.map(|at| Event { at, change: as_before }));
     }
     Ok(())
 }

@@ -1,17 +1,16 @@
 //! A network file: its form checked when it is read, its parameters open until they are set, then a [`Description`].
 
 use crate::apps;
-use crate::description::{Description, Measure};
 use crate::draft::{Draft, NAMES, Quality, is_name, select};
 use crate::events;
 use crate::given::{Entry, Fields, Given, Reader, What, at, entries, suggestion};
-use crate::model::Internetwork;
-use crate::model::sample::SAMPLES_MAX;
 use crate::parameters::{Parameters, declared};
 use crate::parts::{self, Part};
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, malformed, quoted};
 use parades_core::time::{Delay, Time};
+use parades_packet::description::{App, Description, Link, Measure};
+use parades_packet::network::{Network, NetworkError};
 use parades_topology::routing::Metric;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,7 +19,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
-/// How long a network is run where its file does not say.
+/// The largest number of samples: all are kept until the end of the run.
+const SAMPLES_MAX: u64 = 1_000_000;
+/// The end of a run, if its file does not give one.
 const UNTIL: Delay = Delay::from_secs(10);
 
 /// A network file whose form is right.
@@ -35,7 +36,7 @@ pub struct NetworkFile {
 #[derive(Debug)]
 pub struct Built {
     /// The model.
-    pub model: Internetwork,
+    pub model: Network,
     /// How long it is run unless the user says otherwise.
     pub until: Time,
     /// What the user should know of how it was made, a sentence each.
@@ -206,15 +207,17 @@ impl NetworkFile {
     /// On the first thing that is wrong, at its place.
     pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
         let (description, until, notes) = self.describe(values, seed)?;
-        let model = Internetwork::new(description).map_err(|why| self.explain(why))?;
+        let model = Network::described(description).map_err(|why| self.explain(why))?;
         Ok(Built { model, until, notes })
     }
 
-    /// What only the network as a whole could tell, at the app that it is about.
-    fn explain(&self, why: String) -> ConfigError {
-        let is_no_way = why.starts_with("there is no way");
-        let error = ConfigError::new(why);
-        let error = if is_no_way { error.with_help("add a link between them, or leave the app out") } else { error };
+    /// Returns the error that only the network as a whole shows, at the app that it is about.
+    fn explain(&self, why: NetworkError) -> ConfigError {
+        let error = ConfigError::new(why.to_string());
+        let error = match why {
+            NetworkError::NoPath { .. } => error.with_help("add a link between them, or leave the app out"),
+            _ => error,
+        };
         let apps = self.entry(shape::APP.name).and_then(|entry| match &entry.value.what {
             What::List(apps) => Some(apps),
             _ => None,
@@ -329,10 +332,12 @@ impl NetworkFile {
         &self,
         fields: Option<Fields<'_>>,
         draft: &Draft,
-        apps: &[crate::description::App],
+        apps: &[App],
         until: Time,
     ) -> Result<Measure, ConfigError> {
-        let Some(fields) = fields else { return Ok(Measure { percentiles: true, ..Measure::default() }) };
+        let Some(fields) = fields else {
+            return Ok(Measure { samples_max: SAMPLES_MAX, percentiles: true, ..Measure::default() });
+        };
         let names = || apps.iter().map(|app| app.name.as_str());
         let numbers: BTreeMap<&str, u32> = names().zip(0..).collect();
         let once = |mut numbers: Vec<u32>| {
@@ -359,6 +364,7 @@ impl NetworkFile {
         }
         Ok(Measure {
             every,
+            samples_max: SAMPLES_MAX,
             links: once(draft.select_links(fields.reader, &fields.texts("links")?)?),
             apps: once(select(fields.reader, "app", &fields.texts("apps")?, names, |name| numbers.get(name).copied())?),
             percentiles: fields.boolean("percentiles")?,
@@ -412,7 +418,7 @@ fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Resul
     let quality = Quality::of(fields)?.or(defaults);
     let [from, to] =
         ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
-    let (from, to, duplex) = (from?, to?, fields.boolean("duplex")?);
+    let (from, to, is_duplex) = (from?, to?, fields.boolean("duplex")?);
     let is_named = fields.has("name");
     if is_named && from.len() * to.len() > 1 {
         return Err(fields.wrong(
@@ -429,7 +435,7 @@ fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Resul
         for &to in &to {
             let name = own_name.clone().unwrap_or_else(|| draft.link_name(from, to));
             let link = quality.link(fields, name, (from, to))?;
-            draft.link(fields.reader, crate::description::Link { duplex, ..link }, &fields.span, is_named)?;
+            draft.link(fields.reader, Link { is_duplex, ..link }, &fields.span, is_named)?;
         }
     }
     Ok(())

@@ -286,8 +286,8 @@ impl<'a> Fields<'a> {
     /// A size that is a packet's.
     pub(crate) fn small_size(&self, name: &str) -> Result<u32, ConfigError> {
         let size = self.size(name)?;
-        u32::try_from(size).ok().filter(|&size| size <= crate::check::PAYLOAD_MAX).ok_or_else(|| {
-            let most = crate::check::PAYLOAD_MAX;
+        u32::try_from(size).ok().filter(|&size| size <= parades_packet::packet::PAYLOAD_MAX).ok_or_else(|| {
+            let most = parades_packet::packet::PAYLOAD_MAX;
             self.wrong(
                 name,
                 format!("`{name}` is {size}B, more than a packet can carry"),

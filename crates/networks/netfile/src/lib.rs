@@ -77,13 +77,10 @@
 #![forbid(unsafe_code)]
 
 mod apps;
-mod check;
-pub mod description;
 mod draft;
 mod events;
 mod file;
 mod given;
-pub mod model;
 mod parameters;
 mod parts;
 mod schema;

@@ -218,6 +218,11 @@ pub(crate) const LINK: Shape = Shape {
     kinds: &[],
 };
 
+const MULTICAST: Key = may(Parameter::boolean(
+    "multicast",
+    false,
+    "whether the source sends each packet once, and nodes on the way copy it to all destinations",
+));
 const STOP: Key = may(Parameter::duration("stop", Delay::MAX, "when it stops; never by default").positive());
 const BYTES: Key = may(Parameter::size("size", 1, "what is sent in all; no bound by default").positive());
 const PACKET: Key = other("packet", Form::Packet, "payload of a packet, or `internet-mix`");
@@ -250,7 +255,13 @@ pub(crate) const APP: Shape = Shape {
         Variant {
             name: "constant",
             meaning: "packets at a constant rate",
-            keys: &[must(Parameter::rate("rate", MBPS, "bits of payload in a second").positive()), PACKET, BYTES, STOP],
+            keys: &[
+                must(Parameter::rate("rate", MBPS, "bits of payload in a second").positive()),
+                PACKET,
+                BYTES,
+                STOP,
+                MULTICAST,
+            ],
         },
         Variant {
             name: "poisson",
@@ -262,6 +273,7 @@ pub(crate) const APP: Shape = Shape {
                 PACKET,
                 BYTES,
                 STOP,
+                MULTICAST,
             ],
         },
         Variant {
@@ -281,6 +293,7 @@ pub(crate) const APP: Shape = Shape {
                 PACKET,
                 BYTES,
                 STOP,
+                MULTICAST,
             ],
         },
         Variant {
@@ -313,7 +326,7 @@ pub(crate) const APP: Shape = Shape {
                 may(Parameter::integer(
                     "window",
                     64,
-                    1..=crate::check::WINDOW_MAX as u64,
+                    1..=parades_packet::description::WINDOW_MAX as u64,
                     "segments that may be under way",
                 )),
                 may(Parameter::choice("control", "reno", &["reno", "fixed"], "whether the window adapts to losses")),

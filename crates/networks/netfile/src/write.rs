@@ -1,10 +1,11 @@
 //! A network written out: every node, link and flow by its name, nothing generated, nothing drawn, no parameters.
 
-use crate::description::{App, AppKind, Control, Description, Event, Link, Measure, What};
 use parades_config::units::{format_duration, format_rate, format_size, format_time};
 use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
+use parades_packet::description::{App, AppKind, Change, Description, Event, Link, Measure};
 use parades_packet::flow::Limit;
+use parades_packet::protocols::{Control, Datagrams};
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::{Pattern, Period, Sizes};
 use parades_topology::routing::Metric;
@@ -75,7 +76,7 @@ fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
     if link.loss > 0.0 {
         key(text, "loss", &float(link.loss));
     }
-    if !link.duplex {
+    if !link.is_duplex {
         key(text, "duplex", "false");
     }
 }
@@ -85,8 +86,12 @@ fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
     key(text, "name", &toml_string(&app.name));
     let time = |text: &mut String, name: &str, time: Time| key(text, name, &toml_string(&format_time(time)));
     match &app.kind {
-        AppKind::Datagrams { sizes, pattern, limit } => {
-            datagrams(text, pattern);
+        AppKind::Datagrams(datagrams) | AppKind::Multicast(datagrams) => {
+            let Datagrams { sizes, pattern, limit } = datagrams;
+            write_pattern(text, pattern);
+            if matches!(app.kind, AppKind::Multicast(_)) {
+                key(text, "multicast", "true");
+            }
             match sizes {
                 Sizes::Constant(bytes) => key(text, "packet", &toml_string(&format_size((*bytes).into()))),
                 Sizes::Mix(_) => key(text, "packet", "\"internet-mix\""),
@@ -128,12 +133,12 @@ fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
     text.push_str("flows = [\n");
     for flow in &app.flows {
         let start = toml_string(&format_time(flow.start));
-        line(text, format_args!("    [{}, {}, {start}],", names(flow.from), names(flow.to)));
+        line(text, format_args!("    [{}, {}, {start}],", names(flow.source.0), names(flow.destination.0)));
     }
     text.push_str("]\n");
 }
 
-fn datagrams(text: &mut String, pattern: &Pattern) {
+fn write_pattern(text: &mut String, pattern: &Pattern) {
     match pattern {
         Pattern::Constant { rate_bps } => {
             key(text, "kind", "\"constant\"");
@@ -169,17 +174,17 @@ fn length_and_kind(period: &Period) -> (String, &'static str) {
 fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &Description) {
     text.push_str("\n[[event]]\n");
     key(text, "at", &toml_string(&format_time(event.at)));
-    let state = |up| if up { "\"up\"" } else { "\"down\"" };
-    match event.what {
-        What::Link { link, up } => {
+    let state = |is_up| if is_up { "\"up\"" } else { "\"down\"" };
+    match event.change {
+        Change::Link { link, is_up } => {
             key(text, "link", &toml_string(&links[link as usize].name));
-            key(text, "state", state(up));
+            key(text, "state", state(is_up));
         }
-        What::Node { node, up } => {
+        Change::Node { node, is_up } => {
             key(text, "node", &toml_string(&nodes[node as usize]));
-            key(text, "state", state(up));
+            key(text, "state", state(is_up));
         }
-        What::Change { link, rate_bps, delay, loss } => {
+        Change::Quality { link, rate_bps, delay, loss } => {
             key(text, "link", &toml_string(&links[link as usize].name));
             rate_bps.into_iter().for_each(|rate| key(text, "rate", &toml_string(&format_rate(rate))));
             delay.into_iter().for_each(|delay| key(text, "delay", &toml_string(&format_duration(delay))));
@@ -189,7 +194,7 @@ fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &De
 }
 
 fn measure(text: &mut String, description: &Description) {
-    let Measure { every, links, apps, percentiles } = &description.measure;
+    let Measure { every, links, apps, percentiles, .. } = &description.measure;
     text.push_str("\n[measure]\n");
     key(text, "every", &toml_string(&format_duration(*every)));
     let list = |names: Vec<&str>| format!("[{}]", names.into_iter().map(toml_string).collect::<Vec<_>>().join(", "));

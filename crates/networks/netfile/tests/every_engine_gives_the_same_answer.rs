@@ -245,8 +245,8 @@ fn parts_have_the_nodes_and_links_of_their_definition() {
         let text = format!(
             "network = \"\"\n[[part]]\nname = \"p\"\nkind = \"{kind}\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n{keys}\n"
         );
-        let description = built(&text).model.description().clone();
-        (description.nodes.len(), description.links.len())
+        let topology = built(&text).model.topology().clone();
+        (topology.nodes(), topology.links().len())
     };
     assert_eq!(of("line", "size = 5"), (5, 4));
     assert_eq!(of("ring", "size = 5"), (5, 5));

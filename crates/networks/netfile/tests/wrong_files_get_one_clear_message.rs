@@ -26,7 +26,7 @@ fn each_mistake_has_its_message() {
         (
             small(&format!("{app}to = \"b\"\nwindow = 3\n")),
             "net.toml:15:1: an app of kind `constant` has no key `window`; \
-            its keys are name, from, to, pairs, flows, start, spread, rate, packet, size, stop, kind",
+            its keys are name, from, to, pairs, flows, start, spread, rate, packet, size, stop, multicast, kind",
         ),
         // A list of nobody.
         (
@@ -288,8 +288,8 @@ fn the_errors_of_files_that_are_referred_to_name_those() {
         std::fs::write(folder.join("e.txt"), edges).expect("a file of the test's own");
         let file =
             NetworkFile::parse(&folder.join("n.toml"), text.to_owned()).expect("it is well-formed").expect("a network");
-        file.build(&file.parameters(), 1)
-            .map(|built| built.model.description().links.clone())
+        file.describe(&file.parameters(), 1)
+            .map(|(description, ..)| description.links)
             .map_err(|error| error.to_string().replace(&format!("{}/", folder.display()), ""))
     };
     let links = of("# two links\na b 1Mbps 5ms 0.25\n\n  b c 2Mbps # the delay is the part's\n").expect("all is right");

@@ -15,10 +15,10 @@
 //!
 //! Source: G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA 2009, which measured it.
 
-use crate::flow::{Flow, Limit};
-use crate::multicast::{Group, Multicast, SharedData};
+use crate::flow::{Flow, Group, Limit};
 use crate::network::{Network, NetworkError, Settings};
 use crate::queue::QueueLimit;
+use crate::record::Record;
 use crate::traffic::{Pattern, Sizes};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
@@ -118,10 +118,10 @@ impl Parameters {
     /// assert!(model.groups().iter().all(|group| group.receivers.len() == 504));
     /// # Ok::<(), parades_packet::network::NetworkError>(())
     /// ```
-    pub fn multicast<D: SharedData>(&self, seed: u64) -> Result<Multicast<D>, NetworkError> {
+    pub fn multicast<D: Record>(&self, seed: u64) -> Result<Network<D>, NetworkError> {
         let topology = self.topology()?;
         let groups = (0..self.networks).map(|z| self.group(z, seed)).collect();
-        Multicast::new(topology, groups, self.settings())
+        Network::multicast(topology, groups, self.settings())
     }
 
     /// Returns the campuses and their links.

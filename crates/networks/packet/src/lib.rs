@@ -1,23 +1,28 @@
-//! Networks: topologies, routes, traffic, and a packet-level model of them.
+//! Packet networks: nodes, ports, links, protocols, and traffic.
 //!
 //! # A tour
 //!
-//! A [`parades_topology::Topology`] is nodes and full-duplex links. It is built by hand, read from a GraphML file ([`parades_topology::graphml`]), or comes with one of two
-//! ready-made scenarios: [`campus`], a ring of campus networks, and [`wan`], any topology under gravity traffic. A [`flow::Flow`] says who sends to
-//! whom, how much and when ([`traffic`]). [`parades_topology::routing`] finds the path of each flow beforehand. Of all these a [`network::Network`] is made: the
-//! model, one LP for each node, one event for each hop of a packet. Any engine runs it.
+//! A [`Topology`](parades_topology::Topology) is nodes and links. A [`flow::Flow`] says who sends to whom, how much and when
+//! ([`traffic`]). From them a [`network::Network`] is made: the model, one LP for each node, one event for each hop of a
+//! packet. Any engine runs it. There is one model for all packet networks:
 //!
-//! A [`multicast::Multicast`] is the model of groups, whose packets go down a tree to many receivers and share their data.
+//! - [`campus`], a ring of campus networks, with flows or multicast groups ([`flow::Group`]);
+//! - [`wan`], any topology under gravity traffic;
+//! - [`description`], a network in full, with every protocol, failures, and measurements app by app. Network files come to
+//!   it.
 //!
-//! Every link direction has a transmitter and a drop-tail queue before it ([`queue`]). What a run measures is in its metrics: totals, the
-//! histogram `delay`, a row of the table `flows` for each flow and one of `links` for each direction of a link; and, where
-//! [`network::Settings::sample`] is set, series over time ([`sampling`]).
+//! Every direction of a link has a transmitter and a queue before it ([`queue`]). The results of a run are in its metrics:
+//! totals; the histogram `delay`, or one for each app; a row of the table `flows` for each flow and one of `links` for each
+//! direction of a link; and series over time ([`sampling`]), if [`network::Settings::sample`] is set.
+//!
+//! This crate may use the contract and `topology`. It knows no engine but in tests.
 //!
 //! # Example
 //!
-//! A dumbbell: two hosts send to two others through one slow link. Both send a packet each 8 ms, the second 2 ms after the first. A packet of 970
-//! bytes, 1000 with its headers, takes 1 ms on the links to hosts and 5 ms on the slow one; every link is 10 ms long. So the first flow's
-//! packets take 1 + 5 + 1 + 30 ms. The slow link is asked for 10 ms of each 8, and its queue of two packets drops the rest.
+//! A dumbbell: two hosts send to two others through one slow link. Both send a packet each 8 ms, the second 2 ms after the
+//! first. A packet of 970 bytes, 1000 with its headers, takes 1 ms on the links to hosts and 5 ms on the slow one; every link
+//! is 10 ms long. So the first flow's packets take 1 + 5 + 1 + 30 ms. The slow link is asked for 10 ms of each 8, and its
+//! queue of two packets drops the rest.
 //!
 //! ```
 //! use parades_core::prelude::*;
@@ -53,20 +58,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! *Read next*: [`network`], the model; `interface.rs`, why a hop is one event; [`multicast`]; [`campus`] and [`wan`].
+//! *Read next*: [`network`], the model; `port.rs`, why a hop is one event; [`protocols`], the ends of flows; [`campus`] and
+//! [`wan`].
 
 #![forbid(unsafe_code)]
 
 pub mod campus;
+pub mod description;
 pub mod flow;
-mod interface;
-mod layout;
-pub mod multicast;
+mod forwarding;
+pub mod histogram;
+mod line;
 pub mod network;
 pub mod node;
+pub mod packet;
+mod port;
+pub mod protocols;
 pub mod queue;
+pub mod record;
 mod report;
 pub mod sampling;
-pub mod source;
+pub mod sink;
 pub mod traffic;
 pub mod wan;

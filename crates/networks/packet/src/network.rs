@@ -1,41 +1,59 @@
-//! The packet-level network: one LP for each node, one event for each hop.
+//! The packet network: one LP for each node, one event for each hop of a packet.
 //!
-//! *Idea.* A packet arrives at a node, which reads from the packet's source route ([`Routes`]) the interface that it leaves by. That
-//! interface knows at once when the packet's last bit will leave (`interface.rs`), so it is sent to the neighbour there and then, with
-//! delay = wait + serialisation + propagation. Where the route ends, the sink of the flow measures it.
+//! *Idea.* A packet arrives at a node. [`crate::forwarding`] tells by which port it leaves. That port knows at once when the
+//! packet will be at the far end, or that it never will (`port.rs`), so it is sent to the neighbour there and then. At its
+//! destination, an endpoint reacts to it ([`crate::protocols`]).
 //!
-//! *Lookahead.* No packet is smaller than the headers and the least payload of any flow, and serialisation does not decrease with size.
-//! So the delay of a channel is at least the link's propagation delay and the serialisation of that smallest packet, and that is what
-//! is declared: positive even where the propagation delay is zero.
+//! *Changes.* Links that fail, change or come back, and nodes that go away, are constants of the model, which handlers read
+//! from the clock. So are the tables of routes that hold from then on. No engine stops for a change.
 //!
-//! *Cost.* A hop touches the node, one of its transmitters, and one word of the route. A source has a timer for each of its flows, so an
-//! event costs the same however many flows a node sends; messages to itself instead were measured to save a twentieth of a run, and
-//! would make packets of what is none. What is constant about links is kept once for each kind of link, and equal routes once.
+//! *Losses.* A packet is lost if the queue refuses it; by chance, once it is transmitted; if it waits, is transmitted or is
+//! on its way when the link goes down; and if it is sent where no path leads on. A link that comes up again is empty.
 //!
-//! *Conservation.* For each flow, packets sent = delivered + dropped + in flight; the run fails where that does not hold.
+//! *Lookahead.* Serialisation does not decrease with size. So the delay of a channel is at least the link's least
+//! propagation delay and the serialisation of the smallest packet at the link's greatest rate. That is what is declared. It
+//! is positive even if the propagation delay is zero.
+//!
+//! *Cost.* A hop touches the node, one of its ports, and one word of a source route, or an entry of a table. A source has a
+//! timer for each of its flows, so an event costs the same however many flows a node sends. The constants of links are kept
+//! once for each kind of link, and equal routes once.
+//!
+//! *Conservation.* For each flow and direction, packets sent = arrived + lost + in flight. For a group, packets sent + copies
+//! made = arrived + lost + in flight. The run fails where that does not hold.
 
-use crate::flow::{Flow, Sink};
-use crate::interface::Transmitter;
-use crate::layout::{ARRIVED, Slots, Step, Steps, Wires};
-use crate::node::{Change, Journal, Node, Packet, Undo};
+pub(crate) mod assemble;
+mod outlet;
+mod slots;
+
+use crate::description::{App, AppKind, Description, Ends, Measure};
+use crate::flow::{Flow, Group};
+use crate::forwarding::{Forwarding, Next};
+use crate::line::{Lines, Presence};
+use crate::node::{Node, NodeMut, NodeParts, NodeUndo};
+use crate::packet::Packet;
+use crate::protocols::Endpoint;
 use crate::queue::QueueLimit;
+use crate::record::{NoRecord, Record};
 use crate::report;
 use crate::sampling::Sample;
-use crate::source::Due;
+use outlet::{Outlet, Starting};
 use parades_core::prelude::*;
-use parades_topology::routing::{Metric, Routes, RoutingError};
+use parades_core::restore::Recorder;
+use parades_topology::routing::{Metric, RoutingError};
 use parades_topology::{LinkId, NodeId, Topology};
+use slots::Slots;
+use std::marker::PhantomData;
 
-/// What holds for the whole network.
+/// The settings of a network of UDP flows or groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes of headers that come to every payload: UDP 8, IP 20 and PPP 2 are 30, as in ns-3's point-to-point links.
+    /// Headers of every packet, in bytes: UDP 8, IP 20 and PPP 2 are 30, as in ns-3's point-to-point links.
     pub headers: u32,
-    /// What makes a path short.
+    /// The measure of a path's length.
     pub metric: Metric,
-    /// The bound of every interface's queue.
+    /// The limit of every queue.
     pub queue: QueueLimit,
-    /// The bounds of both directions of some links, where they differ; the last one counts.
+    /// The limits of both directions of some links, if they differ. The last one of a link counts.
     pub queues: Vec<(LinkId, QueueLimit)>,
     /// The time between two samples ([`crate::sampling`]); zero for none.
     pub sample: Delay,
@@ -49,53 +67,71 @@ impl Default for Settings {
     }
 }
 
-/// Why there is no such network; each displays as one sentence with its remedy.
+/// The reason why there is no such network. Each displays as one sentence with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// A flow makes no sense.
+    /// A flow is impossible.
     #[error("flow {flow} {what}")]
     Flow {
         /// Its place in the list.
         flow: usize,
-        /// What does not.
+        /// The reason.
         what: String,
     },
-    /// A group makes no sense.
+    /// A group is impossible.
     #[error("group {group} {what}")]
     Group {
         /// Its place in the list.
         group: usize,
-        /// What does not.
+        /// The reason.
         what: String,
     },
     /// A flow has no route.
     #[error(transparent)]
     Routing(#[from] RoutingError),
-    /// A queue's bound is given for a link that does not exist.
+    /// No path leads from one node to another, for an app of a description.
+    #[error("there is no way from `{source_name}` to `{destination}`, for the app `{app}`")]
+    NoPath {
+        /// The name of the node where packets start.
+        source_name: String,
+        /// The name of the node that they are sent to.
+        destination: String,
+        /// The name of the app.
+        app: String,
+    },
+    /// A queue's limit is given for a link that does not exist.
     #[error("a queue is given for link {link}, but there are {links} links, numbered from 0; name one of them")]
     UnknownLink {
         /// The number given.
         link: u32,
-        /// How many links there are.
+        /// The number of links.
         links: usize,
     },
-    /// A parameter of a generated network makes no sense.
+    /// A parameter or a part of a description is impossible.
     #[error("{0}")]
     Parameter(String),
 }
 
-/// The model.
+/// The words of a network's results. Networks of UDP flows and groups, and networks that are described app by app, measure
+/// the same and name it differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vocabulary {
+    Flows,
+    Apps,
+}
+
+/// The model. `D` is the type of the records that packets may carry ([`crate::record`]).
 ///
 /// # Examples
 ///
-/// One packet of 970 bytes over one link, 1000 bytes with its headers: 8 µs on the wire, and 3 µs along it.
+/// One packet of 970 bytes over one link, 1000 bytes with its headers: 8 µs of transmission, and 3 µs of propagation.
 ///
 /// ```
 /// use parades_core::prelude::*;
 /// use parades_packet::flow::{Flow, Limit};
 /// use parades_packet::network::{Network, Settings};
-/// use parades_topology::{Link, NodeId, Topology};
 /// use parades_packet::traffic::{Pattern, Sizes};
+/// use parades_topology::{Link, NodeId, Topology};
 ///
 /// let link = Link { a: NodeId(0), b: NodeId(1), rate_bps: 1_000_000_000, delay: Delay::from_us(3) };
 /// let topology = Topology::new(&["here", "there"], vec![link])?;
@@ -113,199 +149,224 @@ pub enum NetworkError {
 /// assert_eq!(delay, Some(Delay::from_us(11).as_ps()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Network {
+#[derive(Debug, Restorable)]
+pub struct Network<D: Record = NoRecord> {
     pub(crate) topology: Topology,
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) lines: Lines,
+    /// By link. Empty if links have no names.
+    pub(crate) link_names: Vec<String>,
+    /// By node. Empty if no node ever goes away.
+    presence: Box<[Presence]>,
+    /// The names and the protocols of all apps. Their flows are in `flows`.
+    pub(crate) apps: Vec<App>,
+    pub(crate) flows: Vec<Ends>,
+    pub(crate) app_of_flow: Box<[u32]>,
+    pub(crate) slots: Slots,
+    pub(crate) forwarding: Forwarding,
     headers: u32,
-    pub(crate) sample: Delay,
-    steps: Steps,
-    wires: Wires,
-    /// Of flows at their sources, and at their sinks.
-    pub(crate) outgoing: Slots,
-    pub(crate) incoming: Slots,
-    /// The bytes of the smallest packet there is.
+    /// The bytes of the smallest packet, headers included.
     packet_min: u32,
+    pub(crate) measure: Measure,
+    pub(crate) vocabulary: Vocabulary,
+    pub(crate) ids: report::Ids,
+    records: PhantomData<fn() -> D>,
 }
 
 impl Network {
-    /// The network of these flows.
+    /// Makes a network of UDP flows.
     ///
     /// # Errors
     ///
-    /// Where a flow makes no sense or has no route, or a queue is given to a link that does not exist.
+    /// If a flow is impossible or has no route, or a queue is given to a link that does not exist.
     pub fn new(topology: Topology, flows: Vec<Flow>, settings: Settings) -> Result<Network, NetworkError> {
-        for (number, flow) in flows.iter().enumerate() {
-            flow.check().map_err(|what| NetworkError::Flow { flow: number, what })?;
-        }
-        let ends: Vec<_> = flows.iter().map(|flow| (flow.source, flow.destination)).collect();
-        let routes = Routes::for_flows(&topology, &ends, settings.metric)?;
-        Network::routed(topology, flows, &routes, settings)
+        assemble::of_flows(topology, flows, settings, None)
     }
 
-    /// The network of flows that have been checked, with their routes.
-    pub(crate) fn routed(
-        topology: Topology,
-        flows: Vec<Flow>,
-        routes: &Routes,
-        settings: Settings,
-    ) -> Result<Network, NetworkError> {
-        let wires = Wires::new(&topology, &settings)?;
-        let outgoing = Slots::new(topology.nodes(), &flows, |flow| flow.source);
-        let incoming = Slots::new(topology.nodes(), &flows, |flow| flow.destination);
-        let steps = Steps::new(&topology, &flows, routes, (&wires, &incoming.slot_of_flow()))?;
-        let payload_min = flows.iter().filter_map(|flow| flow.sending().least_payload()).min().unwrap_or(1);
-        let packet_min = payload_min.saturating_add(settings.headers);
-        let Settings { headers, sample, .. } = settings;
-        Ok(Network { topology, flows, headers, sample, steps, wires, outgoing, incoming, packet_min })
+    /// Makes the network of a description.
+    ///
+    /// # Errors
+    ///
+    /// If something in it is impossible, or a flow has no path at the start.
+    pub fn described(description: Description) -> Result<Network, NetworkError> {
+        assemble::described(description)
+    }
+}
+
+impl<D: Record> Network<D> {
+    /// Makes a network of multicast groups. Results have a flow, and a row of the table `flows`, for each receiver of each
+    /// group, in order. The totals `packets_*` count copies, and beside them is `copies_made`. `loss_ratio` is that of the
+    /// flows, where a copy lost on the way is lost to every receiver behind.
+    ///
+    /// # Errors
+    ///
+    /// If a group is impossible or has no route to one of its receivers, or a queue is given to a link that does not exist.
+    ///
+    /// # Examples
+    ///
+    /// One packet of 970 bytes, 1000 with its headers, from a source over a router to three hosts: one packet sent, two more
+    /// copies.
+    ///
+    /// ```
+    /// use parades_core::prelude::*;
+    /// use parades_packet::flow::{Group, Limit};
+    /// use parades_packet::network::{Network, Settings};
+    /// use parades_packet::traffic::{Pattern, Sizes};
+    /// use parades_topology::{Link, NodeId, Topology};
+    ///
+    /// let link = |a, b| Link { a: NodeId(a), b: NodeId(b), rate_bps: 8_000_000, delay: Delay::from_ms(10) };
+    /// let links = vec![link(0, 1), link(1, 2), link(1, 3), link(1, 4)];
+    /// let topology = Topology::new(&["source", "router", "a", "b", "c"], links)?;
+    /// let group = Group {
+    ///     source: NodeId(0),
+    ///     receivers: vec![NodeId(2), NodeId(3), NodeId(4)],
+    ///     start: Time::ZERO,
+    ///     limit: Limit::Bytes(970),
+    ///     sizes: Sizes::Constant(970),
+    ///     pattern: Pattern::Constant { rate_bps: 1_000_000 },
+    /// };
+    /// let model = Network::<Shared<Box<[u8]>>>::multicast(topology, vec![group], Settings::default())?;
+    /// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_secs_f64(1.0).unwrap()))?;
+    /// let count = |name| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
+    /// assert_eq!((count("packets_sent"), count("copies_made"), count("packets_delivered")), (1, 2, 3));
+    /// let delays = outcome.metrics.get("delay").and_then(|metric| metric.tally()).unwrap();
+    /// assert_eq!(delays.max(), Some(Delay::from_ms(2 * (1 + 10)).as_ps()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn multicast(topology: Topology, groups: Vec<Group>, settings: Settings) -> Result<Network<D>, NetworkError> {
+        assemble::of_groups(topology, groups, settings)
     }
 
-    /// Its nodes and links.
+    /// Returns the nodes and links.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Its flows.
-    pub fn flows(&self) -> &[Flow] {
+    /// Returns the ends of all flows. A receiver of a group counts as a flow.
+    pub fn flows(&self) -> &[Ends] {
         &self.flows
     }
 
-    /// How many links a packet of this flow crosses.
+    /// Returns all groups.
+    pub fn groups(&self) -> Vec<Group> {
+        let flows_of = |app: usize| {
+            let first = self.app_of_flow.partition_point(|&of| (of as usize) < app);
+            let end = self.app_of_flow.partition_point(|&of| of as usize <= app);
+            &self.flows[first..end]
+        };
+        let group = |(number, app): (usize, &App)| match &app.kind {
+            AppKind::Multicast(datagrams) => Group::of(datagrams, flows_of(number)),
+            _ => None,
+        };
+        self.apps.iter().enumerate().filter_map(group).collect()
+    }
+
+    /// Returns the number of links that a packet of this flow crosses, in a network whose links do not change.
     ///
     /// # Panics
     ///
-    /// Where there is no such flow.
-    pub fn hops(&self, flow: usize) -> usize {
-        self.steps.hops(flow)
+    /// If there is no such flow.
+    pub fn hops(&self, flow: u32) -> usize {
+        self.forwarding.routes.hops(crate::packet::direction(flow, false))
     }
 
-    /// A packet is on the wire for so many bytes.
-    fn wire_bytes(&self, packet: &Packet) -> u32 {
-        packet.payload.saturating_add(self.headers)
+    /// Returns the number of links of all trees. One packet of each group crosses as many links, if none is lost.
+    ///
+    /// ```
+    /// # use parades_core::shared::Shared;
+    /// use parades_packet::campus::Parameters;
+    /// let campus = Parameters { networks: 1, lan_clients: 1, ..Parameters::default() };
+    /// let model = campus.multicast::<Shared<Box<[u8]>>>(1)?;
+    /// assert!((12 + 12..46).contains(&model.tree_links())); // Twelve hosts and their routers, of 46 nodes.
+    /// # Ok::<(), parades_packet::network::NetworkError>(())
+    /// ```
+    pub fn tree_links(&self) -> usize {
+        self.forwarding.trees.links()
     }
 
-    /// Does what is to be done about an event, and records what it changed.
-    #[inline(always)]
-    fn execute(&self, node: &mut Node, event: Body<&Packet>, ctx: &mut Context<'_, Self>, mut journal: Journal<'_>) {
-        match event {
-            Body::Message(packet) => match self.steps.all[packet.step.get() as usize] {
-                Step { interface: ARRIVED, kind_or_slot } => {
-                    self.deliver(node, packet, kind_or_slot, ctx, &mut journal);
-                }
-                step => self.forward(node, packet, step, ctx, &mut journal),
-            },
-            Body::Timer(slot) => self.emit(node, slot, ctx, &mut journal),
-        }
+    /// Returns the protocol of a flow.
+    #[inline]
+    pub(crate) fn kind_of(&self, flow: u32) -> &AppKind {
+        &self.apps[self.app_of_flow[flow as usize] as usize].kind
     }
 
-    /// Sends a packet on to the neighbour at an interface, or drops it.
-    #[inline(always)]
-    fn forward(
-        &self,
-        node: &mut Node,
-        packet: &Packet,
-        Step { interface, kind_or_slot: kind }: Step,
-        ctx: &mut Context<'_, Self>,
-        journal: &mut Journal<'_>,
-    ) {
-        let wire = &self.wires.kinds[kind as usize];
-        match node.transmit(interface, self.wire_bytes(packet), wire, ctx.now(), journal) {
-            Some(delay) => {
-                let step = packet.step.saturating_add(1);
-                ctx.send(Port(interface), delay, Packet { step, ..*packet });
-            }
-            None => {
-                node.drop_packet(packet.flow, journal);
-            }
-        }
+    /// Returns the key by which packets are counted that are lost on the way to a place of a tree. Keys of directions come
+    /// before.
+    fn lost_key(&self, place: u32) -> u32 {
+        self.slots.end() + place
     }
 
-    /// Measures a packet at the end of its route.
-    #[inline(always)]
-    fn deliver(
-        &self,
-        node: &mut Node,
-        packet: &Packet,
-        slot: u32,
-        ctx: &mut Context<'_, Self>,
-        journal: &mut Journal<'_>,
-    ) {
-        let sink = &mut node.sinks[slot as usize];
-        journal.record(|| Change::Sink { slot, before: *sink });
-        let now = ctx.now();
-        let delay = now.since(packet.sent());
-        sink.receive(now, packet.sequence, packet.payload, delay);
-        ctx.observe(report::DELAY, delay.as_ps());
+    /// Returns the place of a key made by [`Network::lost_key`]; `None` for a direction.
+    pub(crate) fn place_of_key(&self, key: u32) -> Option<u32> {
+        key.checked_sub(self.slots.end())
     }
 
-    /// Sends the next packet of a flow that starts here, and sets its timer to the one after it.
-    fn emit(&self, node: &mut Node, timer: TimerId, ctx: &mut Context<'_, Self>, journal: &mut Journal<'_>) {
-        let number = self.outgoing.of(ctx.id())[timer.0 as usize];
-        let flow = &self.flows[number as usize];
-        let source = &mut node.sources[timer.0 as usize];
-        journal.record(|| Change::Source { slot: timer.0, before: *source });
-        let Some(Due { sequence, payload }) = flow.sending().next(source, timer, ctx) else {
-            return ctx.fail(format!("flow {number} has sent 2^32 packets; end it before that"));
-        };
-        let sent_ps = ctx.now().as_ps();
-        let step = self.steps.first[number as usize];
-        let packet = Packet { flow: number, sequence, sent_ps, payload, step };
-        self.forward(node, &packet, self.steps.all[step.get() as usize], ctx, journal);
+    /// Returns the time at which a node is back, if it is away at `now`.
+    #[inline]
+    fn away_until(&self, node: LpId, now: Time) -> Option<Time> {
+        self.presence.get(node.index())?.away_until(now)
     }
 }
 
-impl Model for Network {
+impl<D: Record> Model for Network<D> {
     type State = Node;
-    type Message = Packet;
+    type Message = Packet<D>;
     type Global = Sample;
 
     fn lps(&self) -> u32 {
         LpId::from_index(self.topology.nodes()).0
     }
 
-    /// A channel for each interface, at the port of its number.
+    /// A channel for each interface, at the port of the interface's number.
     fn channels(&self) -> Channels {
-        self.wires.channels(&self.topology, self.packet_min)
+        let lookaheads: Vec<Delay> = self.lines.kinds.iter().map(|line| line.lookahead(self.packet_min)).collect();
+        let mut channels = Channels::none();
+        for node in self.topology.node_ids() {
+            for end in self.topology.interfaces(node) {
+                let kind = self.lines.kind_of_link[end.link.index()];
+                channels.connect(LpId(node.0), LpId(end.neighbour.0), lookaheads[kind as usize]);
+            }
+        }
+        channels
     }
 
     fn metrics(&self) -> Metrics {
-        report::declare(self.sample > Delay::ZERO)
+        report::declare(self).0
     }
 
     fn globals(&self) -> Vec<(Time, Sample)> {
-        Sample::first(self.sample).into_iter().collect()
+        Sample::first(self.measure.every).into_iter().collect()
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> Node {
-        let id = ctx.id();
-        let interfaces = self.topology.interfaces(NodeId(id.0)).len();
-        let starting = (0..).zip(self.outgoing.of(id));
-        let start = |(slot, &flow): (u32, &u32)| self.flows[flow as usize].sending().begin(TimerId(slot), ctx);
-        Node {
-            transmitters: vec![Transmitter::default(); interfaces].into(),
-            sources: starting.map(start).collect(),
-            sinks: vec![Sink::NEW; self.incoming.of(id).len()].into(),
-            dropped: Default::default(),
-        }
+        let node = NodeId(ctx.id().0);
+        let addresses = self.slots.of(node);
+        let start = |(slot, &address): (u32, &u32)| {
+            let (flow, begins) = self.slots.role(address);
+            let start = self.flows[flow as usize].start;
+            let mut setup = Starting { ctx, slot, slots: addresses.len() };
+            Endpoint::on_start(self.kind_of(flow), (begins, start, self.measure.percentiles), &mut setup)
+        };
+        let endpoints = (0..).zip(addresses).map(start);
+        Node::new(self.topology.interfaces(node).len(), endpoints.collect())
     }
 
     #[inline]
-    fn handle(&self, node: &mut Node, event: Body<&Packet>, ctx: &mut Context<'_, Self>) {
-        self.execute(node, event, ctx, Journal(None));
+    fn handle(&self, node: &mut Node, event: Body<&Packet<D>>, ctx: &mut Context<'_, Self>) {
+        self.execute(node.unrecorded(), event, ctx);
     }
 
     fn fold(&self, node: &Node, digest: &mut Digest) {
         node.fold(digest);
     }
 
-    fn finish(&self, id: LpId, node: &Node, _: &End, metrics: &mut Metrics) {
-        report::finish(self, id, node, metrics);
+    fn finish(&self, id: LpId, node: &Node, end: &End, metrics: &mut Metrics) {
+        report::finish(self, (NodeId(id.0), node), end, metrics);
     }
 
-    fn unfinished(&self, messages: Unfinished<Packet>, metrics: &mut Metrics) {
+    fn unfinished(&self, messages: Unfinished<Packet<D>>, metrics: &mut Metrics) {
         for event in messages.in_order() {
             if let Body::Message(packet) = &event.body {
-                report::in_flight(packet, metrics);
+                report::in_flight(self, packet, metrics);
             }
         }
     }
@@ -315,20 +376,31 @@ impl Model for Network {
     }
 }
 
-impl Restorable for Network {
-    type Undo = Undo;
-
-    fn handle_undoable(
+impl<D: Record> ByRecord for Network<D> {
+    #[inline(always)]
+    fn execute<R: Recorder<NodeUndo>>(
         &self,
-        node: &mut Node,
-        event: Body<&Packet>,
+        mut node: NodeMut<'_, R>,
+        event: Body<&Packet<D>>,
         ctx: &mut Context<'_, Self>,
-        log: &mut UndoLog<Undo>,
     ) {
-        self.execute(node, event, ctx, Journal(Some(log)));
-    }
-
-    fn undo(&self, node: &mut Node, _: Body<&Packet>, log: &mut UndoLog<Undo>) {
-        node.undo(log);
+        let NodeParts { egress, mut endpoints } = node.split();
+        let mut outlet = Outlet::new(self, egress, ctx);
+        match event {
+            Body::Message(packet) if packet.is_served() => outlet.serve(&mut endpoints, packet),
+            Body::Message(packet) => match self.forwarding.next(outlet.node(), packet, outlet.ctx.now()) {
+                Next::Port(exit) => outlet.forward(packet, exit),
+                Next::Endpoint(slot) => outlet.deliver(&mut endpoints, slot, packet),
+                Next::Copies(place, hops) => {
+                    outlet.count_copies(hops.len() + usize::from(place.receiver().is_some()));
+                    if let Some(slot) = place.receiver() {
+                        outlet.deliver(&mut endpoints, slot, packet);
+                    }
+                    outlet.copy(packet, hops);
+                }
+                Next::Nowhere => outlet.lose(packet.direction(), crate::port::Loss::Down),
+            },
+            Body::Timer(timer) => outlet.on_timer(&mut endpoints, timer),
+        }
     }
 }

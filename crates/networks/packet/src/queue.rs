@@ -1,121 +1,123 @@
-//! The drop-tail queue before a transmitter.
+//! Queue disciplines: which packets may wait while a port transmits, and in which order they leave.
 //!
-//! It is no list of packets but a ring of the times at which those that wait will start: these are known when a packet is accepted, so a packet leaves the
-//! queue without an event. What the bound counts is packets that wait; the one in transmission has left the queue, as in ns-3's drop-tail, and so has one
-//! whose transmission starts at exactly the time of an arrival.
+//! A [`Discipline`] is the constant part, chosen for each link. A [`Backlog`] is the state: the packets that wait.
+//!
+//! *One event a hop*: in a first-in-first-out queue, the departure of a packet is known when it arrives. So the backlog is
+//! not a list of packets, but of the times at which their transmissions start, and a packet leaves it without an event. A
+//! discipline that decides on arrival (a limit, RED, a policer) fits [`Backlog::offer`] as it is. A discipline that decides
+//! on departure (CoDel, fair queues, priorities) must hold packets until the port is free, and needs a timer of the port:
+//! it will return a third answer beside accepted and refused.
+//!
+//! *What waits*: the packet in transmission does not wait, as in ns-3's drop-tail queue. Nor does a packet whose
+//! transmission starts at the very time of an arrival.
 
+use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::Time;
 use std::collections::VecDeque;
 
-/// How much may wait at an interface while it transmits. Zero: only what finds the transmitter idle gets through.
+/// The limit of a drop-tail queue. A limit of zero lets no packet wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueueLimit {
-    /// So many packets.
+    /// In packets.
     Packets(u32),
-    /// So many bytes, headers included.
+    /// In bytes, headers included.
     Bytes(u64),
 }
 
+/// A queue discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Discipline {
+    /// First in, first out. A packet that exceeds the limit is dropped.
+    DropTail(QueueLimit),
+}
+
+impl From<QueueLimit> for Discipline {
+    fn from(limit: QueueLimit) -> Discipline {
+        Discipline::DropTail(limit)
+    }
+}
+
 /// A packet that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
 pub struct Waiting {
-    /// When its transmission starts.
+    /// The start of its transmission.
     pub start: Time,
-    /// Its bytes, headers included.
+    /// Its size in bytes, headers included.
     pub bytes: u32,
 }
 
-/// A ring of more packets than this is given back when it is empty: memory is for queues that there are.
+/// The capacity up to which an empty backlog keeps its memory, in packets.
 const KEPT_CAPACITY: usize = 16;
 
-/// What waits, in the order in which it starts.
+/// The packets that wait, in the order in which they will be transmitted.
 ///
 /// ```
+/// use parades_core::restore::Undoable;
 /// use parades_core::time::{Delay, Time};
-/// use parades_packet::queue::{DropTail, QueueLimit, Waiting};
+/// use parades_packet::queue::{Backlog, QueueLimit, Waiting};
 /// let at = |us| Time::ZERO.checked_add(Delay::from_us(us)).unwrap();
 /// let packet = |us| Waiting { start: at(us), bytes: 1000 };
-/// let mut queue = DropTail::default();
-/// let fits = [1, 2, 3].map(|us| queue.wait(packet(us), QueueLimit::Packets(2)));
-/// assert_eq!(fits, [true, true, false]);
-/// let mut left = Vec::new();
-/// queue.drain(at(1), |packet| left.push(packet));
-/// assert_eq!((left, queue.waiting_at(at(1)), queue.most()), (vec![packet(1)], 1, 2));
+/// let mut backlog = Backlog::default();
+/// let limit = QueueLimit::Packets(2).into();
+/// assert_eq!([1, 2, 3].map(|us| backlog.unrecorded().offer(packet(us), limit)), [true, true, false]);
+/// backlog.unrecorded().drain(at(1));
+/// assert_eq!((backlog.waiting_at(at(1)), backlog.most()), (1, 2));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DropTail {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
+pub struct Backlog {
     waiting: VecDeque<Waiting>,
     bytes: u64,
     most: u32,
 }
 
-/// What a rollback needs to take a [`DropTail::wait`] back.
-#[derive(Clone, Copy, Debug)]
-pub struct Before {
-    packets: usize,
-    bytes: u64,
-    most: u32,
-}
-
-impl DropTail {
-    /// Puts a packet at the end; false where there is no room, the queue having been drained to now.
-    pub fn wait(&mut self, packet: Waiting, limit: QueueLimit) -> bool {
+impl<R: Recorder<BacklogUndo>> BacklogMut<'_, R> {
+    /// Offers a packet, after [`BacklogMut::drain`]. Returns true if the packet may wait.
+    pub fn offer(&mut self, packet: Waiting, discipline: Discipline) -> bool {
         let bytes = self.bytes.saturating_add(u64::from(packet.bytes));
-        let fits = match limit {
-            QueueLimit::Packets(most) => self.waiting.len() < most as usize,
-            QueueLimit::Bytes(most) => bytes <= most,
+        let is_accepted = match discipline {
+            Discipline::DropTail(QueueLimit::Packets(most)) => self.waiting.len() < most as usize,
+            Discipline::DropTail(QueueLimit::Bytes(most)) => bytes <= most,
         };
-        if fits {
-            self.waiting.push_back(packet);
-            self.bytes = bytes;
-            self.most = self.most.max(u32::try_from(self.waiting.len()).unwrap_or(u32::MAX));
+        if is_accepted {
+            self.waiting().push_back(packet);
+            *self.bytes() = bytes;
+            let packets = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+            if packets > self.most {
+                *self.most() = packets;
+            }
         }
-        fits
+        is_accepted
     }
 
-    /// Takes out what has left by `now`, and shows it.
+    /// Removes the packets whose transmissions have started by `now`.
     #[inline(always)]
-    pub fn drain(&mut self, now: Time, left: impl FnMut(Waiting)) {
+    pub fn drain(&mut self, now: Time) {
         if !self.waiting.is_empty() {
-            self.drain_some(now, left);
+            self.drain_some(now);
         }
     }
 
-    fn drain_some(&mut self, now: Time, mut left: impl FnMut(Waiting)) {
-        while let Some(first) = self.waiting.pop_front_if(|first| first.start <= now) {
-            self.bytes -= u64::from(first.bytes);
-            left(first);
+    fn drain_some(&mut self, now: Time) {
+        while self.waiting.front().is_some_and(|first| first.start <= now)
+            && let Some(first) = self.waiting().pop_front()
+        {
+            *self.bytes() -= u64::from(first.bytes);
         }
         if self.waiting.is_empty() && self.waiting.capacity() > KEPT_CAPACITY {
-            self.waiting = VecDeque::new();
+            self.waiting().free_if_empty();
         }
     }
+}
 
-    /// How many packets wait at `now`, without taking out what has left.
+impl Backlog {
+    /// Returns the number of packets that wait at `now`.
     pub fn waiting_at(&self, now: Time) -> usize {
         self.waiting.len() - self.waiting.partition_point(|packet| packet.start <= now)
     }
 
-    /// The most packets that ever waited.
+    /// Returns the largest number of packets that ever waited.
     pub fn most(&self) -> u32 {
         self.most
-    }
-
-    /// What [`DropTail::undo_wait`] will need, the queue having been drained.
-    pub fn before(&self) -> Before {
-        Before { packets: self.waiting.len(), bytes: self.bytes, most: self.most }
-    }
-
-    /// Takes a [`DropTail::wait`] back.
-    pub fn undo_wait(&mut self, before: Before) {
-        let Before { packets, bytes, most } = before;
-        self.waiting.truncate(packets);
-        (self.bytes, self.most) = (bytes, most);
-    }
-
-    /// Takes one step of a [`DropTail::drain`] back, the last one first.
-    pub fn undo_drain(&mut self, left: Waiting) {
-        self.bytes += u64::from(left.bytes);
-        self.waiting.push_front(left);
     }
 }

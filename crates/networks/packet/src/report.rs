@@ -1,121 +1,152 @@
-//! The results of a packet-level network: what they are called, and how they are made.
+//! The results of a network: their names, and how they are made.
 //!
-//! What is known of a flow is known in several places: at its source, at its sink, where its packets were dropped, and by those still in
-//! flight. Each adds its part to sums by flow; at the end they become the rows of the table `flows`, and the totals, and the proof that no
-//! packet was lost from sight. The table `links` has a row for each direction of a link that was used.
+//! Several places know a part of what a row needs: the source of a flow, its sink, the nodes where its packets were lost, and
+//! the packets that are still in flight. Each adds its part to sums by flow. At the end the sums become rows, totals, and
+//! the proof that no packet was lost from sight.
+//!
+//! There are two vocabularies ([`Vocabulary`]). Both are lists of columns and totals over the same facts.
 
-pub(crate) mod flows;
+mod columns;
+mod exchanges;
+mod flows;
 mod links;
 
-use crate::network::Network;
-use crate::node::{Node, Packet};
-use flows::Totals;
-use parades_core::metrics::MetricValue;
-use parades_core::prelude::*;
-use parades_topology::Topology;
+use crate::description::{App, AppKind};
+use crate::network::{Network, Vocabulary};
+use crate::node::Node;
+use crate::protocols::Duration;
+use crate::record::Record;
+use crate::sampling::Series;
+use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
+use parades_core::run::End;
+use parades_core::time::Delay;
+use parades_topology::NodeId;
 
-pub(crate) const FLOWS: MetricId = MetricId(0);
+pub(crate) use flows::in_flight;
+
+const FLOWS: MetricId = MetricId(0);
 const LINKS: MetricId = MetricId(1);
-pub(crate) const DELAY: MetricId = MetricId(2);
-/// The first of the counters, in the order of [`COUNTERS`].
-const FIRST_COUNTER: u32 = 3;
-const COUNTERS: [(&str, Unit); 8] = [
-    ("flows_total", Unit::Count),
-    ("flows_complete", Unit::Count),
-    ("packets_sent", Unit::Count),
-    ("packets_delivered", Unit::Count),
-    ("packets_dropped", Unit::Count),
-    ("packets_in_flight", Unit::Count),
-    ("packets_reordered", Unit::Count),
-    ("bytes_delivered", Unit::Bytes),
-];
-const LOSS_RATIO: MetricId = MetricId(11);
-const JITTER_MEAN: MetricId = MetricId(12);
-const UTILISATION_MAX: MetricId = MetricId(13);
+// Tables of networks that are described app by app.
+const TRANSFERS: MetricId = MetricId(2);
+const REQUESTS: MetricId = MetricId(3);
 
-/// The series of a network that is sampled ([`crate::sampling`]).
-pub(crate) struct Series;
+/// The metrics of a network, beside the tables.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    /// The delays of all packets, where they are measured together.
+    delay: Option<MetricId>,
+    apps: Vec<AppIds>,
+    counters: Vec<MetricId>,
+    loss_ratio: Option<MetricId>,
+    jitter_mean: Option<MetricId>,
+    utilisation_max: Option<MetricId>,
+    pub(crate) series: Option<Series>,
+    /// Copies made of packets of groups, in networks that have groups.
+    pub(crate) copies_made: Option<MetricId>,
+}
 
-impl Series {
-    pub(crate) const GOODPUT: MetricId = MetricId(14);
-    pub(crate) const DROP_RATE: MetricId = MetricId(15);
-    pub(crate) const PACKETS_WAITING: MetricId = MetricId(16);
-    pub(crate) const QUEUE_LONGEST: MetricId = MetricId(17);
+/// The metrics of an app.
+#[derive(Clone, Copy, Debug)]
+struct AppIds {
+    /// The delays of its packets, answers left out.
+    delay: MetricId,
+    throughput: MetricId,
+    loss_ratio: MetricId,
+    /// The times that its transfers or responses took, if it has such.
+    completion: Option<MetricId>,
+}
 
-    fn declare(metrics: &mut Metrics) {
-        assert_eq!(metrics.series("goodput", Unit::BitsPerSecond), Series::GOODPUT);
-        assert_eq!(metrics.series("drop_rate", Unit::PerSecond), Series::DROP_RATE);
-        assert_eq!(metrics.series("packets_waiting", Unit::Count), Series::PACKETS_WAITING);
-        assert_eq!(metrics.series("queue_longest", Unit::Count), Series::QUEUE_LONGEST);
+impl Ids {
+    /// Returns the metric of a duration that an endpoint of an app measures.
+    #[inline]
+    pub(crate) fn duration(&self, duration: Duration, app: impl FnOnce() -> u32) -> MetricId {
+        match (duration, self.delay) {
+            (Duration::Delay, Some(delay)) => delay,
+            (Duration::Delay, None) => self.apps[app() as usize].delay,
+            (Duration::Completion, _) => self.apps[app() as usize].completion.expect("the app measures completions"),
+        }
     }
 }
 
-/// The metrics of every packet-level network, and the series of one that is sampled.
-pub(crate) fn declare(is_sampled: bool) -> Metrics {
+/// Declares the metrics of a network.
+pub(crate) fn declare<D: Record>(net: &Network<D>) -> (Metrics, Ids) {
     let columns = |of: &[(&str, Unit)]| of.iter().map(|&(name, unit)| Column::new(name, unit)).collect();
-    let mut metrics = Metrics::new();
-    assert_eq!(metrics.table("flows", columns(&flows::COLUMNS)), FLOWS);
-    assert_eq!(metrics.table("links", columns(&links::COLUMNS)), LINKS);
-    assert_eq!(metrics.histogram("delay", Unit::Picoseconds), DELAY);
-    for (id, (name, unit)) in (FIRST_COUNTER..).zip(COUNTERS) {
-        assert_eq!(metrics.counter(name, unit), MetricId(id));
+    let (mut metrics, mut ids) = (Metrics::new(), Ids::default());
+    let of_flows = columns::of_flows(net.vocabulary).iter().map(|column| Column::new(column.name, column.unit));
+    assert_eq!(metrics.table("flows", of_flows.collect()), FLOWS);
+    let of_links = columns::of_links(net.vocabulary).iter().map(|column| Column::new(column.name, column.unit));
+    assert_eq!(metrics.table("links", of_links.collect()), LINKS);
+    match net.vocabulary {
+        Vocabulary::Flows => ids.delay = Some(metrics.histogram("delay", Unit::Picoseconds)),
+        Vocabulary::Apps => {
+            assert_eq!(metrics.table("transfers", columns(&exchanges::TRANSFER_COLUMNS)), TRANSFERS);
+            assert_eq!(metrics.table("requests", columns(&exchanges::REQUEST_COLUMNS)), REQUESTS);
+        }
     }
-    assert_eq!(metrics.value("loss_ratio", Unit::Ratio), LOSS_RATIO);
-    assert_eq!(metrics.value("jitter_mean", Unit::Seconds), JITTER_MEAN);
-    assert_eq!(metrics.value("utilisation_max", Unit::Ratio), UTILISATION_MAX);
-    if is_sampled {
-        Series::declare(&mut metrics);
+    let counters = columns::totals(net.vocabulary).iter();
+    ids.counters = counters.map(|total| metrics.counter(total.name, total.unit)).collect();
+    ids.loss_ratio = Some(metrics.value("loss_ratio", Unit::Ratio));
+    if net.vocabulary == Vocabulary::Flows {
+        ids.jitter_mean = Some(metrics.value("jitter_mean", Unit::Seconds));
     }
-    metrics
-}
-
-/// Adds what a node knows of its flows and links.
-pub(crate) fn finish(network: &Network, id: LpId, node: &Node, metrics: &mut Metrics) {
-    flows::finish(network, id, node, metrics);
-    finish_links(&network.topology, id, node, metrics);
-}
-
-/// Adds what a node knows of its links.
-pub(crate) fn finish_links(topology: &Topology, id: LpId, node: &Node, metrics: &mut Metrics) {
-    links::finish(topology, id, node, metrics);
-}
-
-/// Adds a packet that was still on its way.
-pub(crate) fn in_flight(packet: &Packet, metrics: &mut Metrics) {
-    flows::in_flight(packet, metrics);
-}
-
-/// Makes the tables and totals, and checks that no packet was lost from sight.
-pub(crate) fn conclude(network: &Network, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-    let sums = metrics.take_sums(FLOWS);
-    let totals = flows::conclude(&network.flows, &network.topology, sums, metrics)?;
-    let lost = ratio(totals.sums.dropped as f64, totals.sums.sent as f64);
-    conclude_totals(&totals, lost, &network.topology, (end, metrics))
-}
-
-/// Sets the totals, and makes the table of links.
-pub(crate) fn conclude_totals(
-    totals: &Totals,
-    lost: Cell,
-    topology: &Topology,
-    (end, metrics): (&End, &mut Metrics),
-) -> Result<(), String> {
-    let measured = metrics.by_id(DELAY).and_then(MetricValue::tally).map_or(0, |delays| delays.count());
-    let delivered = totals.sums.delivered;
-    if measured != delivered {
-        return Err(format!("{delivered} packets were delivered, but the delays of {measured} were measured"));
+    ids.utilisation_max = Some(metrics.value("utilisation_max", Unit::Ratio));
+    if net.vocabulary == Vocabulary::Apps {
+        ids.apps = net.apps.iter().map(|app| declare_app(app, &mut metrics)).collect();
     }
-    for (id, total) in (FIRST_COUNTER..).zip(totals.counters()) {
-        metrics.count(MetricId(id), total);
+    if net.measure.every > Delay::ZERO {
+        ids.series = Some(Series::declare(net, &mut metrics));
     }
-    metrics.set(LOSS_RATIO, lost);
-    metrics.set(JITTER_MEAN, ratio(totals.jitter_sum as f64 / 1e12, totals.jittered as f64));
-    let utilisation_max = links::conclude(topology, end, metrics);
-    metrics.set(UTILISATION_MAX, utilisation_max);
+    if net.slots.groups() > 0 {
+        ids.copies_made = Some(metrics.counter("copies_made", Unit::Count));
+    }
+    (metrics, ids)
+}
+
+fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
+    let completion = match kind {
+        AppKind::Datagrams(_) | AppKind::Multicast(_) => None,
+        AppKind::Transfer(_) => Some("completion"),
+        AppKind::Requests(_) => Some("response"),
+    };
+    AppIds {
+        delay: metrics.histogram(&format!("delay_{name}"), Unit::Picoseconds),
+        throughput: metrics.value(&format!("throughput_{name}"), Unit::BitsPerSecond),
+        loss_ratio: metrics.value(&format!("loss_ratio_{name}"), Unit::Ratio),
+        completion: completion.map(|what| metrics.histogram(&format!("{what}_{name}"), Unit::Picoseconds)),
+    }
+}
+
+/// Adds what a node knows.
+pub(crate) fn finish<D: Record>(net: &Network<D>, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
+    for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
+        flows::finish_endpoint(net, address, endpoint, metrics);
+        exchanges::finish_endpoint(net, address, endpoint, metrics);
+    }
+    for (&key, &lost) in &node.egress.lost {
+        flows::finish_lost(net, key, lost, metrics);
+    }
+    links::finish(net, (id, node), end, metrics);
+}
+
+/// Makes tables and totals, and checks that no packet was lost from sight.
+pub(crate) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+    flows::conclude(net, end, metrics)?;
+    let utilisation_max = links::conclude(net, end, metrics);
+    set(metrics, net.ids.utilisation_max, utilisation_max);
+    if net.vocabulary == Vocabulary::Apps {
+        exchanges::conclude(net, metrics);
+    }
     Ok(())
 }
 
-/// A quotient; nothing where there is nothing to divide by.
-pub(crate) fn ratio(of: f64, by: f64) -> Cell {
+/// Sets a value that the network has.
+fn set(metrics: &mut Metrics, id: Option<MetricId>, value: impl Into<Cell>) {
+    if let Some(id) = id {
+        metrics.set(id, value);
+    }
+}
+
+/// Returns a quotient; nothing if the divisor is not positive.
+fn ratio(of: f64, by: f64) -> Cell {
     if by > 0.0 { Cell::Float(of / by) } else { Cell::Empty }
 }

@@ -1,87 +1,193 @@
 //! Samples of a network while it runs: series over virtual time.
 //!
-//! A global event looks at all nodes with everything at rest, records a point of each series, and schedules the next one, a period later:
+//! A global event looks at all nodes while every LP is at rest, records a point of each series, and schedules the next
+//! sample, a period later:
 //!
-//! - `goodput`: payload delivered in the period, in bits a second;
-//! - `drop_rate`: packets dropped in the period, a second;
-//! - `packets_waiting`: packets that wait in all queues at that moment; one in transmission does not wait;
-//! - `queue_longest`: those in the longest of the queues.
+//! - `goodput` or, in networks that are described app by app, `throughput`: payload received in the period, in bits per
+//!   second; of a transfer, what came in order;
+//! - `drop_rate` or `loss_rate`: packets lost in the period, per second;
+//! - `packets_waiting`: packets that wait in all queues at that moment; a packet in transmission does not wait;
+//! - `queue_longest`: packets in the longest of the queues;
+//! - `app_throughput_APP` of each app that is asked for;
+//! - `link_utilisation_LINK` and `link_queue_LINK` of each link that is asked for: the utilisation of its busier direction
+//!   in the period, and the packets that wait in both directions.
 //!
-//! What happened in a period is the difference of two totals, and the event carries those of the sample before. So a visit changes nothing
-//! at a node, and sampling changes nothing of a run but its series and the digest of its global events.
+//! A period's share is the difference of two totals, and the event carries the totals of the sample before. So a visit
+//! changes nothing at a node, and sampling changes nothing of a run but its series and the digest of its global events.
 
+use crate::description::Measure;
+use crate::network::{Network, Vocabulary};
 use crate::node::Node;
-use crate::report::Series;
-use parades_core::prelude::*;
+use crate::record::Record;
+use parades_core::metrics::{MetricId, Metrics, Unit};
+use parades_core::prelude::{Context, Delay, Global, GlobalContext, Time};
+use parades_topology::NodeId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The global event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     period: Delay,
-    /// At the sample before.
-    before: Totals,
+    /// The totals of the sample before.
+    before: Arc<Totals>,
 }
 
-/// What has happened up to a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// Totals up to a time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Totals {
-    bytes_delivered: u64,
-    packets_dropped: u64,
+    bytes: u64,
+    lost: u64,
+    /// Bytes of the apps that are asked for.
+    of_apps: BTreeMap<u32, u64>,
+    /// The busy time of each direction of the links that are asked for.
+    busy: BTreeMap<(u32, bool), Delay>,
 }
 
-/// What some nodes have done, and what waits at them.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+/// The totals of some nodes, and the packets that wait at them.
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     totals: Totals,
     waiting: u64,
     longest: u64,
+    /// The packets that wait before the links that are asked for.
+    queues: BTreeMap<u32, u64>,
+}
+
+/// The series of a network.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    throughput: MetricId,
+    loss_rate: MetricId,
+    waiting: MetricId,
+    longest: MetricId,
+    /// By app.
+    apps: BTreeMap<u32, MetricId>,
+    /// Utilisation and queue, by link.
+    links: BTreeMap<u32, (MetricId, MetricId)>,
+}
+
+impl Series {
+    /// Declares the series of a network.
+    pub(crate) fn declare<D: Record>(net: &Network<D>, metrics: &mut Metrics) -> Series {
+        let Measure { apps, links, .. } = &net.measure;
+        let [throughput, loss_rate] = match net.vocabulary {
+            Vocabulary::Flows => ["goodput", "drop_rate"],
+            Vocabulary::Apps => ["throughput", "loss_rate"],
+        };
+        Series {
+            throughput: metrics.series(throughput, Unit::BitsPerSecond),
+            loss_rate: metrics.series(loss_rate, Unit::PerSecond),
+            waiting: metrics.series("packets_waiting", Unit::Count),
+            longest: metrics.series("queue_longest", Unit::Count),
+            apps: apps
+                .iter()
+                .map(|&app| {
+                    let name = &net.apps[app as usize].name;
+                    (app, metrics.series(&format!("app_throughput_{name}"), Unit::BitsPerSecond))
+                })
+                .collect(),
+            links: links
+                .iter()
+                .map(|&link| {
+                    let name = &net.link_names[link as usize];
+                    let utilisation = metrics.series(&format!("link_utilisation_{name}"), Unit::Ratio);
+                    (link, (utilisation, metrics.series(&format!("link_queue_{name}"), Unit::Count)))
+                })
+                .collect(),
+        }
+    }
 }
 
 impl Sample {
-    /// The first sample of a run, and when it is taken; none where the period is zero.
+    /// Returns the first sample of a run, and its time. `None` if the period is zero.
     pub(crate) fn first(period: Delay) -> Option<(Time, Sample)> {
         let time = Time::ZERO.checked_add(period).filter(|&time| time > Time::ZERO)?;
-        Some((time, Sample { period, before: Totals::default() }))
+        Some((time, Sample { period, before: Arc::default() }))
+    }
+
+    /// Records the points of the apps and links that are asked for.
+    fn selected<D: Record>(&self, series: &Series, summary: &Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
+        let (before, now) = (&self.before, &summary.totals);
+        for (&app, &id) in &series.apps {
+            let of = |totals: &Totals| totals.of_apps.get(&app).copied().unwrap_or(0);
+            ctx.point(id, self.per_second((of(now) - of(before)) * 8));
+        }
+        for (&link, &(utilisation, queue)) in &series.links {
+            let busy = |totals: &Totals, is_back| totals.busy.get(&(link, is_back)).map_or(0, |busy| busy.as_ps());
+            let busier = [false, true].map(|is_back| busy(now, is_back) - busy(before, is_back)).into_iter().max();
+            ctx.point(utilisation, busier.unwrap_or(0) as f64 / self.period.as_ps() as f64);
+            ctx.point(queue, summary.queues.get(&link).copied().unwrap_or(0) as f64);
+        }
+    }
+
+    fn per_second(&self, of: u64) -> f64 {
+        of as f64 / self.period.as_secs_f64()
     }
 }
 
-/// Of every model whose LPs are nodes.
-impl<M: Model<State = Node, Global = Sample>> Global<M> for Sample {
+impl<D: Record> Global<Network<D>> for Sample {
     type Summary = Summary;
 
-    fn visit(&self, _: &M, node: &mut Node, ctx: &mut Context<'_, M>) -> Summary {
-        let waiting = || node.transmitters.iter().map(|transmitter| transmitter.waiting_at(ctx.now()) as u64);
-        Summary {
-            totals: Totals {
-                bytes_delivered: node.sinks.iter().map(|sink| sink.bytes).sum(),
-                packets_dropped: node.dropped.values().sum(),
-            },
-            waiting: waiting().sum(),
-            longest: waiting().max().unwrap_or(0),
+    fn visit(&self, net: &Network<D>, node: &mut Node, ctx: &mut Context<'_, Network<D>>) -> Summary {
+        let (id, now) = (NodeId(ctx.id().0), ctx.now());
+        let mut summary = Summary::default();
+        let Some(series) = &net.ids.series else { return summary };
+        summary.totals.lost = node.egress.lost.values().flatten().sum();
+        for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
+            let (flow, _) = net.slots.role(address);
+            let bytes = endpoint.received_bytes(net.kind_of(flow));
+            summary.totals.bytes += bytes;
+            let app = net.app_of_flow[flow as usize];
+            if series.apps.contains_key(&app) {
+                *summary.totals.of_apps.entry(app).or_default() += bytes;
+            }
         }
+        for (port, interface) in node.egress.ports.iter().zip(net.topology.interfaces(id)) {
+            let waiting = port.waiting_at(now);
+            summary.waiting += waiting;
+            summary.longest = summary.longest.max(waiting);
+            let link = interface.link.0;
+            if series.links.contains_key(&link) {
+                let is_back = net.topology.link(interface.link).a != id;
+                summary.totals.busy.insert((link, is_back), port.busy_at(now));
+                *summary.queues.entry(link).or_default() += waiting;
+            }
+        }
+        summary
     }
 
-    fn fold(&self, left: Summary, right: Summary) -> Summary {
-        Summary {
-            totals: Totals {
-                bytes_delivered: left.totals.bytes_delivered + right.totals.bytes_delivered,
-                packets_dropped: left.totals.packets_dropped + right.totals.packets_dropped,
-            },
-            waiting: left.waiting + right.waiting,
-            longest: left.longest.max(right.longest),
+    fn fold(&self, mut left: Summary, right: Summary) -> Summary {
+        left.totals.bytes += right.totals.bytes;
+        left.totals.lost += right.totals.lost;
+        left.waiting += right.waiting;
+        left.longest = left.longest.max(right.longest);
+        left.totals.busy.extend(right.totals.busy);
+        for (to, from) in [(&mut left.totals.of_apps, right.totals.of_apps), (&mut left.queues, right.queues)] {
+            from.into_iter().for_each(|(place, amount)| *to.entry(place).or_default() += amount);
         }
+        left
     }
 
-    fn act(&self, _: &M, Summary { totals, waiting, longest }: Summary, ctx: &mut GlobalContext<'_, M>) {
-        let per_second = |of: u64| of as f64 / self.period.as_secs_f64();
-        let bytes = totals.bytes_delivered - self.before.bytes_delivered;
-        ctx.point(Series::GOODPUT, per_second(bytes * 8));
-        ctx.point(Series::DROP_RATE, per_second(totals.packets_dropped - self.before.packets_dropped));
-        ctx.point(Series::PACKETS_WAITING, waiting as f64);
-        ctx.point(Series::QUEUE_LONGEST, longest as f64);
-        // The last sample that there can be is the last one before the end of time.
+    fn act(&self, net: &Network<D>, summary: Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
+        let Some(series) = &net.ids.series else { return };
+        // A description does not know how long its network will be run.
+        let samples_max = net.measure.samples_max;
+        if ctx.now().as_ps() / self.period.as_ps().max(1) > samples_max {
+            let (period, end) = (self.period, ctx.now());
+            return ctx.fail(format!(
+                "a sample every {period} has made more than {samples_max} of them; measure less often, or end the run before {end}"
+            ));
+        }
+        let (before, now) = (&self.before, &summary.totals);
+        ctx.point(series.throughput, self.per_second((now.bytes - before.bytes) * 8));
+        ctx.point(series.loss_rate, self.per_second(now.lost - before.lost));
+        ctx.point(series.waiting, summary.waiting as f64);
+        ctx.point(series.longest, summary.longest as f64);
+        self.selected(series, &summary, ctx);
+        // The last possible sample is the last one before the end of time.
         if ctx.now().checked_add(self.period).is_some() {
-            ctx.schedule(self.period, Sample { period: self.period, before: totals });
+            ctx.schedule(self.period, Sample { period: self.period, before: Arc::new(summary.totals) });
         }
     }
 }

@@ -20,7 +20,7 @@
 //! All is drawn from the seed: shared stream [`TRAFFIC_STREAM`].
 
 use crate::flow::{Flow, Limit};
-use crate::network::{Network, NetworkError, Settings};
+use crate::network::{Network, NetworkError, Settings, assemble};
 use crate::queue::QueueLimit;
 use crate::traffic::{Pattern, Period, Sizes};
 use parades_core::random::Rng;
@@ -143,13 +143,9 @@ impl Parameters {
             Ok(Flow { source, destination, start, limit: Limit::Never, sizes, pattern })
         };
         let flows: Result<Vec<Flow>, NetworkError> = ends.iter().zip(&demand.shares_bps).map(flow).collect();
-        let flows = flows?;
-        for (number, flow) in flows.iter().enumerate() {
-            flow.check().map_err(|what| NetworkError::Flow { flow: number, what })?;
-        }
         let Parameters { headers, metric, queue, sample, .. } = *self;
         let settings = Settings { headers, metric, queue, queues: Vec::new(), sample };
-        let network = Network::routed(topology, flows, &routes, settings)?;
+        let network = assemble::of_flows(topology, flows?, settings, Some(&routes))?;
         Ok(Wan { network, load: self.load * slowdown, packets_per_s: packets(factor) })
     }
 

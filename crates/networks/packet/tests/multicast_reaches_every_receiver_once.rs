@@ -3,9 +3,9 @@
 use parades_core::metrics::Cell;
 use parades_core::prelude::*;
 use parades_packet::campus::Parameters;
-use parades_packet::flow::Limit;
-use parades_packet::multicast::{Group, Multicast, PacketCopy};
+use parades_packet::flow::{Group, Limit};
 use parades_packet::network::{Network, Settings};
+use parades_packet::packet::Packet;
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::{Pattern, Sizes};
 use parades_topology::{Link, LinkId, NodeId, Topology};
@@ -48,9 +48,9 @@ fn group(receivers: &[u32], packets: u64) -> Group {
     }
 }
 
-fn model(groups: Vec<Group>, settings: Settings) -> Multicast<Data> {
+fn model(groups: Vec<Group>, settings: Settings) -> Network<Data> {
     let topology = Topology::new(&["node"; 7], links()).expect("a network");
-    Multicast::new(topology, groups, settings).expect("possible groups")
+    Network::multicast(topology, groups, settings).expect("possible groups")
 }
 
 fn until(seconds: f64) -> RunOptions<'static> {
@@ -146,7 +146,7 @@ fn to_one_receiver_it_is_what_a_flow_is() {
 fn senseless_groups_are_refused_with_a_sentence() {
     let refuse = |group: Group| {
         let topology = Topology::new(&["node"; 7], links()).expect("a network");
-        let refused = Multicast::<Data>::new(topology, vec![group], Settings::default());
+        let refused = Network::<Data>::multicast(topology, vec![group], Settings::default());
         refused.expect_err("it makes no sense").to_string()
     };
     assert_eq!(refuse(group(&[], 1)), "group 0 has no receivers; give it some");
@@ -177,7 +177,7 @@ fn trees_can_be_undone_and_redone() {
 fn all_hosts_of_every_campus_get_all_bytes() {
     for networks in [1, 2] {
         let parameters = Parameters { networks, lan_clients: 4, ..Parameters::default() };
-        let model: Multicast<Data> = parameters.multicast(1).expect("the published parameters");
+        let model: Network<Data> = parameters.multicast(1).expect("the published parameters");
         let outcome = run(&model, 100.0);
         let (campuses, hosts) = (u128::from(networks), u128::from(networks) * 48);
         assert_eq!(count(&outcome, "flows_complete"), hosts);
@@ -200,7 +200,17 @@ fn all_hosts_of_every_campus_get_all_bytes() {
 }
 
 #[test]
-fn a_copy_is_as_large_as_a_packet_and_a_pointer() {
-    let packet = size_of::<Event<parades_packet::node::Packet>>();
-    assert_eq!(size_of::<Event<PacketCopy<Data>>>(), packet + size_of::<usize>());
+fn a_copy_that_shares_its_data_is_as_large_as_a_packet_without_any() {
+    assert_eq!(size_of::<Event<Packet<Data>>>(), size_of::<Event<Packet>>());
+}
+
+#[test]
+fn without_records_copies_arrive_alike() {
+    let topology = || Topology::new(&["node"; 7], links()).expect("a network");
+    let groups = || vec![group(&[4, 2, 5, 6], 20)];
+    let settings = || Settings { queue: QueueLimit::Packets(2), ..Settings::default() };
+    let with = run(&Network::<Data>::multicast(topology(), groups(), settings()).expect("a network"), 1.0);
+    let without: Network = Network::multicast(topology(), groups(), settings()).expect("a network");
+    assert!(count(&with, "packets_dropped") > 0);
+    assert_eq!(run(&without, 1.0).metrics, with.metrics);
 }

@@ -136,18 +136,19 @@ fn campus(sample: Delay) -> parades_packet::network::Network {
 
 /// Makes two trees to the hosts of each of two campuses, from a server of each. Packets are large and queues
 /// are empty, so copies are dropped where the trees meet.
-fn campus_multicast() -> parades_packet::multicast::Multicast<Shared<Box<[u8]>>> {
-    use parades_packet::{campus::Parameters, multicast::Multicast, network::Settings, queue::QueueLimit};
+fn campus_multicast() -> parades_packet::network::Network<Shared<Box<[u8]>>> {
+    use parades_packet::network::{Network, Settings};
+    use parades_packet::{campus::Parameters, flow::Group, queue::QueueLimit};
     let (packet_size, flow_rate_bps, start_span) = (40_000, 60_000_000, Delay::from_ms(50));
     let small = Parameters { lan_clients: 1, packet_size, flow_rate_bps, start_span, ..Parameters::default() };
     let own = small.multicast::<Shared<Box<[u8]>>>(1).expect("the parameters are possible");
-    let mut groups = own.groups().to_vec();
+    let mut groups = own.groups();
     for (group, other) in own.groups().iter().zip(own.groups().iter().rev()) {
         let start = group.start.checked_add(Delay::from_ms(1)).expect("soon");
-        groups.push(parades_packet::multicast::Group { start, receivers: other.receivers.clone(), ..group.clone() });
+        groups.push(Group { start, receivers: other.receivers.clone(), ..group.clone() });
     }
     let settings = Settings { queue: QueueLimit::Packets(0), ..Settings::default() };
-    Multicast::new(own.topology().clone(), groups, settings).expect("the groups are possible")
+    Network::multicast(own.topology().clone(), groups, settings).expect("the groups are possible")
 }
 
 /// Makes a wide-area network. Large packets and a short queue cause overload and drops with few packets.
@@ -210,7 +211,7 @@ fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<Chord
 type ChordFlows = parades_carriers::FlowLevel<parades_p2p::chord::Message>;
 
 /// Makes two sites with three kinds of traffic, and a bottleneck that fails after 1.5 s.
-fn network() -> parades_netfile::model::Internetwork {
+fn network() -> parades_packet::network::Network {
     let sooner =
         parades_netfile::EXAMPLE.replace("at = \"8s\"", "at = \"1500ms\"").replace("for = \"2s\"", "for = \"300ms\"");
     let file = parades_netfile::NetworkFile::parse("two-sites.toml".as_ref(), sooner);

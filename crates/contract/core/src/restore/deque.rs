@@ -116,6 +116,13 @@ impl<'a, T: Undoable, R: Recorder<DequeUndo<T>>> Tracked<'a, VecDeque<T>, R> {
         self.value.pop_back()
     }
 
+    /// Frees the memory of an empty queue. The queue stays equal, so there is nothing to record.
+    pub fn free_if_empty(&mut self) {
+        if self.value.is_empty() {
+            *self.value = VecDeque::new();
+        }
+    }
+
     /// Drops all elements.
     pub fn clear(&mut self) {
         while let Some(element) = self.value.pop_back() {

@@ -1,209 +1,264 @@
-//! What becomes of each flow, and of all of them.
+//! The results of each flow, of each app, and of all flows.
 
-use super::{COUNTERS, FLOWS, ratio};
-use crate::flow::Flow;
+use super::columns::{FlowRow, Totals, of_flows, totals as totals_of};
+use super::{FLOWS, ratio, set};
+use crate::description::AppKind;
 use crate::network::Network;
-use crate::node::{Node, Packet};
-use parades_core::prelude::*;
-use parades_topology::Topology;
-use std::collections::BTreeMap;
+use crate::packet::Packet;
+use crate::port::LOSSES;
+use crate::protocols::Endpoint;
+use crate::record::Record;
+use parades_core::metrics::{MetricId, MetricValue, Metrics};
+use parades_core::run::End;
+use parades_core::time::Time;
 
-/// The columns of the table `flows`. `duration` is from the flow's start to the last arrival, and `goodput` is what was delivered in it.
-pub(super) const COLUMNS: [(&str, Unit); 16] = [
-    ("flow", Unit::Count),
-    ("source", Unit::Count),
-    ("destination", Unit::Count),
-    ("packets_sent", Unit::Count),
-    ("packets_dropped", Unit::Count),
-    ("delay_mean", Unit::Picoseconds),
-    ("jitter", Unit::Picoseconds),
-    ("goodput", Unit::BitsPerSecond),
-    ("start", Unit::Picoseconds),
-    ("duration", Unit::Picoseconds),
-    ("complete", Unit::Count),
-    ("packets_delivered", Unit::Count),
-    ("packets_reordered", Unit::Count),
-    ("bytes_delivered", Unit::Bytes),
-    ("delay_min", Unit::Picoseconds),
-    ("delay_max", Unit::Picoseconds),
-];
+// The places of a flow's sums. A flow's packets go to its destination; answers go back.
+pub(super) const SENT: usize = 0;
+pub(super) const RECEIVED: usize = 1;
+/// Payload that arrived: of a transfer, once; of requests, in responses.
+pub(super) const BYTES: usize = 2;
+/// Lost packets, by reason.
+pub(super) const LOST: usize = 3;
+pub(super) const IN_FLIGHT: usize = LOST + LOSSES;
+/// 1 if the source has sent everything, or a transfer or all requests are done.
+const DONE: usize = IN_FLIGHT + 1;
+pub(super) const REORDERED: usize = DONE + 1;
+/// From here on: answers.
+pub(super) const BACK: usize = REORDERED + 1;
+pub(super) const BACK_SENT: usize = BACK;
+pub(super) const BACK_RECEIVED: usize = BACK_SENT + 1;
+pub(super) const BACK_LOST: usize = BACK_RECEIVED + 1;
+pub(super) const BACK_IN_FLIGHT: usize = BACK_LOST + LOSSES;
+/// From here on: statistics, which are not summed over flows.
+const STATISTICS: usize = BACK_IN_FLIGHT + 1;
+pub(super) const MEAN: usize = STATISTICS;
+pub(super) const MIN: usize = MEAN + 1;
+pub(super) const MAX: usize = MIN + 1;
+pub(super) const JITTER: usize = MAX + 1;
+/// The last arrival.
+pub(super) const LAST: usize = JITTER + 1;
+pub(super) const P50: usize = LAST + 1;
+pub(super) const P95: usize = P50 + 1;
+pub(super) const P99: usize = P95 + 1;
+const SUMS: usize = P99 + 1;
 
-/// What is known of a flow, each field as a sum: zero wherever it is not known.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    // At the source.
-    pub(crate) sent: u64,
-    pub(crate) finished: u64,
-    // On the way.
-    pub(crate) dropped: u64,
-    pub(crate) in_flight: u64,
-    // At the sink.
-    pub(crate) delivered: u64,
-    pub(crate) bytes_delivered: u64,
-    pub(crate) reordered: u64,
-    pub(crate) delay_mean: u64,
-    pub(crate) delay_min: u64,
-    pub(crate) delay_max: u64,
-    pub(crate) jitter: u64,
-    pub(crate) last: u64,
+pub(super) type Sums = [u64; SUMS];
+
+/// Adds amounts to the sums of a flow.
+fn add(flow: u32, metrics: &mut Metrics, of: impl IntoIterator<Item = (usize, u64)>) {
+    let mut sums: Sums = [0; SUMS];
+    of.into_iter().for_each(|(place, amount)| sums[place] += amount);
+    // Zeros at the end need no memory.
+    let used = SUMS - sums.iter().rev().take_while(|sum| **sum == 0).count();
+    metrics.add_to_sums(FLOWS, u64::from(flow), &sums[..used]);
 }
 
-impl Sums {
-    /// The fields, in the order in which they are kept.
-    fn fields(&mut self) -> [&mut u64; 12] {
-        let Sums { sent, finished, dropped, in_flight, delivered, bytes_delivered, .. } = self;
-        let Sums { reordered, delay_mean, delay_min, delay_max, jitter, last, .. } = self;
-        [
-            sent,
-            finished,
-            dropped,
-            in_flight,
-            delivered,
-            bytes_delivered,
-            reordered,
-            delay_mean,
-            delay_min,
-            delay_max,
-            jitter,
-            last,
-        ]
-    }
-
-    pub(crate) fn add_to(mut self, flow: u32, metrics: &mut Metrics) {
-        metrics.add_to_sums(FLOWS, u64::from(flow), &self.fields().map(|field| *field));
-    }
-
-    pub(crate) fn from_words(words: &[u64]) -> Sums {
-        let mut sums = Sums::default();
-        for (field, word) in sums.fields().into_iter().zip(words) {
-            *field = *word;
-        }
-        sums
-    }
-
-    /// Whether the source has sent all, and all of that has arrived.
-    fn is_complete(&self) -> bool {
-        self.finished == 1 && self.delivered == self.sent
-    }
-
-    fn row(&self, number: u64, flow: &Flow, topology: &Topology) -> [Cell; COLUMNS.len()] {
-        let arrived = |x: u64| if self.delivered > 0 { Cell::Integer(x) } else { Cell::Empty };
-        let duration = self.last.saturating_sub(flow.start.as_ps());
-        [
-            number.into(),
-            topology.name(flow.source).into(),
-            topology.name(flow.destination).into(),
-            self.sent.into(),
-            self.dropped.into(),
-            arrived(self.delay_mean),
-            arrived(self.jitter),
-            ratio(self.bytes_delivered as f64 * 8.0, duration as f64 / 1e12),
-            flow.start.as_ps().into(),
-            arrived(duration),
-            u64::from(self.is_complete()).into(),
-            self.delivered.into(),
-            self.reordered.into(),
-            self.bytes_delivered.into(),
-            arrived(self.delay_min),
-            arrived(self.delay_max),
-        ]
-    }
+/// Returns the key of the sums that count the copies of all groups. The keys before it are those of flows.
+fn copies_key<D: Record>(net: &Network<D>) -> u32 {
+    u32::try_from(net.flows.len()).expect("flows are counted in 32 bits")
 }
 
-/// Adds what a node knows of flows.
-pub(super) fn finish(network: &Network, id: LpId, node: &Node, metrics: &mut Metrics) {
-    for (source, &flow) in node.sources.iter().zip(network.outgoing.of(id)) {
-        let finished = u64::from(source.finished);
-        Sums { sent: source.packets, finished, ..Sums::default() }.add_to(flow, metrics);
-    }
-    for (&flow, &dropped) in &node.dropped {
-        Sums { dropped, ..Sums::default() }.add_to(flow, metrics);
-    }
-    finish_sinks(network.incoming.of(id), node, metrics);
-}
-
-/// Adds what the sinks of a node measured; `flows` are theirs, by slot.
-pub(crate) fn finish_sinks(flows: &[u32], node: &Node, metrics: &mut Metrics) {
-    for (sink, &flow) in node.sinks.iter().zip(flows) {
-        if sink.packets > 0 {
-            let sums = Sums {
-                delivered: sink.packets,
-                bytes_delivered: sink.bytes,
-                reordered: sink.reordered,
-                delay_mean: sink.delay_mean().as_ps(),
-                delay_min: sink.delay_min.as_ps(),
-                delay_max: sink.delay_max.as_ps(),
-                jitter: sink.jitter().as_ps(),
-                last: sink.last.as_ps(),
-                ..Sums::default()
-            };
-            sums.add_to(flow, metrics);
-        }
-    }
-}
-
-/// Adds a packet that was still on its way.
-pub(super) fn in_flight(packet: &Packet, metrics: &mut Metrics) {
-    Sums { in_flight: 1, ..Sums::default() }.add_to(packet.flow, metrics);
-}
-
-/// What all flows come to.
-#[derive(Debug, Default)]
-pub(crate) struct Totals {
-    flows: u64,
-    complete: u64,
-    /// Of these, what is a sum over flows.
-    pub(crate) sums: Sums,
-    /// In picoseconds, over the flows that delivered two packets or more.
-    pub(super) jitter_sum: u128,
-    pub(super) jittered: u64,
-}
-
-impl Totals {
-    fn add(&mut self, flow: &Sums) {
-        self.flows += 1;
-        self.complete += u64::from(flow.is_complete());
-        self.sums.sent += flow.sent;
-        self.sums.delivered += flow.delivered;
-        self.sums.dropped += flow.dropped;
-        self.sums.in_flight += flow.in_flight;
-        self.sums.reordered += flow.reordered;
-        self.sums.bytes_delivered += flow.bytes_delivered;
-        if flow.delivered > 1 {
-            self.jitter_sum += u128::from(flow.jitter);
-            self.jittered += 1;
-        }
-    }
-
-    /// In the order of [`COUNTERS`].
-    pub(super) fn counters(&self) -> [u64; COUNTERS.len()] {
-        let Sums { sent, delivered, dropped, in_flight, reordered, bytes_delivered, .. } = self.sums;
-        [self.flows, self.complete, sent, delivered, dropped, in_flight, reordered, bytes_delivered]
-    }
-}
-
-/// Makes a row of each flow from the sums of all, and checks it: packets sent = delivered + dropped + in flight.
-pub(crate) fn conclude(
-    flows: &[Flow],
-    topology: &Topology,
-    sums: BTreeMap<u64, Box<[u64]>>,
+/// Adds amounts to each of some flows of a group, and to the copies.
+fn add_to_group<D: Record>(
+    net: &Network<D>,
+    flows: impl Iterator<Item = u32>,
     metrics: &mut Metrics,
-) -> Result<Totals, String> {
-    let mut totals = Totals::default();
-    for (number, words) in sums {
-        let flow = flows.get(usize::try_from(number).unwrap_or(usize::MAX));
-        let flow = flow.ok_or_else(|| format!("flow {number} was measured, but does not exist"))?;
-        let sums = Sums::from_words(&words);
-        let Sums { sent, delivered, dropped, in_flight, .. } = sums;
-        if sent != delivered + dropped + in_flight {
+    of: impl IntoIterator<Item = (usize, u64)> + Clone,
+) {
+    flows.chain([copies_key(net)]).for_each(|flow| add(flow, metrics, of.clone()));
+}
+
+/// Adds a packet that was still in flight.
+pub(crate) fn in_flight<D: Record>(net: &Network<D>, packet: &Packet<D>, metrics: &mut Metrics) {
+    if packet.is_served() {
+        return;
+    }
+    match net.forwarding.place_of(packet.step()) {
+        Some(place) => add_to_group(net, net.forwarding.trees.flows_from(place), metrics, [(IN_FLIGHT, 1)]),
+        None => {
+            let (flow, is_there) = net.slots.role(packet.direction());
+            add(flow, metrics, [(if is_there { IN_FLIGHT } else { BACK_IN_FLIGHT }, 1)]);
+        }
+    }
+}
+
+/// Adds packets that a node lost: of a direction, or on the way to a place of a tree.
+pub(super) fn finish_lost<D: Record>(net: &Network<D>, key: u32, lost: [u64; LOSSES], metrics: &mut Metrics) {
+    let at = |first: usize| (first..).zip(lost);
+    match net.place_of_key(key) {
+        Some(place) => add_to_group(net, net.forwarding.trees.flows_from(place), metrics, at(LOST)),
+        None => {
+            let (flow, is_there) = net.slots.role(key);
+            add(flow, metrics, at(if is_there { LOST } else { BACK_LOST }));
+        }
+    }
+}
+
+/// Adds what an endpoint knows of its flow.
+pub(super) fn finish_endpoint<D: Record>(net: &Network<D>, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
+    let (flow, _) = net.slots.role(address);
+    let kind = net.kind_of(flow);
+    if let Some(sink) = endpoint.sink().filter(|sink| sink.arrivals.packets > 0) {
+        let percentile = |percent| sink.percentile(percent).map_or(0, |delay| delay.as_ps());
+        let counts = [(RECEIVED, sink.arrivals.packets), (REORDERED, sink.arrivals.reordered)];
+        let times = [
+            (MEAN, sink.delay_mean().as_ps()),
+            (MIN, sink.delays.min.as_ps()),
+            (MAX, sink.delays.max.as_ps()),
+            (JITTER, sink.jitter().as_ps()),
+            (P50, percentile(50)),
+            (P95, percentile(95)),
+            (P99, percentile(99)),
+        ];
+        // The results of requests are responses.
+        let is_result = !matches!(kind, AppKind::Requests(_));
+        let results = [(BYTES, endpoint.received_bytes(kind)), (LAST, sink.last().as_ps())];
+        add(flow, metrics, counts.into_iter().chain(times).chain(results.into_iter().filter(|_| is_result)));
+    }
+    match endpoint {
+        Endpoint::DatagramSource(source) => {
+            add(flow, metrics, [(SENT, source.packets), (DONE, u64::from(source.is_finished))]);
+        }
+        Endpoint::GroupSource(source) => {
+            let sums = [(SENT, source.datagrams.packets), (DONE, u64::from(source.datagrams.is_finished))];
+            let root = net.forwarding.trees.root(address).expect("a group has a tree");
+            add_to_group(net, net.forwarding.trees.flows_from(root), metrics, sums);
+        }
+        Endpoint::TransferSender(sender) => {
+            let is_done = u64::from(sender.finished < Time::MAX);
+            add(flow, metrics, [(SENT, sender.sent), (BACK_RECEIVED, sender.acknowledgements), (DONE, is_done)]);
+        }
+        Endpoint::TransferReceiver(receiver) => add(flow, metrics, [(BACK_SENT, receiver.sent)]),
+        Endpoint::RequestClient(client) => {
+            let is_done = matches!(kind, AppKind::Requests(requests) if client.responses >= requests.count);
+            let sums = [(SENT, u64::from(client.asked)), (BACK_RECEIVED, client.packets), (DONE, u64::from(is_done))];
+            add(flow, metrics, sums.into_iter().chain([(BYTES, client.bytes), (LAST, client.last.as_ps())]));
+        }
+        Endpoint::RequestServer(server) => add(flow, metrics, [(BACK_SENT, server.sent)]),
+        Endpoint::DatagramSink(_) | Endpoint::GroupSink(_) => {}
+    }
+}
+
+/// Returns the lost packets of a flow, both ways.
+fn lost(sums: &Sums) -> u64 {
+    sums[LOST..LOST + LOSSES].iter().chain(&sums[BACK_LOST..BACK_LOST + LOSSES]).sum()
+}
+
+/// Checks that packets sent = arrived + lost + in flight, both ways.
+fn check(flow: u64, sums: &Sums) -> Result<(), String> {
+    let ways = [
+        ("", [SENT, RECEIVED, LOST, IN_FLIGHT]),
+        ("answers of ", [BACK_SENT, BACK_RECEIVED, BACK_LOST, BACK_IN_FLIGHT]),
+    ];
+    for (of, [sent, received, first_lost, in_flight]) in ways {
+        let [sent, received, in_flight] = [sent, received, in_flight].map(|place| sums[place]);
+        let lost: u64 = sums[first_lost..first_lost + LOSSES].iter().sum();
+        if sent != received + lost + in_flight {
             return Err(format!(
-                "flow {number} sent {sent} packets, of which {delivered} were delivered, {dropped} dropped and {in_flight} in \
-                 flight at the end: these do not add up"
+                "of {of}flow {flow}, {sent} packets were sent, {received} arrived, {lost} were lost and {in_flight} in flight \
+                 at the end: these do not add up"
             ));
         }
-        totals.add(&sums);
-        metrics.row(FLOWS, sums.row(number, flow, topology));
     }
-    assert_eq!(totals.flows, flows.len() as u64, "every flow has a source that reports it");
-    Ok(totals)
+    Ok(())
+}
+
+/// The sums of some flows, and the earliest start among them.
+#[derive(Clone, Copy)]
+struct OfApp {
+    sums: Sums,
+    start: Time,
+}
+
+/// Makes the rows of flows, the totals, and the values of apps.
+pub(super) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+    let mut all = metrics.take_sums(FLOWS);
+    let copies = all.remove(&u64::from(copies_key(net))).map(|words| from_words(&words));
+    let mut totals = Totals::default();
+    let mut received_by_groups = 0;
+    let mut sums_of_flows: Sums = [0; SUMS];
+    let mut of_apps = vec![OfApp { sums: [0; SUMS], start: Time::MAX }; net.apps.len()];
+    for (number, words) in all {
+        let sums = from_words(&words);
+        check(number, &sums)?;
+        let flow = u32::try_from(number).expect("flows are counted in 32 bits");
+        let (ends, app) = (net.flows[flow as usize], net.app_of_flow[flow as usize]);
+        let kind = &net.apps[app as usize].kind;
+        let of_app = &mut of_apps[app as usize];
+        of_app.start = of_app.start.min(ends.start);
+        let is_group = matches!(kind, AppKind::Multicast(_));
+        received_by_groups += if is_group { sums[RECEIVED] } else { 0 };
+        for place in 0..STATISTICS {
+            sums_of_flows[place] += sums[place];
+            of_app.sums[place] += sums[place];
+            // Packets of groups are counted as copies.
+            let is_of_copies = is_group && matches!(place, SENT | LOST..=IN_FLIGHT);
+            totals.sums[place] += if is_of_copies { 0 } else { sums[place] };
+        }
+        let is_complete = match kind {
+            AppKind::Datagrams(_) | AppKind::Multicast(_) => sums[DONE] == 1 && sums[RECEIVED] == sums[SENT],
+            AppKind::Transfer(_) | AppKind::Requests(_) => sums[DONE] == 1,
+        };
+        totals.add_flow(is_complete, &sums);
+        let row = FlowRow {
+            number,
+            app: &net.apps[app as usize].name,
+            names: [ends.source, ends.destination].map(|node| net.topology.name(node)),
+            start: ends.start,
+            sums: &sums,
+            is_complete,
+            has_percentiles: net.measure.percentiles,
+        };
+        let cells = of_flows(net.vocabulary).iter().map(|column| (column.cell)(&row));
+        metrics.row(FLOWS, cells.collect::<Vec<_>>());
+    }
+    assert_eq!(totals.flows, net.flows.len() as u64, "every flow has an end that reports it");
+    if let Some(copies) = copies {
+        check_copies(net, &copies, received_by_groups, metrics)?;
+        (0..STATISTICS).for_each(|place| totals.sums[place] += copies[place]);
+    }
+    check_delays(net.ids.delay, &totals, metrics)?;
+    for (&id, total) in net.ids.counters.iter().zip(totals_of(net.vocabulary)) {
+        metrics.count(id, (total.count)(&totals));
+    }
+    let sent = sums_of_flows[SENT] + sums_of_flows[BACK_SENT];
+    set(metrics, net.ids.loss_ratio, ratio(lost(&sums_of_flows) as f64, sent as f64));
+    set(metrics, net.ids.jitter_mean, ratio(totals.jitter_sum as f64 / 1e12, totals.jittered as f64));
+    for (ids, OfApp { sums, start }) in net.ids.apps.iter().zip(&of_apps) {
+        let seconds = end.time.since(*start).as_secs_f64();
+        metrics.set(ids.throughput, ratio(sums[BYTES] as f64 * 8.0, seconds));
+        metrics.set(ids.loss_ratio, ratio(lost(sums) as f64, (sums[SENT] + sums[BACK_SENT]) as f64));
+    }
+    Ok(())
+}
+
+fn from_words(words: &[u64]) -> Sums {
+    let mut sums: Sums = [0; SUMS];
+    sums.iter_mut().zip(words).for_each(|(sum, word)| *sum = *word);
+    sums
+}
+
+/// Checks that packets of groups sent + copies made = arrived + lost + in flight.
+fn check_copies<D: Record>(net: &Network<D>, copies: &Sums, received: u64, metrics: &Metrics) -> Result<(), String> {
+    let made = net.ids.copies_made.and_then(|id| metrics.by_id(id)).and_then(MetricValue::counter).unwrap_or(0);
+    let (sent, in_flight) = (copies[SENT], copies[IN_FLIGHT]);
+    let lost: u64 = copies[LOST..LOST + LOSSES].iter().sum();
+    if u128::from(sent) + made != u128::from(received) + u128::from(lost) + u128::from(in_flight) {
+        return Err(format!(
+            "{sent} packets of groups were sent and {made} copies made, of which {received} arrived, {lost} were lost and \
+             {in_flight} in flight at the end: these do not add up"
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that the delay of every arrived packet was measured, where they are measured together.
+fn check_delays(delay: Option<MetricId>, totals: &Totals, metrics: &Metrics) -> Result<(), String> {
+    let Some(delay) = delay else { return Ok(()) };
+    let measured = metrics.by_id(delay).and_then(MetricValue::tally).map_or(0, |delays| delays.count());
+    let arrived = totals.sums[RECEIVED];
+    match measured == arrived {
+        true => Ok(()),
+        false => Err(format!("{arrived} packets arrived, but the delays of {measured} were measured")),
+    }
 }

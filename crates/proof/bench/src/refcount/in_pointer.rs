@@ -13,7 +13,7 @@
 use crate::refcount::Counted;
 use crate::refcount::pool::{Pool, Slot};
 use parades_core::digest::{Digest, Payload};
-use parades_packet::multicast::SharedData;
+use parades_packet::record::SharedData;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Mutex, PoisonError};

@@ -30,7 +30,7 @@
 //! # Example
 //!
 //! ```
-//! use parades_packet::multicast::SharedData;
+//! use parades_packet::record::SharedData;
 //! use parades_bench::refcount::{Atomic, Counted};
 //! let data = Atomic::write(b"a packet");
 //! let copies = vec![data.clone(); 3];
@@ -60,7 +60,7 @@ pub use in_pointer::InPointer;
 pub use pool::DATA_MAX;
 
 use parades_core::shared::Shared;
-use parades_packet::multicast::SharedData;
+use parades_packet::record::SharedData;
 use pointer::Pointer;
 
 /// Plain additions: for one thread only.

@@ -3,7 +3,7 @@
 use crate::refcount::Counted;
 use crate::refcount::pool::Slot;
 use parades_core::digest::{Digest, Payload};
-use parades_packet::multicast::SharedData;
+use parades_packet::record::SharedData;
 use std::fmt;
 
 /// A way to count.

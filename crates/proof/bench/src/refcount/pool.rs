@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The number of bytes that an object holds: a packet of the campus.
-pub const DATA_MAX: usize = 512;
+pub const DATA_MAX: usize = parades_packet::record::HEADER + 512;
 const WORD: usize = size_of::<u64>();
 
 /// An object: its count and its data. It is used again and again, and never freed.

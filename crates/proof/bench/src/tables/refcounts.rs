@@ -19,7 +19,7 @@ use parades_core::shared::Shared;
 use parades_engine::retreat::Retreats;
 use parades_engine::{sequential, window};
 use parades_packet::campus::Parameters;
-use parades_packet::multicast::Multicast as Campus;
+use parades_packet::network::Network as Campus;
 use parades_report::drawing::table;
 use parades_session::Failure;
 use std::hint::black_box;

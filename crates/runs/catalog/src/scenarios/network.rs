@@ -2,8 +2,8 @@
 
 use super::{Prepared, Scenario};
 use parades_config::{ConfigError, Values};
-use parades_netfile::model::Internetwork;
 use parades_netfile::{Built, EXAMPLE, NetworkFile};
+use parades_packet::network::Network;
 use std::path::Path;
 
 /// The scenario that every network file is one of. By its name alone it is the example.
@@ -28,12 +28,12 @@ pub fn example_file() -> NetworkFile {
 /// # Errors
 ///
 /// On the first thing in the file that is wrong.
-pub fn prepare(file: &NetworkFile, values: &Values, seed: u64) -> Result<Prepared<Internetwork>, ConfigError> {
+pub fn prepare(file: &NetworkFile, values: &Values, seed: u64) -> Result<Prepared<Network>, ConfigError> {
     let Built { model, until, notes } = file.build(values, seed)?;
     Ok(Prepared { model, until, notes })
 }
 
-pub(crate) fn example(seed: u64) -> Result<Prepared<Internetwork>, ConfigError> {
+pub(crate) fn example(seed: u64) -> Result<Prepared<Network>, ConfigError> {
     let file = example_file();
     prepare(&file, &file.parameters(), seed)
 }

@@ -1,16 +1,14 @@
-//! What must hold of a description that was made by a program; a file is checked where its errors can point at the place.
+//! The rules that a network must keep, whoever describes it.
 
-use crate::description::{AppKind, Description, What};
-use parades_core::event::TimerId;
+use super::{App, AppKind, Change, Description, Ends};
+use crate::packet::PAYLOAD_MAX;
 use parades_core::time::{Delay, Time};
-use parades_packet::source::Sending;
+use std::collections::BTreeSet;
 
 /// The greatest window of a transfer, in segments.
-pub(crate) const WINDOW_MAX: u32 = 1 << 20;
-/// The longest payload of a packet.
-pub(crate) const PAYLOAD_MAX: u32 = parades_packet::flow::PAYLOAD_MAX;
+pub const WINDOW_MAX: u32 = 1 << 20;
 
-/// That there can be such a network.
+/// Checks a description, but for what the topology checks.
 pub(crate) fn check(description: &Description) -> Result<(), String> {
     let Description { nodes, links, apps, events, .. } = description;
     if nodes.is_empty() {
@@ -30,29 +28,23 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
             return Err(format!("the link `{name}` needs a rate above zero, and a loss between 0 and 1"));
         }
     }
-    let mut ends = vec![0_u32; nodes.len()];
     for app in apps {
         let name = &app.name;
         for flow in &app.flows {
-            if flow.from.max(flow.to) >= count || flow.from == flow.to {
+            if flow.source.max(flow.destination).0 >= count || flow.source == flow.destination {
                 return Err(format!("a flow of the app `{name}` does not lead from one node to another"));
             }
-            ends[flow.from as usize] += 1;
-            ends[flow.to as usize] += 1;
         }
-        kind(&app.kind).map_err(|what| format!("the app `{name}` {what}"))?;
-    }
-    if let Some(node) = ends.iter().position(|&ends| ends > TimerId::MAX.0) {
-        return Err(format!("at most 2^20 flows begin or end at a node, but at `{}` there are more", nodes[node]));
+        check_kind(&app.kind).and_then(|()| check_group(app)).map_err(|what| format!("the app `{name}` {what}"))?;
     }
     for event in events {
-        let is_there = match event.what {
-            What::Node { node, .. } => node < count,
-            What::Link { link, .. } | What::Change { link, .. } => (link as usize) < links.len(),
+        let is_known = match event.change {
+            Change::Node { node, .. } => node < count,
+            Change::Link { link, .. } | Change::Quality { link, .. } => (link as usize) < links.len(),
         };
-        let makes_sense = !matches!(event.what, What::Change { rate_bps: Some(0), .. })
-            && !matches!(event.what, What::Change { loss: Some(loss), .. } if !(0.0..=1.0).contains(&loss));
-        if !is_there || !makes_sense || event.at == Time::ZERO {
+        let is_possible = !matches!(event.change, Change::Quality { rate_bps: Some(0), .. })
+            && !matches!(event.change, Change::Quality { loss: Some(loss), .. } if !(0.0..=1.0).contains(&loss));
+        if !is_known || !is_possible || event.at == Time::ZERO {
             return Err(format!(
                 "the event at {} is of no node or link, changes it to what cannot be, or is at the start",
                 event.at
@@ -62,12 +54,32 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
     Ok(())
 }
 
-/// What makes no sense about an app, as the end of a sentence that begins with its name.
-pub(crate) fn kind(kind: &AppKind) -> Result<(), String> {
-    match kind {
-        AppKind::Datagrams { sizes, pattern, limit } => {
-            Sending { start: Time::ZERO, limit: *limit, sizes, pattern }.check()
+/// Checks the receivers of a multicast app. The error is the end of a sentence that begins with the app's name.
+pub(crate) fn check_group(app: &App) -> Result<(), String> {
+    if !matches!(app.kind, AppKind::Multicast(_)) {
+        return Ok(());
+    }
+    let Some(first) = app.flows.first() else { return Err("has no receivers; give it some".into()) };
+    if app.flows.iter().any(|flow| (flow.source, flow.start) != (first.source, first.start)) {
+        return Err("has flows of several sources or starts; a multicast app has one of each".into());
+    }
+    let mut seen = BTreeSet::from([first.source]);
+    match app.flows.iter().find(|flow| !seen.insert(flow.destination)) {
+        Some(Ends { destination, .. }) => {
+            Err(format!("leads to node {} twice, or from it to itself; name each node once", destination.0))
         }
+        None => Ok(()),
+    }
+}
+
+/// Checks the parameters of a protocol.
+///
+/// # Errors
+///
+/// The end of a sentence that begins with the app's name.
+pub fn check_kind(kind: &AppKind) -> Result<(), String> {
+    match kind {
+        AppKind::Datagrams(datagrams) | AppKind::Multicast(datagrams) => datagrams.check(),
         AppKind::Transfer(transfer) => {
             if transfer.bytes == 0 || transfer.segment == 0 || transfer.segment > PAYLOAD_MAX {
                 return Err(format!("needs bytes to transfer, in segments of 1 to {PAYLOAD_MAX} bytes"));

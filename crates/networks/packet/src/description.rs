@@ -1,0 +1,200 @@
+//! A network in full: every node, link, flow and event, all names resolved and nothing left to be drawn.
+//!
+//! Network files come to a description, and a program may make one without any file:
+//!
+//! ```
+//! use parades_core::prelude::*;
+//! use parades_packet::description::{App, AppKind, Description, Ends, Link};
+//! use parades_packet::protocols::Datagrams;
+//! use parades_packet::flow::Limit;
+//! use parades_packet::network::Network;
+//! use parades_packet::queue::QueueLimit;
+//! use parades_packet::traffic::{Pattern, Sizes};
+//! use parades_topology::NodeId;
+//!
+//! let rate_bps = 8_000_000; // A packet of 1000 bytes with its headers takes 1 ms.
+//! let queue = QueueLimit::Packets(10);
+//! let delay = Delay::from_ms(10);
+//! let link = Link { name: "a-b".into(), from: 0, to: 1, is_duplex: true, rate_bps, delay, loss: 0.0, queue };
+//! let pattern = Pattern::Constant { rate_bps: 970_000 };
+//! let kind = AppKind::Datagrams(Datagrams { sizes: Sizes::Constant(970), pattern, limit: Limit::Bytes(97_000) });
+//! let ends = Ends { source: NodeId(0), destination: NodeId(1), start: Time::ZERO };
+//! let description = Description {
+//!     nodes: vec!["a".into(), "b".into()],
+//!     links: vec![link],
+//!     apps: vec![App { name: "stream".into(), kind, flows: vec![ends] }],
+//!     ..Description::default()
+//! };
+//! let network = Network::described(description)?;
+//! let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::from_secs_f64(2.0).unwrap())).unwrap();
+//! let delays = outcome.metrics.get("delay_stream").and_then(|metric| metric.tally()).unwrap();
+//! assert_eq!((delays.count(), delays.max()), (100, Some(Delay::from_ms(11).as_ps())));
+//! # Ok::<(), parades_packet::network::NetworkError>(())
+//! ```
+
+mod check;
+
+pub use check::{WINDOW_MAX, check_kind};
+pub(crate) use check::{check, check_group};
+
+use crate::protocols::{Datagrams, Requests, Transfer};
+use crate::queue::QueueLimit;
+use parades_core::time::{Delay, Time};
+use parades_topology::NodeId;
+use parades_topology::routing::Metric;
+
+/// A network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// The names of the nodes. A node's number is its place here.
+    pub nodes: Vec<String>,
+    /// The links. A link's number is its place here.
+    pub links: Vec<Link>,
+    /// The traffic.
+    pub apps: Vec<App>,
+    /// Changes of links and nodes, in any order. Events of the same time happen in the order of this list.
+    pub events: Vec<Event>,
+    /// The measure of a path's length.
+    pub routing: Metric,
+    /// The time from a failure or a return until routes follow. Meanwhile packets are sent as before, and lost if that
+    /// leads nowhere.
+    pub convergence: Delay,
+    /// The headers of every packet, in bytes.
+    pub headers: u32,
+    /// Optional measurements.
+    pub measure: Measure,
+}
+
+impl Default for Description {
+    /// No nodes; shortest paths by delay; 30 bytes of headers (UDP 8, IP 20, PPP 2); routes that follow failures at once.
+    fn default() -> Description {
+        Description {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            apps: Vec::new(),
+            events: Vec::new(),
+            routing: Metric::Delay,
+            convergence: Delay::ZERO,
+            headers: 30,
+            measure: Measure::default(),
+        }
+    }
+}
+
+/// A link. Each direction has a transmitter, a queue before it, and the whole rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// One end: the sending end, if the link is not duplex.
+    pub from: u32,
+    /// The other end.
+    pub to: u32,
+    /// True if the link carries packets both ways.
+    pub is_duplex: bool,
+    /// Bits per second.
+    pub rate_bps: u64,
+    /// Propagation delay.
+    pub delay: Delay,
+    /// The probability that a packet does not arrive after it is transmitted.
+    pub loss: f64,
+    /// The limit of the queue at each end.
+    pub queue: QueueLimit,
+}
+
+/// Flows of one kind, which are measured together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct App {
+    /// Its name.
+    pub name: String,
+    /// The protocol of its flows, and the protocol's parameters.
+    pub kind: AppKind,
+    /// Its flows.
+    pub flows: Vec<Ends>,
+}
+
+/// The ends of a flow, and its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The node that begins.
+    pub source: NodeId,
+    /// The node that it sends to.
+    pub destination: NodeId,
+    /// The time at which it begins.
+    pub start: Time,
+}
+
+/// A protocol and its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AppKind {
+    /// Packets that nobody answers, from the first end of each flow to the second.
+    Datagrams(Datagrams),
+    /// One stream of such packets for all flows, which must have the same source and start: the network copies packets on
+    /// the way to the flows' destinations.
+    Multicast(Datagrams),
+    /// Bytes moved reliably, through a sliding window.
+    Transfer(Transfer),
+    /// A client asks a server, waits for the whole response, thinks, and asks again.
+    Requests(Requests),
+}
+
+/// A change of a link or a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// The time of the change.
+    pub at: Time,
+    /// The change.
+    pub change: Change,
+}
+
+/// The kinds of changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// A link goes down, and loses the packets on it and before it; or it comes up again, empty.
+    Link {
+        /// The link.
+        link: u32,
+        /// True if it is up from now on.
+        is_up: bool,
+    },
+    /// A link's quality changes for the packets that are transmitted from now on.
+    Quality {
+        /// The link.
+        link: u32,
+        /// Its new rate, if that changes.
+        rate_bps: Option<u64>,
+        /// Its new delay, if that changes.
+        delay: Option<Delay>,
+        /// Its new probability of loss, if that changes.
+        loss: Option<f64>,
+    },
+    /// A node goes away with all its links, or comes back. Meanwhile its endpoints rest.
+    Node {
+        /// The node.
+        node: u32,
+        /// True if it is there from now on.
+        is_up: bool,
+    },
+}
+
+/// Optional measurements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// The time between two samples; zero for none.
+    pub every: Delay,
+    /// The largest number of samples. A run that would take more fails, since all are kept until its end.
+    pub samples_max: u64,
+    /// The links whose utilisation and queue are sampled one by one.
+    pub links: Vec<u32>,
+    /// The apps whose throughput is sampled one by one.
+    pub apps: Vec<u32>,
+    /// True if each flow has percentiles of its delay, which take about a kilobyte each.
+    pub percentiles: bool,
+}
+
+impl Default for Measure {
+    /// No samples and no percentiles.
+    fn default() -> Measure {
+        Measure { every: Delay::ZERO, samples_max: u64::MAX, links: Vec::new(), apps: Vec::new(), percentiles: false }
+    }
+}

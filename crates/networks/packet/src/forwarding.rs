@@ -1,0 +1,114 @@
+//! Forwarding: what a node does with a packet.
+//!
+//! There is one question, [`Forwarding::next`], and three stores that answer it. A packet's *step* tells which one:
+//!
+//! - *Source routes* ([`routes`]), for flows of a network whose links do not change: the step is a place in the list of the
+//!   steps of all routes. A packet needs one word of that list at each hop.
+//! - *Tables* ([`tables`]), for flows of a network whose links change: all packets have the step [`LOOK_UP`], and a node
+//!   looks up the next hop for the flow's direction in the table that holds at the time.
+//! - *Trees* ([`trees`]), for multicast groups: steps beyond the list of routes are places in trees. A tree does not change,
+//!   so a failure cuts off the receivers behind it.
+//!
+//! All stores get the packet, and so know its flow, not only its destination: several paths for the flows between two nodes
+//! (by a hash of the flow) fit behind the same question.
+
+pub(crate) mod routes;
+pub(crate) mod tables;
+pub(crate) mod trees;
+
+use crate::packet::Packet;
+use crate::record::Record;
+use parades_core::time::Time;
+use parades_topology::NodeId;
+use parades_topology::routing::RoutingError;
+use routes::{ARRIVED, SourceRoutes, Step};
+use std::num::NonZeroU32;
+use tables::Tables;
+use trees::{Hop, Place, Trees};
+
+/// The step of packets that look up their next hop in tables. No route uses its place.
+const LOOK_UP: NonZeroU32 = NonZeroU32::MIN;
+
+/// The paths of all flows and groups.
+#[derive(Debug)]
+pub(crate) struct Forwarding {
+    pub(crate) routes: SourceRoutes,
+    tables: Option<Tables>,
+    pub(crate) trees: Trees,
+    /// The step of the first place of all trees.
+    first_place: NonZeroU32,
+}
+
+/// What a node does with a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next<'a> {
+    /// It sends the packet by one of its ports.
+    Port(Exit),
+    /// It gives the packet to one of its endpoints.
+    Endpoint(u32),
+    /// It sends copies by several ports, and perhaps gives one to an endpoint.
+    Copies(&'a Place, &'a [Hop]),
+    /// It has no path for the packet.
+    Nowhere,
+}
+
+/// A port by which a packet leaves a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exit {
+    pub(crate) port: u32,
+    /// The kind of the port's line; `None` if the store does not know it.
+    pub(crate) kind: Option<u32>,
+    /// The step of the packet at the next node.
+    pub(crate) step: NonZeroU32,
+}
+
+impl Forwarding {
+    /// Puts the stores together.
+    pub(crate) fn new(routes: SourceRoutes, tables: Option<Tables>, trees: Trees) -> Result<Forwarding, RoutingError> {
+        let first_place = u32::try_from(routes.steps()).ok().and_then(NonZeroU32::new);
+        let first_place = first_place.ok_or(RoutingError::TooLarge)?;
+        u32::try_from(routes.steps() + trees.places()).map_err(|_| RoutingError::TooLarge)?;
+        Ok(Forwarding { routes, tables, trees, first_place })
+    }
+
+    /// Returns the first step of a packet of a direction.
+    #[inline]
+    pub(crate) fn first_step(&self, direction: u32) -> NonZeroU32 {
+        match self.trees.root(direction) {
+            Some(place) => self.step_of_place(place),
+            None if self.tables.is_some() => LOOK_UP,
+            None => self.routes.first(direction),
+        }
+    }
+
+    /// Returns what a node does with a packet.
+    #[inline(always)]
+    pub(crate) fn next<D: Record>(&self, node: NodeId, packet: &Packet<D>, now: Time) -> Next<'_> {
+        let step = packet.step();
+        match self.routes.get(step) {
+            Some(Step { interface: ARRIVED, .. }) if step == LOOK_UP => {
+                let tables = self.tables.as_ref().expect("packets are looked up where there are tables");
+                tables.next(node, packet.direction(), now)
+            }
+            Some(Step { interface: ARRIVED, kind_or_slot }) => Next::Endpoint(kind_or_slot),
+            Some(Step { interface: port, kind_or_slot }) => {
+                Next::Port(Exit { port, kind: Some(kind_or_slot), step: step.saturating_add(1) })
+            }
+            None => {
+                let (place, hops) = self.trees.at(step.get() - self.first_place.get());
+                Next::Copies(place, hops)
+            }
+        }
+    }
+
+    /// Returns the step of a place in a tree.
+    #[inline]
+    pub(crate) fn step_of_place(&self, place: u32) -> NonZeroU32 {
+        self.first_place.saturating_add(place)
+    }
+
+    /// Returns the place in a tree of a packet that is on its way there; `None` for a packet of a flow.
+    pub(crate) fn place_of(&self, step: NonZeroU32) -> Option<u32> {
+        step.get().checked_sub(self.first_place.get())
+    }
+}

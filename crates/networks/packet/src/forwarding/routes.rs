@@ -1,0 +1,92 @@
+//! Source routes: the path of each flow's direction, step by step.
+
+use crate::line::Lines;
+use parades_topology::routing::{Routes, RoutingError};
+use parades_topology::{Interface, NodeId, Topology};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+/// What a node does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step {
+    /// The number of the interface that the packet leaves by, or [`ARRIVED`].
+    pub(super) interface: u32,
+    /// The kind of that interface's line. At the end, the slot of the endpoint.
+    pub(super) kind_or_slot: u32,
+}
+
+/// The interface of the last step.
+pub(super) const ARRIVED: u32 = u32::MAX;
+
+const UNUSED: Step = Step { interface: ARRIVED, kind_or_slot: 0 };
+
+/// The routes of all directions, laid out so that a packet needs one word at each hop, and finds beside it the word that it
+/// needs next. Interfaces have the numbers of their nodes. So routes in like parts of a network are equal, and equal routes
+/// are kept once, which keeps them in the caches.
+#[derive(Debug)]
+pub(crate) struct SourceRoutes {
+    steps: Box<[Step]>,
+    /// The first step of each direction, by flow: to the destination, and back. Empty if no flow goes that way.
+    first: [Box<[NonZeroU32]>; 2],
+}
+
+impl SourceRoutes {
+    /// Returns the routes of a network that has none.
+    pub(crate) fn none() -> SourceRoutes {
+        SourceRoutes { steps: Box::new([UNUSED; 2]), first: Default::default() }
+    }
+
+    /// Lays out the routes of directions. `ends` has the source of each direction, and the slot of the endpoint where it
+    /// ends: first the directions to the destinations of all `flows`, then the directions back, if there are any.
+    pub(crate) fn new(
+        (topology, lines): (&Topology, &Lines),
+        flows: usize,
+        routes: &Routes,
+        ends: impl Iterator<Item = (NodeId, u32)>,
+    ) -> Result<SourceRoutes, RoutingError> {
+        // No route starts at places 0 and 1: steps have a niche, and the lowest step stands for tables.
+        let mut steps = vec![UNUSED; 2];
+        let mut places: BTreeMap<Vec<Step>, NonZeroU32> = BTreeMap::new();
+        let mut first = Vec::with_capacity(flows);
+        for (number, (source, slot)) in ends.enumerate() {
+            let route = routes.route(number);
+            let kind = |end: Interface| lines.kind_of_link[end.link.index()];
+            let hops = route.iter().zip(topology.follow(source, route));
+            let hops = hops.map(|(&interface, end)| Step { interface, kind_or_slot: kind(end) });
+            let route: Vec<Step> = hops.chain([Step { interface: ARRIVED, kind_or_slot: slot }]).collect();
+            if let Some(&place) = places.get(&route) {
+                first.push(place);
+                continue;
+            }
+            let place = u32::try_from(steps.len()).ok().and_then(NonZeroU32::new).ok_or(RoutingError::TooLarge)?;
+            first.push(place);
+            steps.extend_from_slice(&route);
+            places.insert(route, place);
+        }
+        let back = first.split_off(flows.min(first.len()));
+        Ok(SourceRoutes { steps: steps.into(), first: [first.into(), back.into()] })
+    }
+
+    /// Returns a step; `None` beyond the last one.
+    #[inline]
+    pub(super) fn get(&self, step: NonZeroU32) -> Option<Step> {
+        self.steps.get(step.get() as usize).copied()
+    }
+
+    /// Returns the first step of a direction.
+    #[inline]
+    pub(super) fn first(&self, direction: u32) -> NonZeroU32 {
+        self.first[direction as usize % 2][direction as usize / 2]
+    }
+
+    /// Returns the number of steps.
+    pub(super) fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Returns the number of links of the route of a direction.
+    pub(crate) fn hops(&self, direction: u32) -> usize {
+        let first = self.first(direction).get() as usize;
+        self.steps[first..].iter().take_while(|step| step.interface != ARRIVED).count()
+    }
+}

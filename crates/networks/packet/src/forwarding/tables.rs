@@ -1,0 +1,134 @@
+//! Tables of next hops: one for each state that the network's links will be in.
+//!
+//! All failures are known beforehand, and so are all tables. A node takes the table of its time. Equal states share a
+//! table.
+
+use super::{Exit, LOOK_UP, Next};
+use crate::line::{Line, Lines};
+use parades_core::time::{Delay, Time};
+use parades_topology::routing::{Destination, Metric, NextHops, RoutingError, Table};
+use parades_topology::{LinkId, NodeId, Topology};
+use std::collections::BTreeMap;
+
+/// The largest number of entries of all tables together: four gigabytes.
+const ENTRIES_MAX: u64 = 1 << 31;
+
+/// The end of a direction.
+#[derive(Clone, Copy, Debug)]
+struct Goal {
+    destination: Destination,
+    /// The slot of the endpoint there.
+    slot: u32,
+}
+
+/// The tables.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    next_hops: NextHops,
+    /// The time from which each table holds, ascending. The first one holds from the start.
+    epochs: Vec<(Time, u32)>,
+    tables: Vec<Table>,
+    /// By direction.
+    goals: Box<[Goal]>,
+}
+
+/// The times at which routes may change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns<'a> {
+    /// The times at which links change, ascending.
+    pub(crate) times: &'a [Time],
+    /// The time from a change until routes follow.
+    pub(crate) convergence: Delay,
+}
+
+/// The reason why there are no tables.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The tables of all states would be too large.
+    TooLarge,
+    Routing(RoutingError),
+}
+
+impl Tables {
+    /// Finds the tables for all states of the links. `ends` has the node and the slot where each direction ends.
+    pub(crate) fn new(
+        (topology, lines): (&Topology, &Lines),
+        metric: Metric,
+        turns: Turns<'_>,
+        ends: &[(NodeId, u32)],
+    ) -> Result<Tables, Refusal> {
+        let next_hops = NextHops::new(topology, ends.iter().map(|&(node, _)| node));
+        let mut epochs: Vec<(Time, u32)> = Vec::new();
+        let mut tables = Vec::new();
+        let mut known: BTreeMap<Vec<(u32, u64)>, u32> = BTreeMap::new();
+        for turn in std::iter::once(Time::ZERO).chain(turns.times.iter().copied()) {
+            let state = differences(lines, turn);
+            let table = match known.get(&state) {
+                Some(&table) => table,
+                None => {
+                    if next_hops.entries() * (tables.len() as u64 + 1) > ENTRIES_MAX {
+                        return Err(Refusal::TooLarge);
+                    }
+                    let number = u32::try_from(tables.len()).expect("there are fewer than 2^32 events");
+                    let cost = |link: LinkId| {
+                        let quality = lines.of(link).at(turn);
+                        quality.is_up.then_some(metric.cost(quality.delay))
+                    };
+                    tables.push(next_hops.table(topology, metric, cost).map_err(Refusal::Routing)?);
+                    known.insert(state, number);
+                    number
+                }
+            };
+            let from = match turn {
+                Time::ZERO => Time::ZERO,
+                turn => turn.checked_add(turns.convergence).unwrap_or(Time::MAX),
+            };
+            epochs.pop_if(|(before, _)| *before == from);
+            epochs.push((from, table));
+        }
+        let goal = |&(node, slot): &(NodeId, u32)| {
+            let destination = next_hops.destination(node).expect("tables are made for all ends");
+            Goal { destination, slot }
+        };
+        let goals = ends.iter().map(goal).collect();
+        Ok(Tables { next_hops, epochs, tables, goals })
+    }
+
+    /// Returns what a node does with a packet of a direction at a time.
+    #[inline]
+    pub(super) fn next(&self, node: NodeId, direction: u32, now: Time) -> Next<'_> {
+        let goal = &self.goals[direction as usize];
+        if goal.destination.node == node {
+            return Next::Endpoint(goal.slot);
+        }
+        let epoch = match &self.epochs[..] {
+            [_] => 0,
+            several => several.partition_point(|(from, _)| *from <= now) - 1,
+        };
+        let table = &self.tables[self.epochs[epoch].1 as usize];
+        match self.next_hops.interface(table, node, &goal.destination) {
+            Some(port) => Next::Port(Exit { port, kind: None, step: LOOK_UP }),
+            None => Next::Nowhere,
+        }
+    }
+
+    /// Returns true if a path leads from a node to the end of a direction at the start.
+    pub(crate) fn is_reachable(&self, topology: &Topology, node: NodeId, direction: u32) -> bool {
+        let first = &self.tables[self.epochs[0].1 as usize];
+        self.next_hops.is_reachable(topology, first, node, &self.goals[direction as usize].destination)
+    }
+}
+
+/// Returns the differences from the start: links that are down, and links of another delay.
+fn differences(lines: &Lines, time: Time) -> Vec<(u32, u64)> {
+    let difference = |line: &Line| {
+        let quality = line.at(time);
+        match quality.is_up {
+            false => Some(u64::MAX),
+            true => (quality.delay != line.first.delay).then_some(quality.delay.as_ps()),
+        }
+    };
+    let kinds: Vec<Option<u64>> = lines.kinds.iter().map(difference).collect();
+    let of_link = |(link, &kind): (u32, &u32)| Some((link, kinds[kind as usize]?));
+    (0..).zip(&lines.kind_of_link).filter_map(of_link).collect()
+}

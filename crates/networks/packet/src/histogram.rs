@@ -1,0 +1,101 @@
+//! The distribution of a flow's delays, in little memory.
+
+use parades_core::restore::{Recorder, Undoable};
+use std::collections::VecDeque;
+
+/// The number of buckets between two powers of two, as a power of two. So a bucket is no wider than 1/32 of its values.
+const OCTAVE_BITS: u32 = 5;
+
+/// Counts by bucket, from the first bucket that is not empty to the last one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
+pub struct DelayHistogram {
+    first: u32,
+    counts: VecDeque<u32>,
+}
+
+#[inline]
+fn bucket(x: u64) -> u32 {
+    let shift = (u64::BITS - x.leading_zeros()).saturating_sub(OCTAVE_BITS + 1);
+    #[expect(clippy::cast_possible_truncation, reason = "six bits remain after the shift")]
+    let within = (x >> shift) as u32;
+    (shift << OCTAVE_BITS) + within
+}
+
+/// Returns the middle of a bucket.
+fn middle(bucket: u32) -> u64 {
+    let shift = (bucket >> OCTAVE_BITS).saturating_sub(1);
+    let low = u64::from(bucket - (shift << OCTAVE_BITS)) << shift;
+    low + ((1_u64 << shift) >> 1)
+}
+
+impl<R: Recorder<DelayHistogramUndo>> DelayHistogramMut<'_, R> {
+    /// Counts a delay.
+    #[inline]
+    pub fn observe(&mut self, ps: u64) {
+        let bucket = bucket(ps);
+        if self.counts.is_empty() {
+            *self.first() = bucket;
+        }
+        while bucket < self.first {
+            self.counts().push_front(0);
+            *self.first() -= 1;
+        }
+        let place = (bucket - self.first) as usize;
+        while place >= self.counts.len() {
+            self.counts().push_back(0);
+        }
+        *self.counts().at(place) += 1;
+    }
+}
+
+impl DelayHistogram {
+    /// Returns the least value that at least this share of the delays does not exceed, to within 1.6 %. `None` if there
+    /// is no delay.
+    pub fn percentile(&self, percent: u64) -> Option<u64> {
+        let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
+        let rank = (total * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        for (bucket, &count) in (self.first..).zip(&self.counts) {
+            seen += u64::from(count);
+            if seen >= rank {
+                return Some(middle(bucket));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parades_core::restore::UndoLog;
+
+    #[test]
+    fn percentiles_are_within_a_bucket_and_undoing_leaves_no_trace() {
+        let mut delays = DelayHistogram::default();
+        (1..=1000_u64).rev().for_each(|x| delays.unrecorded().observe(x * 1_000_003));
+        for percent in [1, 50, 95, 99, 100] {
+            let (found, exact) = (delays.percentile(percent).unwrap_or(0) as f64, (percent * 10_000_030) as f64);
+            assert!((found / exact - 1.0).abs() < 0.017, "{percent}: {found} {exact}");
+        }
+        for mut delays in [delays, DelayHistogram::default()] {
+            let before = delays.clone();
+            for x in [0, 3, 40_000_000_000_000, 17, 1_000_003, u64::MAX] {
+                let mut log = UndoLog::default();
+                log.recording(|recorder| delays.view(recorder).observe(x));
+                assert_ne!(delays, before);
+                delays.undo_all(&mut log);
+                assert_eq!(delays, before);
+            }
+        }
+        assert_eq!(DelayHistogram::default().percentile(50), None);
+    }
+
+    #[test]
+    fn every_value_lies_in_its_bucket() {
+        for x in (0..200).chain([1000, 12345, u64::MAX / 3, u64::MAX]) {
+            let near = middle(bucket(x));
+            assert!(near.abs_diff(x) as f64 <= x as f64 / 60.0 + 0.5, "{x} {near}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The constants of links and nodes over time. All changes are known beforehand, so a handler reads the state of a link
+//! from the clock: nothing has to be reported to anybody, and a change costs nothing when it happens.
+
+use crate::description::{Change, Event};
+use crate::queue::Discipline;
+use parades_core::time::{Delay, Time};
+use parades_topology::Topology;
+
+/// The quality of a link for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Quality {
+    pub(crate) rate_bps: u64,
+    pub(crate) delay: Delay,
+    pub(crate) loss: f64,
+    pub(crate) is_up: bool,
+}
+
+/// The constants of a link, which are alike in both directions.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    /// The quality at the start.
+    pub(crate) first: Quality,
+    pub(crate) queue: Discipline,
+    /// The quality from each time on, ascending.
+    pub(crate) changes: Box<[(Time, Quality)]>,
+}
+
+impl Line {
+    /// Returns the quality at a time.
+    #[inline]
+    pub(crate) fn at(&self, time: Time) -> &Quality {
+        if self.changes.is_empty() {
+            return &self.first;
+        }
+        match self.changes.partition_point(|(from, _)| *from <= time) {
+            0 => &self.first,
+            after => &self.changes[after - 1].1,
+        }
+    }
+
+    /// Returns the time after `time` at which the link next goes down; [`Time::MAX`] if it never does.
+    #[inline]
+    pub(crate) fn next_down(&self, time: Time) -> Time {
+        if self.changes.is_empty() {
+            return Time::MAX;
+        }
+        let later = self.changes.partition_point(|(from, _)| *from <= time);
+        self.changes[later..].iter().find(|(_, quality)| !quality.is_up).map_or(Time::MAX, |(from, _)| *from)
+    }
+
+    /// Returns the least delay of any packet of `bytes` bytes or more.
+    pub(crate) fn lookahead(&self, bytes: u32) -> Delay {
+        let all = || std::iter::once(&self.first).chain(self.changes.iter().map(|(_, quality)| quality));
+        let delay = all().map(|quality| quality.delay).min().expect("there is a first");
+        let rate = all().map(|quality| quality.rate_bps).max().expect("there is a first");
+        delay.saturating_add(Delay::serialisation(u64::from(bytes), rate))
+    }
+}
+
+/// The times at which a node goes away and comes back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Presence(Box<[(Time, bool)]>);
+
+impl Presence {
+    /// Returns the time at which the node comes back, if it is away at `time`; [`Time::MAX`] if it never comes back.
+    #[inline]
+    pub(crate) fn away_until(&self, time: Time) -> Option<Time> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let later = self.0.partition_point(|(from, _)| *from <= time);
+        if later == 0 || self.0[later - 1].1 {
+            return None;
+        }
+        Some(self.0[later..].iter().find(|(_, is_there)| *is_there).map_or(Time::MAX, |(from, _)| *from))
+    }
+}
+
+/// The lines of all links, each different one once: most links of a network are alike.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pub(crate) kinds: Box<[Line]>,
+    pub(crate) kind_of_link: Box<[u32]>,
+}
+
+impl Lines {
+    pub(crate) fn new(lines: impl Iterator<Item = Line>) -> Lines {
+        let mut kinds: Vec<Line> = Vec::new();
+        let mut known = std::collections::BTreeMap::new();
+        let kind_of_link = lines.map(|line| {
+            let next = u32::try_from(kinds.len()).expect("a topology has fewer than 2^31 links");
+            let Quality { rate_bps, delay, loss, .. } = line.first;
+            let key = (rate_bps, delay, loss.to_bits(), line.queue);
+            // A line that changes is the only one of its kind.
+            let kind = if line.changes.is_empty() { *known.entry(key).or_insert(next) } else { next };
+            if kind == next {
+                kinds.push(line);
+            }
+            kind
+        });
+        let kind_of_link = kind_of_link.collect();
+        Lines { kinds: kinds.into(), kind_of_link }
+    }
+
+    /// Returns the line of a link.
+    pub(crate) fn of(&self, link: parades_topology::LinkId) -> &Line {
+        &self.kinds[self.kind_of_link[link.index()] as usize]
+    }
+}
+
+/// The changes of all links and nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// By link: the quality from each time on. Empty if nothing ever changes.
+    pub(crate) changes: Vec<Box<[(Time, Quality)]>>,
+    /// By node; empty if no node ever goes away.
+    pub(crate) presence: Box<[Presence]>,
+    /// The times at which routes may change, ascending: a link goes down or comes up, or its delay changes.
+    pub(crate) turns: Vec<Time>,
+}
+
+impl Course {
+    /// Follows the events of a network whose links have the qualities `first` at the start.
+    pub(crate) fn new(topology: &Topology, first: &[Quality], events: &[Event]) -> Course {
+        if events.is_empty() {
+            return Course::default();
+        }
+        let mut events: Vec<&Event> = events.iter().collect();
+        events.sort_by_key(|event| event.at); // Stable: events of one time stay in order.
+        let mut own = first.to_vec(); // As if no node ever went away.
+        let mut is_there = vec![true; topology.nodes()];
+        let mut changes: Vec<Vec<(Time, Quality)>> = vec![Vec::new(); first.len()];
+        let mut presence: Vec<Vec<(Time, bool)>> = vec![Vec::new(); is_there.len()];
+        let mut turns = Vec::new();
+        let links_of = links_of_nodes(topology, &events);
+        for event in events {
+            let mut touched = Vec::new();
+            let mut is_turn = true;
+            match event.change {
+                Change::Link { link, is_up } => {
+                    own[link as usize].is_up = is_up;
+                    touched.push(link);
+                }
+                Change::Quality { link, rate_bps, delay, loss } => {
+                    let now = &mut own[link as usize];
+                    now.rate_bps = rate_bps.unwrap_or(now.rate_bps);
+                    now.delay = delay.unwrap_or(now.delay);
+                    now.loss = loss.unwrap_or(now.loss);
+                    touched.push(link);
+                    is_turn = delay.is_some();
+                }
+                Change::Node { node, is_up } => {
+                    is_there[node as usize] = is_up;
+                    push_last(&mut presence[node as usize], (event.at, is_up));
+                    touched.extend(&links_of[node as usize]);
+                }
+            }
+            turns.extend(is_turn.then_some(event.at));
+            for link in touched {
+                let ends = topology.links()[link as usize];
+                let is_up = own[link as usize].is_up && is_there[ends.a.index()] && is_there[ends.b.index()];
+                push_last(&mut changes[link as usize], (event.at, Quality { is_up, ..own[link as usize] }));
+            }
+        }
+        turns.dedup();
+        let presence = if presence.iter().all(Vec::is_empty) { Vec::new() } else { presence };
+        Course {
+            changes: changes.into_iter().map(Vec::into_boxed_slice).collect(),
+            presence: presence.into_iter().map(|list| Presence(list.into())).collect(),
+            turns,
+        }
+    }
+}
+
+/// Adds an entry. Of several entries of one time, the last one counts.
+fn push_last<T>(list: &mut Vec<(Time, T)>, entry: (Time, T)) {
+    list.pop_if(|(time, _)| *time == entry.0);
+    list.push(entry);
+}
+
+/// Returns the links of each node that an event takes away or brings back; none for other nodes.
+fn links_of_nodes(topology: &Topology, events: &[&Event]) -> Vec<Vec<u32>> {
+    let mut is_concerned = vec![false; topology.nodes()];
+    for event in events {
+        if let Change::Node { node, .. } = event.change {
+            is_concerned[node as usize] = true;
+        }
+    }
+    let mut links = vec![Vec::new(); is_concerned.len()];
+    for (number, link) in (0_u32..).zip(topology.links()) {
+        for end in [link.a, link.b] {
+            if is_concerned[end.index()] {
+                links[end.index()].push(number);
+            }
+        }
+    }
+    links
+}

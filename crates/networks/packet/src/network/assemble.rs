@@ -1,0 +1,388 @@
+//! How a network is put together: from flows, from groups, or from a description.
+
+use super::slots::Slots;
+use super::{Network, NetworkError, Settings, Vocabulary};
+use crate::description::{App, AppKind, Description, Ends, Event, Measure, check, check_group, check_kind};
+use crate::flow::{Flow, Group};
+use crate::forwarding::Forwarding;
+use crate::forwarding::routes::SourceRoutes;
+use crate::forwarding::tables::{Refusal, Tables, Turns};
+use crate::forwarding::trees::{Members, Trees};
+use crate::line::{Course, Line, Lines, Quality};
+use crate::packet::direction;
+use crate::queue::QueueLimit;
+use crate::record::Record;
+use crate::report;
+use parades_core::event::TimerId;
+use parades_core::time::Delay;
+use parades_topology::routing::{Metric, Routes, RoutingError};
+use parades_topology::{Link, LinkId, NodeId, Topology};
+use std::marker::PhantomData;
+
+/// Everything that a network is made of.
+struct Parts {
+    topology: Topology,
+    /// The loss and the queue of each link.
+    links: Vec<(f64, QueueLimit)>,
+    link_names: Vec<String>,
+    apps: Vec<App>,
+    events: Vec<Event>,
+    metric: Metric,
+    convergence: Delay,
+    headers: u32,
+    measure: Measure,
+    vocabulary: Vocabulary,
+}
+
+/// Makes a network of flows. `routes` are those of all flows, if they are known.
+pub(crate) fn of_flows<D: Record>(
+    topology: Topology,
+    flows: Vec<Flow>,
+    settings: Settings,
+    routes: Option<&Routes>,
+) -> Result<Network<D>, NetworkError> {
+    let mut apps: Vec<App> = Vec::new();
+    for (number, flow) in flows.into_iter().enumerate() {
+        let (ends, datagrams) = flow.split();
+        let wrong = |what| NetworkError::Flow { flow: number, what };
+        if ends.source == ends.destination {
+            return Err(wrong("leads from a node to itself; give it two ends".into()));
+        }
+        let kind = AppKind::Datagrams(datagrams);
+        // Flows that send alike share their parameters.
+        match apps.last_mut() {
+            Some(app) if app.kind == kind => app.flows.push(ends),
+            _ => {
+                check_kind(&kind).map_err(wrong)?;
+                apps.push(App { name: String::new(), kind, flows: vec![ends] });
+            }
+        }
+    }
+    of_settings(topology, apps, settings)?.assemble(routes)
+}
+
+/// Makes a network of groups.
+pub(super) fn of_groups<D: Record>(
+    topology: Topology,
+    groups: Vec<Group>,
+    settings: Settings,
+) -> Result<Network<D>, NetworkError> {
+    let apps: Vec<App> = groups.into_iter().map(Group::into_app).collect();
+    for (group, app) in apps.iter().enumerate() {
+        check_group(app).and_then(|()| check_kind(&app.kind)).map_err(|what| NetworkError::Group { group, what })?;
+    }
+    of_settings(topology, apps, settings)?.assemble(None)
+}
+
+fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result<Parts, NetworkError> {
+    let Settings { headers, metric, queue, queues, sample } = settings;
+    let count = topology.links().len();
+    let mut links = vec![(0.0, queue); count];
+    for (link, queue) in queues {
+        match links.get_mut(link.index()) {
+            Some((_, of_link)) => *of_link = queue,
+            None => return Err(NetworkError::UnknownLink { link: link.0, links: count }),
+        }
+    }
+    let measure = Measure { every: sample, ..Measure::default() };
+    Ok(Parts {
+        topology,
+        links,
+        link_names: Vec::new(),
+        apps,
+        events: Vec::new(),
+        metric,
+        convergence: Delay::ZERO,
+        headers,
+        measure,
+        vocabulary: Vocabulary::Flows,
+    })
+}
+
+/// Makes the network of a description.
+pub(super) fn described<D: Record>(description: Description) -> Result<Network<D>, NetworkError> {
+    check(&description).map_err(NetworkError::Parameter)?;
+    let Description { nodes, links, apps, events, routing, convergence, headers, measure } = description;
+    let one_way = (0..).map(LinkId).zip(&links).filter(|(_, link)| !link.is_duplex).map(|(id, _)| id).collect();
+    let ends = links.iter().map(|link| Link {
+        a: NodeId(link.from),
+        b: NodeId(link.to),
+        rate_bps: link.rate_bps,
+        delay: link.delay,
+    });
+    let topology = Topology::with_one_way(&nodes, ends.collect(), one_way);
+    let topology = topology.map_err(|why| NetworkError::Parameter(why.to_string()))?;
+    let parts = Parts {
+        topology,
+        links: links.iter().map(|link| (link.loss, link.queue)).collect(),
+        link_names: links.into_iter().map(|link| link.name).collect(),
+        apps,
+        events,
+        metric: routing,
+        convergence,
+        headers,
+        measure,
+        vocabulary: Vocabulary::Apps,
+    };
+    parts.assemble(None)
+}
+
+/// All flows of a network.
+struct Traffic {
+    flows: Vec<Ends>,
+    app_of_flow: Vec<u32>,
+    /// The apps without their flows.
+    apps: Vec<App>,
+    /// The first flow and the end of the flows of each group.
+    groups: Vec<(u32, u32)>,
+}
+
+impl Parts {
+    fn assemble<D: Record>(mut self, routes: Option<&Routes>) -> Result<Network<D>, NetworkError> {
+        let traffic = Traffic::new(std::mem::take(&mut self.apps))?;
+        let quality = |(link, &(loss, _)): (&Link, &(f64, QueueLimit))| Quality {
+            rate_bps: link.rate_bps,
+            delay: link.delay,
+            loss,
+            is_up: true,
+        };
+        let first: Vec<Quality> = self.topology.links().iter().zip(&self.links).map(quality).collect();
+        let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
+        let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
+        let lines = first.into_iter().zip(&self.links).zip(changes);
+        let lines =
+            Lines::new(lines.map(|((first, (_, queue)), changes)| Line { first, queue: (*queue).into(), changes }));
+        let turns = Turns { times: &turns, convergence: self.convergence };
+        let (slots, forwarding) = self.paths(&traffic, &lines, turns, routes)?;
+        let packet_min = traffic.least_payload().saturating_add(self.headers);
+        let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
+        let Traffic { flows, app_of_flow, apps, .. } = traffic;
+        let mut network = Network {
+            topology,
+            lines,
+            link_names,
+            presence,
+            apps,
+            flows,
+            app_of_flow: app_of_flow.into(),
+            slots,
+            forwarding,
+            headers,
+            packet_min,
+            measure,
+            vocabulary,
+            ids: report::Ids::default(),
+            records: PhantomData,
+        };
+        network.ids = report::declare(&network).1;
+        Ok(network)
+    }
+
+    /// Finds the paths of all flows and groups, and lays out the endpoints.
+    fn paths(
+        &self,
+        traffic: &Traffic,
+        lines: &Lines,
+        turns: Turns<'_>,
+        known: Option<&Routes>,
+    ) -> Result<(Slots, Forwarding), NetworkError> {
+        let topology = &self.topology;
+        let is_static = turns.times.is_empty();
+        let found = match known {
+            None if is_static => Some(self.routes_of(traffic)?),
+            _ => None,
+        };
+        let of_groups = traffic.pairs_of_groups();
+        let of_groups = Routes::for_flows(topology, &of_groups, self.metric)?;
+        let slots = traffic.slots(topology)?;
+        let slot_of = slots.by_address(traffic.flows.len());
+        let routes = match known.or(found.as_ref()) {
+            Some(routes) => {
+                let ends = traffic
+                    .directions(routes.flows())
+                    .map(|(direction, source, _)| (source, slot_of[(direction ^ 1) as usize]));
+                SourceRoutes::new((topology, lines), traffic.flows.len(), routes, ends)?
+            }
+            None => SourceRoutes::none(),
+        };
+        let tables = match is_static {
+            true => None,
+            false => Some(self.tables(traffic, lines, turns, &slot_of)?),
+        };
+        let members = traffic.members(&slot_of);
+        let trees = Trees::new((topology, lines), &members, &of_groups, traffic.first_group())?;
+        Ok((slots, Forwarding::new(routes, tables, trees)?))
+    }
+
+    /// Finds the routes of all directions.
+    fn routes_of(&self, traffic: &Traffic) -> Result<Routes, NetworkError> {
+        let pairs: Vec<(NodeId, NodeId)> =
+            traffic.directions(usize::MAX).map(|(_, source, destination)| (source, destination)).collect();
+        Routes::for_flows(&self.topology, &pairs, self.metric).map_err(|why| match (why, self.vocabulary) {
+            (RoutingError::Unreachable { flow, source_name, destination }, Vocabulary::Apps) => {
+                let app = traffic.name_of_app(flow % traffic.flows.len());
+                NetworkError::NoPath { source_name, destination, app }
+            }
+            (why, _) => why.into(),
+        })
+    }
+
+    /// Finds the tables for all states of the links.
+    fn tables(
+        &self,
+        traffic: &Traffic,
+        lines: &Lines,
+        turns: Turns<'_>,
+        slot_of: &[u32],
+    ) -> Result<Tables, NetworkError> {
+        let topology = &self.topology;
+        // Where nothing goes back, the direction back stands for that to the destination.
+        let ends = (0..).zip(&traffic.flows).flat_map(|(flow, ends)| {
+            let [there, back] = [false, true].map(|is_back| direction(flow, is_back) as usize);
+            let to = (ends.destination, slot_of[back]);
+            [to, if traffic.answers(flow) { (ends.source, slot_of[there]) } else { to }]
+        });
+        let tables = Tables::new((topology, lines), self.metric, turns, &ends.collect::<Vec<_>>());
+        let tables = tables.map_err(|refusal| match refusal {
+            Refusal::Routing(why) => NetworkError::Routing(why),
+            Refusal::TooLarge => NetworkError::Parameter(
+                "the routes of all nodes, for each state of the links, take more than 4 GiB; \
+                 have fewer nodes, ends of flows, or different failures"
+                    .into(),
+            ),
+        })?;
+        for (flow, ends) in (0..).zip(&traffic.flows) {
+            let ways = [(ends.source, ends.destination), (ends.destination, ends.source)];
+            for (is_back, (from, to)) in [false, true].into_iter().zip(ways) {
+                let is_used = traffic.sends(flow, is_back);
+                if is_used && !tables.is_reachable(topology, from, direction(flow, is_back)) {
+                    let [source_name, destination] = [from, to].map(|node| topology.name(node).to_owned());
+                    return Err(NetworkError::NoPath {
+                        source_name,
+                        destination,
+                        app: traffic.name_of_app(flow as usize),
+                    });
+                }
+            }
+        }
+        Ok(tables)
+    }
+}
+
+impl Traffic {
+    fn new(mut apps: Vec<App>) -> Result<Traffic, NetworkError> {
+        let count: usize = apps.iter().map(|app| app.flows.len()).sum();
+        if count > (u32::MAX / 4) as usize {
+            return Err(NetworkError::Parameter("there are more than 2^30 flows".into()));
+        }
+        let mut traffic = Traffic {
+            flows: Vec::with_capacity(count),
+            app_of_flow: Vec::with_capacity(count),
+            apps: Vec::new(),
+            groups: Vec::new(),
+        };
+        for (number, app) in (0..).zip(&mut apps) {
+            let first = traffic.flows.len();
+            traffic.flows.append(&mut app.flows);
+            app.flows = Vec::new();
+            traffic.app_of_flow.resize(traffic.flows.len(), number);
+            if matches!(app.kind, AppKind::Multicast(_)) {
+                let [first, end] = [first, traffic.flows.len()].map(|n| u32::try_from(n).expect("bounded above"));
+                traffic.groups.push((first, end));
+            }
+        }
+        traffic.apps = apps;
+        Ok(traffic)
+    }
+
+    /// Returns the direction of the first group.
+    fn first_group(&self) -> u32 {
+        u32::try_from(self.flows.len() * 2).expect("there are at most 2^30 flows")
+    }
+
+    fn kind(&self, flow: u32) -> &AppKind {
+        &self.apps[self.app_of_flow[flow as usize] as usize].kind
+    }
+
+    fn name_of_app(&self, flow: usize) -> String {
+        self.apps[self.app_of_flow[flow] as usize].name.clone()
+    }
+
+    /// Returns true if packets of a flow go back.
+    fn answers(&self, flow: u32) -> bool {
+        matches!(self.kind(flow), AppKind::Transfer(_) | AppKind::Requests(_))
+    }
+
+    /// Returns true if packets of a flow itself go in a direction. Packets of a group go down its tree.
+    fn sends(&self, flow: u32, is_back: bool) -> bool {
+        !matches!(self.kind(flow), AppKind::Multicast(_)) && (!is_back || self.answers(flow))
+    }
+
+    /// Returns the first `count` directions, with their sources and destinations: those to the destinations of all flows,
+    /// then, if there are any, those back. The route of a direction that is not used is empty.
+    fn directions(&self, count: usize) -> impl Iterator<Item = (u32, NodeId, NodeId)> {
+        let flows = || (0..).zip(&self.flows);
+        let has_answers = flows().any(|(flow, _)| self.answers(flow));
+        let there = flows().map(|(flow, ends)| (direction(flow, false), ends.source, ends.destination));
+        let back = flows().filter(move |_| has_answers);
+        let back = back.map(|(flow, ends)| (direction(flow, true), ends.destination, ends.source));
+        there.chain(back).take(count).map(|(direction, source, destination)| {
+            let is_used = self.sends(direction / 2, !direction.is_multiple_of(2));
+            (direction, source, if is_used { destination } else { source })
+        })
+    }
+
+    /// Returns the sources and destinations of the flows of all groups.
+    fn pairs_of_groups(&self) -> Vec<(NodeId, NodeId)> {
+        let flows = self.groups.iter().flat_map(|&(first, end)| &self.flows[first as usize..end as usize]);
+        flows.map(|ends| (ends.source, ends.destination)).collect()
+    }
+
+    /// Returns the groups, given the slots of all ends by address.
+    fn members(&self, slot_of: &[u32]) -> Vec<Members> {
+        let members = |&(first, end): &(u32, u32)| Members {
+            source: self.flows[first as usize].source,
+            receivers: (first..end).map(|flow| (flow, slot_of[direction(flow, true) as usize])).collect(),
+        };
+        self.groups.iter().map(members).collect()
+    }
+
+    /// Lays out the endpoints.
+    fn slots(&self, topology: &Topology) -> Result<Slots, NetworkError> {
+        let mut endpoints = Vec::with_capacity(self.flows.len() * 2);
+        let mut groups = (self.first_group()..).zip(&self.groups).peekable();
+        for (flow, ends) in (0..).zip(&self.flows) {
+            match groups.next_if(|(_, (first, _))| *first == flow) {
+                Some((address, _)) => endpoints.push((ends.source, address)),
+                None if self.sends(flow, false) => endpoints.push((ends.source, direction(flow, false))),
+                None => {}
+            }
+            endpoints.push((ends.destination, direction(flow, true)));
+        }
+        let first_flows = self.groups.iter().map(|&(first, _)| first).collect();
+        let slots = Slots::new(topology.nodes(), &endpoints, self.first_group(), first_flows);
+        match topology.node_ids().find(|&node| slots.of(node).len() > TimerId::MAX.0 as usize) {
+            None => Ok(slots),
+            Some(node) => Err(NetworkError::Parameter(format!(
+                "at most 2^20 flows begin or end at a node, but at `{}` there are more",
+                topology.name(node)
+            ))),
+        }
+    }
+
+    /// Returns the least payload of a packet, answers included.
+    fn least_payload(&self) -> u32 {
+        let least = |app: &u32| match &self.apps[*app as usize].kind {
+            AppKind::Datagrams(datagrams) | AppKind::Multicast(datagrams) => datagrams.least_payload().unwrap_or(1),
+            AppKind::Transfer(_) => 0,
+            AppKind::Requests(requests) => {
+                let last = requests.payload(requests.packets() - 1);
+                requests.request.min(requests.payload(0)).min(last)
+            }
+        };
+        // Only apps with flows count.
+        let mut apps = self.app_of_flow.clone();
+        apps.dedup();
+        apps.iter().map(least).min().unwrap_or(1)
+    }
+}

@@ -1,0 +1,263 @@
+//! A node in action: the environment of its endpoints.
+
+use super::Network;
+use crate::forwarding::trees::Hop;
+use crate::forwarding::{Exit, Next};
+use crate::node::{EgressMut, EgressUndo};
+use crate::packet::Packet;
+use crate::port::Loss;
+use crate::protocols::{Duration, Endpoint, EndpointUndo, Environment, Segment, Setup, Signal};
+use crate::record::Record;
+use parades_core::event::TimerId;
+use parades_core::prelude::{Context, Delay, Port, Rng, Time};
+use parades_core::restore::{At, Recorder, Tracked};
+use parades_topology::NodeId;
+
+/// The endpoints of a node.
+type Endpoints<'a, R> = Tracked<'a, Box<[Endpoint]>, R>;
+
+/// A node in action.
+pub(super) struct Outlet<'a, 'c, D: Record, R> {
+    net: &'a Network<D>,
+    egress: EgressMut<'a, R>,
+    pub(super) ctx: &'a mut Context<'c, Network<D>>,
+    /// The endpoint that reacts, and its address. The receiver of a group, which sends nothing, has that of the source.
+    slot: u32,
+    address: u32,
+}
+
+impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
+    #[inline(always)]
+    pub(super) fn new(
+        net: &'a Network<D>,
+        egress: EgressMut<'a, R>,
+        ctx: &'a mut Context<'c, Network<D>>,
+    ) -> Outlet<'a, 'c, D, R> {
+        Outlet { net, egress, ctx, slot: 0, address: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn node(&self) -> NodeId {
+        NodeId(self.ctx.id().0)
+    }
+
+    /// Returns the flow of the endpoint that reacts, or the first flow of its group.
+    #[inline]
+    fn flow_of_endpoint(&self) -> u32 {
+        self.net.slots.role(self.address).0
+    }
+
+    /// Sends a packet by a port, or loses it.
+    #[inline(always)]
+    pub(super) fn forward(&mut self, packet: &Packet<D>, exit: Exit) {
+        if let Err(loss) = self.transmit(packet, exit) {
+            self.lose(packet.direction(), loss);
+        }
+    }
+
+    #[inline(always)]
+    fn transmit(&mut self, packet: &Packet<D>, Exit { port, kind, step }: Exit) -> Result<(), Loss> {
+        let lines = &self.net.lines;
+        let kind = kind.unwrap_or_else(|| {
+            let interface = self.net.topology.interfaces(self.node())[port as usize];
+            lines.kind_of_link[interface.link.index()]
+        });
+        let bytes = packet.payload().saturating_add(self.net.headers);
+        let line = &lines.kinds[kind as usize];
+        let delay = self.egress.ports().at(port as usize).accept(self.ctx.now(), bytes, line, self.ctx.rng())?;
+        self.ctx.send(Port(port), delay, packet.at_step(step));
+        Ok(())
+    }
+
+    /// Sends copies of a group's packet down the branches of its tree. A lost copy is counted by the place that it was sent
+    /// to.
+    #[inline(always)]
+    pub(super) fn copy(&mut self, packet: &Packet<D>, hops: &[Hop]) {
+        for &Hop { port, kind, to } in hops {
+            let exit = Exit { port, kind: Some(kind), step: self.net.forwarding.step_of_place(to) };
+            if let Err(loss) = self.transmit(packet, exit) {
+                self.lose(self.net.lost_key(to), loss);
+            }
+        }
+    }
+
+    /// Counts the copies that a node makes of a packet, beside the one that it got.
+    #[inline(always)]
+    pub(super) fn count_copies(&mut self, copies: usize) {
+        if let Some(copies_made) = self.net.ids.copies_made
+            && copies > 1
+        {
+            self.ctx.count(copies_made, copies as u64 - 1);
+        }
+    }
+
+    pub(super) fn lose(&mut self, key: u32, loss: Loss) {
+        self.egress.lose(key, loss);
+    }
+
+    /// Gives a packet to an endpoint.
+    #[inline(always)]
+    pub(super) fn deliver<E: Recorder<At<EndpointUndo>>>(
+        &mut self,
+        endpoints: &mut Endpoints<'_, E>,
+        slot: u32,
+        packet: &Packet<D>,
+    ) {
+        let (number, payload, sent) = (packet.number(), packet.payload(), packet.sent());
+        let segment = Segment { number, payload, sent, record: packet.record() };
+        let address = self.net.slots.receiver(packet.direction());
+        self.signal(endpoints, (slot, address), Signal::Segment(&segment));
+    }
+
+    /// Lets an endpoint react.
+    #[inline(always)]
+    fn signal<E: Recorder<At<EndpointUndo>>>(
+        &mut self,
+        endpoints: &mut Endpoints<'_, E>,
+        (slot, address): (u32, u32),
+        signal: Signal<'_, D>,
+    ) {
+        (self.slot, self.address) = (slot, address);
+        let net = self.net;
+        let kind = || net.kind_of(net.slots.role(address).0);
+        endpoints.at(slot as usize).on_signal(kind, signal, self);
+    }
+
+    /// The application of an endpoint has finished its work, or goes on with it when the node is back.
+    pub(super) fn serve<E: Recorder<At<EndpointUndo>>>(
+        &mut self,
+        endpoints: &mut Endpoints<'_, E>,
+        packet: &Packet<D>,
+    ) {
+        let now = self.ctx.now();
+        match self.net.away_until(self.ctx.id(), now) {
+            Some(Time::MAX) => {}
+            Some(back) => self.ctx.send_self(back.since(now), packet.clone()),
+            None => {
+                let endpoint = (packet.served_slot(), packet.direction());
+                self.signal(endpoints, endpoint, Signal::App(packet.number()));
+            }
+        }
+    }
+
+    /// A timer is due. At a node that is away, the endpoint rests, and the timer is set to the node's return.
+    #[inline(always)]
+    pub(super) fn on_timer<E: Recorder<At<EndpointUndo>>>(&mut self, endpoints: &mut Endpoints<'_, E>, timer: TimerId) {
+        let addresses = self.net.slots.of(self.node());
+        let (slot, number) = endpoint_and_number(timer, addresses.len());
+        let endpoint = (slot, addresses[slot as usize]);
+        let now = self.ctx.now();
+        match self.net.away_until(self.ctx.id(), now) {
+            Some(Time::MAX) => {}
+            Some(back) => {
+                let span = back.since(now);
+                self.signal(endpoints, endpoint, Signal::Rest(span));
+                self.ctx.set_timer(timer, span);
+            }
+            None => self.signal(endpoints, endpoint, Signal::Timer(number)),
+        }
+    }
+}
+
+impl<D: Record, R: Recorder<EgressUndo>> Setup for Outlet<'_, '_, D, R> {
+    #[inline]
+    fn rng(&mut self) -> &mut Rng {
+        self.ctx.rng()
+    }
+
+    #[inline]
+    fn set_timer(&mut self, timer: u32, delay: Delay) {
+        let timer = timer_of(self.slot, timer, || self.net.slots.of(self.node()).len());
+        self.ctx.set_timer(timer, delay);
+    }
+}
+
+impl<D: Record, R: Recorder<EgressUndo>> Environment for Outlet<'_, '_, D, R> {
+    type Record = D;
+
+    #[inline]
+    fn now(&self) -> Time {
+        self.ctx.now()
+    }
+
+    fn flow(&self) -> u32 {
+        self.net.slots.group(self.address).unwrap_or_else(|| self.flow_of_endpoint())
+    }
+
+    fn cancel_timer(&mut self, timer: u32) {
+        let timer = timer_of(self.slot, timer, || self.net.slots.of(self.node()).len());
+        self.ctx.cancel_timer(timer);
+    }
+
+    #[inline(always)]
+    fn send(&mut self, number: u32, payload: u32, record: Option<D>) {
+        let direction = self.address;
+        let step = self.net.forwarding.first_step(direction);
+        let packet = Packet::new((direction, step), number, payload, (self.ctx.now(), record));
+        match self.net.forwarding.next(self.node(), &packet, self.ctx.now()) {
+            Next::Port(exit) => self.forward(&packet, exit),
+            Next::Copies(_, hops) => {
+                self.count_copies(hops.len());
+                self.copy(&packet, hops);
+            }
+            Next::Nowhere => self.lose(direction, Loss::Down),
+            Next::Endpoint(_) => unreachable!("no flow leads from a node to itself"),
+        }
+    }
+
+    fn call_app(&mut self, delay: Delay, number: u32) {
+        self.ctx.send_self(delay, Packet::served(self.address, self.slot, number));
+    }
+
+    #[inline(always)]
+    fn observe(&mut self, duration: Duration, value: Delay) {
+        let id = self.net.ids.duration(duration, || self.net.app_of_flow[self.flow_of_endpoint() as usize]);
+        self.ctx.observe(id, value.as_ps());
+    }
+
+    #[cold]
+    fn fail(&mut self, what: &str) {
+        self.ctx.fail(match self.net.slots.group(self.address) {
+            Some(group) => format!("group {group} {what}"),
+            None => format!("flow {} {what}", self.flow_of_endpoint()),
+        });
+    }
+}
+
+/// A node that starts: its endpoints set their first timers.
+pub(super) struct Starting<'a, 'c, D: Record> {
+    pub(super) ctx: &'a mut Context<'c, Network<D>>,
+    pub(super) slot: u32,
+    /// The number of endpoints of the node.
+    pub(super) slots: usize,
+}
+
+impl<D: Record> Setup for Starting<'_, '_, D> {
+    fn rng(&mut self) -> &mut Rng {
+        self.ctx.rng()
+    }
+
+    fn set_timer(&mut self, timer: u32, delay: Delay) {
+        self.ctx.set_timer(timer_of(self.slot, timer, || self.slots), delay);
+    }
+}
+
+/// Returns the timer of a node that is one of an endpoint's. Timers of number 0 come first: most endpoints have no other.
+#[inline]
+fn timer_of(slot: u32, number: u32, endpoints: impl FnOnce() -> usize) -> TimerId {
+    if number == 0 {
+        return TimerId(slot);
+    }
+    let endpoints = u32::try_from(endpoints()).expect("endpoints are counted in 32 bits");
+    TimerId(slot + number * endpoints)
+}
+
+/// Returns the endpoint and the number of a timer of a node.
+#[inline]
+fn endpoint_and_number(TimerId(timer): TimerId, endpoints: usize) -> (u32, u32) {
+    if (timer as usize) < endpoints {
+        return (timer, 0);
+    }
+    let endpoints = u32::try_from(endpoints).expect("endpoints are counted in 32 bits");
+    (timer % endpoints, timer / endpoints)
+}

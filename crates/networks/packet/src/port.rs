@@ -1,0 +1,216 @@
+//! A port: the sending half of an interface. It has a transmitter, and a queue before it.
+//!
+//! Nothing happens at a port but arrivals of packets. When a packet arrives, its future at the port is known: the start of
+//! its transmission, as packets before it leave in order; the link's rate then; the departure of its last bit; and whether
+//! the link goes down before the packet is at the far end, since the times of failures are constants. So there is one event
+//! a hop, the arrival at the neighbour, and a packet that a failure will take is lost at once.
+
+use crate::line::Line;
+use crate::queue::{Backlog, Waiting};
+use parades_core::digest::Digest;
+use parades_core::random::Rng;
+use parades_core::restore::{Recorder, Undoable};
+use parades_core::time::{Delay, Time};
+
+/// The reason why a packet is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The queue refuses it.
+    Queue,
+    /// By chance, at the link's rate of loss.
+    Chance,
+    /// The link is down or goes down, or no path leads to the destination.
+    Down,
+}
+
+/// The number of reasons.
+pub(crate) const LOSSES: usize = 3;
+
+/// The part of a port's state that changes with every packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+pub(crate) struct Sent {
+    /// The departure of the last bit of all accepted packets.
+    pub(crate) busy_until: Time,
+    /// The time that their transmissions take, or took.
+    pub(crate) busy: Delay,
+    /// Transmitted packets.
+    pub(crate) packets: u64,
+    /// Their bytes, headers included.
+    pub(crate) bytes: u64,
+}
+
+/// The part of a port's state that changes when a packet waits or is lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
+pub(crate) struct Queue {
+    /// Lost packets, by reason.
+    lost: [u64; LOSSES],
+    backlog: Backlog,
+}
+
+/// The state of a port. 40 bytes: most ports never have a queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
+pub(crate) struct Port {
+    pub(crate) sent: Sent,
+    queue: Option<Box<Queue>>,
+}
+
+const _: () = assert!(size_of::<Port>() == 40);
+
+impl Port {
+    /// Returns the number of lost packets, by reason.
+    pub(crate) fn lost(&self) -> [u64; LOSSES] {
+        self.queue.as_ref().map_or([0; LOSSES], |queue| queue.lost)
+    }
+
+    /// Returns the largest number of packets that ever waited.
+    pub(crate) fn waiting_max(&self) -> u32 {
+        self.queue.as_ref().map_or(0, |queue| queue.backlog.most())
+    }
+
+    /// Returns the number of packets that wait at `now`.
+    pub(crate) fn waiting_at(&self, now: Time) -> u64 {
+        self.queue.as_ref().map_or(0, |queue| queue.backlog.waiting_at(now)) as u64
+    }
+
+    /// Returns the time that the transmitter was busy until `now`.
+    pub(crate) fn busy_at(&self, now: Time) -> Delay {
+        self.busy_before(now, self.sent.busy)
+    }
+
+    /// Returns the part before `now` of a busy time that all accepted packets take.
+    pub(crate) fn busy_before(&self, now: Time, busy: Delay) -> Delay {
+        // The transmitter is busy from `now` on, without a pause, with what it has not yet transmitted.
+        Delay::from_ps(busy.as_ps().saturating_sub(self.sent.busy_until.since(now).as_ps()))
+    }
+
+    pub(crate) fn fold(&self, digest: &mut Digest) {
+        let Sent { busy_until, busy, packets, bytes } = self.sent;
+        let words = [busy_until.as_ps(), busy.as_ps(), packets, bytes, u64::from(self.waiting_max())];
+        words.into_iter().chain(self.lost()).for_each(|word| digest.word(word));
+    }
+}
+
+impl<R: Recorder<PortUndo>> PortMut<'_, R> {
+    /// Accepts a packet of `bytes` bytes. Returns the delay until it is at the far end, or why it never will be there.
+    #[inline(always)]
+    pub(crate) fn accept(&mut self, now: Time, bytes: u32, line: &Line, rng: &mut Rng) -> Result<Delay, Loss> {
+        if let Some(mut queue) = self.queue().as_mut() {
+            queue.backlog().drain(now);
+        }
+        let verdict = self.transmit(now, bytes, line, rng);
+        if let Err(loss) = verdict {
+            *self.queue().get_or_insert_with(Default::default).lost().at(loss as usize) += 1;
+        }
+        verdict
+    }
+
+    #[inline(always)]
+    fn transmit(&mut self, now: Time, bytes: u32, line: &Line, rng: &mut Rng) -> Result<Delay, Loss> {
+        if !line.at(now).is_up {
+            return Err(Loss::Down);
+        }
+        let start = self.sent.busy_until.max(now);
+        if start > now {
+            let mut queue = self.queue();
+            let mut queue = queue.get_or_insert_with(Default::default);
+            if !queue.backlog().offer(Waiting { start, bytes }, line.queue) {
+                return Err(Loss::Queue);
+            }
+        }
+        let down = line.next_down(now);
+        let serialisation = Delay::serialisation(u64::from(bytes), line.at(start).rate_bps);
+        // A departure past the end of time is an overflow where the packet is sent.
+        let departure = start.checked_add(serialisation).unwrap_or(Time::MAX);
+        let sent = self.sent().into_mut();
+        sent.busy_until = departure.min(down);
+        sent.busy = sent.busy.saturating_add(sent.busy_until.since(start));
+        if departure > down {
+            return Err(Loss::Down);
+        }
+        sent.packets += 1;
+        sent.bytes += u64::from(bytes);
+        let quality = line.at(departure);
+        let delay = departure.since(now).saturating_add(quality.delay);
+        if down < Time::MAX && delay > down.since(now) {
+            return Err(Loss::Down);
+        }
+        if quality.loss > 0.0 && rng.chance(quality.loss) {
+            return Err(Loss::Chance);
+        }
+        Ok(delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::Quality;
+    use crate::queue::QueueLimit;
+    use parades_core::restore::UndoLog;
+
+    /// A line on which 1000 bytes take 1 µs.
+    fn line(queue: QueueLimit) -> Line {
+        let first = Quality { rate_bps: 8_000_000_000, delay: Delay::ZERO, loss: 0.0, is_up: true };
+        Line { first, queue: queue.into(), changes: Box::default() }
+    }
+
+    fn at(us: u64) -> Time {
+        Time::ZERO.checked_add(Delay::from_us(us)).expect("a short time")
+    }
+
+    /// Returns the time of departure in microseconds.
+    fn arrive(port: &mut Port, us: u64, bytes: u32, line: &Line) -> Option<u64> {
+        let delay = port.unrecorded().accept(at(us), bytes, line, &mut Rng::stream(1, 1)).ok()?;
+        Some(us + delay.as_ps() / 1_000_000)
+    }
+
+    #[test]
+    fn packets_leave_in_order_and_a_full_queue_drops() {
+        let (mut port, line) = (Port::default(), line(QueueLimit::Packets(2)));
+        let departures: Vec<_> = [0, 0, 0, 0, 1].map(|us| arrive(&mut port, us, 1000, &line)).into();
+        // At time 1 the second packet starts, and makes room.
+        assert_eq!(departures, [Some(1), Some(2), Some(3), None, Some(4)]);
+        assert_eq!(arrive(&mut port, 10, 1000, &line), Some(11));
+        assert_eq!((port.sent.packets, port.lost(), port.waiting_max()), (5, [1, 0, 0], 2));
+        assert_eq!(port.waiting_at(at(10)), 0);
+    }
+
+    #[test]
+    fn a_limit_in_bytes_counts_the_packets_that_wait() {
+        let (mut port, line) = (Port::default(), line(QueueLimit::Bytes(1500)));
+        let sizes = [4000, 1000, 501, 500, 1];
+        let departures = sizes.map(|bytes| arrive(&mut port, 0, bytes, &line).is_some());
+        assert_eq!(departures, [true, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_link_that_goes_down_takes_the_packets_before_on_and_behind_it() {
+        let up = line(QueueLimit::Packets(10));
+        let down = Quality { is_up: false, ..up.first };
+        let far = Quality { delay: Delay::from_us(4), ..up.first };
+        let changes = [(at(5), down), (at(8), far)];
+        let line = Line { changes: changes.into(), first: far, ..up };
+        let mut port = Port::default();
+        // Departures at 1, 2 (and arrival at 6), 6 and 7; then the link is down; then empty and up again.
+        let arrivals: Vec<_> = [(0, 1000), (0, 1000), (0, 4000), (5, 1000), (8, 1000)]
+            .map(|(us, bytes)| arrive(&mut port, us, bytes, &line))
+            .into();
+        assert_eq!(arrivals, [Some(5), None, None, None, Some(13)]);
+        assert_eq!((port.sent.packets, port.lost()), (3, [0, 0, 3]));
+    }
+
+    #[test]
+    fn undoing_restores_queue_and_totals() {
+        let (mut port, line) = (Port::default(), line(QueueLimit::Packets(2)));
+        for (us, bytes) in [(0, 1000), (0, 1000), (0, 1000), (0, 700), (1, 700), (5, 700), (5, 1)] {
+            let (before, mut log) = (port.clone(), UndoLog::default());
+            let mut rng = Rng::stream(1, 1);
+            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, &line, &mut rng));
+            assert_ne!(port, before);
+            port.undo_all(&mut log);
+            assert_eq!(port, before);
+            _ = arrive(&mut port, us, bytes, &line);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Measurements of the packets that arrive at one end of a flow.
+
+use crate::histogram::DelayHistogram;
+use parades_core::digest::Digest;
+use parades_core::restore::{Recorder, Undoable};
+use parades_core::time::{Delay, Time};
+
+/// Counts of arrived packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+pub struct Arrivals {
+    /// Packets.
+    pub packets: u64,
+    /// Their payload in bytes, headers not included.
+    pub bytes: u64,
+    /// Packets with a smaller number than one before (RFC 4737's definition of reordered).
+    pub reordered: u64,
+    /// One more than the greatest number seen.
+    next: u64,
+}
+
+/// The delays of arrived packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+pub struct DelayRange {
+    /// The sum in picoseconds, lower word first.
+    sum: [u64; 2],
+    /// The shortest delay; [`Delay::MAX`] before the first packet.
+    pub min: Delay,
+    /// The longest delay.
+    pub max: Delay,
+}
+
+/// The last arrival, and the variation of delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+struct Last {
+    time: Time,
+    delay: Delay,
+    /// The interarrival jitter of RFC 3550, section 6.4.1, in sixteenths of a picosecond, by the integer arithmetic of
+    /// its appendix A.8.
+    jitter_sixteenths: u64,
+}
+
+/// Measurements of the packets that arrive at one end of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+pub struct Sink {
+    /// Counts.
+    pub arrivals: Arrivals,
+    /// Delays.
+    pub delays: DelayRange,
+    last: Last,
+    /// The distribution of delays, if percentiles are measured.
+    pub histogram: Option<Box<DelayHistogram>>,
+}
+
+impl Sink {
+    /// Returns a sink that nothing has arrived at.
+    pub fn new(has_percentiles: bool) -> Sink {
+        Sink {
+            arrivals: Arrivals { packets: 0, bytes: 0, reordered: 0, next: 0 },
+            delays: DelayRange { sum: [0; 2], min: Delay::MAX, max: Delay::ZERO },
+            last: Last { time: Time::ZERO, delay: Delay::ZERO, jitter_sixteenths: 0 },
+            histogram: has_percentiles.then(Box::default),
+        }
+    }
+
+    /// Returns the time of the last arrival; zero before the first one.
+    pub fn last(&self) -> Time {
+        self.last.time
+    }
+
+    /// Returns the mean delay, rounded down; zero before the first arrival.
+    pub fn delay_mean(&self) -> Delay {
+        let [low, high] = self.delays.sum;
+        let sum = u128::from(high) << 64 | u128::from(low);
+        let mean = sum.checked_div(u128::from(self.arrivals.packets)).unwrap_or(0);
+        Delay::from_ps(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the interarrival jitter of RFC 3550, section 6.4.1.
+    pub fn jitter(&self) -> Delay {
+        Delay::from_ps(self.last.jitter_sixteenths >> 4)
+    }
+
+    /// Returns the delay that `percent` of the packets do not exceed. `None` if that is not measured, or nothing has
+    /// arrived.
+    pub fn percentile(&self, percent: u64) -> Option<Delay> {
+        let found = self.histogram.as_ref()?.percentile(percent)?;
+        // The middle of a bucket may be beyond all its values.
+        Some(Delay::from_ps(found.clamp(self.delays.min.as_ps(), self.delays.max.as_ps())))
+    }
+
+    /// Folds all measurements into a digest.
+    pub fn fold(&self, digest: &mut Digest) {
+        let Arrivals { packets, bytes, reordered, next } = self.arrivals;
+        let DelayRange { sum: [low, high], min, max } = self.delays;
+        let Last { time, delay, jitter_sixteenths } = self.last;
+        let counts = [packets, bytes, reordered, next, low, high];
+        let times = [min.as_ps(), max.as_ps(), time.as_ps(), delay.as_ps(), jitter_sixteenths];
+        counts.into_iter().chain(times).for_each(|word| digest.word(word));
+    }
+}
+
+impl<R: Recorder<SinkUndo>> SinkMut<'_, R> {
+    /// Measures a packet that arrives `now`, `delay` after it was sent.
+    #[inline]
+    pub fn receive(&mut self, now: Time, (number, payload): (u32, u32), delay: Delay) {
+        let last = self.last;
+        let mut jitter_sixteenths = last.jitter_sixteenths;
+        if self.arrivals.packets > 0 {
+            let difference = delay.as_ps().abs_diff(last.delay.as_ps());
+            let decay = jitter_sixteenths.saturating_add(8) >> 4;
+            jitter_sixteenths = jitter_sixteenths.saturating_add(difference) - decay;
+        }
+        *self.last() = Last { time: now, delay, jitter_sixteenths };
+        let delays = self.delays().into_mut();
+        let (low, has_carry) = delays.sum[0].overflowing_add(delay.as_ps());
+        delays.sum = [low, delays.sum[1] + u64::from(has_carry)];
+        delays.min = delays.min.min(delay);
+        delays.max = delays.max.max(delay);
+        let arrivals = self.arrivals().into_mut();
+        arrivals.packets += 1;
+        arrivals.bytes += u64::from(payload);
+        let number = u64::from(number);
+        if number < arrivals.next {
+            arrivals.reordered += 1;
+        } else {
+            arrivals.next = number + 1;
+        }
+        if let Some(mut histogram) = self.histogram().as_mut() {
+            histogram.observe(delay.as_ps());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_follows_rfc_3550_and_late_numbers_are_reordered() {
+        let mut sink = Sink::new(false);
+        let (mut expected, mut before) = (0.0_f64, None);
+        let delays_us = [100_u64, 160, 90, 90, 250, 100];
+        for (&delay, number) in delays_us.iter().zip([0, 1, 4, 2, 3, 5]) {
+            sink.unrecorded().receive(Time::from_ps(delay), (number, 10), Delay::from_us(delay));
+            if let Some(before) = before.replace(delay) {
+                expected += (delay.abs_diff(before) as f64 * 1e6 - expected) / 16.0;
+            }
+        }
+        assert!((sink.jitter().as_ps() as f64 - expected).abs() < 2.0, "{:?} {expected}", sink.jitter());
+        assert_eq!((sink.arrivals.packets, sink.arrivals.bytes, sink.arrivals.reordered), (6, 60, 2));
+        assert_eq!((sink.delays.min, sink.delays.max), (Delay::from_us(90), Delay::from_us(250)));
+        assert_eq!(sink.delay_mean().as_ps(), 790_000_000 / 6);
+    }
+
+    #[test]
+    fn the_mean_of_delays_is_right_when_their_sum_exceeds_64_bits() {
+        let mut sink = Sink::new(false);
+        for delay in [Delay::MAX, Delay::from_ps(u64::MAX - 2)] {
+            sink.unrecorded().receive(Time::MAX, (0, 1), delay);
+        }
+        assert_eq!(sink.delay_mean(), Delay::from_ps(u64::MAX - 1));
+    }
+}
