@@ -1,4 +1,4 @@
-//! What sends: the tables `[[app]]`, with the flows that they come to.
+//! The tables `[[app]]`, and their flows.
 
 use crate::draft::Draft;
 use crate::given::{Fields, Given, What};
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 
 /// The purpose of the shared random stream that pairs and starts are drawn from.
 const FLOW_STREAM: u32 = 12;
-/// More flows than this are refused.
+/// The largest number of flows.
 const FLOWS_MAX: usize = 1 << 24;
 
-/// The apps of a file.
+/// Returns the apps of a file.
 pub(crate) fn read(
     tables: &[Fields<'_>],
     draft: &Draft,
@@ -38,7 +38,7 @@ pub(crate) fn read(
             return Err(fields.wrong("name", message, "use letters, digits, `_`, `-` and `.`"));
         }
         if let Some(before) = places.insert(name.clone(), &fields.span) {
-            // Lines are counted from the beginning of the file, so only here.
+            // Counting lines takes time, so only for the error.
             let line = fields.reader.source.spot(before.clone()).line;
             let message = format!("there are two apps of the name {}, the first in line {line}", quoted(&name));
             return Err(fields.wrong("name", message, "give one another name"));
@@ -60,7 +60,7 @@ pub(crate) fn read(
     Ok(apps)
 }
 
-/// The flows of an app.
+/// Returns the flows of an app.
 fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Ends>, ConfigError> {
     let start = fields.time("start")?;
     let spread = fields.duration("spread")?;
@@ -103,7 +103,7 @@ fn ends((source, destination): (u32, u32), start: Time) -> Ends {
     Ends { source: NodeId(source), destination: NodeId(destination), start }
 }
 
-/// A flow of the list: two names, and perhaps a start.
+/// Reads a flow of the list: two names, and perhaps a start.
 fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Result<Ends, ConfigError> {
     let wrong =
         |help: &str| fields.reader.error(&given.span, "a flow is a list of two nodes, and perhaps a start", help);
@@ -129,7 +129,7 @@ fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Res
     }
 }
 
-/// Who sends to whom.
+/// Returns the pairs of nodes between which an app has flows.
 fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &mut Rng) -> Result<Vec<(u32, u32)>, ConfigError> {
     let itself = |key: &str| {
         fields.wrong(
@@ -148,12 +148,12 @@ fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &mut Rng) -> Re
                 ));
             }
             let each = from.iter().flat_map(|&from| to.iter().map(move |&to| (from, to)));
-            // Among themselves, nobody sends to itself.
+            // If `from` and `to` have nodes in common, no node sends to itself.
             let pairs: Vec<_> = each.filter(|(from, to)| from != to).collect();
             if pairs.is_empty() { Err(itself("from")) } else { Ok(pairs) }
         }
         "random" => {
-            // Where in `to` each node is.
+            // The places of each node in `to`.
             let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
             (0..).zip(to).for_each(|(place, &node)| places.entry(node).or_default().push(place));
             let draw = |&from: &u32| {
@@ -179,7 +179,7 @@ fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &mut Rng) -> Re
     }
 }
 
-/// The key `packet`; none where it is not given.
+/// Reads the key `packet`, if it is given.
 pub(crate) fn packet(fields: &Fields<'_>) -> Result<Option<Sizes>, ConfigError> {
     let Some((found, span)) = fields.found("packet")? else { return Ok(None) };
     let text = match &found.what {

@@ -1,4 +1,4 @@
-//! A network in the making: nodes and links with their names, and what tables say of links.
+//! A network while it is read: nodes and links with their names, and the qualities of links in tables.
 
 use crate::given::{Fields, Reader, What};
 use crate::shape::QUEUE_DEFAULT;
@@ -9,10 +9,10 @@ use parades_packet::queue::QueueLimit;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// More nodes or links than this are refused: a mistaken exponent costs no more.
+/// The largest number of nodes and of links. It bounds the cost of a mistaken exponent.
 pub(crate) const NODES_MAX: usize = 1 << 24;
 
-/// What a table says of links; what it does not, the defaults do.
+/// The quality of links that a table gives. Defaults fill the gaps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Quality {
     pub(crate) rate_bps: Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Quality {
 }
 
 impl Quality {
-    /// What a table says.
+    /// Reads the quality from a table.
     pub(crate) fn of(fields: &Fields<'_>) -> Result<Quality, ConfigError> {
         Ok(Quality {
             rate_bps: fields.has("rate").then(|| fields.rate("rate")).transpose()?,
@@ -32,7 +32,7 @@ impl Quality {
         })
     }
 
-    /// It, and where it says nothing, `other`.
+    /// Fills the gaps from another quality.
     pub(crate) fn or(self, other: Quality) -> Quality {
         Quality {
             rate_bps: self.rate_bps.or(other.rate_bps),
@@ -42,7 +42,7 @@ impl Quality {
         }
     }
 
-    /// A link of this quality; an error of the table where it leaves rate or delay open.
+    /// Makes a link of this quality. A missing rate or delay is an error of the table.
     pub(crate) fn link(&self, fields: &Fields<'_>, name: String, (from, to): (u32, u32)) -> Result<Link, ConfigError> {
         let missing = |key: &str, example: &str| {
             let message = format!("nothing says the {key} of the link `{name}`");
@@ -59,7 +59,7 @@ impl Quality {
     }
 }
 
-/// The key `queue`: packets, or bytes.
+/// Reads the key `queue`: packets, or bytes.
 fn queue(fields: &Fields<'_>) -> Result<Option<QueueLimit>, ConfigError> {
     let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
     let wrong = |error: ConfigError| {
@@ -87,10 +87,10 @@ fn queue(fields: &Fields<'_>) -> Result<Option<QueueLimit>, ConfigError> {
     }
 }
 
-/// What to do about a name that is none.
+/// The help for an impossible name.
 pub(crate) const NAMES: &str = "leave out `*` and control characters, and `$` at the start";
 
-/// Whether a node or link may have this name, by which other tables mean it alone.
+/// Returns true if a node or link may have this name. Other tables must be able to refer to it.
 pub(crate) fn is_name(name: &str) -> bool {
     !(name.is_empty() || name.starts_with('$') || name.contains('*') || name.contains(char::is_control))
 }
@@ -126,7 +126,7 @@ impl Draft {
         Ok(number)
     }
 
-    /// Adds a link that a table with a name of its own, or without, makes.
+    /// Adds the link of a table, which gives it a name or does not.
     pub(crate) fn link(
         &mut self,
         reader: Reader<'_>,
@@ -148,7 +148,7 @@ impl Draft {
         self.add(reader, link, span)
     }
 
-    /// Adds a link of a generated part, where several may join two nodes.
+    /// Adds a link of a generated part. Several of them may join two nodes.
     pub(crate) fn parallel_link(
         &mut self,
         reader: Reader<'_>,
@@ -181,12 +181,13 @@ impl Draft {
         Ok(())
     }
 
-    /// The name of a link that has none of its own.
+    /// Returns the name of a link to which no table gives one.
     pub(crate) fn link_name(&self, from: u32, to: u32) -> String {
         format!("{}-{}", self.nodes[from as usize], self.nodes[to as usize])
     }
 
-    /// The nodes that some names and patterns stand for, in the order of the list; each pattern's in the order of nodes.
+    /// Returns the nodes that names and patterns stand for, in the order of the list. The nodes of a pattern
+    /// are in order.
     pub(crate) fn select_nodes(
         &self,
         reader: Reader<'_>,
@@ -196,7 +197,7 @@ impl Draft {
         select(reader, "node", of, names, |name| self.numbers.get(name).copied())
     }
 
-    /// The links that some names and patterns stand for. A link `a-b` is also found as `b-a`.
+    /// Returns the links that names and patterns stand for. A link `a-b` is also found as `b-a`.
     pub(crate) fn select_links(
         &self,
         reader: Reader<'_>,
@@ -213,8 +214,8 @@ impl Draft {
     }
 }
 
-/// The numbers of what some names and patterns stand for. All `names` are gone through for patterns, and for the help where there is none of a
-/// name; `number` is of one.
+/// Returns the numbers of the things that names and patterns stand for. `names` returns all names, for
+/// patterns and for help if a name is unknown. `number` returns the number of a name.
 pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
     reader: Reader<'_>,
     noun: &str,
@@ -253,7 +254,8 @@ pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
     Ok(selected)
 }
 
-/// Whether a name is like a pattern, in which `*` stands for any letters. Takes time with the product of their lengths at most.
+/// Returns true if a name matches a pattern, in which `*` stands for any letters. Takes time with the product
+/// of their lengths at most.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };

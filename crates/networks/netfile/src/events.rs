@@ -1,4 +1,4 @@
-//! What befalls links and nodes: the tables `[[event]]`.
+//! The tables `[[event]]`: changes of links and nodes.
 
 use crate::draft::Draft;
 use crate::given::Fields;
@@ -6,7 +6,7 @@ use parades_config::ConfigError;
 use parades_core::time::Time;
 use parades_packet::description::{Change, Event, Link};
 
-/// The events of a file. How long the network is run is not known here, so they may be at any time.
+/// Returns the events of a file. They may be at any time, since the end of the run is not known here.
 pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, ConfigError> {
     let mut events = Vec::new();
     for fields in tables {
@@ -48,7 +48,7 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, C
     Ok(events)
 }
 
-/// Whether it comes up; `None` where nothing is said.
+/// Reads the key `state`, if it is given. Returns true for up.
 fn state(fields: &Fields<'_>) -> Result<Option<bool>, ConfigError> {
     Ok(if fields.has("state") { Some(fields.choice("state")? == "up") } else { None })
 }

@@ -1,4 +1,5 @@
-//! A network file: its form checked when it is read, its parameters open until they are set, then a [`Description`].
+//! A network file. Its form is checked when it is read. Once its parameters are set, it comes to a
+//! [`Description`].
 
 use crate::apps;
 use crate::draft::{Draft, NAMES, Quality, is_name, select};
@@ -37,18 +38,18 @@ pub struct NetworkFile {
 pub struct Built {
     /// The model.
     pub model: Network,
-    /// How long it is run unless the user says otherwise.
+    /// The end of the run, unless the user chooses another.
     pub until: Time,
-    /// What the user should know of how it was made, a sentence each.
+    /// Notes for the user on how it was made, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl NetworkFile {
-    /// Reads the file at `path`; `None` where it has no key `network`, and so is a file of another kind.
+    /// Reads the file at `path`. `None` if it has no key `network`, and so is a file of another kind.
     ///
     /// # Errors
     ///
-    /// On a file that cannot be read or is larger than 256 MiB, and as for [`NetworkFile::parse`].
+    /// If the file cannot be read or is larger than 256 MiB, and as for [`NetworkFile::parse`].
     pub fn read(path: &Path) -> Result<Option<NetworkFile>, ConfigError> {
         let whole =
             |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
@@ -74,14 +75,15 @@ impl NetworkFile {
         }
     }
 
-    /// Reads `text`, which stands in the file `path`; `None` where it has no key `network`. Files that it names are looked for in the folder
-    /// of `path`.
+    /// Reads `text`, the contents of the file `path`. `None` if it has no key `network`. Paths in the file
+    /// are relative to the folder of `path`.
     ///
     /// # Errors
     ///
-    /// On malformed TOML, keys that are unknown, and parameters that are wrong. What only the network as a whole can tell comes later.
+    /// If the TOML is malformed, a key is unknown, or a parameter is wrong. Mistakes that only the whole
+    /// network shows come later.
     pub fn parse(path: &Path, text: String) -> Result<Option<NetworkFile>, ConfigError> {
-        // Editors put a byte order mark there, which no column should count.
+        // Some editors put a byte order mark at the start. It counts as no column.
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let source = Source::new(path, text);
         let entries = {
@@ -129,16 +131,16 @@ impl NetworkFile {
         Ok(Some(NetworkFile { source, entries, parameters }))
     }
 
-    /// The file's parameters, at the values that it gives.
+    /// Returns the file's parameters, with the values in the file.
     pub fn parameters(&self) -> Values {
         self.parameters.clone()
     }
 
-    /// What the file says of the run, with these values of its parameters.
+    /// Returns the file's settings of the run, with these values of its parameters.
     ///
     /// # Errors
     ///
-    /// On a setting of the wrong type or out of range.
+    /// If a setting has the wrong type or is out of range.
     pub fn settings(&self, values: &Values) -> Result<Settings, ConfigError> {
         let parameters = Parameters(values.clone());
         let reader = Reader { source: &self.source, parameters: &parameters };
@@ -166,7 +168,7 @@ impl NetworkFile {
         Ok(settings)
     }
 
-    /// An error about the setting `key`, at its value: an engine that there is not.
+    /// Returns an error at the value of the setting `key`, such as an unknown engine.
     #[must_use]
     pub fn error_at(&self, key: &str, message: &str, help: &str) -> ConfigError {
         match self.entry(key) {
@@ -175,17 +177,17 @@ impl NetworkFile {
         }
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.source.path
     }
 
-    /// What stands in it.
+    /// Returns the text of the file.
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// What the network is, in the file's own words; where it names a parameter, as the file gives that.
+    /// Returns the file's title. If it refers to a parameter, the file's value counts.
     pub fn title(&self) -> String {
         let parameters = Parameters(self.parameters.clone());
         let reader = Reader { source: &self.source, parameters: &parameters };
@@ -200,11 +202,12 @@ impl NetworkFile {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The network, with these values of the file's parameters. `seed` is for what is drawn once, before the run: random pairs and starts.
+    /// Makes the network, with these values of the file's parameters. Random pairs and starts are drawn from
+    /// `seed`.
     ///
     /// # Errors
     ///
-    /// On the first thing that is wrong, at its place.
+    /// The first mistake, at its place.
     pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
         let (description, until, notes) = self.describe(values, seed)?;
         let model = Network::described(description).map_err(|why| self.explain(why))?;
@@ -237,11 +240,12 @@ impl NetworkFile {
         error.at(place)
     }
 
-    /// The files that parts of the network are read from, with these values of the file's parameters.
+    /// Returns the files from which parts of the network are read, with these values of the file's
+    /// parameters.
     ///
     /// # Errors
     ///
-    /// As for [`NetworkFile::build`], as far as it concerns the tables of parts.
+    /// As for [`NetworkFile::build`], in the tables of parts.
     pub fn files(&self, values: &Values) -> Result<Vec<PathBuf>, ConfigError> {
         let parameters = Parameters(values.clone());
         let reader = Reader { source: &self.source, parameters: &parameters };
@@ -249,7 +253,7 @@ impl NetworkFile {
         parts.iter().filter(|part| part.has(shape::FILE.name)).map(parts::path).collect()
     }
 
-    /// The description of the network, when it ends, and notes.
+    /// Returns the description of the network, the end of its run, and notes.
     ///
     /// # Errors
     ///
@@ -290,7 +294,7 @@ impl NetworkFile {
         Ok((Description { nodes, links, apps, events, routing, convergence, headers, measure }, until, notes))
     }
 
-    /// The values of keys above all tables.
+    /// Reads the keys above all tables.
     fn top(&self, reader: Reader<'_>) -> Result<(Metric, Delay, u32), ConfigError> {
         let value = |name: &str| {
             let key = TOP.iter().find(|key| key.name == name).expect("the key is in the list");
@@ -313,7 +317,7 @@ impl NetworkFile {
         Ok((routing, convergence, headers))
     }
 
-    /// The nodes that the key `nodes` names.
+    /// Adds the nodes of the key `nodes`.
     fn nodes(&self, reader: Reader<'_>, draft: &mut Draft) -> Result<(), ConfigError> {
         let Some(entry) = self.entry("nodes") else { return Ok(()) };
         let wrong = |given: &Given| {
@@ -372,13 +376,13 @@ impl NetworkFile {
     }
 }
 
-/// A value that is read as a parameter.
+/// Reads a value as that of a parameter.
 fn scalar(reader: Reader<'_>, given: &Given, parameter: &Parameter) -> Result<Value, ConfigError> {
     let found = reader.parameters.look_up(reader, given)?;
     found.read(parameter).map_err(|error| found.explain(error).at(Place::Spot(reader.source.spot(given.span.clone()))))
 }
 
-/// The nodes of a group.
+/// Adds the nodes of a group, and returns their numbers.
 fn add_group(draft: &mut Draft, fields: &Fields<'_>) -> Result<Range<u32>, ConfigError> {
     let (name, size) = (fields.text("name")?, fields.count("size")?);
     let first = u32::try_from(draft.nodes.len()).expect("the number of nodes is bounded");
@@ -388,7 +392,7 @@ fn add_group(draft: &mut Draft, fields: &Fields<'_>) -> Result<Range<u32>, Confi
     Ok(first..first + size)
 }
 
-/// The links of a group to the node that it is attached to.
+/// Adds the links of a group to the node that it is attached to.
 fn attach(draft: &mut Draft, fields: &Fields<'_>, nodes: Range<u32>, defaults: Quality) -> Result<(), ConfigError> {
     let own = Quality::of(fields)?;
     if !fields.has("attach") {
@@ -413,7 +417,7 @@ fn attach(draft: &mut Draft, fields: &Fields<'_>, nodes: Range<u32>, defaults: Q
     Ok(())
 }
 
-/// The links of a table.
+/// Adds the links of a table.
 fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<(), ConfigError> {
     let quality = Quality::of(fields)?.or(defaults);
     let [from, to] =
@@ -441,12 +445,12 @@ fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Resul
     Ok(())
 }
 
-/// The error of text that is not TOML.
+/// Returns the error of text that is not TOML.
 fn not_toml(source: &Source, error: &toml::de::Error) -> ConfigError {
     if error.span().is_some() || !error.message().contains("recursion") {
         return malformed(source, error);
     }
-    // The parser does not say where a name has too many dots.
+    // The parser gives no place for a name that has too many dots.
     let mut start = 0;
     for line in source.text.split_inclusive('\n') {
         if line.bytes().filter(|&byte| byte == b'.').count() >= 64 {

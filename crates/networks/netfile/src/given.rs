@@ -1,4 +1,4 @@
-//! A file as a tree of its own, with the place of each thing in it; and one table of it, read as its shape says.
+//! A file as a tree of values with their places, and one table of it, read by its shape.
 
 use crate::parameters::Parameters;
 use crate::shape::{Form, Key, Shape, Variant};
@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it stands, in bytes.
+/// A value and its place, in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) what: What,
@@ -47,7 +47,7 @@ impl What {
     }
 }
 
-/// The entries of a table, in the order of the file. The parser bounds how deep it goes.
+/// Returns the entries of a table, in the order of the file. The parser bounds the depth.
 pub(crate) fn entries(table: &DeTable<'_>) -> Vec<Entry> {
     let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
         let text: &std::borrow::Cow<'_, str> = key.get_ref();
@@ -75,7 +75,7 @@ fn given(value: &Spanned<DeValue<'_>>) -> Given {
     Given { what, span: value.span() }
 }
 
-/// What all readers of a file share.
+/// The file and its parameters, for all who read a part of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     pub(crate) source: &'a Source,
@@ -83,7 +83,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// An error at a place of the file.
+    /// Returns an error at a place of the file.
     pub(crate) fn error(
         &self,
         span: &Range<usize>,
@@ -94,7 +94,7 @@ impl Reader<'_> {
     }
 }
 
-/// An error at a place of a file.
+/// Returns an error at a place of a file.
 pub(crate) fn at(
     source: &Source,
     span: &Range<usize>,
@@ -104,28 +104,28 @@ pub(crate) fn at(
     ConfigError::new(message).with_help(help).at(Place::Spot(source.spot(span.clone())))
 }
 
-/// A value that stands in a file, the parameter that it names having been looked up.
+/// A value of a file, or of the parameter to which the file refers.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) what: What,
-    /// The parameter it came from.
+    /// The name of the parameter.
     via: Option<String>,
 }
 
-/// One table, whose keys are known and whose values wait to be read.
+/// A table with known keys. Its values are not read yet.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     pub(crate) reader: Reader<'a>,
     shape: &'static Shape,
-    /// The kind of table, where there are several.
+    /// The kind of the table, if its shape has several.
     pub(crate) kind: Option<&'static Variant>,
-    /// Where its header stands.
+    /// The place of its header.
     pub(crate) span: Range<usize>,
     entries: &'a [Entry],
 }
 
 impl<'a> Fields<'a> {
-    /// The tables of a shape, among the entries of the file.
+    /// Returns the tables of a shape, among the entries of the file.
     pub(crate) fn all(
         reader: Reader<'a>,
         top: &'a [Entry],
@@ -226,24 +226,24 @@ impl<'a> Fields<'a> {
         key.unwrap_or_else(|| panic!("{} has no key `{name}`", self.shape.noun))
     }
 
-    /// Whether a key is given.
+    /// Returns true if a key is given.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.entry(name).is_some()
     }
 
-    /// An error about a key's value, or the table where it is not given.
+    /// Returns an error at a key's value, or at the table if the key is not given.
     pub(crate) fn wrong(&self, name: &str, message: impl Into<String>, help: impl Into<String>) -> ConfigError {
         let span = self.entry(name).map_or(&self.span, |entry| &entry.value.span);
         self.reader.error(span, message, help)
     }
 
-    /// The value of a key, a parameter that it names having been looked up; with its place.
+    /// Returns the value of a key, or of the parameter to which it refers, and its place.
     pub(crate) fn found(&self, name: &str) -> Result<Option<(Found, &'a Range<usize>)>, ConfigError> {
         let Some(entry) = self.entry(name) else { return Ok(None) };
         Ok(Some((self.reader.parameters.look_up(self.reader, &entry.value)?, &entry.value.span)))
     }
 
-    /// The value of a key of one value; the default where it is not given.
+    /// Returns the value of a key that takes one value, or its default.
     pub(crate) fn one(&self, name: &str) -> Result<Value, ConfigError> {
         let key = self.key(name);
         let Form::One(parameter) = &key.form else { panic!("`{name}` is not of one value") };
@@ -271,7 +271,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A duration since the start, as a time.
+    /// Returns a duration since the start, as a time.
     pub(crate) fn time(&self, name: &str) -> Result<Time, ConfigError> {
         self.duration(name).map(|delay| Time::from_ps(delay.as_ps()))
     }
@@ -283,7 +283,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A size that is a packet's.
+    /// Returns a size that a packet may have.
     pub(crate) fn small_size(&self, name: &str) -> Result<u32, ConfigError> {
         let size = self.size(name)?;
         u32::try_from(size).ok().filter(|&size| size <= parades_packet::packet::PAYLOAD_MAX).ok_or_else(|| {
@@ -303,7 +303,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An integer whose range ends below 2^32.
+    /// Returns an integer whose range ends below 2^32.
     pub(crate) fn count(&self, name: &str) -> Result<u32, ConfigError> {
         self.integer(name).map(|count| u32::try_from(count).expect("the range of counts ends below 2^32"))
     }
@@ -336,7 +336,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The texts of a key that takes one or several, with their places; none where it is not given.
+    /// Returns the texts of a key that takes one or several, with their places. No text if the key is not
+    /// given.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<(String, Range<usize>)>, ConfigError> {
         let Some(entry) = self.entry(name) else { return Ok(Vec::new()) };
         let single = std::slice::from_ref(&entry.value);
@@ -347,7 +348,7 @@ impl<'a> Fields<'a> {
         list.iter().map(|given| self.text_of(name, given)).collect()
     }
 
-    /// A text of a list.
+    /// Returns a text of a list.
     pub(crate) fn text_of(&self, name: &str, given: &Given) -> Result<(String, Range<usize>), ConfigError> {
         let found = self.reader.parameters.look_up(self.reader, given)?;
         match found.what {
@@ -359,7 +360,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list.
     pub(crate) fn list(&self, name: &str) -> Result<&'a [Given], ConfigError> {
         match self.entry(name).map(|entry| &entry.value) {
             None => Ok(&[]),
@@ -377,7 +378,8 @@ impl Found {
         Found { what, via }
     }
 
-    /// Its value for `parameter`; text and numbers are read as on the command line, if they may stand for that kind at all.
+    /// Reads the value of `parameter`. Text and numbers are read as on the command line, if they suit its
+    /// kind.
     pub(crate) fn read(&self, parameter: &Parameter) -> Result<Value, ConfigError> {
         let in_quotes = matches!(parameter.kind(), Kind::Choice { .. } | Kind::Text { .. } | Kind::Path);
         let noun = match parameter.kind() {
@@ -408,7 +410,7 @@ impl Found {
         })
     }
 
-    /// The error, with the parameter that the value came from.
+    /// Adds the parameter from which the value came to an error.
     pub(crate) fn explain(&self, error: ConfigError) -> ConfigError {
         let (Some(name), What::Text(text) | What::Number(text)) = (&self.via, &self.what) else { return error };
         let explained = ConfigError::new(format!("{} (`${name}` is {})", error.message(), quoted(text)));
@@ -419,7 +421,7 @@ impl Found {
     }
 }
 
-/// The help for an unknown key.
+/// Returns the help for an unknown key.
 pub(crate) fn suggestion<'a>(key: &str, keys: impl Iterator<Item = &'a str> + Clone) -> String {
     match nearest(key, keys.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -427,7 +429,7 @@ pub(crate) fn suggestion<'a>(key: &str, keys: impl Iterator<Item = &'a str> + Cl
     }
 }
 
-/// How a value is written, for help.
+/// Returns an example of a value, for help.
 pub(crate) fn example(form: &Form) -> &'static str {
     match form {
         Form::One(parameter) => match parameter.kind() {

@@ -1,4 +1,7 @@
-//! Networks described in files: nodes, links, traffic, and what befalls them, in TOML.
+//! Networks described in files: nodes, links, traffic and failures, in TOML.
+//!
+//! This crate is a form only: a file comes to a [`Description`](parades_packet::description::Description),
+//! and that to the one packet network.
 //!
 //! ```
 //! use parades_core::prelude::*;
@@ -43,36 +46,47 @@
 //! let built = file.build(&file.parameters(), 1)?;
 //! let outcome = parades_engine::sequential::run(&built.model, RunOptions::until(built.until)).unwrap();
 //! let count = |name| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
-//! // Five hosts send 37.5 packets of 1000 bytes a second each. What is sent in the second without the link is lost.
+//! // Five hosts send 37.5 packets of 1000 bytes a second each. Packets sent in the second without the link are lost.
 //! assert_eq!(count("packets_sent"), 5 * 375);
 //! assert!((185..200).contains(&count("packets_lost_down")));
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! # What a file says
+//! # The contents of a file
 //!
-//! - Above all tables `network` (a title), `nodes`, `routing`, `convergence`, `headers`, and the settings of any run: `until`, `seed`, `engine`, …
-//! - `[parameters]`: values to which any other refers as `"$name"`, and which the command line sets.
-//! - `[defaults]` for links and packets; `[[group]]` for like nodes; `[[part]]` for what is generated or read from a file: line, ring, star,
-//!   dumbbell, torus, fat-tree, campus, random-geometric, backbone, graphml, edges; `[[link]]`.
-//! - `[[app]]`: who sends to whom, and how. `[[event]]`: what befalls links and nodes. `[measure]`: what is sampled.
+//! - Above all tables: `network` (a title), `nodes`, `routing`, `convergence`, `headers`, and the settings of
+//!   any run, such as `until`, `seed` and `engine`.
+//! - `[parameters]`: values that the command line can set. Other values refer to them as `"$name"`.
+//! - `[defaults]`: for links and packets.
+//! - `[[group]]`: similar nodes.
+//! - `[[part]]`: nodes and links that are generated or read from a file: line, ring, star, dumbbell, torus,
+//!   fat-tree, campus, random-geometric, backbone, graphml, edges.
+//! - `[[link]]`: links.
+//! - `[[app]]`: flows, and their protocol.
+//! - `[[event]]`: changes of links and nodes.
+//! - `[measure]`: samples.
 //!
-//! Names of nodes, links and apps may have `*` in them where several are meant. Each key, with what it takes and means, is in [`schema`], by which
-//! editors complete it: `parades show --schema > network.json`, and `#:schema network.json` as the first line of the file.
+//! Names of nodes, links and apps may have `*` in them if several are meant. [`schema`] describes each key
+//! and its values. Editors complete files by the schema: `parades show --schema > network.json`, and
+//! `#:schema network.json` as the first line of the file.
 //!
-//! Nodes are LPs: first those of `nodes`, then groups, then parts, each in the order of the file. [`explicit`] writes a network out in full.
+//! Nodes are LPs: first those of `nodes`, then groups, then parts, each in the order of the file.
+//! [`explicit`] writes a network out in full.
 //!
-//! # What is measured
+//! # Results
 //!
-//! Tables `flows` (sent, received, lost and why, delays with percentiles, throughput), `links` (utilisation, losses, longest queue),
-//! `transfers`, `requests`; for each app the histogram `delay_APP`, `throughput_APP`, `loss_ratio_APP` and, where it has them, `completion_APP` or
-//! `response_APP`; totals; and with `[measure]` series over time.
+//! - Tables: `flows` (sent, received, lost for each reason, delays with percentiles, throughput), `links`
+//!   (utilisation, losses, longest queue), `transfers`, `requests`.
+//! - For each app: the histogram `delay_APP`, `throughput_APP`, `loss_ratio_APP`, and for transfers and
+//!   requests `completion_APP` or `response_APP`.
+//! - Totals, and with `[measure]` series over time.
 //!
-//! Where packets go back (acknowledgements, responses), losses of an app count those of both ways, as `flows` tells them apart; throughput is of what has
-//! come in order at the end of a transfer, and of responses at the client; `delay_APP` is of the way there. A packet for which there is no way is lost at the
-//! node where it is, and counts in `flows` but at no link.
+//! If packets go back (acknowledgements, responses), the losses of an app count both directions; `flows`
+//! tells them apart. Throughput is of the bytes in order at the end of a transfer, or of responses at the
+//! client. `delay_APP` is of the direction in which a flow begins. A packet without a path is lost at the
+//! node where it is. It counts in `flows`, but at no link.
 //!
-//! *Read next*: [`description`], what a file comes to; [`model`], how it is simulated.
+//! *Read next*: [`NetworkFile`]; then `parades_packet::description`.
 
 #![forbid(unsafe_code)]
 
@@ -91,5 +105,5 @@ pub use file::{Built, NetworkFile};
 pub use schema::schema;
 pub use write::explicit;
 
-/// The network that `parades run network` runs: two sites, a bottleneck, three kinds of traffic and a failure.
+/// The network of `parades run network`: two sites, a bottleneck, three kinds of traffic and a failure.
 pub const EXAMPLE: &str = include_str!("../examples/two-sites.toml");

@@ -1,4 +1,5 @@
-//! The parameters of a file: `[parameters]`, to which values of the rest refer as `"$name"`, and which `--set name=value` sets.
+//! The parameters of a file: the table `[parameters]`. Other values refer to them as `"$name"`. The command
+//! line sets them by `--set name=value`.
 
 use crate::given::{Entry, Found, Given, Reader, What, at, suggestion};
 use parades_config::units::{parse_duration, parse_rate, parse_size};
@@ -10,14 +11,15 @@ use std::sync::Mutex;
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters(pub(crate) Values);
 
-/// What a parameter means, as far as this program can tell.
+/// The meaning of a parameter, as far as this program knows.
 const MEANING: &str = "a parameter of the file";
 
-/// Parameters of a file at most, and how far one may refer to another that refers to another.
+/// The largest number of parameters of a file.
 const PARAMETERS_MAX: usize = 1000;
+/// The longest chain of parameters that refer to each other.
 const CHAIN_MAX: usize = 16;
 
-/// The parameters that the entries of `[parameters]` declare, at the values that stand there.
+/// Returns the parameters that `[parameters]` declares, with the values there.
 pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, ConfigError> {
     if let Some(entry) = entries.get(PARAMETERS_MAX) {
         let message = format!("the file has {} parameters, more than {PARAMETERS_MAX}", entries.len());
@@ -33,7 +35,7 @@ pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, Con
         parameters.push(parameter(source, entry)?);
     }
     let mut values = Values::new("the network", interned(&parameters));
-    // As if they were presets: what is not set otherwise has the value that the file gives.
+    // As presets: a parameter that is not set otherwise has the file's value.
     for entry in entries {
         match &entry.value.what {
             What::Text(text) | What::Number(text) => values.preset(&entry.key, text),
@@ -49,7 +51,7 @@ pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, Con
     Ok(parameters.0)
 }
 
-/// A parameter of the kind that its value shows.
+/// Returns a parameter of the kind that its value shows.
 fn parameter(source: &Source, entry: &Entry) -> Result<Parameter, ConfigError> {
     let key: &'static str = leaked(&entry.key);
     Ok(match &entry.value.what {
@@ -79,7 +81,7 @@ fn parameter(source: &Source, entry: &Entry) -> Result<Parameter, ConfigError> {
 }
 
 impl Parameters {
-    /// A value, or that of the parameter which it names.
+    /// Returns a value, or the value of the parameter to which it refers.
     pub(crate) fn look_up(&self, reader: Reader<'_>, given: &Given) -> Result<Found, ConfigError> {
         let What::Text(text) = &given.what else { return Ok(Found::new(given.what.clone(), None)) };
         let Some(first) = text.strip_prefix('$') else { return Ok(Found::new(given.what.clone(), None)) };
@@ -123,8 +125,9 @@ impl Parameters {
     }
 }
 
-/// Names and lists of parameters that live as long as the program: a scenario's are constants, and a file's must last as long. Equal ones are
-/// kept once, so a program that reads the same file again and again takes no more memory.
+/// Names and lists of parameters that live as long as the program. Those of built-in scenarios are constants,
+/// and those of files must live as long. Equal ones are kept once: reading the same file many times takes no
+/// more memory.
 static KEPT: Mutex<(Vec<&'static str>, Vec<&'static [Parameter]>)> = Mutex::new((Vec::new(), Vec::new()));
 
 fn leaked(name: &str) -> &'static str {

@@ -17,18 +17,18 @@ mod edges;
 /// The purpose of the random stream that a part is drawn from.
 const PART_STREAM: u32 = 11;
 
-/// A part in the making.
+/// A part while it is made.
 pub(crate) struct Part<'a, 'f> {
     pub(crate) draft: &'a mut Draft,
     pub(crate) fields: &'a Fields<'f>,
     pub(crate) name: String,
     pub(crate) quality: Quality,
-    /// Between routers, where those links differ.
+    /// The quality of links between routers, if it differs.
     trunk: Quality,
 }
 
 impl Part<'_, '_> {
-    /// Adds the part that a table describes. `defaults` are the file's.
+    /// Adds the part that a table describes, and returns notes for the user. `defaults` are the file's.
     pub(crate) fn add(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<Vec<String>, ConfigError> {
         let own = Quality::of(fields)?;
         let quality = own.or(defaults);
@@ -60,7 +60,7 @@ impl Part<'_, '_> {
     }
 
     pub(crate) fn node(&mut self, name: &str) -> Result<u32, ConfigError> {
-        // Names in files may have any letters.
+        // Names in other files may have any letters.
         let name = format!("{}.{}", self.name, name.replace(|c: char| c == '*' || c.is_control(), "_"));
         self.draft.node(self.fields.reader, name, &self.fields.span)
     }
@@ -172,7 +172,7 @@ impl Part<'_, '_> {
         self.topology(&topology, own)
     }
 
-    /// The nodes and links of a topology. Where the table itself says how links are, they are so.
+    /// Adds the nodes and links of a topology. Qualities in the table itself override the topology's.
     fn topology(&mut self, topology: &Topology, own: Quality) -> Result<(), ConfigError> {
         let nodes = topology.node_ids().map(|node| self.node(topology.name(node))).collect::<Result<Vec<_>, _>>()?;
         for link in topology.links() {
@@ -208,7 +208,7 @@ impl Part<'_, '_> {
     }
 }
 
-/// The file that the table of a part names, relative to the folder of its own.
+/// Returns the path in the table of a part, which is relative to the folder of the network file.
 pub(crate) fn path(part: &Fields<'_>) -> Result<PathBuf, ConfigError> {
     let path = part.text(shape::FILE.name)?;
     Ok(part.reader.source.path.parent().unwrap_or(Path::new("")).join(path))

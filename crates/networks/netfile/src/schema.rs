@@ -1,4 +1,5 @@
-//! The JSON schema of network files, by which editors complete and check them. It follows from the same shapes as the reader.
+//! The JSON schema of network files. Editors complete and check files by it. It is made from the shapes that
+//! the reader uses.
 
 use crate::shape::{Form, Key, Shape, TABLES, TOP, Variant};
 use parades_config::units::{DURATION, Quantity, RATE, SIZE};
@@ -78,7 +79,7 @@ fn table(keys: &[Key], kind: Option<&str>) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// What refers to a parameter.
+/// The pattern of a reference to a parameter.
 const REFERENCE: &str = r"\$[A-Za-z0-9_-]+";
 
 fn reference() -> Value {

@@ -1,10 +1,11 @@
-//! What a file may say: for each table its keys, what they take and mean. Checks, error messages and the JSON schema all follow from this.
+//! The shapes of tables: their keys, and the values and meanings of the keys. Checks, error messages and the
+//! JSON schema are made from them.
 
 use parades_config::Parameter;
 use parades_config::units::{KIB, MBPS};
 use parades_core::time::Delay;
 
-/// What the value of a key is.
+/// The form of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// One value, as in a scenario file.
@@ -38,11 +39,11 @@ pub(crate) struct Shape {
     /// As in: a link has no key `x`.
     pub(crate) noun: &'static str,
     pub(crate) name: &'static str,
-    /// Whether there are several: `[[link]]`, not `[link]`.
+    /// True if there may be several tables: `[[link]]`, not `[link]`.
     pub(crate) several: bool,
     pub(crate) meaning: &'static str,
     pub(crate) keys: &'static [Key],
-    /// What the key `kind` chooses between; empty where there is none.
+    /// The values of the key `kind`. Empty if the table has no such key.
     pub(crate) kinds: &'static [Variant],
 }
 
@@ -55,18 +56,18 @@ pub(crate) struct Variant {
 }
 
 impl Shape {
-    /// The keys of a table of this kind.
+    /// Returns the keys of a table of this kind.
     pub(crate) fn keys_of(&self, kind: Option<&Variant>) -> impl Iterator<Item = &'static Key> + Clone {
         self.keys.iter().chain(kind.map_or(&[][..], |kind| kind.keys))
     }
 }
 
-/// A key that may be left out.
+/// Returns a key that may be left out.
 const fn may(parameter: Parameter) -> Key {
     Key { name: parameter.key(), meaning: parameter.meaning(), form: Form::One(parameter), required: false }
 }
 
-/// A key that must be there.
+/// Returns a key that must be given.
 const fn must(parameter: Parameter) -> Key {
     Key { required: true, ..may(parameter) }
 }
@@ -371,12 +372,12 @@ pub(crate) const MEASURE: Shape = Shape {
     kinds: &[],
 };
 
-/// The tables that a file may have, beside its parameters.
+/// The tables of a file, beside its parameters.
 pub(crate) const TABLES: &[&Shape] = &[&DEFAULTS, &GROUP, &PART, &LINK, &APP, &EVENT, &MEASURE];
 
-/// The queue of a link where nothing is said.
+/// The queue of a link by default, in packets.
 pub(crate) const QUEUE_DEFAULT: u32 = 100;
-/// The payload of a packet where nothing is said.
+/// The payload of a packet by default, in bytes.
 pub(crate) const PACKET_DEFAULT: u32 = 1000;
-/// A file is no larger.
+/// The greatest size of a file, in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 256 * 1024 * KIB;

@@ -1,4 +1,4 @@
-//! A network written out: every node, link and flow by its name, nothing generated, nothing drawn, no parameters.
+//! Networks written out in full: every node, link and flow by its name, without parts, parameters and draws.
 
 use parades_config::units::{format_duration, format_rate, format_size, format_time};
 use parades_config::{Settings, toml_string};
@@ -11,7 +11,8 @@ use parades_packet::traffic::{Pattern, Period, Sizes};
 use parades_topology::routing::Metric;
 use std::fmt::Write;
 
-/// The description as a network file that makes the same network: a run of it has the same digest, given the same seed.
+/// Writes a description as a network file that makes the same network. A run of it with the same seed has the
+/// same digest.
 pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Description) -> String {
     let mut text = String::new();
     key(&mut text, "network", &toml_string(title));
@@ -41,7 +42,7 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     for of in &description.apps {
         app(&mut text, of, &names);
     }
-    // Those after the end too: a packet that is under way at the end may be one that a later failure takes.
+    // Events after the end too: a later failure may take a packet that is in flight at the end.
     for of in &description.events {
         event(&mut text, of, description);
     }
@@ -57,7 +58,7 @@ fn key(text: &mut String, name: &str, value: &str) {
     line(text, format_args!("{name} = {value}"));
 }
 
-/// A floating-point number that reads back as itself.
+/// Writes a floating-point number that reads back as itself.
 fn float(x: f64) -> String {
     format!("{x:?}")
 }

@@ -1,4 +1,5 @@
-//! Described networks, with failures, on every engine and 1, 2 and 3 threads: equal digests, events and metrics.
+//! Described networks, with failures, on every engine and 1, 2 and 3 threads: equal digests, events and
+//! metrics.
 
 mod common;
 

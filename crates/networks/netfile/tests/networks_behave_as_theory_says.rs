@@ -14,7 +14,8 @@ fn pair(link: &str, more: &str, until: &str) -> String {
 
 #[test]
 fn one_link_with_poisson_packets_of_one_size_is_a_queue_of_deterministic_service() {
-    // M/D/1: the mean wait is rho / (2 (1 - rho)) services. A service is 1 ms; one more is the packet's own; 3 ms are the way.
+    // M/D/1: the mean wait is rho / (2 (1 - rho)) services. A service is 1 ms; one more is the packet's own;
+    // 3 ms are the way.
     for rho in [0.5, 0.8] {
         let rate = rho * 8.0;
         let app = format!(
@@ -110,7 +111,8 @@ window = 1000
 
 #[test]
 fn a_link_that_fails_loses_what_it_holds_and_traffic_goes_round_until_it_is_back() {
-    // Packets of 1 ms each 10 ms: sent at 0, 10, …, 990 ms. The way over the link takes 1 + 5 ms, the one round 2 + 40 ms.
+    // Packets of 1 ms each 10 ms: sent at 0, 10, …, 990 ms. The way over the link takes 1 + 5 ms, the one
+    // round 2 + 40 ms.
     let text = |convergence: &str, second: &str| {
         format!(
             r#"
@@ -146,7 +148,8 @@ for = "298ms"
         )
     };
     let outcome = run(&text("0s", ""));
-    // The packet of 300 ms is on the link when it fails. Those of 310 to 590 ms go round; that of 600 ms finds the link.
+    // The packet of 300 ms is on the link when it fails. Those of 310 to 590 ms go round; that of 600 ms
+    // finds the link.
     assert_eq!(count(&outcome, "packets_lost_down"), 1);
     assert_eq!(count(&outcome, "packets_received"), 99);
     assert_eq!(integer(&outcome, "flows", 0, "delay_min"), Delay::from_ms(6).as_ps());
@@ -155,7 +158,8 @@ for = "298ms"
     assert!((mean - (70.0 * 6.0 + 29.0 * 42.0) / 99.0).abs() < 1e-6, "{mean}");
     // The last ones that went round are overtaken.
     assert!(integer(&outcome, "flows", 0, "packets_reordered") > 0);
-    // Where routes take 25 ms to be anew, those of 310 and 320 ms are lost too, and back they are late, which loses nothing.
+    // Where routes take 25 ms to be anew, those of 310 and 320 ms are lost too, and back they are late, which
+    // loses nothing.
     let outcome = run(&text("25ms", ""));
     assert_eq!(count(&outcome, "packets_lost_down"), 3);
     // A node that is lost rests, and has not sent what it would have.
@@ -166,7 +170,8 @@ for = "298ms"
     assert!((start - 1091.0).abs() < 1e-6, "{start}");
     // With the node that all goes round by lost as well, there is no way.
     let outcome = run(&text("0s", "[[event]]\nat = \"400ms\"\nnode = \"c\"\nstate = \"down\"\nfor = \"100ms\"\n"));
-    // Of 300; on the way round, those sent from 360 ms on are on a link of c's at 400 ms; then those of 400 to 490 ms.
+    // Of 300; on the way round, those sent from 360 ms on are on a link of c's at 400 ms; then those of 400
+    // to 490 ms.
     assert_eq!(count(&outcome, "packets_lost_down"), 1 + 4 + 10);
 }
 
@@ -180,7 +185,8 @@ fn a_change_of_rate_holds_for_what_is_transmitted_from_then_on() {
 
 #[test]
 fn clients_wait_for_a_round_trip_the_service_and_the_response() {
-    // A request of 1000 B takes 1 ms, a response of three packets 3 ms; 10 ms each way, 2 ms of service: 26 ms; then 24 ms of thinking.
+    // A request of 1000 B takes 1 ms, a response of three packets 3 ms; 10 ms each way, 2 ms of service: 26
+    // ms; then 24 ms of thinking.
     let more = "[[app]]\nname = \"w\"\nkind = \"request-response\"\nfrom = \"a\"\nto = \"b\"\nrequest = \"1000B\"\nresponse = \"3kB\"\nsegment = \"1000B\"\nthink = \"24ms\"\nthinking = \"constant\"\nservice = \"2ms\"\nserving = \"constant\"\n";
     let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"10ms\"", more, "10s"));
     assert_eq!(integer(&outcome, "requests", 0, "responses"), 200);

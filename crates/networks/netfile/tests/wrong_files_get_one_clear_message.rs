@@ -247,7 +247,8 @@ fn nesting_of_any_depth_is_refused_without_a_crash() {
 
 #[test]
 fn a_file_of_many_apps_and_names_is_read() {
-    // Forty times as long where lines are counted from the beginning for each app, and all names gone through for each name.
+    // Forty times as long where lines are counted from the beginning for each app, and all names gone through
+    // for each name.
     let many = 30_000;
     let mut text =
         small(&format!("[[group]]\nname = \"h\"\nsize = {many}\nattach = \"a\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n"));

@@ -1,17 +1,18 @@
-//! `campus`: a ring of campus networks ([`parades_topology::generators::campus`]) in which servers send to hosts.
+//! `campus`: a ring of campus networks ([`parades_topology::generators::campus`]) in which servers send to
+//! hosts.
 //!
-//! Every host receives one UDP flow of 500,224 bytes, in packets of 512, from one of the four servers of the next campus:
-//! server `2 + floor(4u)` of its Net1, from time `10 u'` seconds on. `u` and `u'` are the first two draws of the host's own
-//! stream [`Rng::substream`] of purpose [`TRAFFIC_STREAM`]. (ns-3's flows are of TCP; its servers send a first packet one
-//! gap after their start.)
+//! Every host receives one UDP flow of 500,224 bytes, in packets of 512, from one of the four servers of the
+//! next campus: server `2 + floor(4u)` of its Net1, from time `10 u'` seconds on. `u` and `u'` are the first
+//! two draws of the host's own stream [`Rng::substream`] of purpose [`TRAFFIC_STREAM`]. (ns-3's flows are of
+//! TCP; its servers send a first packet one gap after their start.)
 //!
-//! With [`Parameters::multicast`], one server of each campus sends the same bytes to all hosts of its own campus, down the
-//! tree of the shortest paths to them. Server and start are drawn in the same way, from the stream of the campus's first
-//! node.
+//! With [`Parameters::multicast`], one server of each campus sends the same bytes to all hosts of its own
+//! campus, down the tree of the shortest paths to them. Server and start are drawn in the same way, from the
+//! stream of the campus's first node.
 //!
-//! Routes have the fewest hops, and lead through the same nodes as ns-3's nix-vectors do. Between two campuses there are
-//! two parallel links. All routes take the first one, each direction of which carries the data of one campus; ns-3's all
-//! take the second.
+//! Routes have the fewest hops, and lead through the same nodes as ns-3's nix-vectors do. Between two
+//! campuses there are two parallel links. All routes take the first one, each direction of which carries the
+//! data of one campus; ns-3's all take the second.
 //!
 //! Source: G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA 2009, which measured it.
 
@@ -101,8 +102,8 @@ impl Parameters {
         Network::new(topology, flows, self.settings())
     }
 
-    /// Makes the same network, in which a server of each campus sends to all its hosts. Source and start are drawn from
-    /// the seed.
+    /// Makes the same network, in which a server of each campus sends to all its hosts. Source and start are
+    /// drawn from the seed.
     ///
     /// # Errors
     ///

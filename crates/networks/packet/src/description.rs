@@ -56,8 +56,8 @@ pub struct Description {
     pub events: Vec<Event>,
     /// The measure of a path's length.
     pub routing: Metric,
-    /// The time from a failure or a return until routes follow. Meanwhile packets are sent as before, and lost if that
-    /// leads nowhere.
+    /// The time from a failure or a return until routes follow. Meanwhile packets are sent as before, and
+    /// lost if that leads nowhere.
     pub convergence: Delay,
     /// The headers of every packet, in bytes.
     pub headers: u32,
@@ -66,7 +66,8 @@ pub struct Description {
 }
 
 impl Default for Description {
-    /// No nodes; shortest paths by delay; 30 bytes of headers (UDP 8, IP 20, PPP 2); routes that follow failures at once.
+    /// No nodes; shortest paths by delay; 30 bytes of headers (UDP 8, IP 20, PPP 2); routes that follow
+    /// failures at once.
     fn default() -> Description {
         Description {
             nodes: Vec::new(),
@@ -129,8 +130,8 @@ pub struct Ends {
 pub enum AppKind {
     /// Packets that nobody answers, from the first end of each flow to the second.
     Datagrams(Datagrams),
-    /// One stream of such packets for all flows, which must have the same source and start: the network copies packets on
-    /// the way to the flows' destinations.
+    /// One stream of such packets for all flows, which must have the same source and start: the network
+    /// copies packets on the way to the flows' destinations.
     Multicast(Datagrams),
     /// Bytes moved reliably, through a sliding window.
     Transfer(Transfer),

@@ -1,16 +1,17 @@
 //! Forwarding: what a node does with a packet.
 //!
-//! There is one question, [`Forwarding::next`], and three stores that answer it. A packet's *step* tells which one:
+//! There is one question, [`Forwarding::next`], and three stores that answer it. A packet's *step* tells
+//! which one:
 //!
-//! - *Source routes* ([`routes`]), for flows of a network whose links do not change: the step is a place in the list of the
-//!   steps of all routes. A packet needs one word of that list at each hop.
-//! - *Tables* ([`tables`]), for flows of a network whose links change: all packets have the step [`LOOK_UP`], and a node
-//!   looks up the next hop for the flow's direction in the table that holds at the time.
-//! - *Trees* ([`trees`]), for multicast groups: steps beyond the list of routes are places in trees. A tree does not change,
-//!   so a failure cuts off the receivers behind it.
+//! - *Source routes* ([`routes`]), for flows of a network whose links do not change: the step is a place in
+//!   the list of the steps of all routes. A packet needs one word of that list at each hop.
+//! - *Tables* ([`tables`]), for flows of a network whose links change: all packets have the step [`LOOK_UP`],
+//!   and a node looks up the next hop for the flow's direction in the table that holds at the time.
+//! - *Trees* ([`trees`]), for multicast groups: steps beyond the list of routes are places in trees. A tree
+//!   does not change, so a failure cuts off the receivers behind it.
 //!
-//! All stores get the packet, and so know its flow, not only its destination: several paths for the flows between two nodes
-//! (by a hash of the flow) fit behind the same question.
+//! All stores get the packet, and so know its flow, not only its destination: several paths for the flows
+//! between two nodes (by a hash of the flow) fit behind the same question.
 
 pub(crate) mod routes;
 pub(crate) mod tables;

@@ -3,7 +3,8 @@
 use parades_core::restore::{Recorder, Undoable};
 use std::collections::VecDeque;
 
-/// The number of buckets between two powers of two, as a power of two. So a bucket is no wider than 1/32 of its values.
+/// The number of buckets between two powers of two, as a power of two. So a bucket is no wider than 1/32 of
+/// its values.
 const OCTAVE_BITS: u32 = 5;
 
 /// Counts by bucket, from the first bucket that is not empty to the last one.
@@ -49,8 +50,8 @@ impl<R: Recorder<DelayHistogramUndo>> DelayHistogramMut<'_, R> {
 }
 
 impl DelayHistogram {
-    /// Returns the least value that at least this share of the delays does not exceed, to within 1.6 %. `None` if there
-    /// is no delay.
+    /// Returns the least value that at least this share of the delays does not exceed, to within 1.6 %.
+    /// `None` if there is no delay.
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         let rank = (total * percent).div_ceil(100).max(1);

@@ -1,5 +1,6 @@
-//! The constants of links and nodes over time. All changes are known beforehand, so a handler reads the state of a link
-//! from the clock: nothing has to be reported to anybody, and a change costs nothing when it happens.
+//! The constants of links and nodes over time. All changes are known beforehand, so a handler reads the state
+//! of a link from the clock: nothing has to be reported to anybody, and a change costs nothing when it
+//! happens.
 
 use crate::description::{Change, Event};
 use crate::queue::Discipline;
@@ -62,7 +63,8 @@ impl Line {
 pub(crate) struct Presence(Box<[(Time, bool)]>);
 
 impl Presence {
-    /// Returns the time at which the node comes back, if it is away at `time`; [`Time::MAX`] if it never comes back.
+    /// Returns the time at which the node comes back, if it is away at `time`; [`Time::MAX`] if it never
+    /// comes back.
     #[inline]
     pub(crate) fn away_until(&self, time: Time) -> Option<Time> {
         if self.0.is_empty() {

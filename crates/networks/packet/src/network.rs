@@ -1,25 +1,27 @@
 //! The packet network: one LP for each node, one event for each hop of a packet.
 //!
-//! *Idea.* A packet arrives at a node. [`crate::forwarding`] tells by which port it leaves. That port knows at once when the
-//! packet will be at the far end, or that it never will (`port.rs`), so it is sent to the neighbour there and then. At its
-//! destination, an endpoint reacts to it ([`crate::protocols`]).
+//! *Idea.* A packet arrives at a node. [`crate::forwarding`] tells by which port it leaves. That port knows
+//! at once when the packet will be at the far end, or that it never will (`port.rs`), so it is sent to the
+//! neighbour there and then. At its destination, an endpoint reacts to it ([`crate::protocols`]).
 //!
-//! *Changes.* Links that fail, change or come back, and nodes that go away, are constants of the model, which handlers read
-//! from the clock. So are the tables of routes that hold from then on. No engine stops for a change.
+//! *Changes.* Links that fail, change or come back, and nodes that go away, are constants of the model, which
+//! handlers read from the clock. So are the tables of routes that hold from then on. No engine stops for a
+//! change.
 //!
-//! *Losses.* A packet is lost if the queue refuses it; by chance, once it is transmitted; if it waits, is transmitted or is
-//! on its way when the link goes down; and if it is sent where no path leads on. A link that comes up again is empty.
+//! *Losses.* A packet is lost if the queue refuses it; by chance, once it is transmitted; if it waits, is
+//! transmitted or is on its way when the link goes down; and if it is sent where no path leads on. A link
+//! that comes up again is empty.
 //!
-//! *Lookahead.* Serialisation does not decrease with size. So the delay of a channel is at least the link's least
-//! propagation delay and the serialisation of the smallest packet at the link's greatest rate. That is what is declared. It
-//! is positive even if the propagation delay is zero.
+//! *Lookahead.* Serialisation does not decrease with size. So the delay of a channel is at least the link's
+//! least propagation delay and the serialisation of the smallest packet at the link's greatest rate. That is
+//! what is declared. It is positive even if the propagation delay is zero.
 //!
-//! *Cost.* A hop touches the node, one of its ports, and one word of a source route, or an entry of a table. A source has a
-//! timer for each of its flows, so an event costs the same however many flows a node sends. The constants of links are kept
-//! once for each kind of link, and equal routes once.
+//! *Cost.* A hop touches the node, one of its ports, and one word of a source route, or an entry of a table.
+//! A source has a timer for each of its flows, so an event costs the same however many flows a node sends.
+//! The constants of links are kept once for each kind of link, and equal routes once.
 //!
-//! *Conservation.* For each flow and direction, packets sent = arrived + lost + in flight. For a group, packets sent + copies
-//! made = arrived + lost + in flight. The run fails where that does not hold.
+//! *Conservation.* For each flow and direction, packets sent = arrived + lost + in flight. For a group,
+//! packets sent + copies made = arrived + lost + in flight. The run fails where that does not hold.
 
 pub(crate) mod assemble;
 mod outlet;
@@ -112,8 +114,8 @@ pub enum NetworkError {
     Parameter(String),
 }
 
-/// The words of a network's results. Networks of UDP flows and groups, and networks that are described app by app, measure
-/// the same and name it differently.
+/// The words of a network's results. Networks of UDP flows and groups, and networks that are described app by
+/// app, measure the same and name it differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vocabulary {
     Flows,
@@ -124,7 +126,8 @@ pub(crate) enum Vocabulary {
 ///
 /// # Examples
 ///
-/// One packet of 970 bytes over one link, 1000 bytes with its headers: 8 µs of transmission, and 3 µs of propagation.
+/// One packet of 970 bytes over one link, 1000 bytes with its headers: 8 µs of transmission, and 3 µs of
+/// propagation.
 ///
 /// ```
 /// use parades_core::prelude::*;
@@ -193,18 +196,20 @@ impl Network {
 }
 
 impl<D: Record> Network<D> {
-    /// Makes a network of multicast groups. Results have a flow, and a row of the table `flows`, for each receiver of each
-    /// group, in order. The totals `packets_*` count copies, and beside them is `copies_made`. `loss_ratio` is that of the
-    /// flows, where a copy lost on the way is lost to every receiver behind.
+    /// Makes a network of multicast groups. Results have a flow, and a row of the table `flows`, for each
+    /// receiver of each group, in order. The totals `packets_*` count copies, and beside them is
+    /// `copies_made`. `loss_ratio` is that of the flows, where a copy lost on the way is lost to every
+    /// receiver behind.
     ///
     /// # Errors
     ///
-    /// If a group is impossible or has no route to one of its receivers, or a queue is given to a link that does not exist.
+    /// If a group is impossible or has no route to one of its receivers, or a queue is given to a link that
+    /// does not exist.
     ///
     /// # Examples
     ///
-    /// One packet of 970 bytes, 1000 with its headers, from a source over a router to three hosts: one packet sent, two more
-    /// copies.
+    /// One packet of 970 bytes, 1000 with its headers, from a source over a router to three hosts: one packet
+    /// sent, two more copies.
     ///
     /// ```
     /// use parades_core::prelude::*;
@@ -260,7 +265,8 @@ impl<D: Record> Network<D> {
         self.apps.iter().enumerate().filter_map(group).collect()
     }
 
-    /// Returns the number of links that a packet of this flow crosses, in a network whose links do not change.
+    /// Returns the number of links that a packet of this flow crosses, in a network whose links do not
+    /// change.
     ///
     /// # Panics
     ///
@@ -269,7 +275,8 @@ impl<D: Record> Network<D> {
         self.forwarding.routes.hops(crate::packet::direction(flow, false))
     }
 
-    /// Returns the number of links of all trees. One packet of each group crosses as many links, if none is lost.
+    /// Returns the number of links of all trees. One packet of each group crosses as many links, if none is
+    /// lost.
     ///
     /// ```
     /// # use parades_core::shared::Shared;
@@ -289,8 +296,8 @@ impl<D: Record> Network<D> {
         &self.apps[self.app_of_flow[flow as usize] as usize].kind
     }
 
-    /// Returns the key by which packets are counted that are lost on the way to a place of a tree. Keys of directions come
-    /// before.
+    /// Returns the key by which packets are counted that are lost on the way to a place of a tree. Keys of
+    /// directions come before.
     fn lost_key(&self, place: u32) -> u32 {
         self.slots.end() + place
     }

@@ -19,8 +19,8 @@ pub struct Node {
 pub(crate) struct Egress {
     /// By interface.
     pub(crate) ports: Box<[Port]>,
-    /// Packets lost here, by direction and reason. Copies for a group are counted by their places in the tree, which come
-    /// after all directions. No memory is used where nothing is lost.
+    /// Packets lost here, by direction and reason. Copies for a group are counted by their places in the
+    /// tree, which come after all directions. No memory is used where nothing is lost.
     pub(crate) lost: BTreeMap<u32, [u64; LOSSES]>,
 }
 

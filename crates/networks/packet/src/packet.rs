@@ -10,12 +10,13 @@ use std::num::NonZeroU32;
 
 /// A packet between two nodes. With it, the body of an event takes 24 bytes.
 ///
-/// A packet carries the words that nodes on its path read, and either the time when it was sent, or a *record*: a
-/// reference to data that all copies of the packet share ([`Record`]). Data of multicast groups travel in records.
+/// A packet carries the words that nodes on its path read, and either the time when it was sent, or a
+/// *record*: a reference to data that all copies of the packet share ([`Record`]). Data of multicast groups
+/// travel in records.
 ///
-/// *Room for other protocols*: headers that do not fit these words belong in a record too, from a pool, written once by
-/// the sender. `number` then is whatever the receiver needs to find before it reads the record. So TCP's sequence numbers,
-/// acknowledgements, options and timestamps make no event larger.
+/// *Room for other protocols*: headers that do not fit these words belong in a record too, from a pool,
+/// written once by the sender. `number` then is whatever the receiver needs to find before it reads the
+/// record. So TCP's sequence numbers, acknowledgements, options and timestamps make no event larger.
 #[derive(Clone)]
 pub struct Packet<D = NoRecord>(Form<D>);
 
@@ -48,8 +49,8 @@ const _: () = {
 /// The longest payload of a UDP packet over IPv4, in bytes.
 pub const PAYLOAD_MAX: u32 = 65_507;
 
-/// Returns the direction of a flow's packets: to its destination, or back. Directions of groups come after those of all
-/// flows.
+/// Returns the direction of a flow's packets: to its destination, or back. Directions of groups come after
+/// those of all flows.
 #[inline]
 pub(crate) const fn direction(flow: u32, is_back: bool) -> u32 {
     flow * 2 + is_back as u32
@@ -75,8 +76,8 @@ impl<D: Record> Packet<D> {
         })
     }
 
-    /// Returns the message by which a node reminds itself of a request that the application of an endpoint works on. It
-    /// crosses no link.
+    /// Returns the message by which a node reminds itself of a request that the application of an endpoint
+    /// works on. It crosses no link.
     pub(crate) fn served(direction: u32, slot: u32, number: u32) -> Packet<D> {
         let step = NonZeroU32::MIN.saturating_add(slot);
         Packet(Form::Plain { sent_ps: 0, direction, number, step, payload: 0, is_served: true })
@@ -101,7 +102,8 @@ impl<D: Record> Packet<D> {
         }
     }
 
-    /// Returns the number of the packet, segment or request, or the segment that an acknowledgement expects next.
+    /// Returns the number of the packet, segment or request, or the segment that an acknowledgement expects
+    /// next.
     #[inline]
     pub(crate) fn number(&self) -> u32 {
         match self.0 {

@@ -1,9 +1,10 @@
 //! A port: the sending half of an interface. It has a transmitter, and a queue before it.
 //!
-//! Nothing happens at a port but arrivals of packets. When a packet arrives, its future at the port is known: the start of
-//! its transmission, as packets before it leave in order; the link's rate then; the departure of its last bit; and whether
-//! the link goes down before the packet is at the far end, since the times of failures are constants. So there is one event
-//! a hop, the arrival at the neighbour, and a packet that a failure will take is lost at once.
+//! Nothing happens at a port but arrivals of packets. When a packet arrives, its future at the port is known:
+//! the start of its transmission, as packets before it leave in order; the link's rate then; the departure of
+//! its last bit; and whether the link goes down before the packet is at the far end, since the times of
+//! failures are constants. So there is one event a hop, the arrival at the neighbour, and a packet that a
+//! failure will take is lost at once.
 
 use crate::line::Line;
 use crate::queue::{Backlog, Waiting};
@@ -92,7 +93,8 @@ impl Port {
 }
 
 impl<R: Recorder<PortUndo>> PortMut<'_, R> {
-    /// Accepts a packet of `bytes` bytes. Returns the delay until it is at the far end, or why it never will be there.
+    /// Accepts a packet of `bytes` bytes. Returns the delay until it is at the far end, or why it never will
+    /// be there.
     #[inline(always)]
     pub(crate) fn accept(&mut self, now: Time, bytes: u32, line: &Line, rng: &mut Rng) -> Result<Delay, Loss> {
         if let Some(mut queue) = self.queue().as_mut() {

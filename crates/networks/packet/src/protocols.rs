@@ -1,9 +1,9 @@
 //! Protocols: what the ends of flows do.
 //!
-//! An endpoint is a state machine without input and output of its own. It reacts to a start, a segment, a timer, and its
-//! application, and acts through an [`Environment`]: clock, random stream, timers, sending, measuring. It does not know
-//! whether a campus, a wide-area network, a network file or a test drives it. Parameters that many flows share are given to
-//! it each time, so that a flow's memory holds its state alone.
+//! An endpoint is a state machine without input and output of its own. It reacts to a start, a segment, a
+//! timer, and its application, and acts through an [`Environment`]: clock, random stream, timers, sending,
+//! measuring. It does not know whether a campus, a wide-area network, a network file or a test drives it.
+//! Parameters that many flows share are given to it each time, so that a flow's memory holds its state alone.
 //!
 //! A new protocol is a file beside the others, a variant of `AppKind`, and two variants of [`Endpoint`].
 //!
@@ -34,7 +34,8 @@ pub trait Setup {
     /// Returns the random stream of the endpoint's node.
     fn rng(&mut self) -> &mut Rng;
 
-    /// Sets one of the endpoint's timers, by its number below [`TIMERS_MAX`]. A timer that is set already is reset.
+    /// Sets one of the endpoint's timers, by its number below [`TIMERS_MAX`]. A timer that is set already is
+    /// reset.
     fn set_timer(&mut self, timer: u32, delay: Delay);
 }
 
@@ -130,7 +131,8 @@ pub(crate) enum Signal<'a, D> {
     Rest(Delay),
 }
 
-/// The state of one end of a flow. States that are large and rare are boxed, so that the many small ones stay small.
+/// The state of one end of a flow. States that are large and rare are boxed, so that the many small ones stay
+/// small.
 #[derive(Clone, Debug, PartialEq, Eq, Undoable)]
 pub enum Endpoint {
     /// Sends datagrams.
@@ -177,7 +179,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the measurements of the packets that arrive in the direction in which the flow begins, at their end.
+    /// Returns the measurements of the packets that arrive in the direction in which the flow begins, at
+    /// their end.
     pub(crate) fn sink(&self) -> Option<&Sink> {
         match self {
             Endpoint::DatagramSink(sink) => Some(sink),

@@ -1,15 +1,17 @@
 //! Queue disciplines: which packets may wait while a port transmits, and in which order they leave.
 //!
-//! A [`Discipline`] is the constant part, chosen for each link. A [`Backlog`] is the state: the packets that wait.
+//! A [`Discipline`] is the constant part, chosen for each link. A [`Backlog`] is the state: the packets that
+//! wait.
 //!
-//! *One event a hop*: in a first-in-first-out queue, the departure of a packet is known when it arrives. So the backlog is
-//! not a list of packets, but of the times at which their transmissions start, and a packet leaves it without an event. A
-//! discipline that decides on arrival (a limit, RED, a policer) fits [`Backlog::offer`] as it is. A discipline that decides
-//! on departure (CoDel, fair queues, priorities) must hold packets until the port is free, and needs a timer of the port:
-//! it will return a third answer beside accepted and refused.
+//! *One event a hop*: in a first-in-first-out queue, the departure of a packet is known when it arrives. So
+//! the backlog is not a list of packets, but of the times at which their transmissions start, and a packet
+//! leaves it without an event. A discipline that decides on arrival (a limit, RED, a policer) fits
+//! [`Backlog::offer`] as it is. A discipline that decides on departure (CoDel, fair queues, priorities) must
+//! hold packets until the port is free, and needs a timer of the port: it will return a third answer beside
+//! accepted and refused.
 //!
-//! *What waits*: the packet in transmission does not wait, as in ns-3's drop-tail queue. Nor does a packet whose
-//! transmission starts at the very time of an arrival.
+//! *What waits*: the packet in transmission does not wait, as in ns-3's drop-tail queue. Nor does a packet
+//! whose transmission starts at the very time of an arrival.
 
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::Time;

@@ -1,14 +1,16 @@
 //! Data that all copies of a packet share.
 //!
-//! A record is written once, by the sender. How the references to it are counted is the type parameter of a network:
-//! [`NoRecord`] for networks whose packets carry none, `Shared<Box<[u8]>>`, or any other [`SharedData`]. Each receiver
-//! compares the first bytes with what the sender wrote, so a scheme that frees memory too early fails the run.
+//! A record is written once, by the sender. How the references to it are counted is the type parameter of a
+//! network: [`NoRecord`] for networks whose packets carry none, `Shared<Box<[u8]>>`, or any other
+//! [`SharedData`]. Each receiver compares the first bytes with what the sender wrote, so a scheme that frees
+//! memory too early fails the run.
 
 use parades_core::digest::{Digest, Payload};
 use parades_core::shared::Shared;
 use parades_core::time::Time;
 
-/// Bytes that are written once and then shared by all who hold a clone: a scheme of counting references to them.
+/// Bytes that are written once and then shared by all who hold a clone: a scheme of counting references to
+/// them.
 ///
 /// The digest of a run must not depend on the scheme: fold what [`Shared`] folds.
 ///
@@ -90,7 +92,8 @@ const WORD: usize = size_of::<u64>();
 /// The bytes before the payload: the time when the packet was sent, in picoseconds, least byte first.
 pub const HEADER: usize = WORD;
 
-/// Writes the record of a packet: the time when it was sent, and as payload the packet's stamp and words made from it.
+/// Writes the record of a packet: the time when it was sent, and as payload the packet's stamp and words made
+/// from it.
 pub(crate) fn write<D: Record>(sent: Time, stamp: u64, payload: u32) -> Option<D> {
     /// An odd constant with about as many ones as zeros.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

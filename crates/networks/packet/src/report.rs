@@ -1,8 +1,8 @@
 //! The results of a network: their names, and how they are made.
 //!
-//! Several places know a part of what a row needs: the source of a flow, its sink, the nodes where its packets were lost, and
-//! the packets that are still in flight. Each adds its part to sums by flow. At the end the sums become rows, totals, and
-//! the proof that no packet was lost from sight.
+//! Several places know a part of what a row needs: the source of a flow, its sink, the nodes where its
+//! packets were lost, and the packets that are still in flight. Each adds its part to sums by flow. At the
+//! end the sums become rows, totals, and the proof that no packet was lost from sight.
 //!
 //! There are two vocabularies ([`Vocabulary`]). Both are lists of columns and totals over the same facts.
 

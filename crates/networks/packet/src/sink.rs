@@ -37,8 +37,8 @@ pub struct DelayRange {
 struct Last {
     time: Time,
     delay: Delay,
-    /// The interarrival jitter of RFC 3550, section 6.4.1, in sixteenths of a picosecond, by the integer arithmetic of
-    /// its appendix A.8.
+    /// The interarrival jitter of RFC 3550, section 6.4.1, in sixteenths of a picosecond, by the integer
+    /// arithmetic of its appendix A.8.
     jitter_sixteenths: u64,
 }
 
@@ -83,8 +83,8 @@ impl Sink {
         Delay::from_ps(self.last.jitter_sixteenths >> 4)
     }
 
-    /// Returns the delay that `percent` of the packets do not exceed. `None` if that is not measured, or nothing has
-    /// arrived.
+    /// Returns the delay that `percent` of the packets do not exceed. `None` if that is not measured, or
+    /// nothing has arrived.
     pub fn percentile(&self, percent: u64) -> Option<Delay> {
         let found = self.histogram.as_ref()?.percentile(percent)?;
         // The middle of a bucket may be beyond all its values.

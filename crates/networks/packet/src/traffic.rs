@@ -1,7 +1,7 @@
-//! When a flow sends, and how much at a time.
+//! The times at which a flow sends, and the sizes of its packets.
 //!
-//! Rates are of payload: headers come on top. The gaps of a constant rate are rounded up to a picosecond each, so such a flow
-//! is slower than its rate by less than one part in a million at a gigabit per second.
+//! Rates are of payload; headers come on top. Each gap of a constant rate is rounded up to a picosecond. So
+//! such a flow is slower than its rate, at a gigabit per second by less than one part in a million.
 
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
@@ -9,14 +9,15 @@ use parades_core::time::{Delay, Time};
 /// The payload of a packet, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// Always the same.
+    /// All packets are alike.
     Constant(u32),
-    /// One of these, drawn by weight: bytes and weight.
+    /// Each packet has one of these sizes: bytes and weight of the draw.
     Mix(Vec<(u32, u32)>),
 }
 
 impl Sizes {
-    /// The simple Internet mix: IP packets of 40, 576 and 1500 bytes, 7 : 4 : 1, as UDP payloads (28 bytes less each).
+    /// Returns the simple Internet mix: IP packets of 40, 576 and 1500 bytes in the proportion 7 : 4 : 1, as
+    /// UDP payloads, which are 28 bytes shorter.
     ///
     /// ```
     /// # use parades_packet::traffic::Sizes;
@@ -26,7 +27,7 @@ impl Sizes {
         Sizes::Mix(vec![(12, 7), (548, 4), (1472, 1)])
     }
 
-    /// The mean payload.
+    /// Returns the mean payload.
     pub fn mean(&self) -> f64 {
         match self {
             Sizes::Constant(bytes) => f64::from(*bytes),
@@ -37,12 +38,12 @@ impl Sizes {
         }
     }
 
-    /// The least payload that can be drawn; `None` where none can.
+    /// Returns the least payload that can be drawn. `None` if none can.
     pub fn least(&self) -> Option<u32> {
         self.possible().min()
     }
 
-    /// The greatest payload that can be drawn; `None` where none can.
+    /// Returns the greatest payload that can be drawn. `None` if none can.
     pub fn greatest(&self) -> Option<u32> {
         self.possible().max()
     }
@@ -56,7 +57,7 @@ impl Sizes {
         constant.into_iter().chain(mix)
     }
 
-    /// A payload.
+    /// Draws a payload.
     #[inline]
     pub(crate) fn draw(&self, rng: &mut Rng) -> u32 {
         match self {
@@ -65,9 +66,10 @@ impl Sizes {
         }
     }
 
-    /// How long it is from a random moment to the next packet of a flow that sends at this rate. A moment falls into the gap after a packet
-    /// with a probability proportional to its bytes, and anywhere in it alike.
-    pub(crate) fn rest_of_gap(&self, rate_bps: u64, rng: &mut Rng) -> Delay {
+    /// Draws the time from a random moment to the next packet of a flow that sends at this rate. A moment
+    /// falls into the gap after a packet with a probability proportional to the packet's bytes, and to every
+    /// point of the gap alike.
+    pub(crate) fn residual_gap(&self, rate_bps: u64, rng: &mut Rng) -> Delay {
         let bytes = match self {
             Sizes::Constant(bytes) => *bytes,
             Sizes::Mix(sizes) => draw_weighted(sizes, |bytes, weight| u64::from(bytes) * u64::from(weight), rng),
@@ -80,7 +82,8 @@ fn total_weight(sizes: &[(u32, u32)]) -> u64 {
     sizes.iter().map(|&(_, weight)| u64::from(weight)).sum()
 }
 
-/// The bytes of one of `sizes`, drawn by the weight that `weigh` makes of its bytes and its weight.
+/// Draws one of `sizes`, and returns its bytes. `weigh` returns the weight of the draw from a size and its
+/// weight.
 #[inline]
 fn draw_weighted(sizes: &[(u32, u32)], weigh: impl Fn(u32, u32) -> u64, rng: &mut Rng) -> u32 {
     let mut at = rng.below(sizes.iter().map(|&(bytes, weight)| weigh(bytes, weight)).sum());
@@ -96,21 +99,22 @@ fn draw_weighted(sizes: &[(u32, u32)], weigh: impl Fn(u32, u32) -> u64, rng: &mu
 /// The length of an on or an off period.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Period {
-    /// Always the same.
+    /// All periods are alike.
     Constant(Delay),
-    /// Exponential, with this mean.
+    /// An exponential distribution with this mean.
     Exponential(Delay),
-    /// Pareto: `P(length > x) = (least / x)^shape`. The sum of many such flows is self-similar where the shape is between 1 and 2.
+    /// A Pareto distribution: `P(length > x) = (least / x)^shape`. The sum of many such flows is self-similar
+    /// if the shape is between 1 and 2.
     Pareto {
         /// The shortest period.
         least: Delay,
-        /// The exponent of the tail; above 1, so that there is a mean.
+        /// The exponent of the tail. It is above 1, so that there is a mean.
         shape: f64,
     },
 }
 
 impl Period {
-    /// A length.
+    /// Draws a length.
     pub fn draw(&self, rng: &mut Rng) -> Delay {
         match self {
             Period::Constant(length) => *length,
@@ -119,7 +123,7 @@ impl Period {
         }
     }
 
-    /// The mean length.
+    /// Returns the mean length.
     pub fn mean(&self) -> Delay {
         match self {
             Period::Constant(mean) | Period::Exponential(mean) => *mean,
@@ -127,23 +131,25 @@ impl Period {
         }
     }
 
-    /// What is left of a period at a random moment of it, with the density `P(length > x) / mean` of renewal theory.
-    fn draw_rest(&self, rng: &mut Rng) -> Delay {
+    /// Draws the residual length of a period at a random moment, which has the density `P(length > x) / mean`
+    /// of renewal theory.
+    fn draw_residual(&self, rng: &mut Rng) -> Delay {
         match self {
             Period::Constant(length) => length.scaled(rng.unit()),
-            // It has no memory.
+            // The distribution has no memory.
             Period::Exponential(_) => self.draw(rng),
-            // The density is even up to the least length, which has the share 1 - 1 / shape, and then Pareto with a heavier tail.
+            // The density is constant up to the least length, a share of 1 - 1 / shape, then Pareto with a
+            // heavier tail.
             Period::Pareto { least, shape } if rng.chance(1.0 - 1.0 / shape) => least.scaled(rng.unit()),
             Period::Pareto { least, shape } => pareto(*least, shape - 1.0, rng),
         }
     }
 
-    /// What makes no sense about it, as the end of a sentence that begins with whose it is.
+    /// Checks the parameters.
     ///
     /// # Errors
     ///
-    /// That sentence.
+    /// The end of a sentence that begins with the flow.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Period::Pareto { shape, .. } if !(*shape > 1.0 && shape.is_finite()) => {
@@ -154,53 +160,57 @@ impl Period {
     }
 }
 
-/// A Pareto draw; its logarithm is exponential. What is too long lasts to the end of time.
+/// Draws from a Pareto distribution, whose logarithm is exponential. A result that is too large becomes
+/// [`Delay::MAX`].
 fn pareto(least: Delay, shape: f64, rng: &mut Rng) -> Delay {
     least.scaled(libm::exp(rng.exponential() / shape))
 }
 
-/// When the packets of a flow are sent.
+/// The times at which the packets of a flow are sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// At a constant bit rate: after a packet, the time that its payload takes at the rate. The first is sent at the flow's start.
+    /// A constant bit rate. The first packet is sent at the flow's start. After a packet comes a gap, the
+    /// time that its payload takes at the rate.
     Constant {
         /// Bits of payload in a second.
         rate_bps: u64,
     },
-    /// As a Poisson process from the flow's start on.
+    /// A Poisson process from the flow's start on.
     Poisson {
         /// The mean time between packets.
         mean_gap: Delay,
     },
-    /// At a constant rate in *on* periods, not at all between them. A packet that is not yet due when a period ends waits for the rest of
-    /// its time in the next one, so the mean rate is the rate times the share of on periods. The flow starts in the stationary state,
-    /// as if it had always been sending: on with the probability of that share, at a random moment of a period and of a gap.
+    /// A constant rate in *on* periods, and nothing between them. If a period ends in the middle of a gap,
+    /// the gap goes on in the next period. So the mean rate is the rate times the share of on periods. The
+    /// flow starts in the stationary state, as if it had always been sending: on with the probability of that
+    /// share, at a random moment of a period and of a gap.
     OnOff {
         /// Bits of payload in a second of an on period.
         rate_bps: u64,
-        /// How long it sends.
+        /// The length of on periods.
         on: Period,
-        /// How long it does not.
+        /// The length of the periods between them.
         off: Period,
     },
 }
 
-/// How many on periods the gap before one packet may span at most, so that a mistaken parameter cannot stop the run.
+/// The largest number of on periods that a gap may span. So a mistaken parameter cannot stop the run.
 const PERIODS_MAX: u32 = 1 << 16;
 
 impl Pattern {
-    /// When the first packet of a flow is sent that starts at `start`; and when the on period of that ends.
+    /// Returns the time of the first packet of a flow that starts at `start`, and the end of the on period
+    /// then. `None` past the end of time.
     pub(crate) fn first(&self, start: Time, sizes: &Sizes, rng: &mut Rng) -> Option<(Time, Time)> {
         match self {
             Pattern::Constant { .. } => Some((start, Time::MAX)),
             Pattern::Poisson { mean_gap } => Some((start.checked_add(rng.exponential_delay(*mean_gap))?, Time::MAX)),
             Pattern::OnOff { rate_bps, on, off } => {
-                let gap = sizes.rest_of_gap(*rate_bps, rng);
+                let gap = sizes.residual_gap(*rate_bps, rng);
                 let [mean_on, mean_off] = [on, off].map(|period| period.mean().as_secs_f64());
                 let (from, mut on_until) = if rng.chance(mean_on / (mean_on + mean_off)) {
-                    (start, start.checked_add(on.draw_rest(rng)).unwrap_or(Time::MAX))
+                    (start, start.checked_add(on.draw_residual(rng)).unwrap_or(Time::MAX))
                 } else {
-                    let from = start.checked_add(off.draw_rest(rng))?;
+                    let from = start.checked_add(off.draw_residual(rng))?;
                     (from, from.checked_add(on.draw(rng)).unwrap_or(Time::MAX))
                 };
                 let first = after_on_time(gap, from, &mut on_until, (on, off), rng)?;
@@ -209,8 +219,8 @@ impl Pattern {
         }
     }
 
-    /// When the packet after one of `payload` bytes, sent `now`, is sent; `on_until`, the end of the on period, moves along. `None` past
-    /// the end of time.
+    /// Returns the time of the packet after one of `payload` bytes, which is sent `now`. Moves `on_until`,
+    /// the end of the on period. `None` past the end of time.
     #[inline]
     pub(crate) fn next(&self, now: Time, payload: u32, on_until: &mut Time, rng: &mut Rng) -> Option<Time> {
         match self {
@@ -223,7 +233,8 @@ impl Pattern {
         }
     }
 
-    /// What makes no sense, as the end of a sentence about a flow whose greatest payload is `greatest`.
+    /// Checks the parameters, for a flow whose greatest payload is `greatest`. The error is the end of a
+    /// sentence that begins with the flow.
     pub(crate) fn check(&self, greatest: u32) -> Result<(), String> {
         match self {
             Pattern::Constant { rate_bps: 0 } | Pattern::OnOff { rate_bps: 0, .. } => Err("has a rate of zero".into()),
@@ -243,7 +254,8 @@ impl Pattern {
     }
 }
 
-/// When `gap` of on time will have passed after `from`, a moment of the on period that ends at `on_until`, which moves along.
+/// Returns the time at which `gap` of on time has passed after `from`, a moment of the on period that ends at
+/// `on_until`. Moves `on_until`.
 #[inline]
 fn after_on_time(
     mut gap: Delay,
@@ -252,7 +264,7 @@ fn after_on_time(
     (on, off): (&Period, &Period),
     rng: &mut Rng,
 ) -> Option<Time> {
-    debug_assert!(from <= *on_until, "a source that rested sends, and its on period did not rest with it");
+    debug_assert!(from <= *on_until, "an on period rests while its source does");
     for _ in 0..PERIODS_MAX {
         let left = on_until.since(from);
         if gap <= left {
@@ -288,8 +300,8 @@ mod tests {
     }
 
     #[test]
-    fn on_periods_carry_the_rest_of_a_gap_over() {
-        // A packet takes 100 ms of on time, of which a period has 250 ms: 2.5 packets in each second, for ever.
+    fn a_gap_goes_on_in_the_next_on_period() {
+        // A gap is 100 ms of on time, and a second has 250 ms of it: 2.5 packets.
         let pattern = Pattern::OnOff {
             rate_bps: 8000,
             on: Period::Constant(Delay::from_ms(250)),
@@ -305,11 +317,12 @@ mod tests {
 
     #[test]
     fn on_off_flows_start_in_the_stationary_state() {
-        // On for 20 ms and off for 60 ms on average, and packets of 0.4 or 1.6 ms: at every time 1 in 4 flows sends, on average 1 packet each
-        // millisecond. So in windows of 2 ms after the start each must send half a packet on average.
+        // Periods are 20 ms on and 60 ms off on average, and gaps 0.4 or 1.6 ms. So at every time 1 in 4
+        // flows sends, on average 1 packet each millisecond. In each window of 2 ms, a flow sends half a
+        // packet on average.
         let exponential = |ms| Period::Exponential(Delay::from_ms(ms));
         let constant = |ms| Period::Constant(Delay::from_ms(ms));
-        let pareto = |ms| Period::Pareto { least: Delay::from_ms(ms), shape: 1.5 }; // Three times that on average.
+        let pareto = |ms| Period::Pareto { least: Delay::from_ms(ms), shape: 1.5 }; // The mean is three times that.
         let off_pareto = Period::Pareto { least: Delay::from_ms(40), shape: 3.0 };
         let on_pareto = Period::Pareto { least: Delay::from_us(13_333), shape: 3.0 };
         let sizes = Sizes::Mix(vec![(40, 1), (160, 1)]);
@@ -324,7 +337,7 @@ mod tests {
             let mut sent = [0_u32; 10];
             for flow in 0..FLOWS {
                 let mut rng = Rng::stream(9, flow);
-                // The rest of a Pareto period of shape 1.5 may last beyond the end of time.
+                // A Pareto period of shape 1.5 may last beyond the end of time.
                 let first = pattern.first(Time::ZERO, &sizes, &mut rng);
                 let (mut now, mut on_until) = first.unwrap_or((Time::MAX, Time::MAX));
                 while let Some(count) = sent.get_mut((now.as_ps() / 2_000_000_000) as usize) {
@@ -334,7 +347,7 @@ mod tests {
                 }
             }
             for count in sent {
-                // The deviation of what one flow sends in a window is about 1.
+                // The standard deviation of the packets of one flow in a window is about 1.
                 let mean = f64::from(count) / f64::from(FLOWS);
                 assert!((mean - 0.5).abs() < 4.0 / f64::from(FLOWS).sqrt(), "{pattern:?}: {sent:?}");
             }
@@ -348,7 +361,7 @@ mod tests {
         let exponential = |ms| Period::Exponential(Delay::from_ms(ms));
         let on_off = Pattern::OnOff { rate_bps: 800_000, on: exponential(10), off: exponential(30) };
         assert!(sent(&on_off, 100, 200).abs_diff(50_000) < 1500);
-        let pareto = Period::Pareto { least: Delay::from_ms(10), shape: 3.0 }; // Of 15 ms on average.
+        let pareto = Period::Pareto { least: Delay::from_ms(10), shape: 3.0 }; // The mean is 15 ms.
         let on_off = Pattern::OnOff { rate_bps: 800_000, on: pareto, off: exponential(15) };
         assert!(sent(&on_off, 100, 200).abs_diff(100_000) < 3000);
     }

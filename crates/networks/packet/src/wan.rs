@@ -1,23 +1,25 @@
 //! `wan`: any topology under gravity traffic.
 //!
-//! # Who sends to whom
+//! # Ends of flows
 //!
-//! Each node has a weight. Each flow draws its source and destination, two different nodes, with a probability proportional to the product
-//! of their weights. Packets follow least-delay paths.
+//! Each node has a weight. A flow draws its source and destination, two different nodes, with a probability
+//! proportional to the product of their weights. Packets follow least-delay paths.
 //!
-//! # How much
+//! # Rates
 //!
-//! Real topologies mix links of kilobits and of terabits. A flow's rate is proportional to the slowest link of its path, as if its
-//! users had bought access to match; the factor, the same for all, is such that the most loaded link is offered [`Parameters::load`] of its
-//! rate. If all flows together would then send more than [`Parameters::packets_per_s`], all are slowed down alike until they do not, so that a
-//! virtual second costs a bounded number of events on any network; [`Wan::load`] tells the load that came of it.
+//! Real topologies mix links of kilobits and of terabits. A flow's rate is proportional to the slowest link
+//! of its path, as if its users had bought access to match. The factor is the same for all flows: the most
+//! loaded link is offered [`Parameters::load`] of its rate. If all flows together would then send more than
+//! [`Parameters::packets_per_s`], all are slowed down by the same factor. So a virtual second costs a bounded
+//! number of events on any network. [`Wan::load`] is the resulting load.
 //!
-//! # When
+//! # Times
 //!
-//! Flows never end, and begin as if they had always been sending: constant ones at a random moment of the gap between two packets, on/off ones
-//! in their stationary state. So what is offered is stationary from the start; queues need a while to fill.
+//! Flows never end, and begin as if they had always been sending: constant flows at a random moment of a gap
+//! between two packets, on/off flows in their stationary state. So the offered load is stationary from the
+//! start. Queues need a while to fill.
 //!
-//! All is drawn from the seed: shared stream [`TRAFFIC_STREAM`].
+//! Everything is drawn from the seed, by the shared stream [`TRAFFIC_STREAM`].
 
 use crate::flow::{Flow, Limit};
 use crate::network::{Network, NetworkError, Settings, assemble};
@@ -42,37 +44,37 @@ pub enum Weights {
     Equal,
 }
 
-/// How flows send.
+/// The patterns of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// At a constant rate.
+    /// A constant rate.
     Constant,
-    /// As Poisson processes.
+    /// A Poisson process.
     Poisson,
-    /// At twice their rate in exponential on periods of this mean, between off periods of the same mean.
+    /// Twice the rate in exponential on periods of this mean, and off periods of the same mean between them.
     OnOff(Delay),
 }
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// How many flows there are.
+    /// The number of flows.
     pub flows: u32,
-    /// What the most loaded link is offered, as a share of its rate. More than 1 is overload.
+    /// The offered load of the most loaded link, as a share of its rate. More than 1 is overload.
     pub load: f64,
-    /// The most packets that all flows together send in a second, on average.
+    /// The largest number of packets that all flows together send in a second, on average.
     pub packets_per_s: f64,
     /// The weights of nodes.
     pub weights: Weights,
-    /// How flows send.
+    /// The pattern of flows.
     pub arrivals: Arrivals,
     /// The payload of packets.
     pub sizes: Sizes,
-    /// What makes a path short.
+    /// The measure of a path's length.
     pub metric: Metric,
-    /// The bound of every queue.
+    /// The limit of every queue.
     pub queue: QueueLimit,
-    /// Bytes of headers of a packet.
+    /// Headers of a packet, in bytes.
     pub headers: u32,
     /// The time between two samples; zero for none.
     pub sample: Delay,
@@ -100,18 +102,18 @@ impl Default for Parameters {
 pub struct Wan {
     /// The model.
     pub network: Network,
-    /// The share of its rate that the most loaded link is offered: the parameter, or less where the bound on packets holds.
+    /// The offered load of the most loaded link: the parameter, or less if the limit on packets lowers it.
     pub load: f64,
     /// The packets that all flows together send in a second, on average.
     pub packets_per_s: f64,
 }
 
 impl Parameters {
-    /// Traffic on `topology`, drawn from the seed of the run.
+    /// Makes traffic on `topology`, drawn from the seed of the run.
     ///
     /// # Errors
     ///
-    /// Where the network has no two nodes, or a parameter is impossible.
+    /// If the network has fewer than two nodes, or a parameter is impossible.
     ///
     /// # Examples
     ///
@@ -169,9 +171,9 @@ impl Parameters {
         Err(NetworkError::Parameter(wrong.into()))
     }
 
-    /// How a flow of so many packets a second sends, and when it starts.
+    /// Returns the pattern and the start of a flow of this rate.
     fn pattern(&self, packets_per_s: f64, rng: &mut Rng) -> Result<(Pattern, Time), NetworkError> {
-        // One packet in 213 days is one too slow to simulate: nothing of it would be seen, and time would end.
+        // A gap of 213 days is longer than a run can be.
         let gap = Delay::from_secs_f64(1.0 / packets_per_s).filter(|&gap| gap > Delay::ZERO);
         let too_far = || {
             let what =
@@ -186,8 +188,8 @@ impl Parameters {
             Arrivals::Poisson => (Pattern::Poisson { mean_gap }, Time::ZERO),
             Arrivals::Constant => {
                 let rate_bps = whole(rate);
-                let rest = self.sizes.rest_of_gap(rate_bps, rng);
-                (Pattern::Constant { rate_bps }, Time::ZERO.checked_add(rest).unwrap_or(Time::MAX))
+                let residual = self.sizes.residual_gap(rate_bps, rng);
+                (Pattern::Constant { rate_bps }, Time::ZERO.checked_add(residual).unwrap_or(Time::MAX))
             }
             Arrivals::OnOff(mean) => {
                 let period = || Period::Exponential(mean);
@@ -202,14 +204,14 @@ impl Parameters {
 #[derive(Debug)]
 struct Gravity {
     weights: Vec<u64>,
-    /// Weights up to and with each node, for destinations.
+    /// Running sums of weights, for destinations.
     cumulative: Vec<u64>,
-    /// The same of weight times the weight of all other nodes, for sources.
+    /// Running sums of each weight times the weight of all other nodes, for sources.
     cumulative_products: Vec<u64>,
 }
 
-/// About what all weights together are scaled to. A connected network has at most 2^31 nodes, each keeps a weight of 1 at least, so the
-/// sum stays below 2^32 and the sum of products below 2^64.
+/// The sum to which all weights are scaled, approximately. A connected network has at most 2^31 nodes, and
+/// each keeps a weight of at least 1. So the sum stays below 2^32, and the sum of products below 2^64.
 const TOTAL_WEIGHT: u128 = 1 << 30;
 
 impl Gravity {
@@ -233,7 +235,8 @@ impl Gravity {
         Gravity { weights, cumulative, cumulative_products }
     }
 
-    /// Two different nodes: the source by its weight times that of all others, the destination among those by its weight.
+    /// Draws two different nodes: the source by its weight times the weight of all others, then the
+    /// destination among the others by its weight.
     fn draw(&self, rng: &mut Rng) -> (NodeId, NodeId) {
         let total = |of: &[u64]| of.last().copied().unwrap_or(0);
         let source = index_of(&self.cumulative_products, rng.below(total(&self.cumulative_products)));
@@ -256,18 +259,18 @@ fn running_sums(of: impl Iterator<Item = u64>) -> Vec<u64> {
     .collect()
 }
 
-/// The first place whose running sum is above `at`.
+/// Returns the first place whose running sum is above `at`.
 fn index_of(cumulative: &[u64], at: u64) -> usize {
     cumulative.partition_point(|&sum| sum <= at)
 }
 
-/// What the flows ask of the network when each is as fast as the slowest link of its path.
+/// The demand of flows of which each is as fast as the slowest link of its path.
 #[derive(Debug)]
 struct Demand {
     /// Bits a second of each flow.
     shares_bps: Vec<f64>,
     total_bps: f64,
-    /// What the most loaded link is offered, as a share of its rate.
+    /// The offered load of the most loaded link, as a share of its rate.
     load_max: f64,
 }
 

@@ -90,7 +90,8 @@ fn all_flows_complete_to_the_byte_and_no_faster_than_light() {
         let (mut events, mut undisturbed) = (flows * 977, 0);
         for (number, row) in table.rows().iter().enumerate() {
             assert_eq!(row[bytes], Cell::Integer(500_224));
-            // The delay of an empty path, summed link by link, is least; two flows of equal rate that collide once do so for ever.
+            // The delay of an empty path, summed link by link, is least; two flows of equal rate that collide
+            // once do so for ever.
             let (hops, least) = empty_path(&network, number);
             events += hops * 977;
             let Cell::Integer(measured) = row[delay_min] else { panic!("flow {number} has no delay") };
@@ -155,7 +156,8 @@ fn impossible_parameters_are_refused() {
     }
 }
 
-/// The links of a campus with one host a LAN, in the order in which ns-3's `nms-p2p-nix` installs them, by our numbers of nodes.
+/// The links of a campus with one host a LAN, in the order in which ns-3's `nms-p2p-nix` installs them, by
+/// our numbers of nodes.
 fn ns3_links_of_a_campus() -> Vec<(u32, u32)> {
     let (net1, lr, net2, net3, hosts) = (3, 9, 11, 25, 34);
     let within = |first: u32, links: &[(u32, u32)]| -> Vec<(u32, u32)> {
@@ -181,8 +183,8 @@ fn ns3_links_of_a_campus() -> Vec<(u32, u32)> {
     links
 }
 
-/// Its nix-vector routing searches breadth first from the source, over each node's devices in the order of their installation, and the
-/// first node to reach another comes before it on the path.
+/// Its nix-vector routing searches breadth first from the source, over each node's devices in the order of
+/// their installation, and the first node to reach another comes before it on the path.
 #[test]
 fn routes_lead_through_the_nodes_that_ns3_chooses() {
     const NODES: u32 = 34 + 12;

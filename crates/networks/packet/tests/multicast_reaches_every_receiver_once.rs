@@ -75,7 +75,8 @@ fn column(outcome: &Outcome, name: &str) -> Vec<u64> {
 
 #[test]
 fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
-    // Node 2 receives on the way; to nodes 3 and 6 one packet takes 10 ms on the slow link, so the second waits there for 8 ms.
+    // Node 2 receives on the way; to nodes 3 and 6 one packet takes 10 ms on the slow link, so the second
+    // waits there for 8 ms.
     let outcome = run(&model(vec![group(&[4, 2, 5, 6], 2)], Settings::default()), 1.0);
     let near = |found: Vec<u64>, ms: [u64; 4]| {
         for (found, ms) in found.into_iter().zip(ms) {
@@ -96,8 +97,8 @@ fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
 
 #[test]
 fn a_copy_dropped_is_lost_to_all_beyond_and_counted_once() {
-    // Five packets, one each 2 ms. The link to node 3 takes 10 ms for one and lets none wait: it drops the second to the fifth. The
-    // link to node 2 lets none wait either, and need not.
+    // Five packets, one each 2 ms. The link to node 3 takes 10 ms for one and lets none wait: it drops the
+    // second to the fifth. The link to node 2 lets none wait either, and need not.
     let none = QueueLimit::Packets(0);
     let settings = Settings { queues: vec![(LinkId(1), none), (LinkId(2), none)], ..Settings::default() };
     let outcome = run(&model(vec![group(&[3, 6, 4, 5], 5)], settings), 1.0);
@@ -110,7 +111,8 @@ fn a_copy_dropped_is_lost_to_all_beyond_and_counted_once() {
 
 #[test]
 fn what_is_under_way_at_the_end_is_in_flight_for_all_beyond() {
-    // At 7.5 ms of the one packet: node 2 has had it at 3 + 1 + 3 = 7 ms, and has sent to 4 and 5; that to node 3 is on the wire.
+    // At 7.5 ms of the one packet: node 2 has had it at 3 + 1 + 3 = 7 ms, and has sent to 4 and 5; that to
+    // node 3 is on the wire.
     let outcome = run(&model(vec![group(&[2, 4, 5, 3, 6], 1)], Settings::default()), 0.0075);
     assert_eq!(column(&outcome, "packets_delivered"), [1, 0, 0, 0, 0]);
     let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_dropped", "packets_in_flight"];

@@ -122,8 +122,9 @@ fn a_queue_of_its_own_belongs_to_one_link() {
 
 #[test]
 fn two_flows_share_a_bottleneck_in_the_order_of_arrival() {
-    // Both sources are 1 ms (and 0.1 ms of wire) from node 2. Flow 0 sends at 0, 0.5 and 1.0 ms, flow 1 at 0.2, 0.7 and 1.2 ms: they
-    // alternate on the slow link, which transmits a packet each millisecond from 1.1 ms on.
+    // Both sources are 1 ms (and 0.1 ms of wire) from node 2. Flow 0 sends at 0, 0.5 and 1.0 ms, flow 1 at
+    // 0.2, 0.7 and 1.2 ms: they alternate on the slow link, which transmits a packet each millisecond from
+    // 1.1 ms on.
     let links = vec![link(0, 2, RATE * 10, 1), link(1, 2, RATE * 10, 1), link(2, 3, RATE, 3)];
     let flows = vec![flow(0, 3, 0, 3, 500), flow(1, 3, 200, 3, 500)];
     let network = Network::new(topology(4, links), flows, Settings::default()).expect("a network");

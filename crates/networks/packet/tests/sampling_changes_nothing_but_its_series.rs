@@ -61,8 +61,9 @@ fn the_points_add_up_to_what_was_delivered_and_dropped() {
 
 #[test]
 fn a_burst_is_seen_as_it_waits() {
-    // Ten packets of 1 ms each come at time 0 (a gap of 1 ns): the first is transmitted at once, four wait, five are dropped. They arrive at
-    // 2, 3, ... 6 ms. At 1 ms the second packet's transmission starts: it waits no more.
+    // Ten packets of 1 ms each come at time 0 (a gap of 1 ns): the first is transmitted at once, four wait,
+    // five are dropped. They arrive at 2, 3, ... 6 ms. At 1 ms the second packet's transmission starts: it
+    // waits no more.
     let link = |b| Link { a: NodeId(1), b: NodeId(b), rate_bps: 8_000_000, delay: Delay::from_ms(1) };
     let topology = Topology::new(&["there", "here", "elsewhere"], vec![link(0), link(2)]).expect("a network");
     let burst = Flow {
@@ -80,7 +81,8 @@ fn a_burst_is_seen_as_it_waits() {
     assert_eq!(values("packets_waiting"), waiting);
     assert_eq!(values("queue_longest"), waiting);
     assert_eq!(values("drop_rate")[..2], [10_000., 0.]); // Five in half a millisecond.
-    // What arrives at 2 ms is not there before everything at 2 ms has happened; 970 bytes in 0.5 ms are 15.52 Mbit/s.
+    // What arrives at 2 ms is not there before everything at 2 ms has happened; 970 bytes in 0.5 ms are 15.52
+    // Mbit/s.
     let rate = 15_520_000.;
     assert_eq!(values("goodput"), [0., 0., 0., 0., rate, 0., rate, 0., rate, 0., rate, 0., rate, 0.]);
 }

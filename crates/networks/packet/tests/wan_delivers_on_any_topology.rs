@@ -123,7 +123,8 @@ fn impossible_parameters_are_refused() {
     assert!(base.build(apart, 1).is_err());
 }
 
-/// Runs every GraphML file of the folder that the environment variable `TOPOLOGIES` names, such as the Internet Topology Zoo's.
+/// Runs every GraphML file of the folder that the environment variable `TOPOLOGIES` names, such as the
+/// Internet Topology Zoo's.
 #[test]
 #[ignore = "needs a folder of GraphML files; run by hand"]
 fn every_file_of_a_folder_delivers() {

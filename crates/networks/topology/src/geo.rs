@@ -1,8 +1,9 @@
 //! Places on Earth, and how long light takes between them in fibre.
 //!
-//! Earth is a sphere of radius 6,371.0088 km (the mean radius of the WGS 84 ellipsoid); fibre follows the great circle, and light in it
-//! runs at two thirds of its speed in vacuum. Real fibre makes detours: these delays are lower bounds. All functions go through `libm`, so
-//! that a delay is the same picosecond on every machine.
+//! Earth is a sphere of radius 6,371.0088 km (the mean radius of the WGS 84 ellipsoid); fibre follows the
+//! great circle, and light in it runs at two thirds of its speed in vacuum. Real fibre makes detours: these
+//! delays are lower bounds. All functions go through `libm`, so that a delay is the same picosecond on every
+//! machine.
 
 use parades_core::time::Delay;
 
@@ -12,7 +13,8 @@ pub const EARTH_RADIUS_KM: f64 = 6_371.008_8;
 /// Speed of light in fibre, in kilometres per second: two thirds of that in vacuum.
 pub const FIBRE_KM_PER_S: f64 = 299_792.458 * 2.0 / 3.0;
 
-/// A place on Earth, kept as the unit vector from its centre, so that means need no care at the poles and at the date line.
+/// A place on Earth, kept as the unit vector from its centre, so that means need no care at the poles and at
+/// the date line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position([f64; 3]);
 
@@ -46,8 +48,9 @@ impl Position {
         libm::atan2(y, x).to_degrees()
     }
 
-    /// The place in the middle of `places`: the direction of the sum of their vectors. `None` where there are none, or where they
-    /// balance, as two antipodes do. The order of `places` is part of the result, for floating-point addition does not associate.
+    /// The place in the middle of `places`: the direction of the sum of their vectors. `None` where there are
+    /// none, or where they balance, as two antipodes do. The order of `places` is part of the result, for
+    /// floating-point addition does not associate.
     ///
     /// ```
     /// # use parades_topology::geo::Position;
@@ -80,7 +83,8 @@ impl Position {
     pub fn distance_km(self, other: Position) -> f64 {
         let ([ax, ay, az], [bx, by, bz]) = (self.0, other.0);
         let sine = norm([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx]);
-        // The arc tangent is exact to the last digits for near, far and antipodal places alike; the arc cosine is not.
+        // The arc tangent is exact to the last digits for near, far and antipodal places alike; the arc
+        // cosine is not.
         EARTH_RADIUS_KM * libm::atan2(sine, ax * bx + ay * by + az * bz)
     }
 
@@ -95,13 +99,15 @@ fn norm([x, y, z]: [f64; 3]) -> f64 {
     (x * x + y * y + z * z).sqrt()
 }
 
-/// Gives each place that is missing the mean of its neighbours' places; `neighbours[i]` lists those of `i`. It goes in rounds: a round
-/// uses what was known before it, so that the result does not depend on the order in which places are visited. What stays `None`
-/// has no path to a known place, or its neighbours have no middle.
+/// Gives each place that is missing the mean of its neighbours' places; `neighbours[i]` lists those of `i`.
+/// It goes in rounds: a round uses what was known before it, so that the result does not depend on the order
+/// in which places are visited. What stays `None` has no path to a known place, or its neighbours have no
+/// middle.
 pub fn place_by_neighbours(places: &mut [Option<Position>], neighbours: &[Vec<u32>]) {
     let mut fresh: Vec<usize> = (0..places.len()).filter(|&i| places[i].is_some()).collect();
     while !fresh.is_empty() {
-        // Only neighbours of what the last round found can be new: the whole costs one look at each link end, not one a round.
+        // Only neighbours of what the last round found can be new: the whole costs one look at each link end,
+        // not one a round.
         let mut candidates: Vec<usize> =
             fresh.iter().flat_map(|&i| &neighbours[i]).map(|&j| j as usize).filter(|&j| places[j].is_none()).collect();
         candidates.sort_unstable();

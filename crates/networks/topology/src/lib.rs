@@ -1,7 +1,8 @@
 //! Nodes, links, and the paths between them, before any model is made of them.
 //!
-//! A [`Topology`] is nodes and links. It is built by hand, read from a GraphML file ([`graphml`]), or generated
-//! ([`generators`]). [`routing`] finds shortest paths through it. [`geo`] turns places on Earth into delays.
+//! A [`Topology`] is nodes and links. It is built by hand, read from a GraphML file ([`graphml`]), or
+//! generated ([`generators`]). [`routing`] finds shortest paths through it. [`geo`] turns places on Earth
+//! into delays.
 //!
 //! This crate may use the contract only. Every packet and flow network is built on it.
 //!

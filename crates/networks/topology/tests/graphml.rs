@@ -112,7 +112,8 @@ fn shared_names_are_told_apart() {
 
 #[test]
 fn nodes_without_coordinates_lie_between_their_neighbours() {
-    // `mid` lies between `w` and `e` (which counts once, though joined twice); `far` can only be placed after it, at the same spot.
+    // `mid` lies between `w` and `e` (which counts once, though joined twice); `far` can only be placed after
+    // it, at the same spot.
     let graph = place("w", 0.0, 178.0) + &place("e", 0.0, -178.0) + &node("mid", &[]) + &node("far", &[]);
     let edges = edge("w", "mid", &[]) + &edge("mid", "e", &[]) + &edge("e", "mid", &[]) + &edge("far", "mid", &[]);
     let network = read(&(graph + &edges));

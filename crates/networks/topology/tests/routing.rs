@@ -76,7 +76,8 @@ fn expected(
     Some(route)
 }
 
-/// Links with few different delays, zero among them, so that ties abound; and few enough that leaves and parts do too.
+/// Links with few different delays, zero among them, so that ties abound; and few enough that leaves and
+/// parts do too.
 fn networks() -> impl Strategy<Value = Topology> {
     (2_u32..12).prop_flat_map(|nodes| {
         proptest::collection::vec((0..nodes, 0..nodes - 1, 0_u64..3), 0..24).prop_map(move |links| {
@@ -97,7 +98,8 @@ proptest! {
         let mut flows: Vec<_> = pairs.filter(|&(a, b)| distances[a.index()][b.index()].is_some()).collect();
         let wanted = |&(a, b): &(NodeId, NodeId)| expected(&topology, &distances, (metric, &[]), (a, b)).unwrap();
 
-        // All pairs; then a part of them in another order, each twice, so that other roots are chosen; then one by one.
+        // All pairs; then a part of them in another order, each twice, so that other roots are chosen; then
+        // one by one.
         let all = Routes::for_flows(&topology, &flows, metric).unwrap();
         for (flow, pair) in flows.iter().enumerate() {
             prop_assert_eq!(all.route(flow), wanted(pair), "{:?} of {:?}", pair, topology);
@@ -220,8 +222,9 @@ fn a_flow_to_nowhere_names_itself() {
     assert_eq!(refused(&[(0, 1), (1, 0), (1, 2)]), "there is no path from `n1` to `n2`, the ends of flow 2");
 }
 
-/// A hundred campuses of 538 nodes, as in the networks that source routes were first measured on: 30 routers, 4 servers and 504 hosts each,
-/// and a ring of campuses, with 100,800 flows from the servers to hosts and back.
+/// A hundred campuses of 538 nodes, as in the networks that source routes were first measured on: 30 routers,
+/// 4 servers and 504 hosts each, and a ring of campuses, with 100,800 flows from the servers to hosts and
+/// back.
 #[test]
 fn the_routes_of_a_hundred_campuses_take_a_few_megabytes() {
     const CAMPUS: u32 = 538;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-/// A file is no longer.
+/// The greatest size of a file.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 impl Part<'_, '_> {
@@ -26,7 +26,7 @@ impl Part<'_, '_> {
             return Err(of_file("is larger than 64 MiB".into(), "check that it is the file you meant"));
         }
         let text = String::from_utf8(bytes).map_err(|_| of_file("is not UTF-8 text".into(), "save it as UTF-8"))?;
-        // Editors put a byte order mark there, which is no part of a name.
+        // Some editors put a byte order mark at the start. It is no part of a name.
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let source = Source::new(&path, text.clone());
         let mut nodes = BTreeMap::new();
@@ -42,7 +42,7 @@ impl Part<'_, '_> {
         Ok(())
     }
 
-    /// A line, which begins at the byte `start`.
+    /// Adds the link of a line, which begins at the byte `start`.
     fn edge(
         &mut self,
         source: &Source,

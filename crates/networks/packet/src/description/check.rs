@@ -54,7 +54,8 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the receivers of a multicast app. The error is the end of a sentence that begins with the app's name.
+/// Checks the receivers of a multicast app. The error is the end of a sentence that begins with the app's
+/// name.
 pub(crate) fn check_group(app: &App) -> Result<(), String> {
     if !matches!(app.kind, AppKind::Multicast(_)) {
         return Ok(());

@@ -20,13 +20,14 @@ pub(super) const ARRIVED: u32 = u32::MAX;
 
 const UNUSED: Step = Step { interface: ARRIVED, kind_or_slot: 0 };
 
-/// The routes of all directions, laid out so that a packet needs one word at each hop, and finds beside it the word that it
-/// needs next. Interfaces have the numbers of their nodes. So routes in like parts of a network are equal, and equal routes
-/// are kept once, which keeps them in the caches.
+/// The routes of all directions, laid out so that a packet needs one word at each hop, and finds beside it
+/// the word that it needs next. Interfaces have the numbers of their nodes. So routes in like parts of a
+/// network are equal, and equal routes are kept once, which keeps them in the caches.
 #[derive(Debug)]
 pub(crate) struct SourceRoutes {
     steps: Box<[Step]>,
-    /// The first step of each direction, by flow: to the destination, and back. Empty if no flow goes that way.
+    /// The first step of each direction, by flow: to the destination, and back. Empty if no flow goes that
+    /// way.
     first: [Box<[NonZeroU32]>; 2],
 }
 
@@ -36,8 +37,9 @@ impl SourceRoutes {
         SourceRoutes { steps: Box::new([UNUSED; 2]), first: Default::default() }
     }
 
-    /// Lays out the routes of directions. `ends` has the source of each direction, and the slot of the endpoint where it
-    /// ends: first the directions to the destinations of all `flows`, then the directions back, if there are any.
+    /// Lays out the routes of directions. `ends` has the source of each direction, and the slot of the
+    /// endpoint where it ends: first the directions to the destinations of all `flows`, then the directions
+    /// back, if there are any.
     pub(crate) fn new(
         (topology, lines): (&Topology, &Lines),
         flows: usize,

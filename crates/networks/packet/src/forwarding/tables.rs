@@ -1,7 +1,7 @@
 //! Tables of next hops: one for each state that the network's links will be in.
 //!
-//! All failures are known beforehand, and so are all tables. A node takes the table of its time. Equal states share a
-//! table.
+//! All failures are known beforehand, and so are all tables. A node takes the table of its time. Equal states
+//! share a table.
 
 use super::{Exit, LOOK_UP, Next};
 use crate::line::{Line, Lines};
@@ -50,7 +50,8 @@ pub(crate) enum Refusal {
 }
 
 impl Tables {
-    /// Finds the tables for all states of the links. `ends` has the node and the slot where each direction ends.
+    /// Finds the tables for all states of the links. `ends` has the node and the slot where each direction
+    /// ends.
     pub(crate) fn new(
         (topology, lines): (&Topology, &Lines),
         metric: Metric,

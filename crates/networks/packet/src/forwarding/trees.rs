@@ -1,8 +1,8 @@
 //! Trees: the paths of multicast groups.
 //!
-//! The shortest paths from a source to its receivers are a tree, since every part of such a path is itself the path between
-//! its ends ([`parades_topology::routing`]). Where the tree branches, a node sends a copy down each branch. A receiver keeps
-//! a copy.
+//! The shortest paths from a source to its receivers are a tree, since every part of such a path is itself
+//! the path between its ends ([`parades_topology::routing`]). Where the tree branches, a node sends a copy
+//! down each branch. A receiver keeps a copy.
 
 use crate::line::Lines;
 use parades_topology::routing::{Routes, RoutingError};
@@ -61,8 +61,8 @@ pub(crate) struct Members {
 }
 
 impl Trees {
-    /// Grows the trees of all groups. `routes` are the routes of all their receivers, in order. Directions of groups begin
-    /// at `first_group`.
+    /// Grows the trees of all groups. `routes` are the routes of all their receivers, in order. Directions of
+    /// groups begin at `first_group`.
     pub(crate) fn new(
         (topology, lines): (&Topology, &Lines),
         groups: &[Members],

@@ -318,8 +318,8 @@ impl Traffic {
         !matches!(self.kind(flow), AppKind::Multicast(_)) && (!is_back || self.answers(flow))
     }
 
-    /// Returns the first `count` directions, with their sources and destinations: those to the destinations of all flows,
-    /// then, if there are any, those back. The route of a direction that is not used is empty.
+    /// Returns the first `count` directions, with their sources and destinations: those to the destinations
+    /// of all flows, then, if there are any, those back. The route of a direction that is not used is empty.
     fn directions(&self, count: usize) -> impl Iterator<Item = (u32, NodeId, NodeId)> {
         let flows = || (0..).zip(&self.flows);
         let has_answers = flows().any(|(flow, _)| self.answers(flow));

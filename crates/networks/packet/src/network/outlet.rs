@@ -21,7 +21,8 @@ pub(super) struct Outlet<'a, 'c, D: Record, R> {
     net: &'a Network<D>,
     egress: EgressMut<'a, R>,
     pub(super) ctx: &'a mut Context<'c, Network<D>>,
-    /// The endpoint that reacts, and its address. The receiver of a group, which sends nothing, has that of the source.
+    /// The endpoint that reacts, and its address. The receiver of a group, which sends nothing, has that of
+    /// the source.
     slot: u32,
     address: u32,
 }
@@ -69,8 +70,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         Ok(())
     }
 
-    /// Sends copies of a group's packet down the branches of its tree. A lost copy is counted by the place that it was sent
-    /// to.
+    /// Sends copies of a group's packet down the branches of its tree. A lost copy is counted by the place
+    /// that it was sent to.
     #[inline(always)]
     pub(super) fn copy(&mut self, packet: &Packet<D>, hops: &[Hop]) {
         for &Hop { port, kind, to } in hops {
@@ -242,7 +243,8 @@ impl<D: Record> Setup for Starting<'_, '_, D> {
     }
 }
 
-/// Returns the timer of a node that is one of an endpoint's. Timers of number 0 come first: most endpoints have no other.
+/// Returns the timer of a node that is one of an endpoint's. Timers of number 0 come first: most endpoints
+/// have no other.
 #[inline]
 fn timer_of(slot: u32, number: u32, endpoints: impl FnOnce() -> usize) -> TimerId {
     if number == 0 {

@@ -1,12 +1,13 @@
 //! Which endpoints each node has.
 //!
-//! An endpoint's *address* is the direction of the packets that it sends. The end that begins flow `f` has address `2f`, the
-//! other end `2f + 1`, and the source of group `g` has the address of `g` after those of all flows. A receiver of a group is
-//! the other end of its flow; no endpoint begins that flow.
+//! An endpoint's *address* is the direction of the packets that it sends. The end that begins flow `f` has
+//! address `2f`, the other end `2f + 1`, and the source of group `g` has the address of `g` after those of
+//! all flows. A receiver of a group is the other end of its flow; no endpoint begins that flow.
 
 use parades_topology::NodeId;
 
-/// The addresses of the endpoints at all nodes, in compressed sparse rows. An endpoint's *slot* is its place at its node.
+/// The addresses of the endpoints at all nodes, in compressed sparse rows. An endpoint's *slot* is its place
+/// at its node.
 #[derive(Debug)]
 pub(crate) struct Slots {
     first: Box<[u32]>,
@@ -43,8 +44,8 @@ impl Slots {
         &self.addresses[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
     }
 
-    /// Returns the flow of the endpoint of an address, and true if the endpoint begins it. For the source of a group, the
-    /// flow is that of the group's first receiver.
+    /// Returns the flow of the endpoint of an address, and true if the endpoint begins it. For the source of
+    /// a group, the flow is that of the group's first receiver.
     #[inline]
     pub(crate) fn role(&self, address: u32) -> (u32, bool) {
         match address.checked_sub(self.first_group) {

@@ -57,7 +57,8 @@ impl Datagrams {
         Source { packets: 0, bytes: 0, on_until, is_finished: first.is_none() }
     }
 
-    /// Counts the packet that is due now, and sets the timer to the next one. `None` if 2^32 packets have been sent.
+    /// Counts the packet that is due now, and sets the timer to the next one. `None` if 2^32 packets have
+    /// been sent.
     #[inline]
     pub(super) fn next<E: Environment>(&self, source: &mut Source, env: &mut E) -> Option<Due> {
         let number = u32::try_from(source.packets).ok()?;

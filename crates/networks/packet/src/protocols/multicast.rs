@@ -1,7 +1,8 @@
-//! Multicast: datagrams to many receivers. The source sends each packet once, and the network makes the copies.
+//! Multicast: datagrams to many receivers. The source sends each packet once, and the network makes the
+//! copies.
 //!
-//! All copies of a packet share its record ([`crate::record`]), at every hop. A receiver compares the first bytes of the
-//! payload with the packet's stamp.
+//! All copies of a packet share its record ([`crate::record`]), at every hop. A receiver compares the first
+//! bytes of the payload with the packet's stamp.
 
 use super::datagram::{self, Datagrams, Due, TOO_MANY};
 use super::{Environment, Protocol, Segment, Setup};

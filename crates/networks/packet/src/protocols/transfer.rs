@@ -1,18 +1,22 @@
-//! Reliable transfers: a sliding window of segments, cumulative acknowledgements, and two ways to detect losses.
+//! Reliable transfers: a sliding window of segments, cumulative acknowledgements, and two ways to detect
+//! losses.
 //!
-//! - The *receiver* keeps segments that arrive out of order. It answers every segment with the number of the next segment
-//!   that it expects.
-//! - The *sender* has at most a window of segments in flight. With [`Control::Reno`] it has at most as many as slow start
-//!   and congestion avoidance allow (RFC 5681), counted in segments. It times one segment at a time, and never a
-//!   retransmitted one (Karn's rule). It sets its timer by RFC 6298: at least 200 ms, as Linux does, at most a minute.
-//! - After three duplicate acknowledgements it retransmits the missing segment at once. In the *recovery* that follows, until
-//!   everything sent by then is acknowledged, an acknowledgement of a part shows the next hole, which is filled (RFC 6582).
-//! - When the timer is due, it sends again from the first segment that is not acknowledged, and the timeout doubles. Only
-//!   the first of several timeouts in a row halves the threshold of slow start (RFC 5681, section 3.1).
+//! - The *receiver* keeps segments that arrive out of order. It answers every segment with the number of the
+//!   next segment that it expects.
+//! - The *sender* has at most a window of segments in flight. With [`Control::Reno`] it has at most as many
+//!   as slow start and congestion avoidance allow (RFC 5681), counted in segments. It times one segment at a
+//!   time, and never a retransmitted one (Karn's rule). It sets its timer by RFC 6298: at least 200 ms, as
+//!   Linux does, at most a minute.
+//! - After three duplicate acknowledgements it retransmits the missing segment at once. In the *recovery*
+//!   that follows, until everything sent by then is acknowledged, an acknowledgement of a part shows the next
+//!   hole, which is filled (RFC 6582).
+//! - When the timer is due, it sends again from the first segment that is not acknowledged, and the timeout
+//!   doubles. Only the first of several timeouts in a row halves the threshold of slow start (RFC 5681,
+//!   section 3.1).
 //!
-//! *References*: M. Allman, V. Paxson, E. Blanton, "TCP congestion control", RFC 5681, 2009. V. Paxson, M. Allman, J. Chu,
-//! M. Sargent, "Computing TCP's retransmission timer", RFC 6298, 2011. T. Henderson, S. Floyd, A. Gurtov, Y. Nishida, "The
-//! NewReno modification to TCP's fast recovery algorithm", RFC 6582, 2012.
+//! *References*: M. Allman, V. Paxson, E. Blanton, "TCP congestion control", RFC 5681, 2009. V. Paxson, M.
+//! Allman, J. Chu, M. Sargent, "Computing TCP's retransmission timer", RFC 6298, 2011. T. Henderson, S.
+//! Floyd, A. Gurtov, Y. Nishida, "The NewReno modification to TCP's fast recovery algorithm", RFC 6582, 2012.
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::sink::Sink;
@@ -424,7 +428,8 @@ mod tests {
             assert_eq!(sent(&mut env), [0]);
             assert_eq!((sender.timeouts, sender.ssthresh, sender.cwnd), (timeouts, 50, 1));
         }
-        // What is acknowledged makes room for more: the next timeout is of a segment that no timeout has sent.
+        // What is acknowledged makes room for more: the next timeout is of a segment that no timeout has
+        // sent.
         env.now = Time::from_ps(1);
         acknowledge(&mut sender, 10, &mut env);
         assert_eq!(sent(&mut env), [10, 11]);

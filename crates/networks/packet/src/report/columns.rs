@@ -186,7 +186,8 @@ pub(super) struct Totals {
     pub(super) flows: u64,
     complete: u64,
     pub(super) sums: Sums,
-    /// The sum of the jitters of flows with two arrived packets or more, in picoseconds, and the number of those flows.
+    /// The sum of the jitters of flows with two arrived packets or more, in picoseconds, and the number of
+    /// those flows.
     pub(super) jitter_sum: u128,
     pub(super) jittered: u64,
 }

@@ -69,8 +69,8 @@ fn used<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Vec<Di
     used
 }
 
-/// Makes the rows: those that lost the most packets come first; of equal ones, the busiest. Returns the greatest
-/// utilisation.
+/// Makes the rows: those that lost the most packets come first; of equal ones, the busiest. Returns the
+/// greatest utilisation.
 pub(super) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> f64 {
     let mut directions = used(net, end, metrics);
     // Stable sorts: equal directions stay in order.

@@ -79,8 +79,8 @@ const REGIONAL_BPS: u64 = 25_000_000;
 
 /// Makes a backbone of 24 European cities and 35 links, invented for this purpose.
 ///
-/// Delays are those of light in fibre along the great circle. Rates, 100 Mbit/s and 25 Mbit/s, are those of the nineties:
-/// so queues form at packet rates that are quick to simulate.
+/// Delays are those of light in fibre along the great circle. Rates, 100 Mbit/s and 25 Mbit/s, are those of
+/// the nineties: so queues form at packet rates that are quick to simulate.
 ///
 /// ```
 /// let backbone = parades_topology::generators::backbone();

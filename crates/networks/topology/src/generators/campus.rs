@@ -1,11 +1,11 @@
 //! A ring of campus networks, the test case of the DARPA NMS programme, as ns-3's `nms-p2p-nix` has it.
 //!
-//! A campus has 538 nodes (with 42 hosts a LAN): Net0 of 3 routers, Net1 of 2 routers and 4 servers, two routers between
-//! the parts (LR), Net2 of 14 routers, Net3 of 9 routers, and hosts at 12 of those. Net0.0 of each campus is linked to
-//! Net0.0 of the next one.
+//! A campus has 538 nodes (with 42 hosts a LAN): Net0 of 3 routers, Net1 of 2 routers and 4 servers, two
+//! routers between the parts (LR), Net2 of 14 routers, Net3 of 9 routers, and hosts at 12 of those. Net0.0 of
+//! each campus is linked to Net0.0 of the next one.
 //!
-//! Sources: the campus model of the DARPA NMS baseline (Nicol, 2003); `src/nix-vector-routing/examples/nms-p2p-nix.cc`
-//! of ns-3.
+//! Sources: the campus model of the DARPA NMS baseline (Nicol, 2003);
+//! `src/nix-vector-routing/examples/nms-p2p-nix.cc` of ns-3.
 
 use crate::{Link, NodeId, Topology, TopologyError};
 use parades_core::time::Delay;
@@ -119,7 +119,8 @@ impl Campus {
         u64::from(HOSTS) + u64::from(LANS) * u64::from(self.lan_clients)
     }
 
-    /// Returns the number of nodes of a campus. `None` if all campuses have more nodes than a topology can have.
+    /// Returns the number of nodes of a campus. `None` if all campuses have more nodes than a topology can
+    /// have.
     fn nodes_of_campus(&self) -> Option<u32> {
         u32::try_from(self.nodes_each()).ok().filter(|_| self.nodes() < u64::from(u32::MAX))
     }
@@ -174,7 +175,8 @@ impl Campus {
         Topology::new(&names, links)
     }
 
-    /// Returns the name of a node: `2.net1.3` is node 3 of Net1 of campus 2, `2.lan0.7` is host 7 of its first LAN.
+    /// Returns the name of a node: `2.net1.3` is node 3 of Net1 of campus 2, `2.lan0.7` is host 7 of its
+    /// first LAN.
     fn name(&self, campus: u32, node: u32) -> String {
         let (part, number) = match node {
             NET0..NET1 => ("net0", node - NET0),

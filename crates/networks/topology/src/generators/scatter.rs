@@ -2,11 +2,12 @@
 
 use parades_core::random::Rng;
 
-/// Scatters nodes over the unit square, and links every two whose distance is at most `radius`: E. N. Gilbert, "Random
-/// plane networks", SIAM Journal 9, 1961 (B. M. Waxman's plane without his probabilities). If that leaves the network in
-/// pieces, the shortest possible links join them.
+/// Scatters nodes over the unit square, and links every two whose distance is at most `radius`: E. N.
+/// Gilbert, "Random plane networks", SIAM Journal 9, 1961 (B. M. Waxman's plane without his probabilities).
+/// If that leaves the network in pieces, the shortest possible links join them.
 ///
-/// Returns pairs of nodes, the smaller first, with the length of their link. Takes time with the square of `size`.
+/// Returns pairs of nodes, the smaller first, with the length of their link. Takes time with the square of
+/// `size`.
 pub fn scatter(size: u32, radius: f64, rng: &mut Rng) -> Vec<(u32, u32, f64)> {
     let places: Vec<(f64, f64)> = (0..size).map(|_| (rng.unit(), rng.unit())).collect();
     let distance = |a: usize, b: usize| libm::hypot(places[a].0 - places[b].0, places[a].1 - places[b].1);
@@ -39,8 +40,8 @@ fn unite(pieces: &mut [usize], a: usize, b: usize) {
     pieces[a.max(b)] = a.min(b);
 }
 
-/// Joins all pieces: repeatedly adds the shortest link from the piece of node 0 to another one (Prim's algorithm on
-/// pieces).
+/// Joins all pieces: repeatedly adds the shortest link from the piece of node 0 to another one (Prim's
+/// algorithm on pieces).
 fn join_pieces(pieces: &mut [usize], links: &mut Vec<(usize, usize)>, distance: impl Fn(usize, usize) -> f64) {
     let count = pieces.len();
     let mut inside: Vec<bool> = (0..count).map(|node| root(pieces, node) == 0).collect();

@@ -41,8 +41,8 @@ pub enum Shape {
         /// The number of nodes in each dimension: at least three. Their product must be below 2^32.
         sides: Vec<u32>,
     },
-    /// Three levels of equal switches over hosts, full bisection bandwidth: M. Al-Fares, A. Loukissas, A. Vahdat, "A
-    /// scalable, commodity data center network architecture", SIGCOMM 2008.
+    /// Three levels of equal switches over hosts, full bisection bandwidth: M. Al-Fares, A. Loukissas, A.
+    /// Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008.
     FatTree {
         /// The number of ports of each switch; even.
         arity: u32,
@@ -130,7 +130,8 @@ fn neighbour(sides: &[u32], node: u32, dimension: usize) -> u32 {
     next.iter().zip(sides).fold(0, |number, (at, side)| number * side + at)
 }
 
-/// Core switches come first, then the pods: aggregation switches, edge switches, and the hosts by edge switch.
+/// Core switches come first, then the pods: aggregation switches, edge switches, and the hosts by edge
+/// switch.
 fn fat_tree_names(arity: u32) -> impl Iterator<Item = String> {
     let half = arity / 2;
     let pod = move |pod: u32| {

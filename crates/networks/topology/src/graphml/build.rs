@@ -72,7 +72,8 @@ fn names(nodes: &[Node]) -> Vec<String> {
     nodes.iter().map(name).collect()
 }
 
-/// The places of all nodes, those guessed from neighbours included, with notes on the latter and on what stays unknown.
+/// The places of all nodes, those guessed from neighbours included, with notes on the latter and on what
+/// stays unknown.
 fn positions(document: &Document, notes: &mut Notes<'_>) -> Vec<Option<Position>> {
     let given: Vec<Option<Position>> = document.nodes.iter().map(|node| node.position).collect();
     let mut neighbours = vec![Vec::new(); given.len()];

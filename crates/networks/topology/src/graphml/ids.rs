@@ -4,7 +4,8 @@ use super::NODES_MAX;
 use super::error::{Fault, quote};
 use std::collections::BTreeMap;
 
-/// Node ids, numbered in the order in which edges and nodes first name them: an edge may stand before its nodes.
+/// Node ids, numbered in the order in which edges and nodes first name them: an edge may stand before its
+/// nodes.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     numbers: BTreeMap<String, u32>,

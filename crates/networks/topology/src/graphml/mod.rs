@@ -2,23 +2,29 @@
 //!
 //! # What becomes of a file
 //!
-//! - Every node is kept, also those that stand for a link of several ends (`hyperedge`) or for a neighbouring network (`Internal` 0). A
-//!   node's name is its `label`, or its `id` where it has none; nodes that share a name are told apart by their ids in brackets.
-//! - Every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped. A directed edge is refused.
-//! - Rate: `LinkSpeedRaw` in bits per second, else `LinkSpeed` times its `LinkSpeedUnits` (K, M, G or T), else [`Options::rate_bps`].
-//! - Delay: light in fibre along the great circle ([`crate::geo`]) between `Latitude` and `Longitude` of the ends, at least
-//!   [`Options::delay_min`]. A node without coordinates takes the mean (on the sphere) of its located neighbours' ones, round after
-//!   round until nothing changes; a link with an end that stays unlocated has [`Options::delay`].
+//! - Every node is kept, also those that stand for a link of several ends (`hyperedge`) or for a neighbouring
+//!   network (`Internal` 0). A node's name is its `label`, or its `id` where it has none; nodes that share a
+//!   name are told apart by their ids in brackets.
+//! - Every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped. A
+//!   directed edge is refused.
+//! - Rate: `LinkSpeedRaw` in bits per second, else `LinkSpeed` times its `LinkSpeedUnits` (K, M, G or T),
+//!   else [`Options::rate_bps`].
+//! - Delay: light in fibre along the great circle ([`crate::geo`]) between `Latitude` and `Longitude` of the
+//!   ends, at least [`Options::delay_min`]. A node without coordinates takes the mean (on the sphere) of its
+//!   located neighbours' ones, round after round until nothing changes; a link with an end that stays
+//!   unlocated has [`Options::delay`].
 //! - The network must be connected.
 //!
-//! What was guessed or dropped is said in [`Network::notes`]. What is impossible is a [`ReadError`] with its place.
+//! What was guessed or dropped is said in [`Network::notes`]. What is impossible is a [`ReadError`] with its
+//! place.
 //!
 //! # Bounds
 //!
-//! A file may be hostile. It is read up to [`FILE_BYTES_MAX`], so one endless tag or text costs no more than that; a tag or text
-//! is at most [`TOKEN_BYTES_MAX`], elements nest at most [`DEPTH_MAX`] deep, nodes and edges are at most [`NODES_MAX`] and [`EDGES_MAX`]. A
-//! document type with declarations of its own is refused, and no entity but the five predefined ones is ever expanded. Reading takes
-//! less than ten times the file's size in memory (470 MB for a million nodes), and time proportional to it.
+//! A file may be hostile. It is read up to [`FILE_BYTES_MAX`], so one endless tag or text costs no more than
+//! that; a tag or text is at most [`TOKEN_BYTES_MAX`], elements nest at most [`DEPTH_MAX`] deep, nodes and
+//! edges are at most [`NODES_MAX`] and [`EDGES_MAX`]. A document type with declarations of its own is
+//! refused, and no entity but the five predefined ones is ever expanded. Reading takes less than ten times
+//! the file's size in memory (470 MB for a million nodes), and time proportional to it.
 
 mod build;
 mod document;
@@ -55,7 +61,8 @@ pub struct Options {
     pub rate_bps: u64,
     /// Delay of a link with an end whose place cannot be told.
     pub delay: Delay,
-    /// Least delay of a link whose ends' places are known; it holds where they coincide. At zero, such a link has no lookahead.
+    /// Least delay of a link whose ends' places are known; it holds where they coincide. At zero, such a link
+    /// has no lookahead.
     pub delay_min: Delay,
 }
 
@@ -85,7 +92,8 @@ pub struct Network {
 pub fn read(path: &Path, options: &Options) -> Result<Network, ReadError> {
     let file = path.display().to_string();
     let mut bytes = Vec::new();
-    // One byte more than is allowed tells a file that is too long from one that just fits, whatever its metadata claim.
+    // One byte more than is allowed tells a file that is too long from one that just fits, whatever its
+    // metadata claim.
     let limit = FILE_BYTES_MAX as u64 + 1;
     match File::open(path).and_then(|opened| opened.take(limit).read_to_end(&mut bytes)) {
         Ok(_) => parse(&file, &bytes, options),

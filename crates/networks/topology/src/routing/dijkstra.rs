@@ -3,16 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Nodes that a search has reached and not yet settled, the nearest first, then the one with the smallest number.
+/// Nodes that a search has reached and not yet settled, the nearest first, then the one with the smallest
+/// number.
 pub type Open<D> = BinaryHeap<Reverse<(D, u32)>>;
 
 /// Settles nodes in the order of their distances from `root`, then of their numbers.
 ///
-/// `distances` holds the distance of `root`, and for each other node a distance that is larger than any path's. `open`
-/// must be empty; it is a parameter so that searches can share its memory. `edges` returns the nodes at the far ends of
-/// a settled node's edges, with their distances over that edge, or `None` to end the search. `improved` is told of each
-/// improvement: the settled node, the position of the edge among its edges, the node at the far end, and the distance
-/// of that node before.
+/// `distances` holds the distance of `root`, and for each other node a distance that is larger than any
+/// path's. `open` must be empty; it is a parameter so that searches can share its memory. `edges` returns the
+/// nodes at the far ends of a settled node's edges, with their distances over that edge, or `None` to end the
+/// search. `improved` is told of each improvement: the settled node, the position of the edge among its
+/// edges, the node at the far end, and the distance of that node before.
 ///
 /// # Examples
 ///

@@ -27,15 +27,15 @@ impl Rows {
     }
 }
 
-/// The nodes that are not leaves, renumbered in the same order, and the usable interfaces between them, in the same
-/// order too.
+/// The nodes that are not leaves, renumbered in the same order, and the usable interfaces between them, in
+/// the same order too.
 #[derive(Debug)]
 pub(super) struct Inner {
     /// For every node of the network, the number of its anchor.
     anchors: Vec<u32>,
     forward: Rows,
-    /// For each inner node, hops from that node to the nodes that send to it. `None` if the network is symmetric:
-    /// then `forward` serves both directions.
+    /// For each inner node, hops from that node to the nodes that send to it. `None` if the network is
+    /// symmetric: then `forward` serves both directions.
     backward: Option<Rows>,
 }
 
@@ -75,7 +75,8 @@ impl Inner {
         self.forward.first.len() - 1
     }
 
-    /// Returns the inner node through which all paths to and from `node` lead: `node` itself, or a leaf's neighbour.
+    /// Returns the inner node through which all paths to and from `node` lead: `node` itself, or a leaf's
+    /// neighbour.
     pub(super) fn anchor(&self, node: NodeId) -> u32 {
         self.anchors[node.index()]
     }

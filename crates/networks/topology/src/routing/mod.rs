@@ -1,24 +1,25 @@
 //! Shortest paths: source routes by flow, or tables of next hops.
 //!
-//! A table for every node and every destination takes memory with the square of the network. A model that knows its
-//! flows beforehand needs only their paths. A packet carries the number of its flow and its position on the path, and
-//! each node reads from the *source route* which interface comes next (Riley, Ammar and Zegura, *Stateless Routing in
-//! Network Simulations*, MASCOTS 2000, who call them nix-vectors). [`Routes`] takes four bytes a hop. [`NextHops`] has
-//! tables, one for each state of the links, for networks whose links change.
+//! A table for every node and every destination takes memory with the square of the network. A model that
+//! knows its flows beforehand needs only their paths. A packet carries the number of its flow and its
+//! position on the path, and each node reads from the *source route* which interface comes next (Riley, Ammar
+//! and Zegura, *Stateless Routing in Network Simulations*, MASCOTS 2000, who call them nix-vectors).
+//! [`Routes`] takes four bytes a hop. [`NextHops`] has tables, one for each state of the links, for networks
+//! whose links change.
 //!
 //! # Which path
 //!
-//! Of all paths between two nodes: the path of least cost by the [`Metric`]; of those, one of the fewest hops; of those,
-//! the one that takes at each node, from the source on, the smallest possible neighbour and the smallest link to it. That
-//! names one path, whatever other flows there are, and both forms give it. Every part of the path is itself the path
-//! between its ends. The path back may be another one.
+//! Of all paths between two nodes: the path of least cost by the [`Metric`]; of those, one of the fewest
+//! hops; of those, the one that takes at each node, from the source on, the smallest possible neighbour and
+//! the smallest link to it. That names one path, whatever other flows there are, and both forms give it.
+//! Every part of the path is itself the path between its ends. The path back may be another one.
 //!
 //! # Cost
 //!
-//! Leaves are set aside, since no path leads through them: a campus of 53,800 nodes keeps 3,400. If links are alike in
-//! both directions, one search from a node serves the flows that start there and the flows that end there. Roots are
-//! chosen so that few searches suffice, and each search stops when it has reached its last flow. Searches share their
-//! scratch memory, some 40 bytes a node.
+//! Leaves are set aside, since no path leads through them: a campus of 53,800 nodes keeps 3,400. If links are
+//! alike in both directions, one search from a node serves the flows that start there and the flows that end
+//! there. Roots are chosen so that few searches suffice, and each search stops when it has reached its last
+//! flow. Searches share their scratch memory, some 40 bytes a node.
 
 mod dijkstra;
 mod inner;
@@ -43,7 +44,8 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Returns the cost of a link with this delay, in picoseconds. Hops are counted beside costs, so they cost 0.
+    /// Returns the cost of a link with this delay, in picoseconds. Hops are counted beside costs, so they
+    /// cost 0.
     pub fn cost(self, delay: Delay) -> u64 {
         match self {
             Metric::Hops => 0,
@@ -87,7 +89,8 @@ pub enum RoutingError {
 ///
 /// # Examples
 ///
-/// Two paths lead from `west` to `east`. The path through `south` has fewer hops, the path through the north is faster:
+/// Two paths lead from `west` to `east`. The path through `south` has fewer hops, the path through the north
+/// is faster:
 ///
 /// ```
 /// use parades_core::time::Delay;
@@ -113,7 +116,8 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Finds the routes of `flows`, pairs of source and destination. A flow from a node to itself has an empty route.
+    /// Finds the routes of `flows`, pairs of source and destination. A flow from a node to itself has an
+    /// empty route.
     ///
     /// # Errors
     ///
@@ -148,7 +152,8 @@ impl Routes {
         }
     }
 
-    /// Lays the routes out in the order of their ends, so that the result does not depend on the order of the searches.
+    /// Lays the routes out in the order of their ends, so that the result does not depend on the order of the
+    /// searches.
     fn in_order(hops: &[u32], bounds: &[(u32, u32)], route_of_flow: Vec<u32>) -> Routes {
         let mut ordered = Vec::with_capacity(hops.len());
         let mut starts = Vec::with_capacity(bounds.len() + 1);
@@ -244,8 +249,9 @@ fn distinct(flows: &[Pair]) -> Result<(Vec<Pair>, Vec<u32>), RoutingError> {
     Ok((pairs, pair_of_flow))
 }
 
-/// Chooses the root of each pair, and sorts jobs by root. The roots are all sources, all destinations, or always the end
-/// that more flows have, whichever needs the fewest searches. The choice cannot be seen in the routes.
+/// Chooses the root of each pair, and sorts jobs by root. The roots are all sources, all destinations, or
+/// always the end that more flows have, whichever needs the fewest searches. The choice cannot be seen in the
+/// routes.
 fn jobs(inner: &Inner, pairs: &[Pair]) -> Vec<Job> {
     let mut uses = vec![0_u32; inner.nodes()];
     for &(source, destination) in pairs {
@@ -270,7 +276,8 @@ fn jobs(inner: &Inner, pairs: &[Pair]) -> Vec<Job> {
         return to_destinations;
     }
     let searches = |jobs: &Vec<Job>| jobs.chunk_by(|a, b| a.root == b.root).count();
-    // Numbers decide between ends of equal use, so that the flows there and back between two nodes have the same root.
+    // Numbers decide between ends of equal use, so that the flows there and back between two nodes have the
+    // same root.
     let busier = |from: u32, to: u32| (uses[from as usize], to) > (uses[to as usize], from);
     let choices = [by(&busier), by(&|_, _| true), to_destinations];
     choices.into_iter().min_by_key(searches).unwrap_or_default()

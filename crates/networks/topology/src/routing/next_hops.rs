@@ -1,7 +1,8 @@
 //! Tables of next hops: where each node sends packets, by their destination.
 //!
-//! *Size.* A leaf needs no table: it sends everything by its one link. What is for a leaf goes to its neighbour first. So
-//! a table has an entry of two bytes for each inner node and each inner node that destinations are at or behind.
+//! *Size.* A leaf needs no table: it sends everything by its one link. What is for a leaf goes to its
+//! neighbour first. So a table has an entry of two bytes for each inner node and each inner node that
+//! destinations are at or behind.
 
 use super::inner::Inner;
 use super::search::Search;
@@ -27,7 +28,8 @@ pub struct Destination {
     last: u32,
 }
 
-/// The rows and columns of tables: one row for each node that sends on, one column for each anchor of a destination.
+/// The rows and columns of tables: one row for each node that sends on, one column for each anchor of a
+/// destination.
 #[derive(Debug)]
 pub struct NextHops {
     rows: Box<[u32]>,
@@ -79,8 +81,8 @@ impl NextHops {
         self.destinations.get(&node).copied()
     }
 
-    /// Finds the next hops for one state of the links. `cost` returns the cost of a link in picoseconds, `None` if the
-    /// link is down; with [`Metric::Hops`], all costs must be 0.
+    /// Finds the next hops for one state of the links. `cost` returns the cost of a link in picoseconds,
+    /// `None` if the link is down; with [`Metric::Hops`], all costs must be 0.
     ///
     /// # Errors
     ///

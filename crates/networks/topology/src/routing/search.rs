@@ -1,10 +1,11 @@
 //! One search from one root, and the paths that it finds to or from the root.
 //!
-//! A search finds the distance of each node. The distances alone give the path *to* the root: from its start, take at
-//! each node the first hop whose far end is nearer by just that hop. A path *from* the root needs the node before each
-//! node. So a second pass visits nodes by hops and, among nodes of equal hops, in the order of their paths. The first
-//! visit to a node is on its path. If hops are the metric, the search itself visits nodes in that order. Both ways give
-//! the path that [`super`] defines, so the choice of roots cannot be seen in the routes.
+//! A search finds the distance of each node. The distances alone give the path *to* the root: from its start,
+//! take at each node the first hop whose far end is nearer by just that hop. A path *from* the root needs the
+//! node before each node. So a second pass visits nodes by hops and, among nodes of equal hops, in the order
+//! of their paths. The first visit to a node is on its path. If hops are the metric, the search itself visits
+//! nodes in that order. Both ways give the path that [`super`] defines, so the choice of roots cannot be seen
+//! in the routes.
 //!
 //! In a network with one-way links, a search follows hops backwards, and finds paths to the root only.
 
@@ -132,8 +133,9 @@ impl<'a> Search<'a> {
         settle(root, distances, open, edges, improved);
     }
 
-    /// The second pass. It follows shortest hops only, so that the first visit to a node is by the path that is first
-    /// in order. Nodes whose distance is not final, because the search stopped before, are on no wanted path.
+    /// The second pass. It follows shortest hops only, so that the first visit to a node is by the path that
+    /// is first in order. Nodes whose distance is not final, because the search stopped before, are on no
+    /// wanted path.
     fn trace_forward(&mut self, root: u32) {
         self.visited.clear();
         self.visited.push(root);
