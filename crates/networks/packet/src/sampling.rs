@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The global event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     period: Delay,
     /// The totals of the sample before.
@@ -36,7 +36,7 @@ pub struct Sample {
 }
 
 /// Totals up to a time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Totals {
     bytes: u64,
     lost: u64,
@@ -47,7 +47,7 @@ struct Totals {
 }
 
 /// The totals of some nodes, and the packets that wait at them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Summary {
     totals: Totals,
     waiting: u64,
@@ -57,7 +57,7 @@ pub struct Summary {
 }
 
 /// The series of a network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Series {
     throughput: MetricId,
     loss_rate: MetricId,
