@@ -4,6 +4,7 @@ use crate::scenarios::Scenario;
 use parades_config::{ConfigError, Parameter, Values, nearest, quoted};
 use parades_core::error::Error;
 use parades_core::model::Model;
+use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
@@ -25,6 +26,13 @@ pub struct Engine {
     /// What `--tune` sets.
     pub settings: &'static [Parameter],
 }
+
+const PENDING: Parameter = Parameter::choice(
+    "pending",
+    "windows",
+    &["windows", "heap"],
+    "the pending event set: lazy windows, or a binary heap",
+);
 
 const BARRIER: Parameter = Parameter::choice(
     "barrier",
@@ -121,7 +129,7 @@ static AUTO: Engine = Engine { name: "auto", about: "the engine that suits the m
 
 /// All of them but `auto`, in the order in which they are listed.
 pub const ENGINES: &[Engine] = &[
-    Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: &[] },
+    Engine { name: "sequential", about: "one pending event set; defines the right answer", settings: &[PENDING] },
     Engine {
         name: "rollback-check",
         about: "sequential, but takes back and repeats every event, comparing states: for those who write models",
@@ -268,6 +276,9 @@ impl Choice {
     /// If it is an engine that rolls back, or `auto`.
     pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
         match self.engine.name {
+            "sequential" if self.settings.choice("pending") == "heap" => {
+                sequential::run_on::<M, HeapPending<M::Message>>(model, options)
+            }
             "sequential" => sequential::run(model, options),
             "rounds" => rounds::run(model, options, &self.rounds_settings()),
             "window" => window::run(model, options, &self.window_settings()),
