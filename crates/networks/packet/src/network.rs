@@ -1,6 +1,6 @@
 //! The packet network: one LP for each node, one event for each hop of a packet.
 //!
-//! *Idea.* A packet arrives at a node. [`crate::forwarding`] tells by which port it leaves. That port knows
+//! *Idea.* A packet arrives at a node. The module `forwarding` tells by which port it leaves. That port knows
 //! at once when the packet will be at the far end, or that it never will (`port.rs`), so it is sent to the
 //! neighbour there and then. At its destination, an endpoint reacts to it ([`crate::protocols`]).
 //!

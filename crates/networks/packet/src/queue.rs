@@ -6,7 +6,7 @@
 //! *One event a hop*: in a first-in-first-out queue, the departure of a packet is known when it arrives. So
 //! the backlog is not a list of packets, but of the times at which their transmissions start, and a packet
 //! leaves it without an event. A discipline that decides on arrival (a limit, RED, a policer) fits
-//! [`Backlog::offer`] as it is. A discipline that decides on departure (CoDel, fair queues, priorities) must
+//! `Backlog::offer` as it is. A discipline that decides on departure (CoDel, fair queues, priorities) must
 //! hold packets until the port is free, and needs a timer of the port: it will return a third answer beside
 //! accepted and refused.
 //!
