@@ -187,7 +187,7 @@ pub fn run_over<M: Restorable>(
 ///
 /// # Errors
 ///
-/// As [`run`], on every rank; a rank that is lost; fewer LPs than workers of all ranks.
+/// As [`run`], on every rank; a rank that is lost.
 pub fn run_rank<M: Restorable + WireModel>(
     model: &M,
     options: RunOptions<'_>,
