@@ -17,6 +17,7 @@ use parades_core::global::{Global, Visits};
 use parades_core::metrics::{Metrics, Recorded};
 use parades_core::model::Model;
 use parades_core::pending::Leftover;
+use parades_core::time::Time;
 use parades_core::wire::Wire;
 use parades_sync::barrier::Broken;
 use parades_transport::{Group, Transport, gather_all, gather_to_first};
@@ -125,23 +126,36 @@ impl<M: WireModel> Peers<M> for Ranks<'_> {
     }
 }
 
-/// The error of a run whose transport has broken up without a panic of this process.
+/// Returns the error of a run whose transport has broken up without a panic of this process.
 pub(crate) fn lost<P>(transport: &dyn Transport<P>) -> Error {
     let why = transport.failure().unwrap_or_else(|| "a worker of another rank failed".into());
     Error::new(ErrorKind::Ranks(why))
 }
 
-/// The sum of `words[index]` over the ranks.
+/// Ends the run on this rank if it has failed on another. A trace that cannot be written, for one, concerns rank 0 alone.
+pub(crate) fn agree_on_failure<M: Model>(
+    peers: &dyn Peers<M>,
+    end: &mut Option<Result<Time, Error>>,
+) -> Result<(), Broken> {
+    let failed = matches!(end, Some(Err(_)));
+    let all = peers.share_words(&[u64::from(failed)])?;
+    if !failed && let Some(rank) = all.iter().position(|words| words[0] > 0) {
+        *end = Some(Err(Error::new(ErrorKind::Ranks(format!("rank {rank} has ended the run")))));
+    }
+    Ok(())
+}
+
+/// Returns the sum of `words[index]` over the ranks.
 pub(crate) fn sum(all: &[Vec<u64>], index: usize) -> u64 {
     all.iter().map(|words| words[index]).sum()
 }
 
-/// The least of `words[index]` over the ranks.
+/// Returns the least of `words[index]` over the ranks.
 pub(crate) fn least(all: &[Vec<u64>], index: usize) -> u64 {
     all.iter().map(|words| words[index]).min().unwrap_or(u64::MAX)
 }
 
-/// The greatest of `words[index]` over the ranks.
+/// Returns the greatest of `words[index]` over the ranks.
 pub(crate) fn greatest(all: &[Vec<u64>], index: usize) -> u64 {
     all.iter().map(|words| words[index]).max().unwrap_or(0)
 }

@@ -6,7 +6,7 @@ use super::{Crew, Memory, Orders, View};
 use crate::course::Course;
 use crate::ledger::Ledger;
 use crate::ledger::Trace;
-use crate::peers::{Seat, greatest, lost, sum};
+use crate::peers::{Seat, agree_on_failure, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::workers::imbalance;
 use parades_core::effects::Effects;
@@ -238,12 +238,12 @@ impl<'a, M: Restorable> Leader<'a, M> {
         if let (Err(error), None) = (collected, &self.end) {
             self.end = Some(Err(error));
         }
-        self.agree_on_failure(crew)?;
+        agree_on_failure(crew.seat.peers, &mut self.end)?;
         let cut = Cut::of(&self.course, crew, &sites, view)?;
         if self.end.is_none() {
             self.end = self.execute_globals((crew, view), &mut world, &mut sites, cut).transpose();
         }
-        self.agree_on_failure(crew)?;
+        agree_on_failure(crew.seat.peers, &mut self.end)?;
         if self.mode_switch == Wish::Announced {
             self.mode_switch = Wish::None;
             self.count_committed(&sites);
@@ -254,16 +254,6 @@ impl<'a, M: Restorable> Leader<'a, M> {
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
         *super::lock(&crew.orders) = Orders { horizon: self.course.horizon(), over, alone };
-        Ok(())
-    }
-
-    /// Ends the run on this rank if it has failed on another: a trace that cannot be written concerns rank 0 alone.
-    fn agree_on_failure(&mut self, crew: &Crew<'_, M>) -> Result<(), Broken> {
-        let failed = matches!(self.end, Some(Err(_)));
-        let all = crew.seat.peers.share_words(&[u64::from(failed)])?;
-        if !failed && let Some(rank) = all.iter().position(|words| words[0] > 0) {
-            self.end = Some(Err(Error::new(ErrorKind::Ranks(format!("rank {rank} has ended the run")))));
-        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use super::review::Reviewer;
 use super::{Crew, Orders};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
-use crate::peers::{Seat, greatest, least, lost, sum};
+use crate::peers::{Seat, agree_on_failure, greatest, least, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
@@ -147,7 +147,7 @@ impl<'a, M: Model> Leader<'a, M> {
         let collected = self.course.collect_ledgers(crew.seat.peers.share_ledger(mine)?);
         self.end = collected.err().map(Err);
         // The leaders agree on failures before global events and after them, as they execute those together.
-        self.agree_on_failure(crew)?;
+        agree_on_failure(crew.seat.peers, &mut self.end)?;
         self.course.events = all.events;
         let cut = Cut::of(self, crew, &parts)?;
         if self.end.is_none() {
@@ -170,20 +170,10 @@ impl<'a, M: Model> Leader<'a, M> {
                 })
             }
         };
-        self.agree_on_failure(crew)?;
+        agree_on_failure(crew.seat.peers, &mut self.end)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
         *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, over: self.end.is_some() };
         Ok(next)
-    }
-
-    /// Ends the run on this rank if it has failed on another: a trace that cannot be written concerns rank 0 alone.
-    fn agree_on_failure(&mut self, crew: &Crew<'_, M>) -> Result<(), Broken> {
-        let failed = matches!(self.end, Some(Err(_)));
-        let all = crew.seat.peers.share_words(&[u64::from(failed)])?;
-        if !failed && let Some(rank) = all.iter().position(|words| words[0] > 0) {
-            self.end = Some(Err(Error::new(ErrorKind::Ranks(format!("rank {rank} has ended the run")))));
-        }
-        Ok(())
     }
 
     /// Executes the global events that are due. Returns the end of the run if it is reached.
