@@ -142,19 +142,26 @@ impl Source {
         Source { path: path.to_owned(), text }
     }
 
-    /// Returns the spot of the bytes `span`. A position inside a character means the start of that character.
-    /// A position past the end means the end.
+    /// Returns the spot of the bytes `span`, as [`Spot::of`].
     pub fn spot(&self, span: Range<usize>) -> Spot {
-        let start = self.text.floor_char_boundary(span.start);
-        let end = self.text.floor_char_boundary(span.end).max(start);
-        let line_start = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |length| start + length);
-        let shown = self.text[start..end.min(line_end)].chars().count();
-        let source_line = self.text[line_start..line_end].trim_end_matches('\r');
+        Spot::of(&self.path, &self.text, span)
+    }
+}
+
+impl Spot {
+    /// Returns the spot of the bytes `span` of a file with this text. A position inside a character means the
+    /// start of that character. A position past the end means the end.
+    pub fn of(file: &Path, text: &str, span: Range<usize>) -> Spot {
+        let start = text.floor_char_boundary(span.start);
+        let end = text.floor_char_boundary(span.end).max(start);
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |length| start + length);
+        let shown = text[start..end.min(line_end).max(start)].chars().count();
+        let source_line = text[line_start..line_end].trim_end_matches('\r');
         Spot {
-            file: self.path.clone(),
-            line: 1 + self.text[..line_start].bytes().filter(|&byte| byte == b'\n').count(),
-            column: 1 + self.text[line_start..start].chars().count(),
+            file: file.to_owned(),
+            line: 1 + text[..line_start].bytes().filter(|&byte| byte == b'\n').count(),
+            column: 1 + text[line_start..start].chars().count(),
             width: shown.max(1),
             source_line: (source_line.len() <= SOURCE_LINE_BYTES_MAX).then(|| printable(source_line)),
         }

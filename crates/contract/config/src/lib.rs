@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 pub mod error;
+mod fault;
 mod nearest;
 mod number;
 pub mod parameter;
@@ -48,6 +49,7 @@ pub mod values;
 pub mod write;
 
 pub use error::{ConfigError, Place, Source, Spot, quoted};
+pub use fault::{Fault, one_line};
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter};
 pub use scenario::{SETTINGS, ScenarioFile, Settings, THREADS_MAX, malformed};

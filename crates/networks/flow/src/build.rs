@@ -15,9 +15,9 @@ pub(crate) use profiles::{Connection, ConnectionKind};
 pub(crate) use radical::{NUMBERS_MAX, radicals};
 pub(crate) use zones::Cabinet;
 
-use crate::fault::Fault;
 use crate::platform::{Host, HostId, Link, LinkId, Platform, Point, PointId, PointKind, SharingPolicy, ZoneId};
 use crate::profile::Profile;
+use parades_config::Fault;
 use parades_config::{nearest, quoted};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -21,7 +21,6 @@
 #![forbid(unsafe_code)]
 
 mod build;
-mod fault;
 pub mod flows;
 pub mod generators;
 pub mod network;

@@ -3,10 +3,10 @@
 //! A pattern file has a line for each flow: `id source destination bytes start_s`, separated by white space.
 //! Lines that begin with `#` are comments.
 
-use crate::fault::Fault;
 use crate::flows::Flow;
 use crate::platform::{HostId, Platform};
 use crate::xml;
+use parades_config::Fault;
 use parades_config::{ConfigError, nearest, quoted};
 use parades_core::time::Time;
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ pub fn read(path: &Path, platform: &Platform) -> Result<Vec<Flow>, ConfigError> 
 ///
 /// As [`read`].
 pub fn parse(file: &Path, bytes: &[u8], platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
-    let text = xml::text_of(file, bytes)?;
+    let text = parades_topology::xml::text_of(file, bytes)?;
     lines(text, platform).map_err(|fault| fault.within(file, text))
 }
 

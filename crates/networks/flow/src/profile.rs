@@ -1,6 +1,6 @@
 //! Profiles: the changes over time of a resource's speed, bandwidth, latency or state.
 
-use crate::fault::Fault;
+use parades_config::Fault;
 use parades_config::quoted;
 
 /// The greatest number of points of a profile.

@@ -43,12 +43,12 @@ mod tables;
 use crate::build::{
     Builder, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NewHost, NewLink, Topology, radicals,
 };
-use crate::fault::{Fault, one_line};
 use crate::platform::Platform;
 use crate::profile::{self, Profile};
 use crate::units::{BANDWIDTH, DURATION, Quantity, SPEED};
 use crate::xml;
 use parades_config::{ConfigError, quoted};
+use parades_config::{Fault, one_line};
 use std::path::Path;
 use std::sync::Arc;
 use tables::{
@@ -94,7 +94,7 @@ pub fn read(path: &Path) -> Result<Platform, ConfigError> {
 ///
 /// As [`read`].
 pub fn parse(file: &Path, bytes: &[u8]) -> Result<Platform, ConfigError> {
-    let text = xml::text_of(file, bytes)?;
+    let text = parades_topology::xml::text_of(file, bytes)?;
     let folder = file.parent().map(Path::to_owned).unwrap_or_default();
     document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text))
 }

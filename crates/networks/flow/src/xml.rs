@@ -25,14 +25,13 @@ mod attributes;
 mod elements;
 
 use crate::build::{Builder, Direction};
-use crate::fault::Fault;
 use crate::platform::Platform;
 use crate::profile::{self, Profile};
-use attributes::{Attributes, malformed, resolve, to_offset};
-use parades_config::{ConfigError, Place, quoted};
-use quick_xml::events::{BytesStart, Event};
-use std::fs::File;
-use std::io::Read;
+use attributes::Attributes;
+use parades_config::Fault;
+use parades_config::{ConfigError, quoted};
+use parades_topology::xml::{Elements, text_of, unclosed};
+use quick_xml::events::BytesStart;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,29 +55,7 @@ pub fn read(path: &Path) -> Result<Platform, ConfigError> {
 
 /// Reads a file of at most [`FILE_BYTES_MAX`] bytes.
 pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes));
-    let wrong =
-        |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
-    match read {
-        Err(why) => Err(wrong(format!("the file cannot be read: {why}"), "check its name and permissions")),
-        Ok(_) if bytes.len() > FILE_BYTES_MAX => Err(wrong(
-            format!("the file is longer than {} MiB", FILE_BYTES_MAX >> 20),
-            "use clusters to make it shorter",
-        )),
-        Ok(_) => Ok(bytes),
-    }
-}
-
-/// Returns the bytes of a file as text, without a byte order mark.
-pub(crate) fn text_of<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
-        Err(why) => {
-            let good = std::str::from_utf8(&bytes[..why.valid_up_to()]).unwrap_or_default();
-            Err(Fault::new(good.len(), "the file is not text in UTF-8", "convert it to UTF-8").within(file, good))
-        }
-    }
+    parades_topology::xml::bytes_of(path, FILE_BYTES_MAX, "use clusters to make it shorter")
 }
 
 /// Reads a platform from memory. Errors name the file `file`. Names of profiles are relative to the folder of
@@ -141,40 +118,18 @@ struct Reader {
     root_seen: bool,
 }
 
-/// Reads a whole document into `builder`, in one pass.
+/// Reads a whole document into `builder`.
 fn document(text: &str, builder: Builder) -> Result<Platform, Fault> {
-    let mut xml = quick_xml::Reader::from_str(text);
     let mut reader = Reader { builder, open: Vec::new(), root_seen: false };
-    loop {
-        let offset = to_offset(xml.buffer_position());
-        let event = xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
-        let length = to_offset(xml.buffer_position()) - offset;
-        if length > TAG_BYTES_MAX && matches!(event, Event::Start(_) | Event::Empty(_)) {
-            let message = format!("one tag is longer than {} KiB", TAG_BYTES_MAX >> 10);
-            return Err(Fault::new(offset, message, "shorten it"));
-        }
-        match event {
-            Event::Start(tag) => reader.start(&tag, offset)?,
-            Event::Empty(tag) => {
-                reader.start(&tag, offset)?;
-                reader.end()?;
-            }
-            Event::End(_) => reader.end()?,
-            Event::Text(characters) => reader.text(&characters.xml10_content(), offset)?,
-            Event::CData(characters) => reader.text(&characters.xml10_content(), offset)?,
-            Event::GeneralRef(entity) => reader.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?,
-            Event::DocType(declarations) if declarations.contains('[') => {
-                let message = "the document type declares entities or elements of its own, which are not expanded";
-                return Err(Fault::new(offset, message, "delete the <!DOCTYPE ...> declaration"));
-            }
-            Event::Decl(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
-            Event::Eof => return reader.finish(text),
-        }
-    }
+    parades_topology::xml::read(text, &mut reader)?;
+    reader.finish(text)
 }
 
-impl Reader {
-    /// Handles the start of an element.
+impl Elements for Reader {
+    const TAG_BYTES_MAX: usize = TAG_BYTES_MAX;
+    /// Only a profile is long, which has a limit of its own.
+    const TEXT_BYTES_MAX: usize = usize::MAX;
+
     fn start(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), Fault> {
         self.builder.offset = offset;
         if self.open.len() == DEPTH_MAX {
@@ -198,6 +153,53 @@ impl Reader {
         Ok(())
     }
 
+    /// Only a profile may contain characters besides white space.
+    fn text(&mut self, characters: &str, offset: usize) -> Result<(), Fault> {
+        match self.open.last_mut() {
+            Some((Element::Trace(_, text), start)) => {
+                text.push_str(characters);
+                match text.len() > TRACE_BYTES_MAX {
+                    true => Err(Fault::new(*start, "the profile is too long", "put it into a file of its own")),
+                    false => Ok(()),
+                }
+            }
+            Some((Element::Leaf, _)) => Ok(()),
+            _ if characters.trim().is_empty() => Ok(()),
+            _ => {
+                let before = characters.len() - characters.trim_start().len();
+                Err(Fault::new(
+                    offset + before,
+                    "there is text between the elements",
+                    "delete it, or make it a comment",
+                ))
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Fault> {
+        let Some((element, offset)) = self.open.pop() else { return Ok(()) };
+        self.builder.offset = offset;
+        match element {
+            Element::Zone => self.builder.end_zone(),
+            Element::Route(kind, attributes, links) => elements::route(&mut self.builder, kind, &attributes, &links),
+            Element::Trace(attributes, text) => {
+                let name = attributes.required("id")?;
+                let profile = match attributes.get("file") {
+                    Some(file) => self.builder.profile_from_file(file)?,
+                    None => {
+                        let period = attributes.number("periodicity")?.unwrap_or(0.0);
+                        let profile = Profile::read(&text, period);
+                        Arc::new(profile.map_err(|(_, message)| profile::fault(offset, message))?)
+                    }
+                };
+                self.builder.trace(name, profile)
+            }
+            Element::Platform | Element::Leaf => Ok(()),
+        }
+    }
+}
+
+impl Reader {
     /// Handles the start of the root element: checks its name and its version.
     fn root(&mut self, name: &str, tag: &BytesStart<'_>) -> Result<Element, Fault> {
         if std::mem::replace(&mut self.root_seen, true) {
@@ -222,61 +224,10 @@ impl Reader {
         }
     }
 
-    /// Handles characters inside an element. Only a profile may contain any besides white space.
-    fn text(&mut self, characters: &str, offset: usize) -> Result<(), Fault> {
-        match self.open.last_mut() {
-            Some((Element::Trace(_, text), start)) => {
-                text.push_str(characters);
-                match text.len() > TRACE_BYTES_MAX {
-                    true => Err(Fault::new(*start, "the profile is too long", "put it into a file of its own")),
-                    false => Ok(()),
-                }
-            }
-            Some((Element::Leaf, _)) => Ok(()),
-            _ if characters.trim().is_empty() => Ok(()),
-            _ => {
-                let before = characters.len() - characters.trim_start().len();
-                Err(Fault::new(
-                    offset + before,
-                    "there is text between the elements",
-                    "delete it, or make it a comment",
-                ))
-            }
-        }
-    }
-
-    /// Handles the end of the innermost element. The XML parser has checked that its name matches.
-    fn end(&mut self) -> Result<(), Fault> {
-        let Some((element, offset)) = self.open.pop() else { return Ok(()) };
-        self.builder.offset = offset;
-        match element {
-            Element::Zone => self.builder.end_zone(),
-            Element::Route(kind, attributes, links) => elements::route(&mut self.builder, kind, &attributes, &links),
-            Element::Trace(attributes, text) => {
-                let name = attributes.required("id")?;
-                let profile = match attributes.get("file") {
-                    Some(file) => self.builder.profile_from_file(file)?,
-                    None => {
-                        let period = attributes.number("periodicity")?.unwrap_or(0.0);
-                        let profile = Profile::read(&text, period);
-                        Arc::new(profile.map_err(|(_, message)| profile::fault(offset, message))?)
-                    }
-                };
-                self.builder.trace(name, profile)
-            }
-            Element::Platform | Element::Leaf => Ok(()),
-        }
-    }
-
     /// Handles the end of the file.
     fn finish(self, text: &str) -> Result<Platform, Fault> {
         if let Some(&(_, offset)) = self.open.last() {
-            let tag = text[offset..]
-                .split(|character: char| character.is_whitespace() || character == '>')
-                .next()
-                .unwrap_or_default();
-            let message = format!("the file ends before {} is closed", quoted(&format!("{tag}>")));
-            return Err(Fault::new(offset, message, "compare the file with its source; it may be cut off"));
+            return Err(unclosed(text, offset));
         }
         if !self.root_seen {
             return Err(Fault::new(0, "the file has no <platform> element", "give a platform file"));

@@ -3,7 +3,7 @@
 use crate::draft::{Draft, NODES_MAX, Quality};
 use crate::given::{Fields, What};
 use crate::shape;
-use parades_config::{ConfigError, Place, Spot};
+use parades_config::ConfigError;
 use parades_core::random::Rng;
 use parades_core::time::Delay;
 use parades_topology::Topology;
@@ -190,19 +190,7 @@ impl Part<'_, '_> {
             delay: self.quality.delay.unwrap_or(given.delay),
             ..given
         };
-        let network = graphml::read(&path(self.fields)?, &options).map_err(|error| {
-            let place = match error.line {
-                0 => Place::File(error.file.into()),
-                line => Place::Spot(Spot {
-                    file: error.file.into(),
-                    line,
-                    column: error.column,
-                    width: 1,
-                    source_line: None,
-                }),
-            };
-            ConfigError::new(error.message).with_help(error.help).at(place)
-        })?;
+        let network = graphml::read(&path(self.fields)?, &options)?;
         self.topology(&network.topology, Quality { rate_bps: None, delay: None, ..self.quality })?;
         Ok(network.notes)
     }

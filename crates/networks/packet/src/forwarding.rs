@@ -57,8 +57,8 @@ pub(crate) enum Next<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exit {
     pub(crate) port: u32,
-    /// The kind of the port's line; `None` if the store does not know it.
-    pub(crate) kind: Option<u32>,
+    /// The kind of the port's line.
+    pub(crate) kind: u32,
     /// The step of the packet at the next node.
     pub(crate) step: NonZeroU32,
 }
@@ -93,7 +93,7 @@ impl Forwarding {
             }
             Some(Step { interface: ARRIVED, kind_or_slot }) => Next::Endpoint(kind_or_slot),
             Some(Step { interface: port, kind_or_slot }) => {
-                Next::Port(Exit { port, kind: Some(kind_or_slot), step: step.saturating_add(1) })
+                Next::Port(Exit { port, kind: kind_or_slot, step: step.saturating_add(1) })
             }
             None => {
                 let (place, hops) = self.trees.at(step.get() - self.first_place.get());

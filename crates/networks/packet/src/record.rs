@@ -122,13 +122,25 @@ pub(crate) fn bytes<D: Record>(record: &D, payload: u32) -> Vec<u8> {
     bytes
 }
 
+/// Returns a mask for the first bytes of a word.
+#[inline]
+fn mask(bytes: usize) -> u64 {
+    if bytes == WORD { u64::MAX } else { (1 << (8 * bytes)) - 1 }
+}
+
 /// Returns true if the payload begins with the packet's stamp, as far as it is long enough.
 #[inline]
 pub(crate) fn has_stamp<D: Record>(record: &D, stamp: u64, payload: u32) -> bool {
     let mut found = [0; HEADER + WORD];
-    let end = found.len().min(HEADER + payload as usize);
-    record.read(&mut found[..end]);
-    found[HEADER..end] == stamp.to_le_bytes()[..end - HEADER]
+    let length = WORD.min(payload as usize);
+    if length == WORD {
+        // The usual case has a constant length, which is compiled to two loads.
+        record.read(&mut found);
+    } else {
+        record.read(&mut found[..HEADER + length]);
+    }
+    let [_, _, _, _, _, _, _, _, word @ ..] = found;
+    (u64::from_le_bytes(word) ^ stamp) & mask(length) == 0
 }
 
 #[cfg(test)]

@@ -15,5 +15,6 @@ pub mod geo;
 pub mod graphml;
 pub mod routing;
 mod topology;
+pub mod xml;
 
 pub use topology::{Interface, Link, LinkId, NodeId, Topology, TopologyError};

@@ -1,8 +1,8 @@
 //! Clusters: many equal hosts around a switch, on a torus, in a fat tree, or in a dragonfly.
 
 use super::{Builder, DeclaredPolicy, NewHost};
-use crate::fault::Fault;
 use crate::platform::{Branch, FatTree, LinkId, Routing, Star, Torus, Wiring};
+use parades_config::Fault;
 use parades_config::quoted;
 
 /// The greatest number of members and switches of a cluster, and of its links of each kind.

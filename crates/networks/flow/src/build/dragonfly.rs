@@ -2,8 +2,8 @@
 
 use super::Builder;
 use super::cluster::{Cluster, NODES_MAX, link_policy};
-use crate::fault::Fault;
 use crate::platform::{Dragonfly, Routing, Shape};
+use parades_config::Fault;
 
 const DRAGONFLY_HELP: &str =
     "write groups,blue links;chassis,black links;routers,green links;nodes, such as 3,4;4,3;5,1;2";

@@ -1,8 +1,8 @@
 //! Profiles by name, and their connection with hosts and links.
 
 use super::Builder;
-use crate::fault::Fault;
 use crate::profile::{self, Profile};
+use parades_config::Fault;
 use parades_config::quoted;
 use std::fs::File;
 use std::io::Read;

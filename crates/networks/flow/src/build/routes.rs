@@ -1,8 +1,8 @@
 //! Declared routes and bypasses.
 
 use super::{Builder, Direction};
-use crate::fault::Fault;
 use crate::platform::{Gateways, Leg, LinkId, PointId, PointKind, Routing, ZoneId};
+use parades_config::Fault;
 use parades_config::quoted;
 
 /// The links of a declared route, in both directions.

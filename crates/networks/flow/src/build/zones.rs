@@ -1,10 +1,10 @@
 //! Zones: their beginning, the special elements of the routings `Cluster` and `Vivaldi`, and their end.
 
 use super::{Builder, DeclaredPolicy, NewHost, NewLink, OpenZone, ZONE_DEPTH_MAX, index};
-use crate::fault::Fault;
 use crate::platform::{
     Branch, Dijkstra, FLOYD_MEMBERS_MAX, Floyd, Leg, LinkId, PointId, PointKind, Routing, Star, Table, Zone, ZoneId,
 };
+use parades_config::Fault;
 use parades_config::{nearest, quoted};
 use std::collections::BTreeMap;
 

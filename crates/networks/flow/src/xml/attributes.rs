@@ -1,43 +1,10 @@
-//! Attributes of elements, and the rules of XML that the parser leaves to its caller.
+//! Attributes of elements.
 
 use crate::build::Builder;
-use crate::fault::{Fault, one_line};
 use crate::units::Quantity;
-use parades_config::{nearest, quoted};
-use quick_xml::events::{BytesRef, BytesStart};
-
-/// Converts a position of the parser into an index into the text.
-pub(super) fn to_offset(position: u64) -> usize {
-    usize::try_from(position).expect("the text is in memory")
-}
-
-/// Returns the fault for text that is not well-formed XML.
-pub(super) fn malformed(offset: usize, why: impl std::fmt::Display) -> Fault {
-    Fault::new(
-        offset,
-        format!("this is not well-formed XML: {}", one_line(&why.to_string())),
-        "compare the file with its source; it may be cut off",
-    )
-}
-
-/// Returns the character that the reference `&...;` stands for. Entities that a document defines are not
-/// expanded.
-pub(super) fn resolve(entity: &BytesRef<'_>, offset: usize) -> Result<char, Fault> {
-    if let Some(letter) = entity.resolve_char_ref().map_err(|why| malformed(offset, why))? {
-        return Ok(letter);
-    }
-    match &**entity {
-        "lt" => Ok('<'),
-        "gt" => Ok('>'),
-        "amp" => Ok('&'),
-        "quot" => Ok('"'),
-        "apos" => Ok('\''),
-        unknown => {
-            let message = format!("the entity {} is not one of XML's own", quoted(unknown));
-            Err(Fault::new(offset, message, "write the character itself, or its number as &#...;"))
-        }
-    }
-}
+use parades_config::{Fault, nearest, quoted};
+use parades_topology::xml::malformed;
+use quick_xml::events::BytesStart;
 
 /// The attributes of an element. An attribute with an empty value counts as absent.
 #[derive(Debug)]

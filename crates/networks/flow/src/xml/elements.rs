@@ -6,9 +6,9 @@ use crate::build::{
     Builder, Cabinet, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NewHost, NewLink, Topology,
     radicals,
 };
-use crate::fault::Fault;
 use crate::profile::Profile;
 use crate::units::{BANDWIDTH, DURATION, SPEED};
+use parades_config::Fault;
 use parades_config::{nearest, quoted};
 use quick_xml::events::BytesStart;
 use std::sync::Arc;

@@ -30,6 +30,10 @@ pub(crate) struct Tables {
     tables: Vec<Table>,
     /// By direction.
     goals: Box<[Goal]>,
+    /// The place of each node's first port among the kinds.
+    first_port: Box<[u32]>,
+    /// The kind of each port's line.
+    kinds: Box<[u32]>,
 }
 
 /// The times at which routes may change.
@@ -92,7 +96,11 @@ impl Tables {
             Goal { destination, slot }
         };
         let goals = ends.iter().map(goal).collect();
-        Ok(Tables { next_hops, epochs, tables, goals })
+        let interfaces = topology.node_ids().flat_map(|node| topology.interfaces(node));
+        let kinds = interfaces.map(|interface| lines.kind_of_link[interface.link.index()]).collect();
+        let place = |node| u32::try_from(topology.first_interface(node)).expect("a topology has fewer than 2^31 links");
+        let first_port = topology.node_ids().map(place).collect();
+        Ok(Tables { next_hops, epochs, tables, goals, first_port, kinds })
     }
 
     /// Returns what a node does with a packet of a direction at a time.
@@ -108,7 +116,10 @@ impl Tables {
         };
         let table = &self.tables[self.epochs[epoch].1 as usize];
         match self.next_hops.interface(table, node, &goal.destination) {
-            Some(port) => Next::Port(Exit { port, kind: None, step: LOOK_UP }),
+            Some(port) => {
+                let kind = self.kinds[(self.first_port[node.index()] + port) as usize];
+                Next::Port(Exit { port, kind, step: LOOK_UP })
+            }
             None => Next::Nowhere,
         }
     }

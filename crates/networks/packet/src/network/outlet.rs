@@ -58,16 +58,25 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
 
     #[inline(always)]
     fn transmit(&mut self, packet: &Packet<D>, Exit { port, kind, step }: Exit) -> Result<(), Loss> {
-        let lines = &self.net.lines;
-        let kind = kind.unwrap_or_else(|| {
-            let interface = self.net.topology.interfaces(self.node())[port as usize];
-            lines.kind_of_link[interface.link.index()]
-        });
         let bytes = packet.payload().saturating_add(self.net.headers);
-        let line = &lines.kinds[kind as usize];
+        let line = &self.net.lines.kinds[kind as usize];
         let delay = self.egress.ports().at(port as usize).accept(self.ctx.now(), bytes, line, self.ctx.rng())?;
         self.ctx.send(Port(port), delay, packet.at_step(step));
         Ok(())
+    }
+
+    /// Sends a packet of an endpoint on its path.
+    #[inline(never)]
+    fn dispatch(&mut self, packet: &Packet<D>) {
+        match self.net.forwarding.next(self.node(), packet, self.ctx.now()) {
+            Next::Port(exit) => self.forward(packet, exit),
+            Next::Copies(_, hops) => {
+                self.count_copies(hops.len());
+                self.copy(packet, hops);
+            }
+            Next::Nowhere => self.lose(packet.direction(), Loss::Down),
+            Next::Endpoint(_) => unreachable!("no flow leads from a node to itself"),
+        }
     }
 
     /// Sends copies of a group's packet down the branches of its tree. A lost copy is counted by the place
@@ -75,7 +84,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
     #[inline(always)]
     pub(super) fn copy(&mut self, packet: &Packet<D>, hops: &[Hop]) {
         for &Hop { port, kind, to } in hops {
-            let exit = Exit { port, kind: Some(kind), step: self.net.forwarding.step_of_place(to) };
+            let exit = Exit { port, kind, step: self.net.forwarding.step_of_place(to) };
             if let Err(loss) = self.transmit(packet, exit) {
                 self.lose(self.net.lost_key(to), loss);
             }
@@ -190,20 +199,10 @@ impl<D: Record, R: Recorder<EgressUndo>> Environment for Outlet<'_, '_, D, R> {
         self.ctx.cancel_timer(timer);
     }
 
-    #[inline(always)]
+    #[inline]
     fn send(&mut self, number: u32, payload: u32, record: Option<D>) {
-        let direction = self.address;
-        let step = self.net.forwarding.first_step(direction);
-        let packet = Packet::new((direction, step), number, payload, (self.ctx.now(), record));
-        match self.net.forwarding.next(self.node(), &packet, self.ctx.now()) {
-            Next::Port(exit) => self.forward(&packet, exit),
-            Next::Copies(_, hops) => {
-                self.count_copies(hops.len());
-                self.copy(&packet, hops);
-            }
-            Next::Nowhere => self.lose(direction, Loss::Down),
-            Next::Endpoint(_) => unreachable!("no flow leads from a node to itself"),
-        }
+        let step = self.net.forwarding.first_step(self.address);
+        self.dispatch(&Packet::new((self.address, step), number, payload, (self.ctx.now(), record)));
     }
 
     fn call_app(&mut self, delay: Delay, number: u32) {

@@ -1,13 +1,13 @@
-//! From what a file says to a network: names, places, delays, rates, and notes on all that was guessed.
+//! From a document to a network: names, positions, delays, rates, and notes on guesses.
 
 use super::document::{Document, Edge, Node};
-use super::error::{Fault, printable, quote};
 use super::{Network, Options};
 use crate::geo::{Position, place_by_neighbours};
 use crate::{Link, NodeId, Topology};
+use parades_config::{Fault, quoted};
 use std::collections::BTreeMap;
 
-/// The network that a document describes.
+/// Makes the network that a document describes.
 pub(super) fn build(mut document: Document, options: &Options) -> Result<Network, Fault> {
     let names = names(&document.nodes);
     let mut notes = Notes { names: &names, said: Vec::new() };
@@ -24,7 +24,7 @@ pub(super) fn build(mut document: Document, options: &Options) -> Result<Network
     let links = links(&document.edges, &positions, options, &mut notes);
     let notes = notes.said;
     let topology = Topology::new(&names, links).map_err(|why| {
-        Fault::general(why.to_string(), "correct the default rate, the default delay or the least delay")
+        Fault::whole(why.to_string(), "correct the default rate, the default delay or the least delay")
     })?;
     if let (Some((_, outside, _)), Err(why)) = (topology.first_pair_apart(), topology.connected()) {
         let offset = document.nodes[outside.index()].offset;
@@ -34,7 +34,7 @@ pub(super) fn build(mut document: Document, options: &Options) -> Result<Network
     Ok(Network { topology, positions, notes })
 }
 
-/// What was guessed or dropped.
+/// Notes on guesses and on dropped parts.
 #[derive(Debug)]
 struct Notes<'a> {
     names: &'a [String],
@@ -42,14 +42,14 @@ struct Notes<'a> {
 }
 
 impl Notes<'_> {
-    /// Says something of some nodes, the first few by name; nothing where there are none.
+    /// Adds a note on some nodes, the first few by name. No note if there are no nodes.
     fn nodes(&mut self, what: &str, nodes: impl Iterator<Item = usize>) {
         const SHOWN_MAX: usize = 3;
         let nodes: Vec<usize> = nodes.collect();
         if nodes.is_empty() {
             return;
         }
-        let shown: Vec<String> = nodes.iter().take(SHOWN_MAX).map(|&node| quote(&self.names[node])).collect();
+        let shown: Vec<String> = nodes.iter().take(SHOWN_MAX).map(|&node| quoted(&self.names[node])).collect();
         let more = match nodes.len().saturating_sub(SHOWN_MAX) {
             0 => String::new(),
             rest => format!(" and {rest} more"),
@@ -58,7 +58,8 @@ impl Notes<'_> {
     }
 }
 
-/// Labels, or ids where there is no label; names that are shared are told apart by the id in brackets.
+/// Returns the names of nodes: labels, or ids of nodes without labels. Nodes that share a name have their ids in
+/// brackets.
 fn names(nodes: &[Node]) -> Vec<String> {
     let plain = |node: &Node| node.label.clone().unwrap_or_else(|| printable(&node.id));
     let mut uses = BTreeMap::new();
@@ -72,8 +73,7 @@ fn names(nodes: &[Node]) -> Vec<String> {
     nodes.iter().map(name).collect()
 }
 
-/// The places of all nodes, those guessed from neighbours included, with notes on the latter and on what
-/// stays unknown.
+/// Returns the positions of all nodes, guessed ones included. Adds notes on guesses and on unknown positions.
 fn positions(document: &Document, notes: &mut Notes<'_>) -> Vec<Option<Position>> {
     let given: Vec<Option<Position>> = document.nodes.iter().map(|node| node.position).collect();
     let mut neighbours = vec![Vec::new(); given.len()];
@@ -96,7 +96,7 @@ fn positions(document: &Document, notes: &mut Notes<'_>) -> Vec<Option<Position>
     positions
 }
 
-/// The links, with notes on those whose rate or delay is not their own.
+/// Returns the links. Adds notes on links whose rate or delay the file does not give.
 fn links(edges: &[Edge], positions: &[Option<Position>], options: &Options, notes: &mut Notes<'_>) -> Vec<Link> {
     let (mut slow, mut short) = (0, 0);
     let mut links = Vec::with_capacity(edges.len());
@@ -128,4 +128,17 @@ fn links(edges: &[Edge], positions: &[Option<Position>], options: &Options, note
         ));
     }
     links
+}
+
+/// Returns a word with its control characters written as their numbers.
+fn printable(word: &str) -> String {
+    let mut shown = String::with_capacity(word.len());
+    for letter in word.chars() {
+        if letter.is_control() {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
 }

@@ -1,18 +1,19 @@
-//! One pass over the XML: nodes, edges and their values, with the byte where each begins.
+//! One pass over the XML: nodes, edges and their values, each with its first byte.
 
-use super::error::{Fault, quote};
 use super::fields::{Field, Values};
 use super::ids::Ids;
-use super::xml::{attributes, check_encoding, malformed, required, resolve, to_offset};
+use super::xml::{attributes, required};
 use super::{DEPTH_MAX, EDGES_MAX, TOKEN_BYTES_MAX};
 use crate::geo::Position;
-use quick_xml::events::{BytesStart, Event};
+use crate::xml::{self, Elements};
+use parades_config::{Fault, quoted};
+use quick_xml::events::BytesStart;
 use std::collections::BTreeMap;
 
-/// How many `<key>` elements a file may have; the Topology Zoo's have about forty.
+/// The largest number of `<key>` elements. The Topology Zoo's files have about forty.
 const KEYS_MAX: usize = 1024;
 
-/// What a file says, in its own words.
+/// The contents of a file.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) nodes: Vec<Node>,
@@ -49,43 +50,15 @@ enum Element {
     Node,
     Edge,
     Data(Option<Field>),
-    /// One that means nothing to a network, like all that lies in it.
+    /// An element that means nothing to a network. Its contents mean nothing either.
     Other,
 }
 
 /// Reads a whole file.
 pub(super) fn read(text: &str) -> Result<Document, Fault> {
-    let mut xml = quick_xml::Reader::from_str(text);
     let mut pass = Pass { text, ..Pass::default() };
-    loop {
-        let offset = to_offset(xml.buffer_position());
-        let event = xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
-        if to_offset(xml.buffer_position()) - offset > TOKEN_BYTES_MAX {
-            let message = format!("one tag or text is longer than {} KiB", TOKEN_BYTES_MAX >> 10);
-            return Err(Fault::new(offset, message, "shorten it; no part of a network is that long"));
-        }
-        match event {
-            Event::Start(tag) => pass.start(&tag, offset)?,
-            Event::Empty(tag) => {
-                pass.start(&tag, offset)?;
-                pass.end()?;
-            }
-            Event::End(_) => pass.end()?,
-            Event::Text(text) => pass.text(&text.xml10_content(), offset)?,
-            Event::CData(text) => pass.text(&text.xml10_content(), offset)?,
-            Event::GeneralRef(entity) => pass.text(resolve(&entity, offset)?.encode_utf8(&mut [0; 4]), offset)?,
-            Event::DocType(declarations) if declarations.contains('[') => {
-                let message = "the document type declares entities or elements of its own, which are not expanded";
-                return Err(Fault::new(offset, message, "delete the <!DOCTYPE ...> declaration"));
-            }
-            Event::Decl(declaration) => {
-                let encoding = declaration.encoding().transpose().map_err(|why| malformed(offset, why))?;
-                check_encoding(encoding.as_deref(), text, offset)?;
-            }
-            Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
-            Event::Eof => return pass.finish(),
-        }
-    }
+    xml::read(text, &mut pass)?;
+    pass.finish()
 }
 
 /// The state of the pass.
@@ -93,7 +66,7 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
 struct Pass<'t> {
     text: &'t str,
     open: Vec<(Element, usize)>,
-    /// Where the one `<graph>` begins.
+    /// The offset of the one `<graph>`.
     graph: Option<usize>,
     root_seen: bool,
     directed_default: bool,
@@ -110,8 +83,10 @@ struct Pass<'t> {
     value: String,
 }
 
-impl Pass<'_> {
-    /// An element begins.
+impl Elements for Pass<'_> {
+    const TAG_BYTES_MAX: usize = TOKEN_BYTES_MAX;
+    const TEXT_BYTES_MAX: usize = TOKEN_BYTES_MAX;
+
     fn start(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), Fault> {
         if self.open.len() == DEPTH_MAX {
             return Err(Fault::new(
@@ -148,118 +123,6 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn root(&mut self, name: &str, offset: usize) -> Result<Element, Fault> {
-        if self.root_seen {
-            return Err(Fault::new(
-                offset,
-                "a second root element follows the first",
-                "keep one <graphml> in the file",
-            ));
-        }
-        self.root_seen = true;
-        if name != "graphml" {
-            let message = format!("the root element is {}, not <graphml>", quote(name));
-            return Err(Fault::new(offset, message, "give a GraphML file"));
-        }
-        Ok(Element::Graphml)
-    }
-
-    fn key(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
-        let [id, domain, name] = attributes(tag, offset, ["id", "for", "attr.name"])?;
-        let id = required(id, "key", "id", offset)?;
-        // Without `for`, a key is for all; without a name (as yEd writes them), it is for another program.
-        let field = Field::of_key(domain.as_deref().unwrap_or("all"), name.as_deref().unwrap_or_default());
-        if self.keys.len() == KEYS_MAX {
-            return Err(Fault::new(
-                offset,
-                format!("the file has more than {KEYS_MAX} keys"),
-                "delete those without use",
-            ));
-        }
-        if self.keys.contains_key(&id) {
-            return Err(Fault::new(
-                offset,
-                format!("the key {} is declared a second time", quote(&id)),
-                "give each key an id of its own",
-            ));
-        }
-        self.keys.insert(id, field);
-        Ok(Element::Key(field))
-    }
-
-    fn graph(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
-        if self.graph.is_some() {
-            return Err(Fault::new(offset, "the file has a second <graph>", "keep one graph in a file"));
-        }
-        self.graph = Some(offset);
-        let [default] = attributes(tag, offset, ["edgedefault"])?;
-        self.directed_default = match default.as_deref() {
-            None | Some("undirected") => false,
-            Some("directed") => true,
-            Some(other) => {
-                let message = format!("edgedefault is {}", quote(other));
-                return Err(Fault::new(offset, message, "write `undirected`"));
-            }
-        };
-        Ok(Element::Graph)
-    }
-
-    fn node(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
-        let [id] = attributes(tag, offset, ["id"])?;
-        self.id = required(id, "node", "id", offset)?;
-        let number = self.ids.number(&self.id, offset)?;
-        let declared = &mut self.ids.nodes[number as usize];
-        if declared.is_some() {
-            let message = format!("the node {} is declared a second time", quote(&self.id));
-            return Err(Fault::new(offset, message, "give each node an id of its own"));
-        }
-        // Fewer nodes than ids, of which there are at most `NODES_MAX`.
-        *declared = Some(u32::try_from(self.nodes.len()).expect("nodes are bounded"));
-        self.values.clear();
-        Ok(Element::Node)
-    }
-
-    fn edge(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
-        if self.edges.len() == EDGES_MAX {
-            return Err(Fault::new(offset, format!("the file has more than {EDGES_MAX} edges"), "split it"));
-        }
-        let [source, target, directed] = attributes(tag, offset, ["source", "target", "directed"])?;
-        let source = required(source, "edge", "source", offset)?;
-        let target = required(target, "edge", "target", offset)?;
-        let directed = match directed.as_deref() {
-            None => self.directed_default,
-            Some("true") => true,
-            Some("false") => false,
-            Some(other) => {
-                return Err(Fault::new(offset, format!("directed is {}", quote(other)), "write `false`"));
-            }
-        };
-        if directed {
-            let message = format!(
-                "the edge from {} to {} is directed, and a link carries both directions",
-                quote(&source),
-                quote(&target)
-            );
-            return Err(Fault::new(offset, message, "make the graph undirected, with one edge for each link"));
-        }
-        self.ends = (self.ids.number(&source, offset)?, self.ids.number(&target, offset)?);
-        self.values.clear();
-        Ok(Element::Edge)
-    }
-
-    fn data(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
-        let [key] = attributes(tag, offset, ["key"])?;
-        let key = required(key, "data", "key", offset)?;
-        match self.keys.get(&key) {
-            Some(&field) => Ok(Element::Data(field)),
-            None => {
-                let message = format!("<data> has the key {}, which no <key> before it declares", quote(&key));
-                Err(Fault::new(offset, message, "declare it at the top of the file"))
-            }
-        }
-    }
-
-    /// Letters inside an element, or white space outside the root.
     fn text(&mut self, letters: &str, offset: usize) -> Result<(), Fault> {
         match self.open.last() {
             None if letters.trim().is_empty() => {}
@@ -283,7 +146,6 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The innermost element ends; that its name matches is checked by the XML reader.
     fn end(&mut self) -> Result<(), Fault> {
         let Some((element, offset)) = self.open.pop() else { return Ok(()) };
         match element {
@@ -292,6 +154,119 @@ impl Pass<'_> {
             Element::Node => self.node_ends(offset),
             Element::Edge => self.edge_ends(offset),
             _ => Ok(()),
+        }
+    }
+}
+
+impl Pass<'_> {
+    fn root(&mut self, name: &str, offset: usize) -> Result<Element, Fault> {
+        if self.root_seen {
+            return Err(Fault::new(
+                offset,
+                "a second root element follows the first",
+                "keep one <graphml> in the file",
+            ));
+        }
+        self.root_seen = true;
+        if name != "graphml" {
+            let message = format!("the root element is {}, not <graphml>", quoted(name));
+            return Err(Fault::new(offset, message, "give a GraphML file"));
+        }
+        Ok(Element::Graphml)
+    }
+
+    fn key(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
+        let [id, domain, name] = attributes(tag, offset, ["id", "for", "attr.name"])?;
+        let id = required(id, "key", "id", offset)?;
+        // Without `for`, a key is for all; without a name (as yEd writes them), it is for another program.
+        let field = Field::of_key(domain.as_deref().unwrap_or("all"), name.as_deref().unwrap_or_default());
+        if self.keys.len() == KEYS_MAX {
+            return Err(Fault::new(
+                offset,
+                format!("the file has more than {KEYS_MAX} keys"),
+                "delete those without use",
+            ));
+        }
+        if self.keys.contains_key(&id) {
+            return Err(Fault::new(
+                offset,
+                format!("the key {} is declared a second time", quoted(&id)),
+                "give each key an id of its own",
+            ));
+        }
+        self.keys.insert(id, field);
+        Ok(Element::Key(field))
+    }
+
+    fn graph(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
+        if self.graph.is_some() {
+            return Err(Fault::new(offset, "the file has a second <graph>", "keep one graph in a file"));
+        }
+        self.graph = Some(offset);
+        let [default] = attributes(tag, offset, ["edgedefault"])?;
+        self.directed_default = match default.as_deref() {
+            None | Some("undirected") => false,
+            Some("directed") => true,
+            Some(other) => {
+                let message = format!("edgedefault is {}", quoted(other));
+                return Err(Fault::new(offset, message, "write `undirected`"));
+            }
+        };
+        Ok(Element::Graph)
+    }
+
+    fn node(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
+        let [id] = attributes(tag, offset, ["id"])?;
+        self.id = required(id, "node", "id", offset)?;
+        let number = self.ids.number(&self.id, offset)?;
+        let declared = &mut self.ids.nodes[number as usize];
+        if declared.is_some() {
+            let message = format!("the node {} is declared a second time", quoted(&self.id));
+            return Err(Fault::new(offset, message, "give each node an id of its own"));
+        }
+        // Fewer nodes than ids, of which there are at most `NODES_MAX`.
+        *declared = Some(u32::try_from(self.nodes.len()).expect("nodes are bounded"));
+        self.values.clear();
+        Ok(Element::Node)
+    }
+
+    fn edge(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
+        if self.edges.len() == EDGES_MAX {
+            return Err(Fault::new(offset, format!("the file has more than {EDGES_MAX} edges"), "split it"));
+        }
+        let [source, target, directed] = attributes(tag, offset, ["source", "target", "directed"])?;
+        let source = required(source, "edge", "source", offset)?;
+        let target = required(target, "edge", "target", offset)?;
+        let directed = match directed.as_deref() {
+            None => self.directed_default,
+            Some("true") => true,
+            Some("false") => false,
+            Some(other) => {
+                return Err(Fault::new(offset, format!("directed is {}", quoted(other)), "write `false`"));
+            }
+        };
+        if directed {
+            let message = format!(
+                "the edge from {} to {} is directed, and a link carries both directions",
+                quoted(&source),
+                quoted(&target)
+            );
+            return Err(Fault::new(offset, message, "make the graph undirected, with one edge for each link"));
+        }
+        self.ends = (self.ids.number(&source, offset)?, self.ids.number(&target, offset)?);
+        self.values.clear();
+        Ok(Element::Edge)
+    }
+
+    fn data(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
+        let [key] = attributes(tag, offset, ["key"])?;
+        let key = required(key, "data", "key", offset)?;
+        match self.keys.get(&key) {
+            Some(&field) => Ok(Element::Data(field)),
+            None => {
+                let message = format!("<data> has the key {}, which no <key> before it declares", quoted(&key));
+                Err(Fault::new(offset, message, "declare it at the top of the file"))
+            }
         }
     }
 
@@ -315,15 +290,10 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The file ends: nothing may be open, and the edges' ids must all be nodes.
+    /// Ends the file: all elements must be closed, and the ends of all edges must be nodes.
     fn finish(mut self) -> Result<Document, Fault> {
         if let Some(&(_, offset)) = self.open.last() {
-            let tag = self.text[offset..]
-                .split(|letter: char| letter.is_whitespace() || letter == '>')
-                .next()
-                .unwrap_or_default();
-            let message = format!("the file ends before {} is closed", quote(&format!("{tag}>")));
-            return Err(Fault::new(offset, message, "compare the file with its source; it may be cut off"));
+            return Err(xml::unclosed(self.text, offset));
         }
         if !self.root_seen {
             return Err(Fault::new(0, "the file has no <graphml> element", "give a GraphML file"));
@@ -334,7 +304,7 @@ impl Pass<'_> {
         if self.nodes.is_empty() {
             return Err(Fault::new(graph, "the graph has no nodes", "add at least one <node>"));
         }
-        // Edges may stand before their nodes, so ids are replaced by nodes only now.
+        // Edges may come before their nodes, so ids are replaced by nodes at the end.
         for edge in &mut self.edges {
             for end in [&mut edge.source, &mut edge.target] {
                 *end = self.ids.nodes[*end as usize].ok_or_else(|| self.ids.unknown(*end, edge.offset))?;

@@ -1,9 +1,9 @@
-//! The data of nodes and edges that matter to a network, and the values they may have.
+//! The data of nodes and edges that a network uses, and their values.
 
-use super::error::{Fault, quote};
 use crate::geo::Position;
+use parades_config::{Fault, quoted};
 
-/// A kind of data that a network is made of; all other data of a file is skipped.
+/// A kind of data that a network uses. All other data of a file is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Label,
@@ -16,11 +16,11 @@ pub(super) enum Field {
     SpeedRaw,
 }
 
-/// How many kinds of data there are.
+/// The number of kinds of data.
 const FIELDS: usize = 8;
 
 impl Field {
-    /// The kind that a `<key>` of this `for` and `attr.name` declares.
+    /// Returns the kind that a `<key>` with this `for` and `attr.name` declares.
     pub(super) fn of_key(domain: &str, name: &str) -> Option<Field> {
         let (field, wanted) = match name {
             "label" => (Field::Label, "node"),
@@ -36,7 +36,7 @@ impl Field {
         (domain == wanted || domain == "all").then_some(field)
     }
 
-    /// Its name in the file.
+    /// Returns its name in the file.
     fn name(self) -> &'static str {
         match self {
             Field::Label => "label",
@@ -51,7 +51,7 @@ impl Field {
     }
 }
 
-/// A value as the file has it, and the byte where its element begins.
+/// A value as in the file, and the first byte of its element.
 #[derive(Clone, Debug)]
 struct Value {
     text: String,
@@ -63,7 +63,7 @@ struct Value {
 pub(super) struct Values([Option<Value>; FIELDS]);
 
 impl Values {
-    /// Sets what the element at `offset` says; it is said once.
+    /// Sets the value of a field from the element at `offset`. A second value is a fault.
     pub(super) fn set(&mut self, field: Field, text: &str, offset: usize) -> Result<(), Fault> {
         let slot = &mut self.0[field as usize];
         if slot.is_some() {
@@ -73,12 +73,12 @@ impl Values {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub(super) fn clear(&mut self) {
         self.0.fill(None);
     }
 
-    /// These values, with what is missing taken from `defaults`.
+    /// Returns these values over `defaults`.
     pub(super) fn or<'a>(&'a self, defaults: &'a Values) -> Resolved<'a> {
         Resolved { own: self, defaults }
     }
@@ -96,20 +96,20 @@ impl Resolved<'_> {
         self.own.0[field as usize].as_ref().or(self.defaults.0[field as usize].as_ref())
     }
 
-    /// The number that a field holds, with the byte where it stands.
+    /// Returns the number in a field, and its offset.
     fn number(&self, field: Field) -> Result<Option<(f64, usize)>, Fault> {
         let Some(Value { text, offset }) = self.get(field) else { return Ok(None) };
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some((number, *offset))),
             _ => Err(Fault::new(
                 *offset,
-                format!("{} is {}, which is not a number", field.name(), quote(text)),
+                format!("{} is {}, which is not a number", field.name(), quoted(text)),
                 "write a plain number",
             )),
         }
     }
 
-    /// Whether a field is set to a whole number other than zero, or to `true`.
+    /// Returns true if a field is a whole number other than zero, or `true`.
     pub(super) fn flag(&self, field: Field) -> Result<Option<bool>, Fault> {
         let Some(Value { text, offset }) = self.get(field) else { return Ok(None) };
         match (text.as_str(), text.parse::<i64>()) {
@@ -118,20 +118,20 @@ impl Resolved<'_> {
             (_, Ok(number)) => Ok(Some(number != 0)),
             _ => Err(Fault::new(
                 *offset,
-                format!("{} is {}, which is neither 0 nor 1", field.name(), quote(text)),
+                format!("{} is {}, which is neither 0 nor 1", field.name(), quoted(text)),
                 "write 0 or 1",
             )),
         }
     }
 
-    /// The label: white space collapsed and control characters removed; `None` where nothing is left.
+    /// Returns the label, with white space collapsed and control characters removed. `None` if nothing is left.
     pub(super) fn label(&self) -> Option<String> {
         let words: Vec<&str> = self.get(Field::Label)?.text.split_whitespace().collect();
         let label: String = words.join(" ").chars().filter(|letter| !letter.is_control()).collect();
         (!label.is_empty()).then_some(label)
     }
 
-    /// Where a node says that it is.
+    /// Returns the position of a node, if it is given.
     pub(super) fn position(&self) -> Result<Option<Position>, Fault> {
         match (self.number(Field::Latitude)?, self.number(Field::Longitude)?) {
             (None, None) => Ok(None),
@@ -151,7 +151,7 @@ impl Resolved<'_> {
         }
     }
 
-    /// The rate that an edge gives, in bits per second.
+    /// Returns the rate of an edge in bits per second, if it is given.
     pub(super) fn rate_bps(&self) -> Result<Option<u64>, Fault> {
         if let Some((raw, offset)) = self.number(Field::SpeedRaw)? {
             return rate(raw, offset).map(Some);
@@ -170,7 +170,7 @@ impl Resolved<'_> {
             "G" => 1e9,
             "T" => 1e12,
             _ => {
-                let message = format!("LinkSpeedUnits is {}, which is no unit", quote(&units.text));
+                let message = format!("LinkSpeedUnits is {}, which is no unit", quoted(&units.text));
                 return Err(Fault::new(units.offset, message, "write K, M, G or T"));
             }
         };
@@ -178,9 +178,9 @@ impl Resolved<'_> {
     }
 }
 
-/// A rate in whole bits per second.
+/// Returns a rate in whole bits per second.
 fn rate(bits_per_second: f64, offset: usize) -> Result<u64, Fault> {
-    // 10^18 is a thousand times the fastest fibre ever lit; beyond it stands a slip of units.
+    // 10^18 is a thousand times the fastest fibre. A larger number is a mistake of units.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

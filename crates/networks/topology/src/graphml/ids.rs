@@ -1,7 +1,7 @@
 //! The ids by which a file names its nodes.
 
 use super::NODES_MAX;
-use super::error::{Fault, quote};
+use parades_config::{Fault, quoted};
 use std::collections::BTreeMap;
 
 /// Node ids, numbered in the order in which edges and nodes first name them: an edge may stand before its
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     numbers: BTreeMap<String, u32>,
-    /// The place of each among the nodes, once it is declared.
+    /// The place of each id among the nodes, once its node is declared.
     pub(super) nodes: Vec<Option<u32>>,
 }
 
 impl Ids {
-    /// The number of `id`, which the element at `offset` names.
+    /// Returns the number of `id`, which the element at `offset` names.
     pub(super) fn number(&mut self, id: &str, offset: usize) -> Result<u32, Fault> {
         if let Some(&number) = self.numbers.get(id) {
             return Ok(number);
@@ -27,10 +27,10 @@ impl Ids {
         Ok(number)
     }
 
-    /// The edge at `offset` ends at a node that no `<node>` declares.
+    /// Returns the fault of an edge at `offset` whose end no `<node>` declares.
     pub(super) fn unknown(&self, number: u32, offset: usize) -> Fault {
         let id = self.numbers.iter().find(|&(_, &other)| other == number).map_or("", |(id, _)| id);
-        let message = format!("an edge ends at {}, which is no node of the graph", quote(id));
+        let message = format!("an edge ends at {}, which is no node of the graph", quoted(id));
         Fault::new(offset, message, "declare the node, or delete the edge")
     }
 }

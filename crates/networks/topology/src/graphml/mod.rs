@@ -1,65 +1,59 @@
 //! Networks from GraphML files, as the Internet Topology Zoo writes them.
 //!
-//! # What becomes of a file
+//! # From a file to a network
 //!
-//! - Every node is kept, also those that stand for a link of several ends (`hyperedge`) or for a neighbouring
-//!   network (`Internal` 0). A node's name is its `label`, or its `id` where it has none; nodes that share a
-//!   name are told apart by their ids in brackets.
-//! - Every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped. A
-//!   directed edge is refused.
-//! - Rate: `LinkSpeedRaw` in bits per second, else `LinkSpeed` times its `LinkSpeedUnits` (K, M, G or T),
-//!   else [`Options::rate_bps`].
-//! - Delay: light in fibre along the great circle ([`crate::geo`]) between `Latitude` and `Longitude` of the
-//!   ends, at least [`Options::delay_min`]. A node without coordinates takes the mean (on the sphere) of its
-//!   located neighbours' ones, round after round until nothing changes; a link with an end that stays
-//!   unlocated has [`Options::delay`].
+//! - Nodes: all are kept, also nodes that stand for a link of several ends (`hyperedge`) or for a neighbouring network
+//!   (`Internal` 0). A node's name is its `label`, or its `id` if it has none. Nodes that share a name have their ids in
+//!   brackets.
+//! - Links: every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped. A directed edge
+//!   is refused.
+//! - Rate: `LinkSpeedRaw` in bits per second, else `LinkSpeed` times its `LinkSpeedUnits` (K, M, G or T), else
+//!   [`Options::rate_bps`].
+//! - Delay: light in fibre along the great circle ([`crate::geo`]) between `Latitude` and `Longitude` of the ends, at least
+//!   [`Options::delay_min`].
+//! - Positions: a node without coordinates gets the mean (on the sphere) of its neighbours' positions, round after round
+//!   until nothing changes. A link with an end that has no position has [`Options::delay`].
 //! - The network must be connected.
 //!
-//! What was guessed or dropped is said in [`Network::notes`]. What is impossible is a [`ReadError`] with its
-//! place.
+//! [`Network::notes`] lists guesses and dropped parts. A mistake is an error with its place.
 //!
 //! # Bounds
 //!
-//! A file may be hostile. It is read up to [`FILE_BYTES_MAX`], so one endless tag or text costs no more than
-//! that; a tag or text is at most [`TOKEN_BYTES_MAX`], elements nest at most [`DEPTH_MAX`] deep, nodes and
-//! edges are at most [`NODES_MAX`] and [`EDGES_MAX`]. A document type with declarations of its own is
-//! refused, and no entity but the five predefined ones is ever expanded. Reading takes less than ten times
-//! the file's size in memory (470 MB for a million nodes), and time proportional to it.
+//! A file may be hostile. At most [`FILE_BYTES_MAX`] bytes are read. A tag or text has at most [`TOKEN_BYTES_MAX`] bytes.
+//! Elements nest at most [`DEPTH_MAX`] deep. There are at most [`NODES_MAX`] nodes and [`EDGES_MAX`] edges. A document type
+//! with declarations of its own is refused. Only XML's five predefined entities are expanded. Reading takes less than ten
+//! times the file's size in memory (470 MB for a million nodes), and time proportional to it.
 
 mod build;
 mod document;
-mod error;
 mod fields;
 mod ids;
 mod xml;
 
-pub use error::ReadError;
-
 use crate::Topology;
 use crate::geo::Position;
-use error::Fault;
+use crate::xml::{bytes_of, text_of, too_long};
+use parades_config::ConfigError;
 use parades_core::time::Delay;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-/// The longest file that is read: 64 MiB, room for more than 100,000 nodes as the Topology Zoo writes them.
+/// The greatest size of a file: 64 MiB, enough for more than 100,000 nodes as the Topology Zoo writes them.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
-/// The longest tag, text or comment, in bytes.
+/// The greatest length of a tag, text or comment, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 64 << 10;
-/// How deep elements nest, the root included. GraphML itself needs four.
+/// The greatest depth of elements, the root included. GraphML itself needs four.
 pub const DEPTH_MAX: usize = 64;
-/// How many nodes a file may have.
+/// The largest number of nodes.
 pub const NODES_MAX: usize = 1 << 20;
-/// How many edges a file may have.
+/// The largest number of edges.
 pub const EDGES_MAX: usize = 1 << 22;
 
-/// What a file leaves open.
+/// Values that a file may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Bits per second of a link without a speed.
     pub rate_bps: u64,
-    /// Delay of a link with an end whose place cannot be told.
+    /// Delay of a link with an end that has no position.
     pub delay: Delay,
     /// Least delay of a link whose ends' places are known; it holds where they coincide. At zero, such a link
     /// has no lookahead.
@@ -73,14 +67,14 @@ impl Default for Options {
     }
 }
 
-/// What a file describes.
+/// The network of a file.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// The network; it is connected.
     pub topology: Topology,
-    /// Where each node is, given or guessed; `None` where neither was possible.
+    /// The position of each node, given or guessed; `None` if neither was possible.
     pub positions: Vec<Option<Position>>,
-    /// What was guessed or dropped, a sentence each.
+    /// Notes on guesses and dropped parts, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -88,23 +82,15 @@ pub struct Network {
 ///
 /// # Errors
 ///
-/// Where it cannot be read, is not such a file, is too large, or describes no connected network.
-pub fn read(path: &Path, options: &Options) -> Result<Network, ReadError> {
-    let file = path.display().to_string();
-    let mut bytes = Vec::new();
-    // One byte more than is allowed tells a file that is too long from one that just fits, whatever its
-    // metadata claim.
-    let limit = FILE_BYTES_MAX as u64 + 1;
-    match File::open(path).and_then(|opened| opened.take(limit).read_to_end(&mut bytes)) {
-        Ok(_) => parse(&file, &bytes, options),
-        Err(why) => {
-            Err(Fault::general(format!("the file cannot be read: {why}"), "check its name and permissions")
-                .at(&file, ""))
-        }
-    }
+/// If the file cannot be read, is not such a file, is too large, or describes no connected network.
+pub fn read(path: &Path, options: &Options) -> Result<Network, ConfigError> {
+    parse(path, &bytes_of(path, FILE_BYTES_MAX, TOO_LONG)?, options)
 }
 
-/// Reads GraphML from memory; `file` is the name that errors give it.
+/// The help for a file that is too long.
+const TOO_LONG: &str = "split it, or drop the data that a network does not need";
+
+/// Reads GraphML from memory. Errors name the file `file`.
 ///
 /// # Examples
 ///
@@ -121,31 +107,24 @@ pub fn read(path: &Path, options: &Options) -> Result<Network, ReadError> {
 ///     <edge source="zrh" target="gva"><data key="d2">10000000000.0</data></edge>
 ///   </graph>
 /// </graphml>"#;
-/// let network = parse("swiss.graphml", text.as_bytes(), &Options::default())?;
+/// let network = parse("swiss.graphml".as_ref(), text.as_bytes(), &Options::default())?;
 /// let link = network.topology.links()[0];
 /// assert_eq!(link.rate_bps, 10_000_000_000);
 /// assert_eq!(link.delay.as_ps() / 1_000_000, 1122); // microseconds
 ///
-/// let error = parse("swiss.graphml", text.replace("47.", "470.").as_bytes(), &Options::default()).unwrap_err();
+/// let error = parse("swiss.graphml".as_ref(), text.replace("47.", "470.").as_bytes(), &Options::default()).unwrap_err();
 /// assert_eq!(error.to_string(), "swiss.graphml:5:20: there is no place at latitude 470.3769, longitude 8.5417; \
 ///     a latitude lies in -90 to 90 degrees, a longitude in -180 to 180");
-/// # Ok::<(), parades_topology::graphml::ReadError>(())
+/// # Ok::<(), parades_config::ConfigError>(())
 /// ```
 ///
 /// # Errors
 ///
 /// As [`read`].
-pub fn parse(file: &str, bytes: &[u8], options: &Options) -> Result<Network, ReadError> {
+pub fn parse(file: &Path, bytes: &[u8], options: &Options) -> Result<Network, ConfigError> {
     if bytes.len() > FILE_BYTES_MAX {
-        let message = format!("the file is longer than {} MiB", FILE_BYTES_MAX >> 20);
-        return Err(Fault::general(message, "split it, or drop the data that a network does not need").at(file, ""));
+        return Err(too_long(FILE_BYTES_MAX, TOO_LONG).within(file, ""));
     }
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-        Err(why) => {
-            let good = std::str::from_utf8(&bytes[..why.valid_up_to()]).unwrap_or_default();
-            return Err(Fault::new(good.len(), "the file is not text in UTF-8", "convert it to UTF-8").at(file, good));
-        }
-    };
-    document::read(text).and_then(|document| build::build(document, options)).map_err(|fault| fault.at(file, text))
+    let text = text_of(file, bytes)?;
+    document::read(text).and_then(|document| build::build(document, options)).map_err(|fault| fault.within(file, text))
 }

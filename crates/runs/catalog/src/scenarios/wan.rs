@@ -3,14 +3,14 @@
 use super::campus::{SAMPLE, bytes};
 use super::{Prepared, Scenario, about_file, int32};
 use parades_config::units::MBPS;
-use parades_config::{ConfigError, Parameter, Place, Spot, Values};
+use parades_config::{ConfigError, Parameter, Place, Values};
 use parades_core::time::{Delay, Time};
 use parades_packet::network::Network;
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::Sizes;
 use parades_packet::wan::{Arrivals, Parameters, Weights};
 use parades_topology::generators::backbone;
-use parades_topology::graphml::{self, Options, ReadError};
+use parades_topology::graphml::{self, Options};
 use parades_topology::routing::Metric;
 
 /// What a file is taken to say where it says nothing, unless the user says otherwise.
@@ -70,8 +70,7 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
     };
     let (topology, mut notes) = match values.path("topology") {
         Some(path) => {
-            let read =
-                graphml::read(&path, &options).map_err(|error| about_file(values, "topology", in_file(error)))?;
+            let read = graphml::read(&path, &options).map_err(|error| about_file(values, "topology", error))?;
             (read.topology, read.notes)
         }
         None => {
@@ -124,14 +123,4 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
         ));
     }
     Ok(Prepared { model: wan.network, until: Time::from_ps(10_000_000_000_000), notes })
-}
-
-/// An error in a file, at its place.
-fn in_file(error: ReadError) -> ConfigError {
-    let ReadError { message, file, line, column, help } = error;
-    let place = match line {
-        0 => Place::File(file.into()),
-        _ => Place::Spot(Spot { file: file.into(), line, column, width: 1, source_line: None }),
-    };
-    ConfigError::new(message).with_help(help).at(place)
 }
