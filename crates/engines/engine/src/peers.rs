@@ -10,7 +10,7 @@
 //! [`Transport`]: parades_transport::Transport
 
 use crate::ledger::Ledger;
-use parades_core::error::{Error, ErrorKind};
+use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, LpId};
 pub(crate) use parades_core::global::SummaryOf;
 use parades_core::global::{Global, Visits};
@@ -19,6 +19,7 @@ use parades_core::model::Model;
 use parades_core::pending::Leftover;
 use parades_core::time::Time;
 use parades_core::wire::Wire;
+use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{Group, Transport, gather_all, gather_to_first};
 
@@ -143,6 +144,17 @@ pub(crate) fn agree_on_failure<M: Model>(
         *end = Some(Err(Error::new(ErrorKind::Ranks(format!("rank {rank} has ended the run")))));
     }
     Ok(())
+}
+
+/// Returns the error of a failure that all leaders know. Of a loop of zero delays, each rank knows the LPs that are its own.
+pub(crate) fn error_at<M: Model, P>(seat: &Seat<'_, M, P>, world: &World, (place, kind): (Place, ErrorKind)) -> Error {
+    let error = world.error_at(kind, place);
+    let ErrorKind::Rounds { limit, lps } = error.kind() else { return error };
+    let own: Vec<u64> = lps.iter().map(|lp| lp.0.into()).collect();
+    let Ok(all) = seat.peers.share_words(&own) else { return lost(seat.transport) };
+    #[expect(clippy::cast_possible_truncation, reason = "they were made of ids of 32 bits")]
+    let lps = all.into_iter().flatten().map(|id| LpId(id as u32)).collect();
+    world.error_at(ErrorKind::Rounds { limit: *limit, lps }, place)
 }
 
 /// Returns the sum of `words[index]` over the ranks.

@@ -31,9 +31,9 @@ fn shipped_models_give_one_answer() {
 
 /// The whole matrix on ranks is the command `ranks`.
 #[test]
-fn three_models_on_ranks_that_share_nothing_but_bytes() {
+fn models_give_one_answer_on_ranks_that_share_nothing_but_bytes() {
     let mut crossed = 0;
-    for model in ["jackson", "campus-sampled", "phold-one-lp"] {
+    for model in ["jackson", "campus-sampled", "phold-one-lp", "faulty-loop"] {
         let report = check_selection(&Selection { model: Some(model.into()), ranks: true, ..Selection::default() });
         assert_alike(&report);
         // Three engines, three numbers of ranks, two numbers of workers for each, three seeds.

@@ -6,7 +6,7 @@ use super::{Crew, Memory, Orders, View};
 use crate::course::Course;
 use crate::ledger::Ledger;
 use crate::ledger::Trace;
-use crate::peers::{Seat, agree_on_failure, greatest, lost, sum};
+use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::workers::imbalance;
 use parades_core::effects::Effects;
@@ -277,8 +277,8 @@ impl<'a, M: Restorable> Leader<'a, M> {
         } else if let Some(needed) = view.excess {
             crew.memory.check(needed - crew.memory.lps as u64)?;
         }
-        if let Some((place, kind)) = self.course.failure.take() {
-            return Err(world.error_at(kind, place));
+        if let Some(failure) = self.course.failure.take() {
+            return Err(error_at(&crew.seat, world, failure));
         }
         // When all LPs move to one worker, anti-messages and their twins annihilate each other.
         // That worker then checks whether the remainder fits.

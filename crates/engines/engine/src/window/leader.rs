@@ -6,7 +6,7 @@ use super::review::Reviewer;
 use super::{Crew, Orders};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
-use crate::peers::{Seat, agree_on_failure, greatest, least, lost, sum};
+use crate::peers::{Seat, agree_on_failure, error_at, greatest, least, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
@@ -196,8 +196,8 @@ impl<'a, M: Model> Leader<'a, M> {
                 return Ok(None);
             }
             // If an LP could not start, no event is ever executed.
-            let (place, kind) = course.failure.take().expect("`place` is its place");
-            return Err(world.error_at(kind, place));
+            let failure = course.failure.take().expect("`place` is its place");
+            return Err(error_at(&crew.seat, world, failure));
         }
         if cut.stopped {
             if self.windows == 0 {
