@@ -76,9 +76,9 @@ struct Constraint {
     policy: SharingPolicy,
     /// The elements on this constraint. Their order affects no result but the rounding of sums.
     users: Vec<User>,
-    /// Of a fat pipe: the highest level that a variable's bound has allowed since the pipe was last empty.
+    /// For a fat pipe: the highest level that a bound of its variables has allowed, since the pipe became empty.
     bound_level_max: f64,
-    /// Of a fat pipe: the lowest level at which a variable would have filled it since it was last empty.
+    /// For a fat pipe: the lowest level at which one of its variables fills the pipe, since the pipe became empty.
     saturation_level_min: f64,
 }
 

@@ -5,12 +5,17 @@
 //!
 //! *One event a hop*: in a first-in-first-out queue, the departure of a packet is known when it arrives. So
 //! the backlog is not a list of packets, but of the times at which their transmissions start, and a packet
-//! leaves it without an event. A discipline that decides on arrival (a limit, RED, a policer) fits
-//! `Backlog::offer` as it is. A discipline that decides on departure (CoDel, fair queues, priorities) must
-//! hold packets until the port is free, and needs a timer of the port: it will return a third answer beside
-//! accepted and refused.
+//! leaves it without an event. A discipline that decides on arrival by the length of the queue is a variant of
+//! [`Discipline`] and a case of [`BacklogMut::offer`]. A discipline with a memory of its own (RED, a policer)
+//! also needs the clock, the random stream, and the packets that find the port free.
 //!
-//! *What waits*: the packet in transmission does not wait, as in ns-3's drop-tail queue. Nor does a packet
+//! A discipline that decides on departure (fair queues, priorities) must hold packets until the port is free:
+//!
+//! - The port needs a timer, due when the next transmission *starts*. A send at its end would come later than
+//!   the lookahead of the link allows.
+//! - Packets that are held are no pending events: a report that counts packets in flight must count them too.
+//!
+//! *Waiting packets*: the packet in transmission does not wait, as in ns-3's drop-tail queue. Nor does a packet
 //! whose transmission starts at the very time of an arrival.
 
 use parades_core::restore::{Recorder, Undoable};

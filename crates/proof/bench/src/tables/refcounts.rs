@@ -111,8 +111,9 @@ const fn by_a_thread(prepare: fn(), name: &'static str, seconds: &'static str) -
     Row { prepare, ..Row::of::<BufferedByThread>(name, "–", seconds) }
 }
 
-/// Returns the nanoseconds of a clone and its drop, until all are applied. Each of `threads` threads does
-/// nothing else, with one object for all or one for each.
+/// Returns the nanoseconds that a clone and its drop take, including the time until their changes of the count
+/// are applied. Each of `threads` threads clones and drops: one object that all threads share, or an object of
+/// its own.
 fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
     let gate = &Barrier::new(threads);
     let shared: Option<P> = is_shared.then(|| P::write(&[7; DATA_MAX]));

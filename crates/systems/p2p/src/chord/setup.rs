@@ -19,7 +19,7 @@ pub type Invalid = (&'static str, String);
 pub struct Setup {
     parameters: Parameters,
     ring: Ring,
-    /// The time from which on the ring must be right; `None`: never.
+    /// From this time, every link of the ring must be correct. `None`: the ring is not checked.
     settled: Option<Time>,
     /// The identifier before that of each node, when all nodes are members.
     before: Vec<u32>,

@@ -46,7 +46,7 @@ const TOLERANCE: u64 = 3;
 /// Avoidable pushes per window that justify windows of half the width. Sorting that number of events one by
 /// one costs more than opening another window.
 const AVOIDABLE_MAX: u64 = 32;
-/// Pushes into a full side list that justify a rebuild, at least.
+/// A rebuild is justified by this number of pushes into a full side list, or more.
 const SIDE_PUSHES_MIN: usize = 4096;
 
 /// Counters since the last rebuild.
