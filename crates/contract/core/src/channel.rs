@@ -19,8 +19,8 @@ pub struct Channels {
     /// The index in `pairs` of each sender's first channel. Empty if there are no channels by pair.
     begin: Vec<u32>,
     anyone: Anyone,
-    /// With at least this delay any LP may send to any LP. [`Delay::MAX`] if that is not declared. Most sends
-    /// need only this check.
+    /// The least delay with which any LP may send to any LP; [`Delay::MAX`] if that is not declared. Most
+    /// sends need only this check.
     min_to_all: Delay,
     /// True if `pairs` is sorted.
     sorted: bool,
@@ -40,7 +40,7 @@ pub struct Channel {
 /// The declaration for sends that name a receiver and no channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Anyone {
-    /// No LP may send so.
+    /// No LP may send to a receiver without naming a channel.
     Nobody,
     /// Any LP may send to any LP with at least this delay. Zero if nothing is declared.
     Whole(Delay),

@@ -102,8 +102,9 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Sends to any LP, as declared for the sender or for the whole model ([`to_anyone`](crate::channel::Channels::to_anyone),
-    /// [`whole`](crate::channel::Channels::whole)). Sending to itself needs no declaration.
+    /// Sends to any LP, as declared for the sender ([`to_anyone`](crate::channel::Channels::to_anyone)) or
+    /// for the whole model ([`whole`](crate::channel::Channels::whole)). Sending to itself needs no
+    /// declaration.
     #[inline]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 < self.world.lps && self.world.channels.allows_all(delay) {
@@ -301,8 +302,8 @@ impl<'a, M: Model> Context<'a, M> {
         tie
     }
 
-    /// Replaces the last note for the trace, which said that a message was sent: the key belongs to something
-    /// else.
+    /// Replaces the last note for the trace. That note says that a message was sent, but its key belongs to a
+    /// timer or a request.
     fn replace_last_note(&mut self, what: impl FnOnce(&EventKey) -> Option<Note>) {
         if self.world.sends
             && let Some(Note::Sent { key, .. }) = self.effects.notes.pop()
@@ -313,8 +314,8 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Returns the instant at which a send without delay arrives, usually in the next round.
     ///
-    /// If there is a delay, it leads past the end of time. Then the execution fails, and the result is
-    /// `None`. The same happens at the bound on rounds.
+    /// A delay above zero may be passed only if it leads past the end of time. Then the execution fails, and
+    /// the result is `None`. The same happens at the bound on rounds.
     #[inline(never)]
     fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
         if delay > Delay::ZERO {
@@ -351,7 +352,7 @@ impl<'a, M: Model> Context<'a, M> {
         self.set_failure(ErrorKind::NoChannel(what));
     }
 
-    /// Sets the failure of the execution. The first one counts.
+    /// Sets the failure of the execution. Of several failures the first counts.
     #[cold]
     #[inline(never)]
     fn set_failure(&mut self, kind: ErrorKind) {

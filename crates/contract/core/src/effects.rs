@@ -83,8 +83,8 @@ impl<M: Model> Effects<M> {
         }
     }
 
-    /// Ends [`Effects::lend`], and returns the pending set to `pending`. Field by field, so that the largest
-    /// field is copied once, not twice.
+    /// Ends [`Effects::lend`], and returns the pending set to `pending`. The fields are moved one by one, so
+    /// that the largest is copied once, not twice.
     #[inline(always)]
     pub fn reclaim(&mut self, lent: Effects<M>, pending: &mut Pending<M::Message>) {
         let Effects { outbox, beyond_sends, samples, notes, requests, failure, timer_changes } = lent;

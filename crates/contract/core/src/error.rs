@@ -55,10 +55,10 @@ pub enum ErrorKind {
     Memory {
         /// The limit, in bytes.
         limit: u64,
-        /// The bytes that they had, or would have had, when the run gave up.
+        /// The bytes that the records and events took, or would have taken, when the run ended.
         needed: u64,
     },
-    /// A rank of the run is lost, or something was asked for that ranks cannot do: a sentence.
+    /// A rank of the run is lost, or ranks cannot do a thing that was asked for. The text is a sentence.
     Ranks(String),
     /// The run was stopped from outside before its LPs were set up, so there is no result.
     Stopped,

@@ -33,7 +33,8 @@ pub trait Global<M: Model>: Clone + Send + Debug + 'static {
     /// The result of a visit.
     type Summary: Send;
 
-    /// Visits one LP. It may read and change the LP's state, set its timers and record metrics, but not send.
+    /// Visits one LP. The visit may read and change the LP's state, set its timers and record metrics, but
+    /// not send.
     fn visit(&self, model: &M, state: &mut M::State, ctx: &mut crate::model::Context<'_, M>) -> Self::Summary;
 
     /// Combines the summary of some LPs with the summary of the next LP, in id order.

@@ -12,7 +12,7 @@
 //! 4. *Lookahead* is declared by [`channel::Channels`], and every engine checks every send against it.
 //! 5. *Global events* happen while no LP executes ([`global`]).
 //! 6. *Metrics and traces* take effect when an event is committed, never before ([`metrics`], [`trace`]).
-//! 7. *Failures*: every engine reports the same one, the first in the order of [`error::Place`].
+//! 7. *Failures*: every engine reports the same failure, the first in the order of [`error::Place`].
 //! 8. *The digest* of a run tells whether two histories are equal ([`digest`]).
 //!
 //! The pending event sets ([`pending`]) belong to the contract, not to the engines. So a sent event is

@@ -33,8 +33,8 @@ pub(crate) struct Kernel {
     pub(crate) timers: Timers,
 }
 
-/// A logical process: 48 bytes of the kernel, then the model's state. It begins on a cache line of its own
-/// with the kernel's part, because every event touches all of that.
+/// A logical process: 48 bytes of the kernel, then the model's state. Each LP begins on a cache line of its
+/// own. The kernel's part comes first, because every event touches all of it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Lp<S> {
@@ -48,7 +48,8 @@ pub struct Lp<S> {
 pub enum Execution {
     /// The handler ran.
     Done,
-    /// The event was the wake of a timer that has since been cancelled or reset. It does not count.
+    /// The event was the wake of a timer that has since been cancelled or reset. Such an event does not
+    /// count.
     Skipped,
 }
 
@@ -230,9 +231,9 @@ fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mu
 
 /// Calls the handler of an execution that leaves no undo records, except in [`Lp::execute_optimistically`].
 ///
-/// Never inlined. The code around it, which catches panics, is then small enough to be inlined itself.
-/// Otherwise that code would be a call with its arguments in memory. A [`Body`] would go through memory too,
-/// so it is passed as two values: the message, or else the timer.
+/// Never inlined. The code around it, which catches panics, is then small enough to be inlined itself. If
+/// that code were called, its arguments would go through memory. A [`Body`] would too, so it is passed as two
+/// values: the message, or else the timer.
 #[inline(never)]
 fn handle<M: Model>(
     model: &M,

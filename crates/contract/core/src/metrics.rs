@@ -108,8 +108,8 @@ pub struct Metrics {
     values: Vec<MetricValue>,
     /// The recorder of direct recordings: an LP, or the global events.
     recorder: Sender,
-    /// A recording that a metric could not take. Of several, the first by LP, metric and sentence counts,
-    /// because that choice merges in any order.
+    /// A recording that a metric could not take. Of several such recordings the first by LP, metric and
+    /// sentence is kept, because that choice merges in any order.
     mistake: Option<Box<(Sender, MetricId, String)>>,
 }
 

@@ -55,7 +55,7 @@ pub trait Model: Sized + Sync {
     /// The global events of the model; [`crate::global::NoGlobal`] if it has none.
     type Global: Global<Self>;
 
-    /// The number of steps of [`Model::fetch`], at most three. The default, none, suits states that own no
+    /// The number of steps of [`Model::fetch`], at most three. The default, zero, suits states that own no
     /// other memory.
     const FETCHES: usize = 0;
 
@@ -100,9 +100,9 @@ pub trait Model: Sized + Sync {
 
     /// Prefetches memory that the state of an LP points to, because an event for the LP is due soon.
     ///
-    /// Each step is called some events after the one before. It prefetches ([`crate::prefetch`]) what is one
-    /// pointer further; it should read only what the step before has prefetched. It changes nothing except
-    /// the speed. An engine need not call it, and `time-warp` does not.
+    /// Each step is called some events after the one before. A step prefetches ([`crate::prefetch`]) the
+    /// memory that is one pointer further, and should read only memory that the step before has prefetched.
+    /// Fetching changes nothing except the speed. An engine need not do it, and `time-warp` does not.
     #[inline]
     fn fetch(&self, state: &Self::State, step: usize) {
         let _ = (state, step);

@@ -5,7 +5,7 @@
 //! pseudorandom number generators*, ACM Transactions on Mathematical Software 47, 2021). Each LP has a stream
 //! of its own, which [`Rng::stream`] derives from the seed of the run.
 //!
-//! The streams are part of the contract: what a sampler draws from a given state never changes, on any
+//! The streams are part of the contract: the draws of a sampler from a given state never change, on any
 //! machine. So transcendental functions come from `libm`, and the tests hold the first values of every
 //! sampler as bit patterns.
 //!

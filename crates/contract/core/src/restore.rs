@@ -19,8 +19,8 @@
 //! record the old value first. So a change that is not recorded does not compile.
 //!
 //! Parts of parts are reached step by step, and their records are composed. A write to
-//! `*node.ports().at(2).packets()` leaves one record, "port 2, packets, old value". The record is a plain enum
-//! without allocation.
+//! `*node.ports().at(2).packets()` leaves one record, "port 2, packets, old value". The record is a plain
+//! enum without allocation.
 //!
 //! A server with a queue, restored in this way:
 //!
@@ -46,7 +46,7 @@
 //!     waited: Delay,
 //! }
 //!
-//! // What a desk does is written on its view.
+//! // The methods of a desk are written on its view.
 //! impl<R: Recorder<DeskUndo>> DeskMut<'_, R> {
 //!     /// Lets a customer in. Returns true if the desk was idle.
 //!     fn arrive(&mut self, arrived: Time) -> bool {
@@ -260,7 +260,7 @@ pub trait Restorable: Model {
     /// One record of the log.
     type Undo: Send;
 
-    /// Does what [`Model::handle`] does, and adds to the log the records that [`Restorable::undo`] will need.
+    /// Executes an event as [`Model::handle`] does, and logs the records that [`Restorable::undo`] will need.
     fn handle_undoable(
         &self,
         state: &mut Self::State,

@@ -23,8 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// ```
 #[derive(Debug)]
 pub struct RunOptions<'a> {
-    /// The run executes everything before this time, then the global events of this time, and nothing else at
-    /// it.
+    /// The run executes everything before this time, then the global events of this time, and then nothing.
     pub until: Time,
     /// The seed of all random streams.
     pub seed: u64,

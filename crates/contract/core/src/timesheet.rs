@@ -1,8 +1,8 @@
 //! Timesheets: how the workers of a run spend their wall time. No result depends on them.
 //!
-//! An engine records only what is not work; the remaining time is work. Times are added up by slices of wall
-//! time. A sheet has at most [`SLICES_MAX`] slices. When a run outlasts them, slices become twice as long, so
-//! a sheet takes little memory however long the run is.
+//! An engine records only activities other than work; the remaining time is work. Times are added up by
+//! slices of wall time. A sheet has at most [`SLICES_MAX`] slices. When a run outlasts them, slices become
+//! twice as long, so a sheet takes little memory however long the run is.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub enum Spent {
     Waiting,
     /// Receiving events from other workers.
     Exchange,
-    /// Taking part in GVT, committing what is older, and freeing its history.
+    /// Taking part in GVT, committing older executions, and freeing their history.
     Gvt,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! An engine shows each event to the [`Tracer`] when the event is committed, with the notes of its handler. A
 //! trace is text, a line for each event. Or it is a sequence of [`Executed`] values, which also have the
-//! messages sent and the timers set. From these follows what caused what.
+//! messages sent and the timers set, so that the cause of each event can be found.
 
 use crate::digest::Payload;
 use crate::event::{Body, Event, EventKey, LpId, TimerId};

@@ -1,5 +1,5 @@
-//! The world: what all LPs of a run share and may read, such as the number of LPs, the seeds and the
-//! channels.
+//! The world: the data that all LPs of a run share and only read, such as the number of LPs, the seeds and
+//! the channels.
 
 use crate::channel::{Channels, Port};
 use crate::error::{Error, ErrorKind, Place};
@@ -151,8 +151,8 @@ impl World {
     /// Engines that roll back call it at commit. For the other engines [`crate::lp::Lp::execute`] calls it.
     #[inline]
     pub fn note_round(&self, instant: Instant, lp: LpId) {
-        // The round at the bound itself is left out. There engines differ in the LPs that they have executed
-        // when the first one fails.
+        // The round at the bound itself is left out. When the first LP fails in that round, engines differ in
+        // the LPs that they have already executed.
         if instant.round > 0
             && instant.round < self.round_limit
             && instant.round.saturating_add(LAST_ROUNDS) > self.round_limit

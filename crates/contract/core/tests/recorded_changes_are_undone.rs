@@ -1,4 +1,4 @@
-//! Changes that state records by itself are those of the standard library, and are undone to equality.
+//! Recorded changes of a state have the effect of the standard library's, and are undone to equality.
 
 use parades_core::prelude::*;
 use proptest::prelude::*;
@@ -71,7 +71,7 @@ impl Everything {
     }
 }
 
-/// An operation: which one, where, and with what.
+/// An operation: its number, its place and its argument.
 type Operation = (u8, u8, u32);
 
 const OPERATIONS: u8 = 50;
@@ -80,7 +80,7 @@ fn port(value: u32) -> Port {
     Port { packets: value, queue: [value, value / 2].into() }
 }
 
-/// Does an operation by means of the standard library. Returns what was taken out, if anything.
+/// Does an operation by means of the standard library. Returns the value that was taken out, if any.
 fn plainly(state: &mut Everything, operation: Operation) -> Option<u32> {
     match operation.0 {
         0..15 => plainly_values(state, operation),
@@ -421,7 +421,7 @@ fn a_value_whose_copying_panics_stays_where_it_is() {
     assert_eq!(list, [Fragile(false), Fragile(true)]);
 }
 
-/// State of any parts.
+/// A state whose parts may have any type.
 #[derive(Clone, Debug, PartialEq, Eq, Undoable)]
 struct Generic<T, K, const N: usize>
 where

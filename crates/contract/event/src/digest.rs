@@ -84,7 +84,7 @@ impl Digest {
 
     /// Returns the digest of the words folded so far.
     pub fn value(self) -> u64 {
-        // Mixed once more, so that short histories differ in every bit.
+        // The state is mixed once more, so that short histories differ in every bit.
         multiply_fold(self.0 ^ K[0], K[1]) ^ self.0
     }
 }

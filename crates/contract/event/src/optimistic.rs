@@ -7,18 +7,18 @@
 //!
 //! 1. [`OptimisticSet::send`] stores an event of this worker, or puts it into the parcel for another worker.
 //!    It also logs the event in [`OptimisticSet::sent`], so that an anti-message can follow.
-//! 2. [`OptimisticSet::push`] adds an event. Events from the *frontier* on go to a [`WindowedPending`]; the
-//!    frontier is the instant of the event popped last from there. Earlier events go to a heap: stragglers,
-//!    and events rolled back.
+//! 2. [`OptimisticSet::push`] adds an event. Events at or after the *frontier* go to a [`WindowedPending`];
+//!    the frontier is the instant of the last event popped from there. Earlier events go to a heap:
+//!    stragglers, and events that were rolled back.
 //! 3. [`OptimisticSet::pop_before`] pops from the heap first, because all its events are earlier.
-//! 4. An anti-message has the key and the receiver of its twin, so both come up at the same position of the
-//!    order. [`OptimisticSet::match_anti_messages`] then either annihilates the pair, or finds that the twin
-//!    has been executed. In the second case the caller rolls the receiver back, which puts the twin here
-//!    again.
+//! 4. An anti-message has the key and the receiver of its twin, so both have the same position in the order.
+//!    [`OptimisticSet::match_anti_messages`] either annihilates the pair, or finds that the twin has been
+//!    executed. In the second case the caller rolls the receiver back, which makes the twin pending again.
 //!
 //! # Cost
 //!
-//! As [`WindowedPending`]. Only events behind the frontier and anti-messages pay for a binary heap.
+//! The same as for [`WindowedPending`]. Only anti-messages, and events behind the frontier, pay for a binary
+//! heap.
 //!
 //! *Read next*: the `time-warp` engine, which decides when to execute, roll back and commit.
 
@@ -46,9 +46,9 @@ pub const COMMITTED: ExecutionId = ExecutionId::MAX;
 /// The pending set of an optimistic worker. The module documentation says how it works.
 #[derive(Debug)]
 pub struct OptimisticSet<P> {
-    /// Messages and wakes from the frontier on.
+    /// Messages and wakes at or after the frontier.
     pending: WindowedPending<Tagged<P>>,
-    /// The earliest event of `pending`, if it was popped to be looked at and put back.
+    /// The earliest event of `pending`, if it was popped and then put back.
     held: Option<TaggedEvent<P>>,
     /// Messages and wakes behind the frontier: stragglers, and events that were rolled back.
     behind: BinaryHeap<Reverse<TaggedEvent<P>>>,
@@ -73,11 +73,11 @@ pub struct OptimisticSet<P> {
 pub enum Matched<P> {
     /// Every anti-message is later: the event may be executed.
     Ready(TaggedEvent<P>),
-    /// An anti-message annihilated its twin, this event or another of the same key. The next event may be
-    /// popped.
+    /// An anti-message annihilated its twin: the popped event or another event of the same key. The next
+    /// event may be popped.
     Annihilated,
-    /// The twin of the earliest anti-message is not pending here: it has been executed, or waits behind a
-    /// failure.
+    /// The twin of the earliest anti-message is not pending here: it has been executed, or it is kept back
+    /// because its receiver has failed.
     TwinExecuted,
 }
 
@@ -172,8 +172,8 @@ impl<P> OptimisticSet<P> {
         if event.instant() < self.frontier() {
             return self.behind.push(Reverse(event));
         }
-        // The held event must stay the earliest from the frontier on. If an anti-message met a later event
-        // first, `match_anti_messages` would conclude that the twin has been executed.
+        // The held event must stay the earliest event at or after the frontier. If an anti-message met a
+        // later event first, `match_anti_messages` would conclude that the twin has been executed.
         if let Some(held) = self.held.take_if(|held| event <= *held) {
             self.pending.push(held);
         }
@@ -229,7 +229,7 @@ impl<P> OptimisticSet<P> {
         }
     }
 
-    /// Returns the number of pending messages and wakes from the frontier on. Few events are behind the
+    /// Returns the number of pending messages and wakes at or after the frontier. Few events are behind the
     /// frontier.
     #[inline]
     pub fn len_from_frontier(&self) -> usize {
@@ -277,8 +277,8 @@ impl<P> OptimisticSet<P> {
     /// Annihilates the earliest anti-messages with their twins among the events of their key. `first` is one
     /// of those events, and was just popped.
     ///
-    /// A key may have several events: one that was sent again can be here, while the first one has been
-    /// executed.
+    /// A key may have several events: an event that was sent again can be pending, while the event that was
+    /// sent first has been executed.
     fn annihilate(&mut self, first: TaggedEvent<P>) -> Matched<P> {
         // Nothing later than this time may be popped: the caller commits by the frontier.
         let bound = first.time().checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX);

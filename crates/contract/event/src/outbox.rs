@@ -131,8 +131,8 @@ impl<P> Outbox<P> {
                 return self.parcels[partition as usize].push(Event::new(key, receiver, body));
             }
         }
-        // One comparison per engine, the most likely first: a jump table costs as much as the rest of this
-        // function.
+        // One comparison for each engine, the most likely engine first. A jump table costs as much as the
+        // rest of this function.
         if let Pending::ByTime(pending) = &mut self.pending {
             return pending.push_parts(key, receiver, body);
         }

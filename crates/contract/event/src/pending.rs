@@ -2,7 +2,7 @@
 //!
 //! - [`WindowedPending`] is the set of most engines. Its file, `by_time.rs`, explains how it works.
 //! - [`LpOrderedPending`] gives out the events of a window LP by LP. It serves `window` and `null-message`,
-//!   where lookahead makes the order between LPs free.
+//!   whose lookahead allows any order between LPs.
 //! - [`HeapPending`] is one binary heap, short enough to be obviously right. It pops the same events in the
 //!   same order as [`WindowedPending`], and is the reference in tests.
 //!
@@ -49,7 +49,7 @@ pub use unordered::Unordered;
 use crate::event::{Event, LpId};
 use crate::time::{Instant, Time};
 
-/// Events that a run leaves, in no order. The iterator owns the memory in which the events were pending.
+/// The events that are removed together from a pending set, in no order. The iterator owns their memory.
 pub type Leftover<P> = Box<dyn Iterator<Item = Event<P>>>;
 
 /// Pending events, earliest first.

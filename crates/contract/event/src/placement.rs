@@ -65,7 +65,8 @@ impl Placement {
     /// Places each LP in the partition that `partitions` gives for its id. Partitions are numbered from 0.
     ///
     /// Partition and index must fit 32 bits together. If the partitions are too uneven for that, all LPs are
-    /// placed in one. It takes more than 10^9 LPs.
+    /// placed in one partition. With *n* partitions this happens only if one of them has more than 2^31 / *n*
+    /// LPs.
     pub fn table(partitions: &[u32]) -> Placement {
         let count = partitions.iter().max().map_or(0, |most| *most as usize + 1);
         let mut all = vec![Members::range(0, 0); count];

@@ -1,6 +1,6 @@
 //! A circular log: it grows at one end and is released at the other.
 //!
-//! Optimistic engines log what speculative executions leave, in the order of execution.
+//! Optimistic engines use it to log the effects of speculative executions, in the order of execution.
 
 /// The smallest allocation, in slots.
 const SLOTS_MIN: usize = 4;
@@ -18,7 +18,7 @@ const SLOTS_MIN: usize = 4;
 /// ```
 #[derive(Debug)]
 pub struct Ring<T> {
-    /// None, or a power of two.
+    /// The number of slots is zero or a power of two.
     slots: Vec<Option<T>>,
     first: u32,
     end: u32,

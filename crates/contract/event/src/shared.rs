@@ -28,7 +28,7 @@ impl<T> Clone for Shared<T> {
 }
 
 impl<T: Payload + Sync> Shared<T> {
-    /// Writes the data.
+    /// Makes a payload, and folds its data into a digest.
     pub fn new(data: T) -> Shared<T> {
         let mut digest = Digest::default();
         data.fold(&mut digest);

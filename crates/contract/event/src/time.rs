@@ -37,7 +37,7 @@ fn ps_from_secs(seconds: f64) -> Option<u64> {
     // taken.
     let ps = exact.round();
     if seconds < 0.0 {
-        return None; // A negative number close to zero would round to it.
+        return None; // A negative number close to zero would round to zero.
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -93,8 +93,8 @@ impl Time {
 
     /// Returns the time `delay` later, or `None` if it is after [`Time::MAX`].
     ///
-    /// [`Delay::MAX`] stands for every span that is too long to be counted. So it leads past the end from any
-    /// time.
+    /// [`Delay::MAX`] stands for every span that is too long to be counted. So adding it always returns
+    /// `None`.
     ///
     /// ```
     /// # use parades_core::time::{Delay, Time};
@@ -126,8 +126,8 @@ impl Time {
 impl Delay {
     /// No delay: the event arrives in the next round of the same time.
     pub const ZERO: Delay = Delay(0);
-    /// Longer than any span. A computation that saturates returns it, and using it is an overflow of virtual
-    /// time.
+    /// A stand-in for every span that is too long. A computation that saturates returns it, and using it is
+    /// an overflow of virtual time.
     pub const MAX: Delay = Delay(u64::MAX);
 
     /// Returns a span of `ps` picoseconds.
@@ -228,7 +228,7 @@ impl Delay {
     pub fn serialisation(bytes: u64, bits_per_second: u64) -> Delay {
         assert!(bits_per_second > 0, "a link's rate must be positive");
         if let Some(bit_ps) = bytes.checked_mul(8 * PS_PER_S) {
-            return Delay(bit_ps.div_ceil(bits_per_second)); // Up to 2.3 MB, so for every packet.
+            return Delay(bit_ps.div_ceil(bits_per_second)); // Taken up to 2.3 MB, so for every packet.
         }
         let bit_ps = u128::from(bytes) * 8 * u128::from(PS_PER_S);
         Delay(u64::try_from(bit_ps.div_ceil(u128::from(bits_per_second))).unwrap_or(u64::MAX))

@@ -33,7 +33,7 @@ pub trait Wire: Serialize + DeserializeOwned {}
 
 impl<T: Serialize + DeserializeOwned> Wire for T {}
 
-/// Bytes that are not the value that was expected.
+/// The error of reading bytes that do not encode the expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(String);
 
@@ -55,7 +55,7 @@ pub fn write<T: Wire>(value: &T, to: &mut Vec<u8>) {
     *to = postcard::to_extend(value, bytes).expect("a derived implementation does not fail, and a vector grows");
 }
 
-/// Reads a value from the front of `from`, and leaves the bytes after it there.
+/// Reads a value from the front of `from`. Afterwards `from` is the bytes after the value.
 ///
 /// # Errors
 ///

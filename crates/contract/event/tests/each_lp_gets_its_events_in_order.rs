@@ -18,8 +18,8 @@ impl Random {
     }
 }
 
-/// Runs a hold model: each event taken sends one event. It goes to any LP with a delay of at least `width`,
-/// or in one of `stays` cases to its own LP with any delay.
+/// Runs a hold model: each event taken sends one event. The new event goes to any LP with a delay of at least
+/// `width`, or in one of `stays` cases to its own LP with any delay.
 fn hold(seed: u64, model: (u32, u64, u64), width: u64, reach: u64, steps: u64) {
     hold_from(seed, model, width, reach, (0, steps));
 }
@@ -67,13 +67,13 @@ fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, r
         assert!(pending.next_time() <= least, "an event is before the time that none is before");
         assert_eq!(pending.len(), expected.len());
         if random.below(4) == 0 {
-            // To a set of another kind, and back.
+            // The events move to a set of another kind, and back.
             let by_time = WindowedPending::from(pending.into_unordered());
             pending = LpOrderedPending::from_unordered(grid, all, by_time.into_unordered());
             assert_eq!(pending.len(), expected.len());
         }
         if random.below(4) == 0 {
-            // From another partition, possibly before all pending events.
+            // An event from another partition may come before all pending events.
             let event = event(below(&mut random), bound + random.below(reach), 0);
             expected.insert(event.clone());
             pending.push(event);
@@ -129,8 +129,9 @@ fn large_windows_have_a_lane_for_each_range_of_lps() {
 
 #[test]
 fn sparse_windows_stay_unsorted() {
-    // Windows of about a thousand events, most of them of LPs without another event there. First hardly any
-    // event stays at its LP, then about one per window. Last there are more LPs than the index tells apart.
+    // Windows have about a thousand events, most of them of LPs without another event in the window. In the
+    // first case hardly any event stays at its LP, in the second about one per window. In the last there are
+    // more LPs than the index can tell apart.
     hold(13, (20_000, 20_000, 1 << 40), 20_000, 100_000, 300_000);
     hold(15, (20_000, 20_000, 2_000), 20_000, 100_000, 300_000);
     hold(17, (300_000, 20_000, 50_000), 20_000, 100_000, 200_000);

@@ -214,8 +214,8 @@ proptest! {
     }
 }
 
-/// Runs a hold model of `population` events. It checks every pop, and that no event is moved more than about
-/// `moves_max` times.
+/// Runs a hold model of `population` events. Checks every pop, and that an event is written into chains fewer
+/// than `moves_max` times on average.
 fn hold(
     population: u64,
     holds: u64,

@@ -56,7 +56,8 @@ fn an_instant_is_ordered_by_time_and_then_by_round() {
 }
 
 proptest! {
-    /// Exactly up: no shorter span would do. This holds with and without a 64-bit overflow of the product.
+    /// Times are rounded up exactly: no shorter span would do. This holds with and without a 64-bit overflow
+    /// of the product.
     #[test]
     fn serialisation_is_rounded_up(bytes in prop_oneof![0..5_000_u64, 2_000_000..3_000_000_u64, any::<u64>()], rate in 1_u64..) {
         let span = Delay::serialisation(bytes, rate).as_ps();

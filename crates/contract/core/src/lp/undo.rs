@@ -1,7 +1,7 @@
 //! Executions that may be undone.
 //!
-//! `time-warp` keeps everything that [`Lp::undo_logged`] needs in its own logs. [`Lp::execute_undoable`] returns
-//! the same in one piece, which is simpler and slower.
+//! `time-warp` keeps everything that [`Lp::undo_logged`] needs in its own logs. [`Lp::execute_undoable`]
+//! returns the same in one piece, which is simpler and slower.
 
 use super::{Execution, Kernel, Lp, handle, parts_of};
 use crate::context::Context;
@@ -95,8 +95,8 @@ impl<S> Lp<S> {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
         let execution = self.execute_by(world, (header, body), effects, handle);
         if execution == Execution::Skipped {
-            // A rollback undoes this execution in its turn, like all others. So no earlier event may be
-            // executed before that.
+            // A rollback undoes this execution in its turn, like all others. Until then no earlier event may
+            // be executed.
             self.kernel.last = header.time();
         }
         execution
@@ -142,7 +142,7 @@ impl<S> Lp<S> {
         event: (Header, Body<&M::Message>),
         effects: &mut Effects<M>,
     ) -> (Execution, Undo<M::Undo>) {
-        // A start-up or a visit also leaves changes. It is never undone.
+        // A start-up or a visit also leaves changes of timers, which are never undone.
         effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
         let mut log = UndoLog::default();
         let before = self.checkpoint_kernel();

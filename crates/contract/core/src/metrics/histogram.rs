@@ -75,11 +75,11 @@ impl Histogram {
         &self.tally
     }
 
-    /// Returns the smallest observation that at least `percent` per cent of all observations do not exceed
-    /// (nearest rank).
+    /// Returns a percentile by nearest rank: the smallest observation such that at least `percent` per cent
+    /// of all observations are not larger.
     ///
-    /// It is exact for 0 and 100, and else within 0.4 %. `percent` is clamped to `0..=100`. Returns `None`
-    /// without observations.
+    /// The result is exact for 0 and 100, and otherwise within 0.4 %. `percent` is clamped to `0..=100`.
+    /// Returns `None` without observations.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let (min, max) = (self.tally.min()?, self.tally.max()?);
         let count = self.tally.count();

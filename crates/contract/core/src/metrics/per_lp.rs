@@ -52,7 +52,8 @@ impl<T> PerLp<T> {
             self.first = rank;
         }
         if rank < self.first {
-            // Doubling at least keeps the cost linear when LPs first record in descending order.
+            // The table at least doubles. This keeps the cost linear when LPs first record in descending
+            // order.
             let missing = (self.first - rank) as usize;
             let grow = missing.max(self.slots.len()).min(self.first as usize);
             self.slots.splice(0..0, std::iter::repeat_n(0, grow));

@@ -7,8 +7,8 @@
 //! - *Warm-up*: the first sixteenth of the batches, rounded up, is dropped. A fixed share costs 3 % of the
 //!   interval's width. A share that depends on the data (such as MSER) tends to choose the narrowest
 //!   interval, and so misses the truth more often.
-//! - *Few batches*: the remaining batches are joined in pairs, 15 to 30 of twice the length. More than 30
-//!   gain nearly nothing (Schmeiser).
+//! - *Few batches*: the remaining batches are joined in pairs, which leaves 15 to 29 of twice the length.
+//!   More than 30 batches gain nearly nothing (Schmeiser).
 //! - *Remaining correlation*: if neighbouring batches have a correlation `r > 0`, the variance of the mean is
 //!   multiplied by `(1 + r) / (1 - r)`. That is the exact factor for an autoregressive sequence.
 //!
@@ -24,11 +24,11 @@ use super::stats::{Estimate, half_width};
 use crate::event::{LpId, Sender};
 use serde::{Deserialize, Serialize};
 
-/// The number of batches at which they are joined in pairs; half as many remain.
+/// At this number of batches, they are joined in pairs, and half as many remain.
 const BATCHES_MAX: usize = 64;
 /// With fewer batches than this there is no interval, and no warm-up.
 const BATCHES_MIN: usize = BATCHES_MAX / 2;
-/// One in this number of batches is warm-up.
+/// The warm-up is the number of batches divided by this number, rounded up.
 const WARM_UP: usize = 16;
 
 /// The sequence of one LP, as the sums of 32 to 63 batches of equal length (fewer at first). It takes 512
@@ -36,7 +36,7 @@ const WARM_UP: usize = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Batches {
     sums: Vec<f64>,
-    /// Observations in each full batch, a power of two.
+    /// The number of observations in each full batch, a power of two.
     length: u64,
     /// The sum of the batch that is not full yet, and the number of its observations.
     partial: (f64, u64),
@@ -50,7 +50,7 @@ impl Default for Batches {
 
 /// The contribution of one LP to the estimate.
 struct LpEstimate {
-    /// Observations after the warm-up, in full batches.
+    /// The number of observations after the warm-up, in full batches.
     count: u64,
     mean: f64,
     /// The variance of the mean and its degrees of freedom, if there are enough batches.
@@ -111,7 +111,7 @@ fn variance_of_mean(distances: &[f64]) -> (f64, f64) {
         return (0.0, freedom);
     }
     let neighbours: f64 = distances.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    // By its definition below cos(pi / (batches + 1)), and so below one.
+    // The estimate is below cos(pi / (batches + 1)) by its definition, and so below one.
     let correlation = (neighbours / squares).max(0.0);
     let inflation = (1.0 + correlation) / (1.0 - correlation);
     (squares / freedom / distances.len() as f64 * inflation, freedom)

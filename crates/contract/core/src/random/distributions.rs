@@ -70,8 +70,8 @@ impl Uniform {
     }
 }
 
-/// The Pareto distribution: `P(X > x) = (scale / x)^shape` from `scale` on. Heavy-tailed sizes of files and
-/// flows.
+/// The Pareto distribution: `P(X > x) = (scale / x)^shape` from `scale` on. It suits the heavy-tailed sizes
+/// of files and flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pareto {
     scale: f64,
@@ -79,8 +79,8 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// Makes the distribution with this smallest value, in the unit of the draws, and this exponent of the
-    /// tail.
+    /// Makes the distribution whose smallest value is `scale`, in the unit of the draws, and whose tail has
+    /// the exponent `shape`.
     ///
     /// The mean is `scale * shape / (shape - 1)` for a shape above 1, else infinite. The variance is infinite
     /// for a shape of at most 2.
@@ -112,8 +112,8 @@ impl Pareto {
     }
 }
 
-/// The Weibull distribution: `P(X > x) = exp(-(x / scale)^shape)`. Times to failure and lengths of sessions.
-/// With shape 1 it is the exponential distribution.
+/// The Weibull distribution: `P(X > x) = exp(-(x / scale)^shape)`. It suits times to failure and lengths of
+/// sessions. With shape 1 it is the exponential distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weibull {
     scale: f64,
@@ -121,8 +121,9 @@ pub struct Weibull {
 }
 
 impl Weibull {
-    /// Makes the distribution with this scale, in the unit of the draws (63 % of them are below it), and this
-    /// shape. The risk of failure falls with age for a shape below 1, and rises for a shape above 1.
+    /// Makes the distribution with this scale, in the unit of the draws, and this shape. 63 % of the draws
+    /// are below the scale. The risk of failure falls with age for a shape below 1, and rises for a shape
+    /// above 1.
     ///
     /// # Errors
     ///

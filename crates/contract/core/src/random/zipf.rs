@@ -2,13 +2,13 @@
 
 use super::{DistributionError, Rng};
 
-/// Zipf's distribution: rank `k` of `1..=n` is drawn in proportion to `k^-exponent`. The popularity of files,
-/// names and peers.
+/// Zipf's distribution: rank `k` of `1..=n` is drawn in proportion to `k^-exponent`. It suits the popularity
+/// of files, names and peers.
 ///
-/// It needs no table of `n` entries. Rejection-inversion (Hörmann and Derflinger, *Rejection-inversion to
-/// generate variates from monotone discrete distributions*, ACM Transactions on Modeling and Computer
-/// Simulation 6, 1996) inverts the integral of the *hat* `x^-exponent`, and accepts nearly every rank that it
-/// finds.
+/// It needs no table of `n` entries. Rejection-inversion inverts the integral of the *hat* `x^-exponent`, and
+/// accepts nearly every rank that it finds. Source: Hörmann and Derflinger, *Rejection-inversion to generate
+/// variates from monotone discrete distributions*, ACM Transactions on Modeling and Computer Simulation 6,
+/// 1996.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zipf {
     n: u64,

@@ -5,8 +5,8 @@ use std::fmt;
 
 /// A change of one element.
 ///
-/// An enum of records keeps its kind in `_room`, which lies in the padding after the index and has one value
-/// only: the compiler uses the other values for the kinds. So the kind takes no room of its own.
+/// `_room` lies in the padding after the index, and has one value only. The compiler uses the unused values
+/// of its byte for the kinds of an enum of records. So the kind takes no room of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct At<U> {
     pub(super) index: u32,

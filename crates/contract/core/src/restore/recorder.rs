@@ -1,4 +1,4 @@
-//! Where changes are recorded: nowhere, in a log, or in the record of the whole that a part belongs to.
+//! Recorders of changes: nothing, a log, or the recorder of the whole that a part belongs to.
 
 use super::UndoLog;
 use std::cell::RefCell;

@@ -42,7 +42,7 @@ pub trait Undoable {
     }
 }
 
-/// The view of a part of type `T`, of a whole with records `U`, to which the step `S` leads.
+/// The view of a part of type `T`. The step `S` leads to the part from a whole with records `U`.
 pub type PartMut<'a, T, R, U, S> = <T as Undoable>::View<'a, <R as Recorder<U>>::Within<<T as Undoable>::Undo, S>>;
 
 /// Data that can be replaced as a whole, where the old value is the record.

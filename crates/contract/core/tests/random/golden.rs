@@ -1,4 +1,4 @@
-//! The streams are part of the contract: what is drawn from a state never changes.
+//! The streams are part of the contract: the draws from a state never change.
 
 use parades_core::random::{Empirical, LogNormal, Pareto, Rng, Uniform, Weibull, Zipf};
 use parades_core::time::Delay;

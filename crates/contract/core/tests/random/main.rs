@@ -1,7 +1,7 @@
 //! The random streams and the distributions are correct, and never change.
 //!
 //! Every statistical test uses fixed seeds, so it always passes or always fails. With random seeds, a correct
-//! sampler would fail it with probability 1/1000.
+//! sampler would fail a test with probability 1/1000.
 
 mod distributions;
 mod golden;

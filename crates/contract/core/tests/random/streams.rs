@@ -182,8 +182,8 @@ fn every_bit_of_seed_lp_and_purpose_affects_every_bit_of_state() {
         let mut changes = [0_u32; 128];
         let mut pairs = 0;
         for base in 0..2048 {
-            // Typical inputs: small seeds, LPs and purposes. If the bit is set, the pair was tested with the
-            // other input.
+            // Typical inputs are small seeds, LPs and purposes. If the bit is set, the same pair was tested
+            // with the input in which the bit is clear.
             let input = base & 7 | (base >> 3 & 63) << 64 | (base >> 9) << 96;
             if input >> bit & 1 == 1 {
                 continue;

@@ -3,7 +3,7 @@
 use crate::event::{Body, Event, EventKey, LpId, TimerId};
 use serde::{Deserialize, Serialize};
 
-/// The execution that sent an event, by a number that is unique among the uncommitted executions of its
+/// The number of the execution that sent an event. It is unique among the uncommitted executions of its
 /// worker.
 ///
 /// A rollback also restores the sender's sequence number. So an event that is sent again may have the key of
@@ -15,8 +15,8 @@ pub type ExecutionId = u32;
 pub enum Tagged<P> {
     /// A message.
     Message(ExecutionId, P),
-    /// The wake of a timer. A timer's number has at most 20 bits; in three bytes it makes the event no
-    /// longer.
+    /// The wake of a timer. A timer's number has at most 20 bits, and fits three bytes, which do not enlarge
+    /// the event.
     Wake(ExecutionId, [u8; 3]),
     /// An anti-message. It annihilates the event of the same receiver, key and execution.
     Anti(ExecutionId),
@@ -119,7 +119,7 @@ pub fn untag<P>(event: TaggedEvent<P>) -> Option<Event<P>> {
     tagged.into_body().map(|body| Event::new(key, receiver, body))
 }
 
-/// Returns what an event and its anti-message have in common, and share with no other event.
+/// Returns the fields that an event shares with its anti-message, and with no other event.
 pub fn identity<P>(event: &TaggedEvent<P>) -> (EventKey, LpId, ExecutionId) {
     (event.key(), event.receiver, execution_of(event))
 }

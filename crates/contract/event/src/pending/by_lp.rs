@@ -31,7 +31,8 @@
 //!
 //! # Cost
 //!
-//! An unsorted window costs one look at each event, and one comparison for each event that is not the first
+//! of its LP. A window that needs more than one comparison for two events is sorted, and so are the next
+//! windows.
 //! of its LP. If it needs more than one comparison for two events, it is sorted, and so are the next windows.
 
 mod layout;
@@ -50,11 +51,11 @@ use super::unordered::Unordered;
 use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::Time;
 
-/// Windows in a new ring.
+/// The number of windows in a new ring.
 const RING_MIN: usize = 64;
-/// Events that a part should have when it is sorted LP by LP.
+/// The number of events that a part should have when it is sorted LP by LP.
 const PART: usize = 512;
-/// The number of windows that are sorted after one that could not stay unsorted.
+/// The number of windows that are sorted after a window that could not stay unsorted.
 const SORTED_WINDOWS: u32 = 64;
 
 /// A pending event set whose windows are executed LP by LP. The module documentation says how it works.
@@ -67,7 +68,7 @@ pub struct LpOrderedPending<P> {
     receivers: ReceiverIndex,
     /// True if the run is unsorted, except that the events of each LP are in order.
     is_unsorted: bool,
-    /// The number of windows that will be sorted before one may stay unsorted again.
+    /// The number of windows that will be sorted before a window may stay unsorted again.
     sorted_windows: u32,
     side: SideList<P>,
     /// The slot of the event that was popped from the side list.
@@ -82,11 +83,11 @@ pub struct LpOrderedPending<P> {
     far: Chain,
     /// A lower bound on the times in `far`.
     far_min: Time,
-    /// Events opened since `far` was scanned.
+    /// The number of events opened since `far` was scanned.
     opened_since_scan: usize,
-    /// Events opened since the ring was rebuilt.
+    /// The number of events opened since the ring was rebuilt.
     opened_since_rebuild: usize,
-    /// Events of the open window.
+    /// The number of events of the open window.
     opened: usize,
     /// The width of time-ordered windows that suited these events, as in [`Unordered`].
     shift: Option<u8>,
@@ -136,7 +137,7 @@ impl<P> LpOrderedPending<P> {
         set
     }
 
-    /// Removes all events, for a set of another kind. No event may be left before the last bound.
+    /// Removes all events, for a set of another kind. All events before the last bound must have been taken.
     pub fn into_unordered(mut self) -> Unordered<P> {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
         self.run.free_chunks(&mut self.slab);
@@ -163,8 +164,8 @@ impl<P> LpOrderedPending<P> {
             self.push_open(Event::new(key, receiver, body));
         } else if window < self.ring.horizon {
             if self.lanes.is_one() {
-                // Without a lane to compute, the place of the event is known earlier. No later step can hide
-                // that time.
+                // There is no lane to compute, so the place of the event is known earlier. Computing a lane
+                // would delay the push, because no later step hides that time.
                 self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
             } else {
                 self.ring.append_to((window, self.lanes.of(receiver)), &mut self.slab, Event::new(key, receiver, body));
@@ -234,8 +235,8 @@ impl<P> LpOrderedPending<P> {
         Some(&mut self.popped_side)
     }
 
-    /// Returns a time that no event is before, or [`Time::MAX`] if the set is empty. No event may be left
-    /// before the last bound.
+    /// Returns a lower bound on the times of all events, or [`Time::MAX`] if the set is empty. All events
+    /// before the last bound must have been taken.
     pub fn next_time(&self) -> Time {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
         let Some(window) = self.ring.next_occupied() else { return self.far_min };
@@ -243,8 +244,8 @@ impl<P> LpOrderedPending<P> {
         if start >= self.until {
             return start;
         }
-        // Several bounds may fall into this window, a picosecond apart. Its start would not let the caller
-        // make progress.
+        // The window has been executed up to `until`, so its start would not let the caller make progress.
+        // Several bounds may fall into one window, a picosecond apart.
         self.ring.window(window).map(|chain| self.slab.min_time(chain)).min().unwrap_or(self.until)
     }
 
@@ -275,7 +276,7 @@ impl<P> LpOrderedPending<P> {
             + self.parts.capacity() * size_of::<Chain>()
     }
 
-    /// Removes all events, in no order. No event may be left before the last bound.
+    /// Removes all events, in no order. All events before the last bound must have been taken.
     pub fn take_all(&mut self) -> Leftover<P>
     where
         P: 'static,

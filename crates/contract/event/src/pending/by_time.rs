@@ -10,13 +10,13 @@
 //!    as an unsorted chain. Later events are *far* ([`Far`]): in coarse windows if there are very many
 //!    windows, and after those in one chain.
 //! 2. `open` sorts the next window into a *run* ([`Run`]). It counts the events into about as many buckets as
-//!    there are events, and one insertion pass finishes. A window of more than [`RUN_MAX`] events is first
-//!    split into *parts*, by the first level of the order in which the events differ. So a million events of
-//!    one instant are split by receiver.
+//!    there are events, and one insertion pass finishes the sort. A window of more than [`RUN_MAX`] events is
+//!    first split into *parts*, by the first level of the order in which the events differ. So a million
+//!    events of one instant are split by receiver.
 //! 3. A push into the open window goes to the *side list* ([`SideList`]). `pop_slot_through` merges the side
 //!    list with the run.
-//! 4. When the side list is full, events after all others of the window go to an unsorted chain, *late*. They
-//!    are then opened like a window. So the rounds of one instant are sorted together.
+//! 4. When the side list is full, an event after all others of the window goes to an unsorted chain, *late*.
+//!    That chain is later opened like a window. So the rounds of one instant are sorted together.
 //! 5. A small population stays in the side list altogether. Then `ring.next` is above every window.
 //! 6. The file `layout.rs` adapts the width of the windows.
 //!
@@ -24,8 +24,8 @@
 //!
 //! - W1: no event of the ring is in a window before `ring.next`, and no far event is in a window before
 //!   `ring.horizon`. The window of a time is a shift, so it is exact and monotone.
-//! - W2: while `late` has events, they are all after `boundary`, and no event of the run, the parts or the
-//!   side list is.
+//! - W2: while `late` has events, they are all after `boundary`. All events of the run, the parts and the
+//!   side list are at or before `boundary`.
 //! - W3: the parts are in order. A new run is sorted only when the last one is finished.
 //! - W4: no event is pushed before the instant of the event popped last.
 //!
@@ -55,9 +55,9 @@ use crate::event::{Body, Event, EventKey, Header, LpId};
 use crate::time::{Instant, Time};
 use layout::Stats;
 
-/// Events in the side list from which later events of the open window go to `late`.
+/// The length of the side list from which later events of the open window go to `late`.
 const SIDE_MAX: usize = 256;
-/// Events up to which the side list alone is as fast as windows.
+/// The largest population for which the side list alone is as fast as windows.
 const SMALL_MAX: usize = 32;
 
 /// A pending event set of lazy windows. The module documentation says how it works.
@@ -66,7 +66,7 @@ pub struct WindowedPending<P> {
     slab: Slab<P>,
     /// The sorted part of the open window.
     run: Run,
-    /// Events pushed into the open window, or before it.
+    /// Events pushed into the open window or an earlier one.
     side: SideList<P>,
     /// The slot of the event that was just popped from `side`.
     popped_side: Slot<P>,
@@ -278,8 +278,8 @@ impl<P> WindowedPending<P> {
         !self.run.is_done() || self.parts.is_empty() && !self.side.is_empty() || self.open_next(last)
     }
 
-    /// Sorts the next events, when the run is finished: the next part of the open window, else the late
-    /// events, else the next window. Returns false if no event is due by `last`.
+    /// Sorts the next events, when the run is finished. The next part of the open window comes first, then
+    /// the late events, then the next window. Returns false if no event is due by `last`.
     fn open_next(&mut self, last: Time) -> bool {
         self.run.free_chunks(&mut self.slab);
         while self.run.is_done() {
@@ -321,7 +321,7 @@ impl<P> WindowedPending<P> {
     }
 
     /// Makes `chain` the open window. All earlier events must have been executed. `within` has the smallest
-    /// and the largest time possible in it, if they are known.
+    /// and the largest time possible in the chain, if these times are known.
     fn open(&mut self, chain: Chain, within: Option<(u64, u64)>) {
         if chain.len() > RUN_MAX {
             self.boundary = self.slab.events(chain).map(Header::instant).max().unwrap_or_default();

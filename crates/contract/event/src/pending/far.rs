@@ -2,8 +2,8 @@
 //!
 //! With very many windows, the ends of their chains would not stay in the cache. Then the ring has only the
 //! next windows, and later events wait in *coarse* windows, each as wide as half of the ring. A coarse window
-//! is distributed over the ring when its turn comes. So an event is written twice, but each time into the
-//! cache, which costs less than one write beside it.
+//! is distributed over the ring when its turn comes. So an event is written twice. Both writes hit the cache,
+//! and together they cost less than one write that misses the cache.
 //!
 //! Events after the last coarse window are in one chain, *beyond*. Without coarse windows, all events after
 //! the ring are there.
@@ -34,7 +34,7 @@ impl Default for Far {
 }
 
 impl Far {
-    /// Holds all events of a chain in `beyond`.
+    /// Makes a `Far` that has all events of a chain in `beyond`.
     pub(super) fn of<P>(slab: &Slab<P>, beyond: Chain) -> Far {
         let beyond_min = slab.min_time(beyond);
         Far { beyond, beyond_min, len: beyond.len(), ..Far::default() }
@@ -104,8 +104,8 @@ impl Far {
         Some(coarse << self.bits)
     }
 
-    /// Removes the coarse window that begins at `window`. Returns its events, and the start of the next one.
-    /// All earlier coarse windows must be empty, and are removed too.
+    /// Removes the coarse window that begins at `window`. Returns its events, and the start of the next
+    /// coarse window. All earlier coarse windows must be empty, and are removed too.
     pub(super) fn take(&mut self, window: u64) -> (Chain, u64) {
         let chain = self.coarse.take(window >> self.bits);
         self.len -= chain.len();

@@ -2,8 +2,8 @@
 
 use crate::event::LpId;
 
-/// Events in a lane of a window, at most. A lane's events and the records of its LPs should stay in the
-/// cache.
+/// The largest number of events in a lane of a window. A lane's events and the records of its LPs should stay
+/// in the cache.
 const LANE: usize = 8192;
 
 /// The lanes of each window, one for each range of `2^shift` LPs.

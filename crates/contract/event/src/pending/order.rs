@@ -8,7 +8,7 @@ use crate::time::Time;
 
 /// Bits of an entry that hold the place of the event. The bits above them hold the sort key.
 pub(super) const PLACE_BITS: u32 = 32;
-/// The mask of those bits.
+/// The mask of the place in an entry.
 pub(super) const PLACE: u64 = (1 << PLACE_BITS) - 1;
 
 /// The levels of the order of events. If all events of a window agree in one level, they are sorted by the
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use parades_core::random::Rng;
 
-    /// Receivers are the upper half of their sort key, so no two receivers may be taken for one.
+    /// Receivers are the upper half of their sort key, so keys of two receivers must never look equal.
     #[test]
     fn keys_with_the_same_leading_bits_have_the_same_upper_half() {
         let mut rng = Rng::stream(1, 0);

@@ -9,7 +9,7 @@ const PLACES_MAX: usize = 1 << 16;
 /// treated as one. That costs a few comparisons.
 const PLACES_PER_EVENT: usize = 8;
 
-/// For each receiver, its last event in the run; for each event, the one before it of the same receiver.
+/// The last event of each receiver in the run, and for each event the event of the same receiver before it.
 ///
 /// Event numbers continue from run to run, so that a number of an earlier run is recognised as such. The
 /// table is cleared only when the numbers run out.
@@ -17,7 +17,8 @@ const PLACES_PER_EVENT: usize = 8;
 pub(super) struct ReceiverIndex {
     /// By receiver: the number of its last event. The length is a power of two.
     last: Vec<u16>,
-    /// By event of the run: the number of the event before it, of this run or an earlier one.
+    /// By event of the run: the number of the event of the same receiver before it, in this run or an earlier
+    /// one.
     before: Vec<u16>,
     /// The events of the run that are not the first of their receivers.
     repeats: Vec<u16>,
@@ -40,8 +41,8 @@ impl ReceiverIndex {
         for chunk in chunks {
             let (here, others) = before.split_at_mut(chunk.len());
             for (before, slot) in here.iter_mut().zip(chunk) {
-                // Always written, because a branch could not be predicted. It stays only if the receiver had
-                // an event before.
+                // The index is always written, because a branch could not be predicted. It stays only if the
+                // receiver had an event before.
                 repeats[repeated] = number - base;
                 number += 1;
                 let earlier = std::mem::replace(&mut last[slot.header().receiver().index() & mask], number);

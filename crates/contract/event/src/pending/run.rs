@@ -8,14 +8,15 @@ use crate::event::{Header, LpId};
 use crate::time::{Instant, Time};
 use std::ops::Range;
 
-/// Events in the largest run that is sorted by time.
+/// The largest number of events in a run that is sorted by time.
 pub(super) const RUN_MAX: usize = 1024;
-/// Events in a bucket from which distributing it again is faster than an insertion sort.
+/// The number of events in a bucket from which distributing the bucket again is faster than an insertion
+/// sort.
 const LARGE_BUCKET: u32 = 12;
 /// A run may stay unsorted while ordering the events of each LP takes at most one comparison for this number
-/// of events,
+/// of events.
 const EVENTS_PER_COMPARISON: usize = 2;
-/// plus this number of comparisons, which matters for small windows.
+/// This number of comparisons is allowed in addition, which matters for small windows.
 const COMPARISONS_MIN: usize = 4;
 
 /// The events of one window, or of a part of it, with their entries ([`super::order`]) in the order of
@@ -96,8 +97,8 @@ impl Run {
         self.sort_by(slab, Some(within), &keys_by_level);
     }
 
-    /// Sorts the events of `chain` LP by LP. They are at most [`ReceiverIndex::RUN_MAX`], and all of one
-    /// window. `time_of` returns the position of a time in the window.
+    /// Sorts the events of `chain` LP by LP. All events must belong to one window, and there may be at most
+    /// [`ReceiverIndex::RUN_MAX`] of them. `time_of` returns the position of a time in the window.
     pub(super) fn sort_by_lp<P>(&mut self, chain: Chain, slab: &Slab<P>, time_of: impl Fn(Time) -> u32) {
         self.load(chain, slab);
         self.sort_by(slab, None, &keys_by_lp(LpId(0), time_of));
@@ -155,8 +156,8 @@ impl Run {
     fn load<P>(&mut self, chain: Chain, slab: &Slab<P>) {
         debug_assert!(self.chunks.is_empty());
         self.chunks.extend(slab.chunks(chain));
-        // In the order in which the events were pushed. LPs are executed in id order at each instant, so the
-        // events that they send to one LP are then in order.
+        // The chunks are put into the order in which their events were pushed. LPs are executed in id order
+        // at each instant, so the events that they send to one LP are then in order.
         self.chunks.reverse();
         self.cursor = 0;
         self.order.resize(chain.len(), 0);
@@ -286,7 +287,7 @@ impl Run {
 }
 
 /// Moves event `index`, the last of its LP so far, to its position among the events of that LP. Returns false
-/// if that takes more comparisons than are left.
+/// if the move takes more comparisons than are left.
 #[inline]
 fn insert_within_lp<P>(
     slab: &Slab<P>,

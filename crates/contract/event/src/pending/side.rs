@@ -6,13 +6,13 @@ use crate::time::Instant;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Events up to which inserting into a sorted list is the fastest way.
+/// The largest length of a sorted list for which insertion is fastest.
 const SORTED_MAX: usize = 24;
-/// Up to this number of groups a new group may be opened even if the groups have few events.
+/// Below this number of groups, a new group may be opened even if the groups have few events.
 const GROUPS_MIN: usize = 8;
 
-/// Events pushed into the open window: few, or many that were sent with a few different delays and so share
-/// their instants.
+/// Events pushed into the open window. They are few, or they were sent with a few different delays, and so
+/// share their instants.
 ///
 /// Invariant: every event of the groups and of the heap is after all events of the sorted list.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl<P> SideList<P> {
         }
     }
 
-    /// Adds an event that is before the last event of the sorted list, or the first event of all.
+    /// Adds an event before the end of the sorted list, or the first event of an empty list.
     fn push_into_sorted(&mut self, event: Event<P>) {
         let first = self.sorted.iter().rev().take(2 * SORTED_MAX);
         let before = first.take_while(|waiting| **waiting <= event).count();
@@ -168,7 +168,7 @@ impl<P> SideList<P> {
         self.spare.push(slots);
     }
 
-    /// Removes the events after `boundary`, in no order.
+    /// Removes the events after `boundary`, in no order, and passes them to `accept`.
     pub(super) fn take_after(&mut self, boundary: Instant, mut accept: impl FnMut(Event<P>)) {
         let later = self.sorted.partition_point(|event| event.instant() > boundary);
         self.sorted.drain(..later).for_each(&mut accept);
@@ -193,7 +193,8 @@ impl<P> SideList<P> {
         sorted.into_iter().chain(groups).chain(heap.into_iter().map(|Reverse(event)| event))
     }
 
-    /// Returns the number of events of an instant, except those in the heap. No event may be earlier.
+    /// Returns the number of events of an instant, except those in the heap. No event of the list may be
+    /// earlier than `instant`.
     pub(super) fn count_now(&self, instant: Instant) -> usize {
         if self.peek().is_none_or(|least| least.instant() > instant) {
             return 0;
@@ -227,15 +228,15 @@ mod tests {
     use crate::time::Time;
     use parades_core::random::Rng;
 
-    /// The list pops what a heap pops, whatever is pushed: few instants with many events each, or many
-    /// instants with few events.
+    /// The list pops the same events as a heap, whatever is pushed: few instants with many events each, or
+    /// many instants with few events.
     #[test]
     fn the_least_event_comes_first() {
         for (seed, instants) in (0..40).zip([3, 20, 100, 1 << 30].into_iter().cycle()) {
             let mut rng = Rng::stream(seed, 0);
             let (mut side, mut heap) = (SideList::new(), BinaryHeap::new());
             for sequence in 0..4000 {
-                // Waves: pushes prevail, then pops.
+                // First pushes prevail, then pops, in waves.
                 if rng.chance(if sequence / 500 % 2 == 0 { 0.8 } else { 0.3 }) {
                     let instant = Instant { time: Time::from_ps(sequence / 40 + rng.below(instants)), round: 0 };
                     let key = EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence };

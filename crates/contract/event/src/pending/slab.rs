@@ -15,16 +15,16 @@ use parades_raw::huge_pages::{self, HUGE_PAGE};
 use parades_raw::prefetch::prefetch;
 use std::hint::select_unpredictable;
 
-/// Slots in a block. A chunk is one block or several consecutive blocks, and has the number of its first
-/// block.
+/// The number of slots in a block. A chunk is one block or several consecutive blocks. The number of a chunk
+/// is that of its first block.
 const BLOCK: usize = 8;
 /// The first value of the mask of a slab: a chunk is one block.
 const FIRST_MASK: u32 = 7;
 const _: () = assert!(FIRST_MASK as usize + 1 == BLOCK, "a chunk is a block at first");
-/// Slots in the largest chunk.
+/// The number of slots in the largest chunk.
 const CHUNK_MAX: usize = 32;
-/// Average number of events in a chain for each slot of its chunks. On average half a chunk of each chain is
-/// empty, so an eighth of the space of its events.
+/// The average length of a chain divided by the length of its chunks. On average half a chunk of each chain
+/// is empty, which is an eighth of the space of the chain's events.
 const EVENTS_PER_SLOT: usize = 4;
 
 /// The end of the list of free chunks.
@@ -55,11 +55,12 @@ impl Chain {
     }
 }
 
-/// Events in the longest chain that is prefetched as a whole. A longer chain would not stay in the cache.
+/// The largest number of events in a chain that is prefetched as a whole. A longer chain would not stay in
+/// the cache.
 const PREFETCH_MAX: usize = 1024;
 
-/// The distance in slots at which the chunks of a longer chain are prefetched while it is traversed. Only a
-/// chunk tells the number of the next one, so a prefetcher walks ahead.
+/// The distance in slots at which the chunks of a longer chain are prefetched while it is traversed. The next
+/// chunk is found only through the chunk before it, so a prefetcher walks ahead.
 const SLOTS_AHEAD: usize = 96;
 
 /// The chunks of a chain that are still to be prefetched.
@@ -132,11 +133,11 @@ impl<P> Slab<P> {
         }
     }
 
-    /// Returns the chunk for the next event of a chain: the head, or a free chunk that it links to the head
-    /// if that is full.
+    /// Returns the chunk for the next event of a chain. This is the head, or if the head is full, a free
+    /// chunk, which becomes the new head.
     ///
-    /// It has no branch. The processor could not predict which event finds its chunk full, and would discover
-    /// a wrong prediction late: this address is the last result of an execution.
+    /// The code has no branch. The processor could not predict which event finds its chunk full. It would
+    /// discover a wrong prediction late, because this address is the last result of an execution.
     #[inline(always)]
     fn head_for(&mut self, is_full: bool, head: u32) -> u32 {
         if self.free == NONE {
@@ -271,13 +272,13 @@ impl<P> Slab<P> {
         if chain.len() <= PREFETCH_MAX { usize::MAX } else { SLOTS_AHEAD / self.chunk_len() + 1 }
     }
 
-    /// Returns the headers of the events of `chain`. No event may be missing.
+    /// Returns the headers of the events of `chain`. No event of the chain may have been taken.
     pub(super) fn events(&self, chain: Chain) -> impl Iterator<Item = &Header> {
         self.chunks(chain).flat_map(|(chunk, fill)| self.slots(chunk)[..fill].iter().map(Slot::header))
     }
 
-    /// Returns the earliest time of the events of `chain`, or [`Time::MAX`] if there are none. No event may
-    /// be missing.
+    /// Returns the earliest time of the events of `chain`, or [`Time::MAX`] if there are none. No event of
+    /// the chain may have been taken.
     pub(super) fn min_time(&self, chain: Chain) -> Time {
         self.events(chain).map(Header::time).min().unwrap_or(Time::MAX)
     }

@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use super::slab::{Chain, Slab};
 
-/// Events that [`Unordered::events_per_window`] samples.
+/// The number of events that [`Unordered::events_per_window`] samples.
 const SAMPLED: usize = 1 << 15;
 
 /// All events of a pending set, in no order. Another set adopts their memory without copying them.

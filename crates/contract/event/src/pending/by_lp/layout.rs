@@ -3,7 +3,7 @@
 use super::LpOrderedPending;
 use crate::time::Time;
 
-/// Windows in the longest ring, at eight bytes each.
+/// The largest number of windows in a ring, at eight bytes each.
 const RING_MAX: usize = 1 << 15;
 /// The ring is long enough if the events executed between two jumps are this multiple of the events that a
 /// jump scans.

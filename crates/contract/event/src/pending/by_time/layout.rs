@@ -3,70 +3,75 @@
 //! A rebuild moves every pending event once. It happens in three cases:
 //!
 //! 1. All windows have become empty.
-//! 2. The windows held far more or far fewer events than they should, or too many pushes found a full side
-//!    list.
-//! 3. Many events were pushed into an open window that windows of half the width would have put into a later
-//!    one. Each of these events is sorted by itself, which is slow.
+//! 2. The windows held far more or far fewer events than they should, or there were too many pushes into a
+//!    full side list.
+//! 3. Many events were pushed into an open window, but would have fallen into a later window if windows were
+//!    half as wide. Each of these events is sorted by itself, which is slow.
 //!
-//! In cases 2 and 3 the set waits until the events executed since the last rebuild are half as many as those
-//! pending. In case 1 the new windows cover half of the pending events. Events beyond the windows are scanned
-//! only after a quarter as many have been executed, and a coarse window is distributed once. So an event is
-//! moved a bounded number of times on average.
+//! In case 1 the new windows cover half of the pending events. In cases 2 and 3 the set waits until it has
+//! executed half as many events as are pending. After pushes into a full side list it waits until they are as
+//! many as the events that were pending at the last rebuild. Events beyond the windows are scanned only after
+//! a quarter as many have been executed, and a coarse window is distributed once. So an event is moved a
+//! bounded number of times on average.
 
 use super::{SIDE_MAX, SMALL_MAX, WindowedPending};
 use crate::event::Event;
 use crate::pending::slab::{Chain, Slab};
 use crate::time::Time;
 
-/// Events that a window should hold, at most. Large populations gain by having fewer windows, whose ends then
-/// stay in the cache.
+/// The largest number of events that a window should hold. Large populations gain by having fewer windows,
+/// whose ends then stay in the cache.
 const TARGET: usize = 512;
-/// Events that a window should hold, at least.
+/// The smallest number of events that a window should hold.
 const TARGET_MIN: usize = 16;
-/// A window should hold one in this number of the pending events, so that most pushes go to later windows.
+/// A window should hold the number of pending events divided by this number, so that most pushes go to later
+/// windows.
 const SHARE: usize = 8;
-/// The windows could hold this multiple of the pending events at the density of the first ones. Of
-/// exponential delays, all but one in fifty then fall into the windows.
+/// At the density of the earliest events, the windows could hold this multiple of the pending events. With
+/// exponential delays, all but one in fifty events then fall into the windows.
 const RING_SPAN: usize = 4;
-/// Below this number of windows, all are in the ring, and their number is doubled: the ends of all windows
-/// stay in the cache, and hardly any event is written beyond the ring first. From this number on, there are
-/// coarse windows.
+/// From this number of windows on, there are coarse windows. Below it, all windows are in the ring, and the
+/// ends of their chains stay in the cache. The number of windows is then doubled, so that hardly any event is
+/// first written beyond the ring.
 const RING_CACHED: usize = 1 << 12;
-/// Windows in the ring, at least.
+/// The smallest number of windows in the ring.
 const RING_MIN: usize = 16;
 /// The population at which the set returns to using the side list alone. It is below [`SMALL_MAX`], so that a
 /// changing population does not switch at every event.
 const SMALL_RETURN: usize = SMALL_MAX / 2;
-/// Times in the sample from which the width is estimated.
+/// The number of times in the sample from which the width is estimated.
 const SAMPLE: usize = 512;
-/// One in this number of the sample, the earliest ones, tells the density of the first events.
+/// The earliest times of the sample give the density of the first events. They are the sample divided by this
+/// number.
 const FRONT: usize = 16;
 /// The factor by which the events of a window may differ from the target before a rebuild.
 const TOLERANCE: u64 = 3;
-/// Avoidable pushes per window that justify windows of half the width. Sorting that number of events one by
-/// one costs more than opening another window.
+/// The number of avoidable pushes per window above which the width is halved. Sorting that number of events
+/// one by one costs more than opening another window.
 const AVOIDABLE_MAX: u64 = 32;
-/// A rebuild is justified by this number of pushes into a full side list, or more.
+/// The smallest number of pushes into a full side list after which the windows are rebuilt for narrower ones.
+/// A set that was larger at the last rebuild waits for as many pushes as it then had events.
 const SIDE_PUSHES_MIN: usize = 4096;
 
 /// Counters since the last rebuild.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
-    /// Pending events at the rebuild.
+    /// The number of pending events at the rebuild.
     len: usize,
-    /// Events that a window should hold.
+    /// The number of events that a window should hold.
     target: usize,
     /// The virtual time of the rebuild.
     time: Time,
-    /// Windows opened.
+    /// The number of windows opened.
     windows: u64,
-    /// Events in those windows when they were opened.
+    /// The number of events in those windows when they were opened.
     opened: u64,
-    /// Events pushed into an open window while the side list was full.
+    /// The number of events pushed into an open window while the side list was full.
     side_pushes: u64,
-    /// Events pushed into an open window that windows of half the width would have put into a later one.
+    /// The number of events pushed into an open window that would have fallen into a later window if windows
+    /// were half as wide.
     avoidable: u64,
-    /// Events opened since the events beyond the windows were scanned.
+    /// The number of events opened since the events beyond the windows were scanned.
     opened_since_scan: u64,
 }
 
@@ -110,7 +115,8 @@ impl<P> WindowedPending<P> {
         let is_cached = windows < RING_CACHED;
         let windows = if is_cached { 2 * windows } else { windows }.max(RING_MIN);
         let width = rate_width.unwrap_or(u64::MAX).min(self.sampled_width(windows));
-        // Rounded to a power of two, and at least 2 ps. So the number of a window plus one always fits.
+        // The width is rounded to a power of two, and is at least 2 ps. So the number of a window plus one
+        // always fits.
         let width = width.clamp(2, 1 << 62);
         let shift = ((width + width / 2) | 1).ilog2().clamp(1, 62);
         self.shift = self.known_shift.take().unwrap_or_else(|| u8::try_from(shift).expect("at most 62"));
@@ -273,7 +279,7 @@ impl<P> WindowedPending<P> {
         }
     }
 
-    /// Prefetches the events of the window after this one, which then arrive while this one is executed.
+    /// Prefetches the events of the next window, so that they arrive while the open window is executed.
     pub(super) fn prefetch_next(&self) {
         if let Some(window) = self.ring.next_occupied() {
             self.ring.window(window).for_each(|chain| self.slab.prefetch(chain));

@@ -19,7 +19,7 @@ impl<P> WindowedPending<P> {
     pub fn count_now(&self, wanted: usize) -> Option<usize> {
         let aside = self.side.count_now(self.last);
         let is_now = |ahead| self.run.peek(&self.slab, ahead).is_some_and(|event| event.instant() == self.last);
-        // There are usually too few, which a look at one event shows.
+        // Usually there are fewer events, which a look at one event shows.
         let last_wanted = wanted.saturating_sub(aside + 1);
         if aside < wanted && last_wanted < self.run.len() && !is_now(last_wanted) {
             return None;
