@@ -173,7 +173,7 @@ fn is_executed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Replaces each character that a terminal would execute by one that it shows, so that columns stay.
+/// Replaces each character that a terminal would execute by a visible character, so that columns stay.
 fn printable(text: &str) -> String {
     let shown = |c| match c {
         '\t' => ' ',

@@ -13,8 +13,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Creates a fault at a byte of the text. `message` is a sentence without full stop, and `help` says how to
-    /// correct it.
+    /// Creates a fault at a byte of the text. `message` is a sentence without full stop, and `help` says how
+    /// to correct it.
     pub fn new(offset: usize, message: impl Into<String>, help: impl Into<String>) -> Fault {
         Fault { offset: Some(offset), message: message.into(), help: help.into() }
     }

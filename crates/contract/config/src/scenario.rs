@@ -31,15 +31,15 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Size of the largest scenario file, in bytes. The parser needs up to a hundred bytes for each, so this
-/// limits the cost of a wrong path.
+/// Size of the largest scenario file, in bytes. The parser needs up to a hundred bytes for each byte of the
+/// file, so this limits the cost of a wrong path.
 pub const FILE_BYTES_MAX: u64 = MIB;
 
 /// Largest number of worker threads: the number of parties that a barrier can have.
 pub const THREADS_MAX: u64 = (1 << 15) - 1;
 
 /// The settings, which are the keys above `[parameters]`. Only `scenario` is required. The defaults of the
-/// others are never read, because [`ScenarioFile::settings`] first asks whether a key is set.
+/// other keys are never read, because [`ScenarioFile::settings`] first asks whether a key is set.
 pub const SETTINGS: &[Parameter] = &[
     Parameter::text("scenario", "", "the scenario's name"),
     Parameter::integer("seed", 1, 0..=u64::MAX, "random streams"),
@@ -206,8 +206,8 @@ impl Assignment {
 }
 
 impl TomlValue {
-    /// Returns the value for `parameter`. Text and numbers are read as on the command line, if that kind
-    /// accepts them at all.
+    /// Returns the value for `parameter`. Text and numbers are read as on the command line, if the
+    /// parameter's kind accepts them.
     fn read(&self, parameter: &Parameter) -> Result<Value, ConfigError> {
         match (parameter.kind(), self) {
             (Kind::Boolean { .. }, TomlValue::Boolean(value)) => return Ok(Value::Boolean(*value)),

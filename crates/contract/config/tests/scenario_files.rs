@@ -83,7 +83,7 @@ fn a_file_sets_settings_and_parameters() {
     assert!(values.boolean("share"));
     assert_eq!(values.choice("delay"), "constant");
     assert_eq!(values.text("note"), "tab\there");
-    // Relative to the folder of the file, so that a scenario and its data can move together.
+    // The path is relative to the folder of the file, so that a scenario and its data can move together.
     assert_eq!(values.path("topology"), Some(PathBuf::from("dir/net/b.graphml")));
 }
 

@@ -145,7 +145,7 @@ fn words(attributes: &[Attribute], known: &[&str]) -> Result<Vec<Ident>> {
 }
 
 /// Returns the path to `parades_core`. A crate that depends only on `parades`, the library under one name,
-/// reaches it through that.
+/// reaches `parades_core` through it.
 pub(crate) fn core_path() -> TokenStream {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").map(|folder| format!("{folder}/Cargo.toml"));
     let text = manifest.ok().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();

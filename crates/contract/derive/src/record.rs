@@ -32,7 +32,7 @@ fn types(state: &State<'_>) -> TokenStream {
         quote!(#variant(#kept),)
     });
     let types: Vec<&Ident> = state.generics.type_params().map(|parameter| &parameter.ident).collect();
-    // The language wants each parameter used, also one that only constants have.
+    // The language requires that every generic parameter is used, even one that only constants have.
     let never = (!types.is_empty())
         .then(|| quote!(Never(::core::convert::Infallible, ::core::marker::PhantomData<fn() -> (#(#types,)*)>),));
     let doc = format!("A record of one change to a [`{name}`].");

@@ -11,7 +11,7 @@ enum Wrong {
     Nothing,
     /// The undo does not restore one of two fields, at every other event.
     State,
-    /// The undoable handler sends another message than the plain one.
+    /// The undoable handler sends another message than the plain handler.
     Sends,
     /// The undoable handler records another metric.
     Metrics,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Between {
     /// The partition of the senders.
     pub from: u32,
-    /// The partition of the receivers; another one.
+    /// The partition of the receivers, which is another partition.
     pub to: u32,
     /// The least delay of an event on this channel.
     pub lookahead: Delay,

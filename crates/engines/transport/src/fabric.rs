@@ -5,14 +5,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Carries byte strings between the ranks of a run. Byte strings between two ranks arrive in the order in which
-/// they were sent, and none is lost.
+/// Carries byte strings between the ranks of a run. Byte strings between two ranks arrive in the order in
+/// which they were sent, and none is lost.
 ///
-/// This is the trait to implement for a new way between processes: [`Ranked`](crate::Ranked) makes the transport
-/// and the group of a run from it. Any worker of a rank may call any function at any time.
+/// This is the trait to implement for a new path between processes: [`Ranked`](crate::Ranked) makes the
+/// transport and the group of a run from it. Any worker of a rank may call any function at any time.
 ///
-/// *Ends*: a rank ends when its fabric is dropped. What it has sent must still arrive; only then is it
-/// [`lost`](Fabric::lost) to the others. A connection that breaks is such an end too.
+/// *Ends*: a rank ends when its fabric is dropped. The bytes that it has sent must still arrive; only then is
+/// the rank [`lost`](Fabric::lost) to the others. A connection that breaks is such an end too.
 pub trait Fabric: Send + Sync {
     /// Returns the number of this rank, from 0.
     fn rank(&self) -> usize;
@@ -20,20 +20,20 @@ pub trait Fabric: Send + Sync {
     /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Sends `bytes` to another rank, or to this one. Sending to a rank that has ended is no error; the bytes are
-    /// dropped. The call may wait for room, but never for the receiver to call [`receive`](Fabric::receive): two
-    /// ranks that send to each other must both get on.
+    /// Sends `bytes` to another rank, or to this one. Sending to a rank that has ended is no error; the bytes
+    /// are dropped. The call may wait for room, but never for the receiver to call
+    /// [`receive`](Fabric::receive): two ranks that send to each other must both get on.
     fn send(&self, to: usize, bytes: Vec<u8>);
 
-    /// Returns the next byte string that has arrived, with the rank that sent it; `None` if nothing has arrived.
-    /// Does not wait.
+    /// Returns the next byte string that has arrived, with the rank that sent it; `None` if nothing has
+    /// arrived. Does not wait.
     fn receive(&self) -> Option<(usize, Vec<u8>)>;
 
-    /// Sets the function that is called, on any thread, after bytes have arrived or a rank has ended. It must be
-    /// called without any lock that [`receive`](Fabric::receive) takes.
+    /// Sets the function that is called, on any thread, after bytes have arrived or a rank has ended. It must
+    /// be called without any lock that [`receive`](Fabric::receive) takes.
     fn set_bell(&self, bell: Bell);
 
-    /// Returns why a rank is lost, if it has ended and everything that it sent has been received.
+    /// Returns the loss of a rank, if the rank has ended and everything that it sent has been received.
     fn lost(&self, rank: usize) -> Option<Lost>;
 }
 
@@ -43,7 +43,7 @@ pub type Bell = Arc<dyn Fn() + Send + Sync>;
 /// A rank that has ended before the run did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Its number.
+    /// The number of the rank.
     pub rank: usize,
 }
 
@@ -137,8 +137,8 @@ impl Fabric for Loopback {
     }
 
     fn lost(&self, rank: usize) -> Option<Lost> {
-        // Ordering: Acquire; pairs with the Release in `drop`: the bytes sent before the end are then visible in
-        // the queue.
+        // Ordering: Acquire. It pairs with the Release in `drop`, so that the bytes sent before the end are
+        // visible in the queue.
         let ended = self.links.ended[rank].load(Ordering::Acquire);
         (ended && self.links.queue(rank, self.rank).is_empty()).then_some(Lost { rank })
     }

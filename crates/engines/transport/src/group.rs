@@ -3,9 +3,11 @@
 use parades_core::wire::{self, Wire};
 use parades_sync::barrier::Broken;
 
-/// The ranks of a run. A *rank* is a process, or plays one: it shares no memory with the others.
+/// The ranks of a run. A *rank* is a process, or some threads in the place of one. It shares no memory with
+/// the other ranks.
 ///
-/// Only the leader of each rank calls these methods, at cuts, and all leaders make the same calls in the same order.
+/// Only the leader of each rank calls these methods, at cuts, and all leaders make the same calls in the same
+/// order.
 pub trait Group: Sync {
     /// Returns the number of this rank, from 0.
     fn rank(&self) -> usize;
@@ -13,21 +15,23 @@ pub trait Group: Sync {
     /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Sends `mine` to rank 0. Rank 0 returns the bytes of all ranks, in rank order; the other ranks return `None`.
+    /// Sends `mine` to rank 0. Rank 0 returns the bytes of all ranks, in rank order; the other ranks return
+    /// `None`.
     ///
     /// # Errors
     ///
     /// [`Broken`] if a rank is lost.
     fn gather(&self, mine: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, Broken>;
 
-    /// Sends the bytes of rank 0 to all ranks. Each rank returns them.
+    /// Sends the bytes of rank 0 to all ranks. Each rank returns these bytes.
     ///
     /// # Errors
     ///
     /// [`Broken`] if rank 0 is lost.
     fn broadcast(&self, from_first: Option<Vec<u8>>) -> Result<Vec<u8>, Broken>;
 
-    /// Ends the run on this rank with a sentence that says why. The other ranks notice that this rank is lost.
+    /// Ends the run on this rank with a sentence that says why. The other ranks notice that this rank is
+    /// lost.
     fn give_up(&self, why: String) -> Broken;
 }
 

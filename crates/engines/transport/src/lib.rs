@@ -2,12 +2,15 @@
 //!
 //! The parallel engines are written over two traits and know nothing of the memory behind them:
 //!
-//! - [`Transport`] carries events, promises and reductions between workers. [`Threads`] is the transport of one process.
-//! - [`Group`] carries byte strings between the *ranks* of a run: processes that share no memory. Each rank has workers of its own.
-//!   Its leader uses the group at cuts, for everything that is neither an event nor a promise.
+//! - [`Transport`] carries events, promises and reductions between workers. [`Threads`] is the transport of
+//!   one process.
+//! - [`Group`] carries byte strings between the *ranks* of a run: processes that share no memory. Each rank
+//!   has workers of its own. Its leader uses the group at cuts, for everything that is neither an event nor a
+//!   promise.
 //!
-//! [`Ranked`] is both at once, over a [`Fabric`]: anything that carries byte strings from rank to rank, in order for each pair. [`Loopback`]
-//! is the fabric between ranks that are threads of one process. They share nothing but bytes, so every engine can be proved over it.
+//! [`Ranked`] is both at once, over a [`Fabric`]: anything that carries byte strings from rank to rank, in
+//! order for each pair. [`Loopback`] is the fabric between ranks that are threads of one process. They share
+//! nothing but bytes, so every engine can be proved over it.
 //!
 //! This crate may use the contract and the ground, and knows no engine.
 //!

@@ -1,16 +1,17 @@
 //! The transport of one rank among several: threads within the rank, byte strings between ranks.
 //!
-//! *Idea.* Within a rank, events change owner as between threads ([`Threads`]). Events, promises and summaries for another rank become
-//! *frames*, which travel as bytes over a [`Fabric`].
+//! *Idea.* Within a rank, events change owner as between threads ([`Threads`]). Events, promises and
+//! summaries for another rank become *frames*, which travel as bytes over a [`Fabric`].
 //!
-//! *Order.* All frames from one rank to another travel in one sequence. So a rank that has received a summary has also received all events and
-//! promises that were sent before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that.
+//! *Order.* All frames from one rank to another travel in one sequence. So a rank that has received a summary
+//! has also received all events and promises that were sent before it. [`Transport::exchange`] and
+//! [`Transport::outcome`] rest on that.
 //!
-//! *Receiving.* Whichever worker looks for news receives the frames for all workers of its rank, under one lock, and puts events into the inboxes
-//! of [`Threads`]. The fabric's bell wakes workers that sleep.
+//! *Receiving.* Any worker that looks for news receives the frames for all workers of its rank, under one
+//! lock. It puts events into the inboxes of [`Threads`]. The fabric's bell wakes workers that sleep.
 //!
-//! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run then ends with an error that names
-//! the rank.
+//! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
+//! then ends with an error that names the rank.
 
 use crate::arrived::Arrived;
 use crate::clocks::{ClockId, Clocks};
@@ -42,7 +43,7 @@ enum Frame<P> {
     Horizon(Time),
     /// The combined summary of the sender's workers, at an exchange.
     Exchange(Summary),
-    /// The same, of an offer.
+    /// The combined summary of the sender's workers, at an offer.
     Offer(Summary),
     /// Bytes of a collective operation.
     Collective(Vec<u8>),
@@ -64,7 +65,7 @@ pub struct Ranked<P> {
     failure: OnceLock<String>,
 }
 
-/// The frames that have been received and are waited for by somebody.
+/// Received frames that are kept until a worker asks for their content.
 struct Received {
     /// By rank.
     exchanges: Vec<VecDeque<Summary>>,
@@ -73,7 +74,7 @@ struct Received {
     offers: Offers,
 }
 
-/// The offers that not all workers of this rank have the outcome of.
+/// The rounds of offers whose outcome some worker of this rank has not received.
 struct Offers {
     /// The number of the first round in `rounds`.
     first: u64,
@@ -106,7 +107,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<P: Wire + Send + 'static> Ranked<P> {
-    /// Makes the transport of the rank at one end of a fabric. `threads` connects the workers of this rank, `workers` in number.
+    /// Makes the transport of the rank at one end of a fabric. `threads` connects the workers of this rank,
+    /// which are `workers` in number.
     pub fn new(fabric: Box<dyn Fabric>, threads: Threads<P>, workers: usize) -> Ranked<P> {
         let (threads, ranks) = (Arc::new(threads), fabric.ranks());
         let woken = Arc::clone(&threads);
@@ -196,7 +198,8 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         u32::try_from(set).expect("there are two sets")
     }
 
-    /// Waits, as `worker`, until `ready` returns a value. Until then `ready` names a rank whose frame is missing.
+    /// Waits, as `worker`, until `ready` returns a value. Until then `ready` names a rank whose frame is
+    /// missing.
     fn wait_for<T>(
         &self,
         worker: usize,
@@ -204,7 +207,8 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     ) -> Result<T, Broken> {
         loop {
             let seen = self.threads.news(worker);
-            // A rank that has ended may have sent the frame before: look at its end first.
+            // A rank that has ended may have sent the frame before its end. So the ends are read before the
+            // frames.
             let lost: Vec<_> = (0..self.fabric.ranks()).map(|rank| self.fabric.lost(rank)).collect();
             self.pump()?;
             let missing = match ready(&mut lock(&self.received)) {
@@ -264,7 +268,7 @@ impl Offers {
         (*offered == workers).then_some(*combined)
     }
 
-    /// Returns the outcome that `worker` waits for, if it waits for one and all ranks have offered.
+    /// Returns the outcome for `worker`, if it waits for an outcome and all ranks have offered.
     fn outcome(&mut self, worker: usize) -> Option<Summary> {
         let (offered, taken) = self.by_worker[worker];
         if taken == offered {
@@ -296,7 +300,8 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
     }
 
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
-        // A rank that sends malformed bytes breaks up the transport; the worker learns of it when it next waits or asks.
+        // A rank that sends malformed bytes breaks up the transport; the worker learns of it when it next
+        // waits or asks.
         let _ = self.pump();
         self.threads.receive(worker, partition, all, accept);
     }

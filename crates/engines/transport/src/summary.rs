@@ -3,12 +3,12 @@
 use parades_core::time::Time;
 use serde::{Deserialize, Serialize};
 
-/// What a worker reports to the others at an exchange. Also the reports of all workers, combined.
+/// The report of a worker at an exchange, or the reports of all workers combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// A lower bound on the times of pending events and of events sent.
     pub next: Time,
-    /// A lower bound on the rounds of those of these events that are at time `next`.
+    /// A lower bound on the rounds of such events at time `next`.
     pub round: u32,
     /// A lower bound on the times of events that the transport still holds back.
     pub in_flight: Time,
@@ -24,7 +24,7 @@ pub struct Summary {
     pub committed: u64,
     /// Bytes taken by pending events and by the history, if the engine keeps one.
     pub bytes: u64,
-    /// True if a worker wants a cut: some work needs every LP at rest.
+    /// True if a worker wants a cut, for work during which no LP may execute.
     pub wants_cut: bool,
 }
 

@@ -16,7 +16,8 @@ use parades_sync::reduction::{Reduction, Slots};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The content is consistent whenever the lock is free, or is used only by a run that goes on, and no run goes on after a panic.
+/// Locks a mutex whose content is consistent whenever the lock is free. Some content may be inconsistent
+/// after a panic, but only a run that continues would use it, and no run continues after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -137,8 +138,8 @@ impl<P: Send> Transport<P> for Threads<P> {
 
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         // Ordering: Relaxed throughout. The barrier makes stores before it visible after it. A worker that
-        // runs ahead writes the slots of the other parity. It returns to these slots only after all have
-        // entered the next exchange.
+        // runs ahead writes the slots of the other parity. It returns to these slots only after all workers
+        // have entered the next exchange.
         let exchange = self.exchanges[worker].0.fetch_add(1, Ordering::Relaxed);
         let slots = &self.slots[usize::from(exchange % 2 == 1)];
         slots.write(worker, to_words(mine));
@@ -163,7 +164,8 @@ impl<P: Send> Transport<P> for Threads<P> {
     }
 
     fn horizon(&self) -> Time {
-        // Ordering: Relaxed. The horizon is read after the clocks, whose promises were made after it was lowered.
+        // Ordering: Relaxed. The horizon is read after the clocks, whose promises were made after it was
+        // lowered.
         Time::from_ps(self.horizon.load(Ordering::Relaxed))
     }
 

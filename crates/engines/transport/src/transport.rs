@@ -10,23 +10,24 @@ use std::sync::Arc;
 
 /// Carries events, promises and reductions between the workers of a run.
 ///
-/// A `worker` is the number of a worker within its process, from 0. Partitions are numbered over the whole run.
+/// A `worker` is the number of a worker within its process, from 0. Partitions are numbered over the whole
+/// run.
 pub trait Transport<P>: Sync {
     /// Delivers the events that `worker` sent to `partition`, and leaves `events` empty.
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>);
 
-    /// Prefetches the memory for sending to the partitions `receivers` and for receiving. A hint, given
-    /// shortly before. Partition *n* is worker *n*'s own.
+    /// Prefetches the memory for sending to the partitions `receivers` and for receiving. This is a hint,
+    /// given shortly before the memory is used. Partition *n* is worker *n*'s own.
     fn prefetch_inboxes(&self, worker: usize, receivers: &mut dyn Iterator<Item = u32>) {
         let _ = (worker, receivers);
     }
 
-    /// Passes the events that have arrived for `partition` to `accept`, list by list.
-    /// If `all` is set, this includes events that the transport would hold back for longer.
+    /// Passes the events that have arrived for `partition` to `accept`, list by list. If `all` is set, this
+    /// includes events that the transport would hold back for longer.
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>));
 
-    /// Waits for all other workers, and returns the combined summary, the same for all.
-    /// Everything sent before the exchange has then arrived or is in flight.
+    /// Waits for all other workers, and returns the combined summary, the same for all. Everything sent
+    /// before the exchange has then arrived or is in flight.
     ///
     /// # Errors
     ///
@@ -49,12 +50,12 @@ pub trait Transport<P>: Sync {
     /// [`Broken`] if a worker has failed. A worker that never waits would not learn of the failure elsewhere.
     fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken>;
 
-    /// Sets a clock after everything that `worker` sent before has been received. Engines without promises
-    /// never call it.
+    /// Sets a clock at its receiver, after all events that `worker` sent before have arrived there. Engines
+    /// without promises never call it.
     fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time);
 
-    /// Forwards a request for a promise, already noted in `clocks`, to partition `from`, which sends on that channel. Between workers that share
-    /// memory there is nothing to do: the sender reads the same clock.
+    /// Forwards a request for a promise, already noted in `clocks`, to partition `from`, which sends on that
+    /// channel. Between workers that share memory there is nothing to do: the sender reads the same clock.
     fn request_promise(&self, clocks: &Arc<Clocks>, clock: ClockId, from: u32) {
         let _ = (clocks, clock, from);
     }
@@ -62,11 +63,11 @@ pub trait Transport<P>: Sync {
     /// Returns the horizon: the time where all partitions stop. Only `null-message` uses it.
     fn horizon(&self) -> Time;
 
-    /// Sets the horizon, as the leader at a cut. Every leader sets the same.
+    /// Sets the horizon, as the leader at a cut. All leaders set the same horizon.
     fn set_horizon(&self, time: Time);
 
-    /// Lowers the horizon to `time`, unless it is earlier already. Every other worker learns of it before it receives a promise that `worker`
-    /// makes afterwards.
+    /// Lowers the horizon to `time`, unless it is earlier already. Every other worker learns of it before it
+    /// receives a promise that `worker` makes afterwards.
     fn lower_horizon(&self, worker: usize, time: Time);
 
     /// Returns the number of notifications for `worker` so far.
@@ -82,23 +83,25 @@ pub trait Transport<P>: Sync {
     /// [`Broken`] if a worker has failed.
     fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken>;
 
-    /// Tells the transport, at a cut, the rank that owns each partition, and the clocks that promises are about to be made on.
+    /// Tells the transport, at a cut, the rank that owns each partition, and the clocks for the next
+    /// promises.
     fn settle(&self, homes: &[u32], clocks: &[Arc<Clocks>]) {
         let _ = (homes, clocks);
     }
 
-    /// Returns the bytes of this process's memory that are allocated for events on their way to `partition`, and for `worker` to send.
+    /// Returns the bytes of this process's memory that are allocated for events on their way to `partition`,
+    /// and for `worker` to send.
     fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
         let _ = (worker, partition);
         0
     }
 
-    /// Frees the part of that memory that is not in use.
+    /// Frees allocated memory for events that holds no event.
     fn shrink(&self, worker: usize) {
         let _ = worker;
     }
 
-    /// Returns why the transport broke up, if the cause was not a worker of this process.
+    /// Returns the reason why the transport broke up, if the cause was not a worker of this process.
     fn failure(&self) -> Option<String> {
         None
     }

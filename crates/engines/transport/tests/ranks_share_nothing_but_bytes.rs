@@ -100,6 +100,6 @@ fn a_rank_that_ends_early_is_named_and_nobody_waits_for_it() {
     let why = first.failure().expect("the transport says why");
     assert!(why.starts_with("rank 1 ended before the run did"), "{why}");
     assert_eq!(first.wait(0, first.news(0)), Err(Broken));
-    // Its last events have arrived all the same.
+    // The last events of the lost rank have still arrived.
     assert_eq!(received(&first, 0), [7]);
 }

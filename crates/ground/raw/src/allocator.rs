@@ -77,7 +77,7 @@ impl Allocator {
     #[cold]
     #[inline(never)]
     fn report_exhausted(&self, requested: usize) -> ! {
-        // Formatted on the stack, because nothing can be allocated any more.
+        // The sentence is formatted on the stack, because nothing can be allocated any more.
         let mut sentence = [0_u8; 512];
         let mut unwritten = &mut sentence[..];
         let _ = writeln!(unwritten, "{}: {requested} bytes more could not be had", self.message);
@@ -121,8 +121,8 @@ unsafe impl GlobalAlloc for Allocator {
 /// Writes without a buffer and without the lock of standard error, which this thread may hold already.
 #[cfg(target_os = "linux")]
 fn write_to_stderr(text: &[u8]) {
-    // SAFETY: the system reads `text.len()` bytes, all of which are initialised. A failure has nobody to be
-    // reported to.
+    // SAFETY: the system reads `text.len()` bytes, all of which are initialised. A failure is ignored,
+    // because it could not be reported either.
     let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 

@@ -82,8 +82,8 @@ fn install() {
     let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
     ours.sa_sigaction = on_fault as *const () as usize;
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the handler has the signature that SA_SIGINFO requires, and uses only what is safe in a signal
-    // handler.
+    // SAFETY: the handler has the signature that SA_SIGINFO requires, and does only things that are safe in a
+    // signal handler.
     unsafe { libc::sigaction(libc::SIGSEGV, &raw const ours, null_mut()) };
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn prepare_thread() {
     // SAFETY: a null new stack changes nothing. The system writes the present stack to `present`.
     unsafe { libc::sigaltstack(null(), &raw mut present) };
     if present.ss_flags & libc::SS_DISABLE != 0 {
-        // Never freed, because a signal may arrive at any time until the thread ends.
+        // The signal stack is never freed, because a signal may arrive at any time until the thread ends.
         let memory: &'static mut [u8] = Box::leak(vec![0; BYTES].into_boxed_slice());
         let ours = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: BYTES };
         // SAFETY: the memory is `BYTES` long, is never freed, and has no other user.
@@ -174,7 +174,7 @@ struct Message {
 }
 
 impl Message {
-    /// Appends `part`, cut where the text is full.
+    /// Appends `part`, or as much of it as the text has room for.
     fn add(&mut self, part: &[u8]) {
         for (place, &byte) in self.text[self.length..].iter_mut().zip(part) {
             *place = byte;

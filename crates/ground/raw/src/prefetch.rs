@@ -21,8 +21,8 @@ pub fn prefetch<T>(place: &T) {
     hint(std::ptr::from_ref(place).cast());
 }
 
-/// Hints that all of `place` will soon be read and written. If it is longer than 512 bytes, only these are
-/// loaded.
+/// Hints that all of `place` will soon be read and written. If it is longer than 512 bytes, only its first
+/// 512 bytes are loaded.
 ///
 /// # Examples
 ///

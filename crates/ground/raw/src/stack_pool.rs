@@ -3,14 +3,14 @@
 //! Stacks of one size lie side by side in large maps, each with a guard below it. No stack is ever without a
 //! guard. The code on a stack is safe code, so an overflow must not reach the neighbouring stack.
 //!
-//! Linux 6.13 has a guard that is only a mark in the page table (`MADV_GUARD_INSTALL`), and their number is
+//! Linux 6.13 has guards that are only marks in the page table (`MADV_GUARD_INSTALL`). Their number is
 //! unlimited. Older systems use `mprotect`, where each guard is a map of its own. A process may have about
 //! 65,000 maps (`vm.max_map_count`), which is enough for about 32,000 stacks. A stack beyond that limit is
 //! refused with an error message.
 //!
-//! A stack given back is given out again, the latest first. The pool keeps the memory of some unused stacks,
-//! up to [`KEPT_BYTES_MAX`] for each size, and returns that of the others to the system. Address space is
-//! never returned.
+//! A returned stack is given out again, the latest returned stack first. The pool keeps the memory of some
+//! unused stacks, up to [`KEPT_BYTES_MAX`] for each size. The memory of the others goes back to the system.
+//! Address space is never returned.
 
 use crate::overflow::{self, Label, StackRange};
 use std::fmt;
@@ -27,7 +27,7 @@ const STACK_BYTES_MIN: usize = 16 << 10;
 /// began at the same offset, their most used lines would all compete for the same few places of the cache.
 const OFFSETS: usize = 16;
 const LINE_BYTES: usize = 64;
-/// Memory that the unused stacks of one size keep at most, in bytes.
+/// The most memory that the unused stacks of one size keep, in bytes.
 const KEPT_BYTES_MAX: usize = 32 << 20;
 /// `MADV_GUARD_INSTALL` of Linux 6.13, which the crate `libc` does not define.
 const MADV_GUARD_INSTALL: libc::c_int = 102;

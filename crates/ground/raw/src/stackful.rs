@@ -44,10 +44,10 @@ pub enum Switch {
 /// The reason why a coroutine cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no stack for it.
+    /// There is no stack for the coroutine.
     #[cfg(all(target_os = "linux", not(miri)))]
     NoStack(NoStack),
-    /// It started on another thread.
+    /// The coroutine started on another thread.
     OtherThread,
     /// This system does not support stackful coroutines.
     Unsupported,
@@ -205,7 +205,7 @@ pub fn wait<F: Future>(future: F) -> Result<F::Output, NotStackful> {
         let running = Running::current().ok_or(NotStackful(PhantomData))?;
         let mut future = pin!(future);
         loop {
-            // A clone, because a wait nested in the poll may return with another waker in place.
+            // The waker is cloned, because a wait nested in the poll may return with another waker in place.
             let waker = running.waker();
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Ok(output);

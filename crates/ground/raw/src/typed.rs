@@ -3,8 +3,8 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 
-/// A box like `Box<dyn Any + Send>`, whose type check compares two words in the box itself. `Box<dyn Any>`
-/// calls a function through the value's table of methods for it.
+/// A box like `Box<dyn Any + Send>`, whose type check compares two words in the box itself. For that check,
+/// `Box<dyn Any>` calls a function through the value's table of methods.
 ///
 /// Invariant: `type_id` is the type of the value that `value` points to. [`Typed::new`] establishes this.
 /// Neither field is set later, and a reference from [`get_mut`](Typed::get_mut) has the value's own type, so

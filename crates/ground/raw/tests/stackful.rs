@@ -235,8 +235,8 @@ fn a_stack_overflow_is_reported() {
     match std::env::var(OVERFLOWS).as_deref() {
         Ok("a fault elsewhere") => {
             let _ = resume(&mut Stackful::new(Switch::Registers, BYTES, NAME, || ())).expect("there is a stack");
-            // The signal of a wild access, sent by another process. Rust's own handler only restores the
-            // default at the first signal, so that a repeated access faults again; hence two.
+            // The signal of a wild access, sent by another process. It is sent twice, because Rust's own
+            // handler only restores the default at the first signal, so that a repeated access faults again.
             for _ in 0..2 {
                 Command::new("kill")
                     .args(["-SEGV", &std::process::id().to_string()])

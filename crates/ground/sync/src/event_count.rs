@@ -115,7 +115,7 @@ impl EventCount {
         self.notify();
     }
 
-    /// Checks whether the worker may still wait, for a worker that has no need to wait.
+    /// Returns an error if the event count has been broken up. This is for a worker that has no need to wait.
     ///
     /// # Errors
     ///

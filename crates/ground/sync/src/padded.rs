@@ -1,4 +1,5 @@
-//! Values on cache lines of their own, so that a thread that writes one does not slow down the readers of another.
+//! Values on cache lines of their own, so that a thread that writes one does not slow down the readers of
+//! another.
 
 use std::ops::Deref;
 

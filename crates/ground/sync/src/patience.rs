@@ -1,7 +1,7 @@
 //! The time for which a thread watches for an event before it sleeps.
 //!
 //! A patient thread first *spins*, for less time than falling asleep and being woken takes. Then it *yields*
-//! its core to other threads. It stops either when that does not pay.
+//! its core to other threads. It omits spins or yields that do not pay.
 //!
 //! *Spins.* When spins find nothing, later waits spin less, because the other thread may need this very
 //! core. With fewer cores than threads there are no spins.
@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Largest number of spins in a wait. After each unsuccessful check, a spin pauses the processor.
 const SPINS_MAX: u32 = 256;
-/// Smallest number of spins, where spinning is allowed. With these, a thread notices that spinning pays
-/// again.
+/// Smallest number of spins, where spinning is allowed. It is enough for a thread to notice when spinning
+/// pays again.
 const SPINS_MIN: u32 = 16;
 /// Number of yields in a wait. On an idle core they take some tens of microseconds, about as long as falling
 /// asleep and being woken. So the wait costs at most twice what the best choice would cost (Karlin et al.).
@@ -114,7 +114,7 @@ impl Patience {
         found.or_else(check)
     }
 
-    /// Adapts the coming waits, after yields that took long or did not.
+    /// Adapts the next waits. `long` is true if the yields of this wait took long.
     fn adapt_yields(&self, long: bool) {
         let pause = self.pause.load(Relaxed);
         let pause = if long { (2 * pause).clamp(PAUSE_MIN, PAUSE_MAX) } else { pause / 2 };

@@ -142,10 +142,11 @@ impl Pool {
     /// Opens a round, and rings for `wanted` workers, or for all if there are fewer.
     fn open(&self, tasks: u32, wanted: u32) {
         // Ordering: Relaxed. A thread adds to `done` only after it has taken a task, and the ticket below
-        // publishes this write to it.
+        // publishes this write to that thread.
         self.done.store(0, Ordering::Relaxed);
-        // Ordering: Release. It pairs with the Acquire of a thread that takes a task. A swap rather than a
-        // store, because the model checker handles the order of a store among additions less precisely.
+        // Ordering: Release. It pairs with the Acquire of a thread that takes a task. This is a swap rather
+        // than a store, because the model checker handles the order of a store among additions less
+        // precisely.
         self.ticket.swap(u64::from(tasks) << TASKS, Ordering::Release);
         self.workers.iter().take(wanted as usize).for_each(Bell::ring);
     }
@@ -278,7 +279,7 @@ impl Bell {
                     spin_loop();
                 }
             }
-            // A worker that nobody has rung for yet sleeps at once. It may never be needed, and it may have
+            // A worker sleeps at once if no ring has come yet. It may never be needed, and it may have
             // started on the leader's core.
             Waiting::Adaptive if seen > 0 && self.patience.watch(has_rung).is_some() => {}
             _ => self.sleep(seen),

@@ -22,8 +22,8 @@ use crate::padded::CachePadded;
 use crate::shim::AtomicU64;
 use std::sync::atomic::Ordering;
 
-/// Some words of each worker. Writing and reading them orders nothing, so a reader must know by other means
-/// that the words have been published.
+/// Some words of each worker. Reads and writes of the words order no other memory. So a reader must know by
+/// other means that the words have been published.
 #[derive(Debug)]
 pub struct Slots<const WORDS: usize> {
     by_worker: Vec<CachePadded<[AtomicU64; WORDS]>>,
@@ -99,7 +99,8 @@ impl<const WORDS: usize> Reduction<WORDS> {
         before + 1 == (number + 1) * workers
     }
 
-    /// Returns the words of all workers in the round of this worker's last offer, once all have made theirs.
+    /// Returns the words of all workers in the round of this worker's last offer, once all workers have
+    /// offered.
     /// The outcome stays until the worker makes its next offer.
     pub fn outcome(&self, worker: usize) -> Option<impl Iterator<Item = [u64; WORDS]>> {
         // Ordering: Relaxed. Only this worker uses its number of offers.
@@ -148,8 +149,8 @@ mod tests {
                 "worker {worker}, {round}"
             );
             for sent in &self.sent {
-                // Everything sent before the offer is visible. At most what precedes the next offer may be
-                // visible as well.
+                // Everything sent before the offer is visible. Data sent before the next offer may be visible
+                // too, but no later data.
                 let seen = sent.load(Ordering::Relaxed);
                 assert!((round + 1..=round + 2).contains(&seen), "{seen} in round {round}");
             }
@@ -172,8 +173,8 @@ mod tests {
             }
         }
 
-        /// Checks once in each round, after the others have had time to make their offers, and gives up if
-        /// they have not. This has far fewer interleavings than `spin`.
+        /// Checks once in each round, after the others have had time to make their offers. Gives up if an
+        /// offer is missing. This has far fewer interleavings than `spin`.
         fn check_once(&self, worker: usize) {
             for round in 0..ROUNDS {
                 self.offer(worker, round);

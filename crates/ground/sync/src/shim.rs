@@ -23,7 +23,8 @@ mod real {
         }
 
         pub(crate) fn took_long(self) -> bool {
-            // More than a long window of an engine, and less than a time slice of the operating system.
+            // The limit is more than a long window of an engine, and less than a time slice of the operating
+            // system.
             self.0.elapsed() > std::time::Duration::from_micros(500)
         }
     }

@@ -52,8 +52,8 @@ impl Quantity {
         index < self.units.len()
     }
 
-    /// Reads a number and its unit, with or without a space between them. A number without a unit counts
-    /// `default_unit`, and is an error if there is none.
+    /// Reads a number and its unit, with or without a space between them. A number without a unit counts in
+    /// `default_unit`, and is an error if there is no default unit.
     pub(crate) fn parse(&self, text: &str, default_unit: Option<&str>) -> Result<u64, ConfigError> {
         let trimmed = text.trim();
         let Some((number, after)) = Number::read(trimmed) else {

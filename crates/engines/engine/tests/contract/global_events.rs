@@ -42,7 +42,7 @@ fn global_events_of_one_time_come_by_sender_whatever_the_tie_seed() {
                 ctx.request(Numbered(u64::from(ctx.id().0)));
                 ctx.send_self(ps(10 - ctx.now().as_ps()), 0);
             } else if ctx.id() != LpId(0) {
-                // They request these all for 30 ps.
+                // All three request two more, all for 30 ps.
                 ctx.request(Numbered(10 + u64::from(ctx.id().0)));
                 ctx.request(Numbered(20 + u64::from(ctx.id().0)));
             }

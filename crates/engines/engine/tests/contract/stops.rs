@@ -8,8 +8,8 @@ use parades_core::prelude::*;
 use parades_core::run::{Control, Outcome};
 use parades_engine::{null_message, sequential, time_warp, window};
 
-/// Makes a model with an event each picosecond, each followed by one in the next round. It samples at 0, 5
-/// and 10 ps.
+/// Makes a model with an event each picosecond, each followed by an event in the next round. It samples at 0,
+/// 5 and 10 ps.
 fn ticking() -> Script {
     let mut model = Script::new(
         1,
@@ -117,7 +117,7 @@ fn a_run_stopped_by_hand_ends_even_if_it_has_only_global_events() {
         |model, options| time_warp::run(model, options, &time_warp::Settings::of_threads(2)),
     ];
     for run in engines {
-        // There is no event, and a global event each picosecond without end.
+        // No LP has an event, but there is a global event each picosecond, without end.
         let control = Control::default();
         let mut model = Script::new(2, |_| {}, |_, _, _| {});
         model.globals = vec![(0, 0)];

@@ -51,7 +51,7 @@ fn a_timer_cancelled_at_the_instant_at_which_it_is_due_does_not_fire() {
 #[test]
 fn a_timer_fires_once_at_the_key_of_its_last_setting() {
     let first = "0.000000000005s LP 0 <- LP 0 #0 1";
-    // Reset to later, to earlier, to the same instant, and to the current instant.
+    // The timer is reset to later, to earlier, to the same instant, and to the current instant.
     let off = told(8, |ctx| ctx.set_timer(TIMER, ps(7)));
     assert_eq!(trace(&off), [first, "0.000000000012s LP 0 <- LP 0 #2 timer 0"]);
     let forward = told(8, |ctx| ctx.set_timer(TIMER, ps(1)));

@@ -20,7 +20,7 @@ fn n_partitions_idle_for_t_with_lookahead_l_cost_at_most_n_t_over_l_null_message
         assert_eq!((found.events, found.digest), (64, in_order(&idle(), at_ms(1000)).expect("no failure").digest));
         let (nulls, partitions) = (stat(&found, "null_messages"), stat(&found, "partitions"));
         assert!(partitions > 1, "{settings:?}");
-        // There is one more for each channel, because the last lookahead is not complete.
+        // Each channel may have one more null message, because the last lookahead is not complete.
         assert!(nulls <= partitions * (rounds + 1), "{nulls} with {settings:?}");
         // A promise can pass the whole ring in one round. It gains a lookahead at each partition.
         assert!(nulls >= rounds - 10 * partitions, "{nulls} with {settings:?}");

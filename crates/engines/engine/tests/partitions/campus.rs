@@ -68,7 +68,7 @@ fn the_ring_is_cut_where_it_gives_every_worker_enough() {
     for (networks, workers) in [(2, 2), (10, 2), (10, 4), (100, 2), (100, 8), (100, 16)] {
         let found = check(&campuses(networks), &Wish::of_workers(workers));
         assert_eq!(found.lookahead(), Some(ring_lookahead()), "{networks} campuses, {workers} workers");
-        // As many as campuses, and at most sixteen for each worker.
+        // There are as many partitions as campuses, but at most sixteen for each worker.
         assert_eq!(found.partitions(), networks.min(16 * workers), "{networks} campuses, {workers} workers");
         assert!(
             (0..networks)

@@ -6,7 +6,7 @@ use parades_core::world::World;
 use parades_engine::partition::Wish;
 use proptest::prelude::*;
 
-/// Returns the number of sets of LPs that may be apart.
+/// Returns the number of sets of LPs that may be in different partitions.
 fn apart(world: &World, floor: Delay) -> usize {
     let mut set: Vec<u32> = (0..world.lps()).collect();
     for lp in (0..world.lps()).map(LpId) {

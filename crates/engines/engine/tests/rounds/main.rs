@@ -111,7 +111,8 @@ fn timers_set_again_for_the_current_instant_are_executed_in_order() {
     const TIMER: TimerId = TimerId(0);
     let mut model = beat(40, |_, event, ctx| {
         match event {
-            // Due at the instant of the global event, which sets the timer for that instant again.
+            // The timer is due at the instant of the global event, which sets the timer for that instant
+            // again.
             Body::Message(_) => ctx.set_timer(TIMER, ms(1)),
             Body::Timer(_) => ctx.send_self(ms(1), 0),
         }

@@ -93,7 +93,8 @@ fn the_earliest_committed_failure_is_the_error() {
 
 #[test]
 fn the_first_of_several_failures_at_one_time_is_the_error() {
-    // All fail at one time, in its second round. LP 3 has a lower id, but fails in a later round.
+    // All LPs fail at one time, in its second round. Only LP 3, which has the lowest id, fails in a later
+    // round.
     let model = mesh(24, |_, event, ctx| match event.copied() {
         Body::Message(1) if ctx.id().0 > 3 && ctx.id().0 % 3 == 2 => ctx.fail("at last"),
         Body::Message(1) if ctx.id() == LpId(3) => ctx.send_self(Delay::ZERO, 2),

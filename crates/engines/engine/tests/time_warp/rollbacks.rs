@@ -52,8 +52,8 @@ fn many_events_of_one_instant_are_executed_in_the_order_of_their_keys() {
 
 #[test]
 fn an_event_sent_again_may_have_the_key_of_an_annihilated_one() {
-    // The sends of an LP depend on the events executed before. After a rollback it sends other events with
-    // the same numbers.
+    // The sends of an LP depend on the events executed before. After a rollback the LP sends other events
+    // with the same sequence numbers.
     let model = mesh(16, |state, event, ctx| {
         let Body::Message(hops) = event.copied() else { return };
         *state = state.wrapping_mul(31).wrapping_add(hops);

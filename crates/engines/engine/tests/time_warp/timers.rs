@@ -14,7 +14,8 @@ fn timed(lps: u32) -> Script {
         for number in 0..TIMERS {
             let timer = TimerId(u32::try_from(number).expect("few"));
             match ctx.rng().below(8) {
-                // Mostly later than the current setting. Then the pending wake comes too early.
+                // The new time is mostly later than the current setting. Then the pending wake comes too
+                // early.
                 0 | 1 => {
                     let delay = ps(50 + ctx.rng().below(100));
                     ctx.set_timer(timer, delay);

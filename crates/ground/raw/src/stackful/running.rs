@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
-/// The payload with which a coroutine is unwound that is dropped before it finishes.
+/// The panic payload that unwinds a coroutine which is dropped before it finishes.
 pub(super) struct Unwinding;
 
 /// The access to the stack that resumed this one.
@@ -68,12 +68,12 @@ impl Running {
         unsafe { waker.as_ref() }.unwrap_or(Waker::noop()).clone()
     }
 
-    /// Switches back to the code that resumed this stack, and returns when the stack is resumed. If the
-    /// command then is to finish, begins unwinding instead of returning.
+    /// Switches back to the code that resumed this stack, and returns when the stack is resumed. If the new
+    /// command tells the coroutine to finish, begins unwinding instead of returning.
     pub(super) fn suspend(&self) {
         if std::thread::panicking() && !self.resumed_in_unwinding.get() {
-            // The panic of a destructor during unwinding aborts the program, which is all that is left to do:
-            // the stack can neither be left, nor be unwound a second time.
+            // This panic of a destructor during unwinding aborts the program. Nothing else can be done: the
+            // stack can neither be left, nor be unwound a second time.
             panic!("a destructor waited while its process was ended or panicked: it can do only what needs no waiting");
         }
         if !self.command.get().0.is_null() {

@@ -125,7 +125,7 @@ impl Adaptive {
 
     fn open_gate(&self) {
         // Ordering: Release. It pairs with the Acquire in `sleep`. The gate changes by additions only, so
-        // each change also publishes what the earlier ones did.
+        // each change also publishes the data that earlier changes published.
         self.sleeping.gate.word.fetch_add(1, Ordering::Release);
         self.sleeping.gate.wake_all();
     }

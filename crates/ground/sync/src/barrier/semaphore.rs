@@ -31,8 +31,8 @@ impl SemaphoreBarrier {
 
 impl Barrier for SemaphoreBarrier {
     fn wait(&self, party: usize) -> Result<(), Broken> {
-        // Ordering: Relaxed. The master writes it after taking the others' permits and before giving them new
-        // ones. The permits order this write with every read.
+        // Ordering: Relaxed. The master writes the index after taking the others' permits and before giving
+        // them new ones. The permits order this write with every read.
         let turn = self.turn.load(Ordering::Relaxed);
         let released = &self.released[usize::from(turn)];
         if party > 0 {

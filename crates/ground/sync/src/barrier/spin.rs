@@ -85,13 +85,13 @@ impl Group {
     /// Waits for all parties of the group. The last one to arrive calls `before_release`.
     fn cross(&self, before_release: impl FnOnce() -> Result<(), Broken>) -> Result<(), Broken> {
         // Ordering: Acquire. It pairs with `break_up`. The sense cannot flip before this party has arrived,
-        // so the party needs no copy of its own.
+        // so the party needs no copy of the sense.
         let before = self.phase.load(Ordering::Acquire);
         if before & BROKEN != 0 {
             return Err(Broken);
         }
-        // Ordering: AcqRel. It publishes what this party wrote, and makes visible to the last party what all
-        // wrote.
+        // Ordering: AcqRel. It publishes what this party wrote. It makes visible to the last party what all
+        // parties wrote.
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.size {
             // Ordering: Relaxed. No party arrives again before the sense flips, and the flip publishes this
             // store too.
