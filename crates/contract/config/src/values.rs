@@ -11,8 +11,8 @@ use std::path::PathBuf;
 /// The values of the parameters that a scenario declares, in the order of declaration.
 ///
 /// A parameter has its default until a value is set. The getters return values by their kind, such as
-/// [`Values::integer`]. A getter panics if the key was not declared, or was declared with another kind: this
-/// is a mistake in the scenario, never one of the user.
+/// [`Values::integer`]. A getter panics if the key was not declared, or was declared with another kind. That
+/// is a mistake of the scenario, not of the user.
 ///
 /// Two `Values` are equal if they hold the same values for the same keys, wherever the values were set. They
 /// serialise to a map in the order of declaration, with the values of [`Parameter::json`].

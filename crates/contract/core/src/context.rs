@@ -1,6 +1,6 @@
 //! The context through which a handler acts: sends, timers, metrics, notes and requests.
 //!
-//! *Read next*: [`crate::effects`], which collects what a handler does.
+//! *Read next*: [`crate::effects`], which collects the effects of a handler.
 
 use crate::channel::Port;
 use crate::effects::{Effects, Request};
@@ -28,8 +28,8 @@ pub struct Context<'a, M: Model> {
     world: &'a World,
 }
 
-/// The phase of a run in which a context is used. It decides what is allowed, and when an event without delay
-/// arrives.
+/// The phase of a run in which a context is used. It decides which actions are allowed, and when an event
+/// without delay arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Start-up: events go to the LP itself, and may arrive at `(0, 0)`.

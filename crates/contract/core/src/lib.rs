@@ -1,7 +1,7 @@
 //! The contract that every engine of parades keeps.
 //!
 //! One idea: **write a model once; every engine gives the same answer, bit for bit.** The engine and the
-//! number of threads, processes and machines change how long a run takes, and nothing else. The promises:
+//! number of threads, processes and machines change only the time that a run takes. The promises:
 //!
 //! 1. *Time* is an integer count of picoseconds, and superdense: an [`time::Instant`] is a time and a round.
 //!    A cause is strictly before its effect, even at zero delay.

@@ -147,7 +147,7 @@ impl<S> Lp<S> {
 
     /// Returns the wakes that the timers of this LP need after a rollback.
     ///
-    /// Older wakes become stale. An engine whose pending set tells events apart by key must drop them: the
+    /// Older wakes become stale. An engine whose pending set tells events apart by key must drop them. The
     /// sequence number is rolled back too, so a message may get the key of an old wake.
     #[cfg(feature = "test-hooks")]
     pub fn renew_wakes<P>(&mut self, world: &World, lp: LpId) -> Vec<crate::event::Event<P>> {

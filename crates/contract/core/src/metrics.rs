@@ -1,4 +1,4 @@
-//! The metrics of a run: what a model measures, and why the numbers are equal on every engine.
+//! The metrics of a run: the measurements of a model, and the reason why they are equal on every engine.
 //!
 //! A model declares its metrics once, in order, and gets a [`MetricId`] for each. Handlers record [`Sample`]s
 //! through their context. At commit the engine applies them to the [`Metrics`] of the worker, and at the end
@@ -235,12 +235,12 @@ impl Metrics {
         Metrics { declared: Arc::clone(&self.declared), values, ..Metrics::default() }
     }
 
-    /// Returns what was recorded, without the declarations, which every process of a run has.
+    /// Returns the recordings without the declarations, which every process of a run has.
     pub fn into_recorded(self) -> Recorded {
         Recorded { values: self.values, mistake: self.mistake }
     }
 
-    /// Merges what another process recorded, as [`Metrics::merge`].
+    /// Merges the recordings of another process, as [`Metrics::merge`].
     ///
     /// # Panics
     ///

@@ -48,7 +48,7 @@ pub use crate::context::Context;
 /// # assert_eq!(PingPong.lps(), 2);
 /// ```
 pub trait Model: Sized + Sync {
-    /// The state of an LP: what it remembers between events. For several kinds of LP it is an `enum`.
+    /// The state of an LP: the data that it keeps between events. For several kinds of LP it is an `enum`.
     type State: Send;
     /// The messages that LPs send to each other.
     type Message: Payload;

@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// ```
 #[derive(Debug)]
 pub struct RunOptions<'a> {
-    /// The run executes everything before this time, then the global events of this time, and then nothing.
+    /// The run executes everything before this time, then the global events of this time. Other events of
+    /// this time are not executed.
     pub until: Time,
     /// The seed of all random streams.
     pub seed: u64,

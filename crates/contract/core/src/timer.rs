@@ -2,8 +2,8 @@
 //!
 //! Each LP has a slot for each of its timers. The event that looks at a slot is its *wake*. If a timer is
 //! reset to a later instant than its wake, only the slot changes. When the wake comes too early, it is sent
-//! again for the deadline. So a retransmission timer that is reset at every acknowledgement costs two stores,
-//! and the pending set holds one wake for it, not one for each setting.
+//! again for the deadline. So a retransmission timer that is reset at every acknowledgement costs two stores
+//! each time. The pending set holds one wake for the timer, not one for each setting.
 //!
 //! *Invariants*:
 //!
@@ -101,7 +101,7 @@ impl Timers {
         self.0.as_ref().and_then(|slots| slots.get(id.0 as usize)).copied().unwrap_or_default()
     }
 
-    /// Restores a slot to what [`Timers::get`] returned.
+    /// Restores a slot from the copy that [`Timers::get`] returned.
     pub(crate) fn restore(&mut self, id: TimerId, slot: TimerSlot) {
         *self.slot(id) = slot;
     }
@@ -132,7 +132,7 @@ impl Timers {
         self.deadline(id.0 as usize).is_some()
     }
 
-    /// Decides what a wake means for its timer, and updates the slot.
+    /// Decides the result of a wake, and updates the slot of its timer.
     #[inline]
     pub(crate) fn accept_wake(&mut self, id: TimerId, wake: Setting) -> WakeResult {
         let slot = self.slot(id);

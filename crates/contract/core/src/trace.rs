@@ -1,7 +1,7 @@
 //! Traces: the committed events of a run, in their order.
 //!
 //! An engine shows each event to the [`Tracer`] when the event is committed, with the notes of its handler. A
-//! trace is text, a line for each event. Or it is a sequence of [`Executed`] values, which also have the
+//! trace is text, a line for each event. Or it is a sequence of [`Executed`] values. These also have the
 //! messages sent and the timers set, so that the cause of each event can be found.
 
 use crate::digest::Payload;

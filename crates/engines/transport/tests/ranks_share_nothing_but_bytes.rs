@@ -1,4 +1,4 @@
-//! Two ranks over a loopback: what one sends, the other receives, in order; a rank that ends early is named.
+//! Two ranks over a loopback receive each other's data in order. A rank that ends early is named.
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
 use parades_core::time::{Delay, Instant, Time};

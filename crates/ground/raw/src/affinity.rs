@@ -2,8 +2,8 @@
 //!
 //! A binding changes time only: the results of a program do not depend on where its threads run.
 
-/// Returns the cores that this thread may run on, in ascending order. Returns none where the system does not
-/// report them.
+/// Returns the cores that this thread may run on, in ascending order. Returns no core where the system does
+/// not report them.
 ///
 /// ```
 /// let cores = parades_raw::affinity::allowed_cores();

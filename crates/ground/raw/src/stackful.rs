@@ -4,11 +4,11 @@
 //! the code waits ([`wait`]) or finishes.
 //!
 //! **A coroutine stays on the thread on which it started.** The compiler checks that `async` code keeps
-//! nothing across a wait that is bound to a thread. It cannot check this for values on a stack. Such a value
-//! may be a reference count that is not atomic, a thread-local variable, or the address of one, kept in a
-//! register. So another thread is refused ([`Refused::OtherThread`]). The `Stackful` itself may move to other
-//! threads and back. If it is dropped on another thread, the values on its stack are leaked, and the stack is
-//! never used again.
+//! nothing that is bound to a thread across a wait. It cannot check this for values on a stack. Such a value
+//! may be a reference count that is not atomic, a thread-local variable, or the address of such a variable in
+//! a register. So resuming on another thread is refused ([`Refused::OtherThread`]). The `Stackful` itself may
+//! move to other threads and back. If it is dropped on another thread, the values on its stack are leaked,
+//! and the stack is never used again.
 //!
 //! **A coroutine dropped before it finishes is unwound.** Its [`wait`] does not return; the values on its
 //! stack are dropped, from the innermost call outwards. Code that catches the unwinding (`catch_unwind`) and

@@ -24,8 +24,9 @@ const SPINS_MAX: u32 = 256;
 /// Smallest number of spins, where spinning is allowed. It is enough for a thread to notice when spinning
 /// pays again.
 const SPINS_MIN: u32 = 16;
-/// Number of yields in a wait. On an idle core they take some tens of microseconds, about as long as falling
-/// asleep and being woken. So the wait costs at most twice what the best choice would cost (Karlin et al.).
+/// Number of yields in a wait. On an idle core these yields take some tens of microseconds, about as long as
+/// falling asleep and being woken. So the wait costs at most twice what the best choice would cost (Karlin et
+/// al.).
 const YIELDS: u32 = 256;
 /// Number of waits without yields after yields have taken long for the first time.
 const PAUSE_MIN: u32 = 8;

@@ -11,7 +11,8 @@
 //! 1. `open` sets `done` to zero, sets the ticket to `(n, 0)`, and rings for the workers.
 //! 2. `take_all` adds one to the ticket. The old value holds both halves, so a thread never takes a task that
 //!    does not belong to the round.
-//! 3. After each task, the thread adds one to `done`. The thread that adds the last one rings for the leader.
+//! 3. After each task, the thread adds one to `done`. The thread that finishes the last task rings for the
+//!    leader.
 //!
 //! *Invariants.*
 //!

@@ -3,7 +3,7 @@
 //!
 //! *Use.* A worker makes an offer, continues with its work, and checks now and then whether there is an
 //! outcome. It makes its next offer only after it has read the outcome of its last one. `offer` returns true
-//! to the worker whose offer completes a round. That worker wakes those that sleep.
+//! to the worker whose offer completes a round. That worker wakes the sleeping workers.
 //!
 //! *Why two slots for each worker suffice.* The offers of a worker use its two slots alternately. A worker
 //! overwrites the slot of offer *k* with offer *k* + 2. Before, it has read the outcome of offer *k* + 1, so
@@ -11,8 +11,8 @@
 //! worker reads the slots of offer *k* any more.
 //!
 //! *Why everything written before an offer is visible.* An offer adds one to a shared count, with Release. An
-//! outcome exists when the count says that all have made their offers; the reader loads the count with
-//! Acquire. Only additions change the count, so the load sees what each of the workers wrote before its
+//! outcome exists when the count says that all workers have made their offers; the reader loads the count
+//! with Acquire. Only additions change the count, so the load sees what each of the workers wrote before its
 //! addition.
 //!
 //! *Cost.* An offer is a store to the worker's own cache line and an addition to a shared one. A check for

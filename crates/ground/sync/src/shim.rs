@@ -1,5 +1,5 @@
-//! The primitives that this crate is built of: those of `std` and the operating system, or under test those
-//! of the model checker `loom`.
+//! The primitives that this crate is built of: those of `std` and the operating system, and in tests those of
+//! the model checker `loom`.
 
 #[cfg(test)]
 pub(crate) use modelled::*;

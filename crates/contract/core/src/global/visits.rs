@@ -37,7 +37,8 @@ pub trait AllLps<M: Model> {
     fn is_whole(&self) -> bool {
         true
     }
-    /// Sends the visits of this process to all processes. Returns the visits of each, the same on all.
+    /// Sends the visits of this process to all processes. Returns the visits of each process. The result is
+    /// the same on all processes.
     ///
     /// # Errors
     ///

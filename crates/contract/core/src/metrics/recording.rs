@@ -1,4 +1,4 @@
-//! Recording in metrics, and the mistakes of models that record what a metric cannot take.
+//! Recording in metrics, and the mistakes of models that record values that a metric cannot take.
 
 use super::metric_value::COUNTER_IS_WIDE;
 use super::{Cell, Form, MetricId, MetricValue, Metrics, Sample};

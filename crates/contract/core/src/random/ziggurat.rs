@@ -37,8 +37,8 @@ fn place(bits: u64) -> f64 {
     f64::from_bits(bits >> 12 | ONE) - (1.0 - TWO_TO_MINUS_52 / 2.0)
 }
 
-/// Returns the place in a layer on both sides of 0, in (-1, 1): bits 11 to 63 of a draw, the top bit being
-/// the sign.
+/// Returns the place in a layer on both sides of 0, in (-1, 1). It consists of bits 11 to 63 of a draw, of
+/// which the top bit is the sign.
 #[inline]
 fn signed_place(bits: u64) -> f64 {
     ((bits.cast_signed() >> 11) as f64 + 0.5) * TWO_TO_MINUS_52
@@ -199,8 +199,8 @@ mod tests {
         assert!((normal[1] - 3.654_152_885_361_009).abs() < 1e-12, "{}", normal[1]);
     }
 
-    /// Compares how often the middle of a layer's wedge is accepted with the share of the wedge's height that
-    /// is under the curve there.
+    /// Compares the acceptance rate of the middle of a layer's wedge with the share of the wedge's height
+    /// that is under the curve there.
     fn assert_wedge_is_fair(
         density: &Density,
         edges: &[f64; 257],

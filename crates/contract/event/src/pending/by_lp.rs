@@ -31,9 +31,9 @@
 //!
 //! # Cost
 //!
+//! An unsorted window costs one look at each event, and one comparison for each event that is not the first
 //! of its LP. A window that needs more than one comparison for two events is sorted, and so are the next
 //! windows.
-//! of its LP. If it needs more than one comparison for two events, it is sorted, and so are the next windows.
 
 mod layout;
 

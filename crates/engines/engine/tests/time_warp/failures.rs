@@ -33,9 +33,9 @@ fn fail(how: How, ctx: &mut Context<'_, Script>) {
 /// The lookahead of the models here.
 const LOOKAHEAD: Delay = Delay::from_ps(2);
 
-/// Makes a model in which an LP has a tick every 10 ps. At each tick it sends a token to the next LP, which
-/// arrives before that LP's next tick. A tick fails if a token of an earlier tick is missing. So no
-/// committed tick fails. `failures` counts the failures.
+/// Makes a model in which an LP has a tick every 10 ps. At each tick it sends the next LP a token, which
+/// arrives before that LP's next tick. A tick fails if a token of an earlier tick is missing. So no committed
+/// tick fails. `failures` counts the failures.
 fn relay(how: How, failures: &Arc<AtomicU64>) -> Script {
     const TOKEN: u64 = u64::MAX;
     let failures = Arc::clone(failures);

@@ -74,8 +74,8 @@ fn an_event_sent_again_may_have_the_key_of_an_annihilated_one() {
 
 #[test]
 fn anti_messages_do_not_follow_events_around_a_loop_for_ever() {
-    // An LP passes the ball on without delay, unless it has had one at this time. If that execution is
-    // rolled back before the ball returns, the LP passes the ball on again.
+    // An LP passes the ball on without delay, unless it has already had the ball at this time. If that
+    // execution is rolled back before the ball returns, the LP passes the ball on again.
     const BALL: u64 = u64::MAX;
     let greatest = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&greatest);

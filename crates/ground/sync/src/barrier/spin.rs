@@ -30,8 +30,8 @@ impl Barrier for Spin {
 /// A barrier whose parties form a tree of groups.
 ///
 /// The children of party `p` are `p * fan_in + 1 ..= p * fan_in + fan_in`, as far as these exist. A party
-/// with children forms a group with them. The last party to arrive at a group then arrives at the group above
-/// in the name of the whole group, before it releases the group.
+/// with children forms a group with them. The last party to arrive at a group acts for the whole group: it
+/// arrives at the group above, and then releases its own group.
 #[derive(Debug)]
 pub(super) struct Tree {
     fan_in: usize,

@@ -8,11 +8,11 @@
 //! 3. Many events were pushed into an open window, but would have fallen into a later window if windows were
 //!    half as wide. Each of these events is sorted by itself, which is slow.
 //!
-//! In case 1 the new windows cover half of the pending events. In cases 2 and 3 the set waits until it has
-//! executed half as many events as are pending. After pushes into a full side list it waits until they are as
-//! many as the events that were pending at the last rebuild. Events beyond the windows are scanned only after
-//! a quarter as many have been executed, and a coarse window is distributed once. So an event is moved a
-//! bounded number of times on average.
+//! In case 1 the new windows cover half of the pending events. For pushes into a full side list, the set
+//! waits until the pushes are as many as the events that were pending at the last rebuild. In the other
+//! cases, it waits until the events executed since then are half as many as the pending events. Events beyond
+//! the windows are scanned only after a quarter as many have been executed, and a coarse window is
+//! distributed once. So an event is moved a bounded number of times on average.
 
 use super::{SIDE_MAX, SMALL_MAX, WindowedPending};
 use crate::event::Event;
@@ -41,16 +41,16 @@ const RING_MIN: usize = 16;
 const SMALL_RETURN: usize = SMALL_MAX / 2;
 /// The number of times in the sample from which the width is estimated.
 const SAMPLE: usize = 512;
-/// The earliest times of the sample give the density of the first events. They are the sample divided by this
-/// number.
+/// The earliest times of the sample give the density of the first events. Their number is that of the sample
+/// divided by this number.
 const FRONT: usize = 16;
 /// The factor by which the events of a window may differ from the target before a rebuild.
 const TOLERANCE: u64 = 3;
 /// The number of avoidable pushes per window above which the width is halved. Sorting that number of events
 /// one by one costs more than opening another window.
 const AVOIDABLE_MAX: u64 = 32;
-/// The smallest number of pushes into a full side list after which the windows are rebuilt for narrower ones.
-/// A set that was larger at the last rebuild waits for as many pushes as it then had events.
+/// The smallest number of pushes into a full side list after which the windows are made narrower. A set that
+/// was larger at the last rebuild waits for as many pushes as it then had events.
 const SIDE_PUSHES_MIN: usize = 4096;
 
 /// Counters since the last rebuild.
