@@ -89,7 +89,7 @@ impl Sheet {
         while begin < to {
             let index = begin / self.length_ns;
             let end = to.min((index + 1) * self.length_ns);
-            let index = usize::try_from(index).expect("below the most slices");
+            let index = usize::try_from(index).expect("below SLICES_MAX");
             if self.slices.len() <= index {
                 self.slices.resize(index + 1, [0; 3]);
             }

@@ -170,7 +170,7 @@ impl<T: Send + 'static> Stackful<T> {
             match outcome {
                 Some(Ok(output)) => Ok(Poll::Ready(output)),
                 Some(Err(panic)) => std::panic::resume_unwind(panic),
-                None => unreachable!("code that is over has left its result"),
+                None => unreachable!("finished code has left its result"),
             }
         }
         #[cfg(not(all(target_os = "linux", not(miri))))]

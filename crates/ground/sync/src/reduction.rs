@@ -95,7 +95,7 @@ impl<const WORDS: usize> Reduction<WORDS> {
         // Ordering: Release. It pairs with the load in `outcome`, which makes visible the slot and all that
         // the worker wrote before.
         let before = self.all_offers.fetch_add(1, Ordering::Release);
-        assert!(before >= number * workers, "worker {worker} offered again before all had");
+        assert!(before >= number * workers, "worker {worker} offered again before all workers had");
         before + 1 == (number + 1) * workers
     }
 
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "worker 0 offered again before all had")]
+    #[should_panic(expected = "worker 0 offered again before all workers had")]
     fn a_second_offer_in_a_round_is_refused() {
         loom::model(|| {
             let reduction = Reduction::<0>::new(2);

@@ -307,7 +307,7 @@ impl<P> WindowedPending<P> {
                     None => self.rebuild(None),
                 }
             } else if !self.advance_ring() {
-                let window = self.ring.next_occupied().expect("what is not far is in a window here");
+                let window = self.ring.next_occupied().expect("an event that is not far is in a window");
                 if window << self.shift > last.as_ps() {
                     return false;
                 }

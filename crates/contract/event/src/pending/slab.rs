@@ -209,9 +209,9 @@ impl<P> Slab<P> {
         let (front, back) = self.slots.split_at_mut(chain.len());
         let mut vacant = front.iter_mut().filter(|slot| slot.is_empty());
         for slot in back.iter_mut().filter(|slot| !slot.is_empty()) {
-            std::mem::swap(slot, vacant.next().expect("all events are of the chain"));
+            std::mem::swap(slot, vacant.next().expect("all events belong to the chain"));
         }
-        debug_assert!(vacant.next().is_none(), "all of the chain are there");
+        debug_assert!(vacant.next().is_none(), "all events of the chain were found");
         #[expect(clippy::cast_possible_truncation, reason = "at most CHUNK_MAX")]
         let mask = len as u32 - 1;
         self.mask = mask;

@@ -52,8 +52,8 @@ fn a_tie_seed_shuffles_senders_and_keeps_the_order_of_each_sender() {
 
 #[test]
 fn a_tie_seed_shuffles_differently_at_each_time_round_and_receiver() {
-    // At each of eight times, in two rounds, LPs 1 and 2 send to LPs 0 and 3. The sender of the first event must
-    // not be the same at all times. Nor may it always be the same in both rounds, or at both receivers.
+    // At each of eight times, in two rounds, LPs 1 and 2 send to LPs 0 and 3. The sender of the first event
+    // must not be the same at all times. Nor may it always be the same in both rounds, or at both receivers.
     let start = |ctx: &mut Context<'_, Script>| {
         if ctx.id() == LpId(1) || ctx.id() == LpId(2) {
             (0..8).for_each(|i| ctx.send_self(ps(10 * i), 1));
