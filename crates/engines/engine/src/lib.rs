@@ -17,6 +17,7 @@ mod seats;
 pub mod sequential;
 mod stopwatch;
 pub mod time_warp;
+mod tune;
 pub mod window;
 mod workers;
 

@@ -31,6 +31,7 @@
 //!
 //! *Read next*: `rounds/threshold.rs`, the choice of rounds; [`parades_sync::pool`], how workers take part.
 
+mod adaptive;
 mod shards;
 mod threshold;
 

@@ -1,55 +1,31 @@
-//! Which rounds are worth executing in parallel. It depends on the machine and on the model's handlers, so it is measured while the run goes on.
+//! The choice of rounds to execute in parallel. It depends on the machine and on the model's handlers, so
+//! it is measured while the run goes on.
 //!
-//! [`Threshold::Adaptive`] keeps, for rounds of 16 to 31 events, of 32 to 63, and so on, what an event has cost in each of the two ways, and from which of these
-//! classes on rounds are executed in parallel: from none on at first. Now and then another class is tried, and stays if what it changes took less time. A trial
-//! lasts some rounds, for one alone finds the workers asleep, and the LPs' states in the other core's cache. The next comes once its loss would be a fiftieth of
-//! the time that rounds have taken since, but within thirty times what the trial took: what it seemed to lose may be another kind of round. After each trial in
-//! vain it waits twice as long, up to eight times. Where rounds in parallel lose after all, they are given up at once.
+//! [`Threshold::Adaptive`] is in `rounds/adaptive.rs`.
 //!
-//! The other two are those of C. Hernández, *Parallel optimizations for SimGrid's large scale P2P simulations*, section 5.2: one number of events, which is
-//! raised or lowered.
+//! The other two rules are those of C. Hernández, *Parallel optimizations for SimGrid's large scale P2P
+//! simulations*, section 5.2: a number of events, which is raised or lowered.
 
 use super::Round;
+use super::adaptive::{Adaptive, EVENTS_MIN};
 
-/// Which rounds are executed in parallel.
+/// The rule that decides which rounds are executed in parallel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threshold {
-    /// Those of a size at which that has been faster.
+    /// Rounds of a size at which parallel execution is measured to be faster.
     #[default]
     Adaptive,
-    /// Those with so many events as the paper's Algorithm 1 finds, by all that was measured in the run, from so many on to begin with.
+    /// Rounds above a size that the paper's Algorithm 1 finds, by all measurements of the run. The size to
+    /// begin with.
     Cumulative(u64),
-    /// Those with so many events as its predecessor finds, by the latest rounds alone.
+    /// Rounds above a size that the predecessor of that algorithm finds, by the latest rounds alone. The
+    /// size to begin with.
     Naive(u64),
-    /// Those with at least so many events.
+    /// Rounds with at least this number of events.
     Fixed(u64),
 }
 
-/// Events below which a round is never worth waking anybody for, nor timing.
-const FEW: usize = 16;
-/// What a round must take one by one to be tried in parallel, in nanoseconds: a worker is not woken sooner.
-const WAKING_NS: f64 = 20_000.0;
-/// Rounds that a trial executes in the other way, the first of which does not count; and all of them, at most.
-const TRIAL: u32 = 16;
-const TRIAL_MAX: u32 = 256;
-/// Nanoseconds after which fewer of them will do.
-const TRIAL_NS: f64 = 1e6;
-const TRIAL_MIN: u32 = 4;
-/// The share of the time of those rounds that must be saved.
-const GAIN: f64 = 0.02;
-/// The classes that are tried in turn: those from which on there is such a share of the time of all rounds that are long enough; then none, where there is one.
-const SHARES: [f64; 3] = [0.75, 0.95, 0.4];
-/// Time that rounds take before the first, in nanoseconds: shorter runs are not worth it.
-const SETTLED_NS: f64 = 5e6;
-/// How many times what a trial lost must have been spent before the next.
-const PER_LOSS: f64 = 50.0;
-/// And how many times what it took, at least and at most.
-const PER_TRIAL: [f64; 2] = [10.0, 30.0];
-/// Trials in vain for each of which the next waits for twice as long, at most.
-const IN_VAIN_MAX: u32 = 3;
-/// What rounds in parallel may lose, in nanoseconds, before all are executed one by one again.
-const LOST_NS: f64 = 5e5;
-/// Rounds of each way after which the paper's algorithm decides.
+/// The number of rounds of each kind after which the paper's algorithm decides.
 const ENOUGH: u32 = 5;
 
 /// Chooses, round by round.
@@ -68,38 +44,38 @@ enum Rule {
 }
 
 impl Judge {
-    /// For so many workers beside the leader.
+    /// Makes a judge for `workers` workers besides the leader.
     pub(super) fn new(threshold: Threshold, workers: usize) -> Judge {
         let rule = match threshold {
             Threshold::Fixed(events) => Rule::Fixed(events),
             Threshold::Naive(threshold) => Rule::Naive { threshold, latest: [None; 2] },
             Threshold::Cumulative(threshold) => Rule::Cumulative(Cumulative { threshold, ..Cumulative::default() }),
-            Threshold::Adaptive => Rule::Adaptive(Box::default()),
+            Threshold::Adaptive => Rule::Adaptive(Box::new(Adaptive::new())),
         };
         Judge { workers, rule }
     }
 
-    /// Workers beside the leader.
+    /// Returns the number of workers besides the leader.
     pub(super) fn workers(&self) -> usize {
         self.workers
     }
 
-    /// Whether there are two ways at all.
+    /// Returns true if there are workers, so that there is a choice.
     #[inline(always)]
     pub(super) fn may_choose(&self) -> bool {
         self.workers > 0
     }
 
-    /// The events from which on a round is to be timed, and may be executed in parallel.
+    /// Returns the number of events from which a round is timed, and may be executed in parallel.
     pub(super) fn events_min(&self) -> usize {
         match self.rule {
             Rule::Fixed(threshold) => usize::try_from(threshold).unwrap_or(usize::MAX).max(1),
             Rule::Naive { .. } | Rule::Cumulative(_) => 2,
-            Rule::Adaptive(_) => FEW,
+            Rule::Adaptive(_) => EVENTS_MIN,
         }
     }
 
-    /// Whether to execute a round of about so many events in parallel.
+    /// Returns true if a round of about `events` events must be executed in parallel.
     pub(super) fn chooses_parallel(&mut self, events: u64) -> bool {
         match &mut self.rule {
             Rule::Fixed(threshold) | Rule::Naive { threshold, .. } => events >= *threshold,
@@ -108,7 +84,7 @@ impl Judge {
         }
     }
 
-    /// Takes up how long the round took that was last chosen for.
+    /// Records the round for which the judge has chosen last.
     pub(super) fn record(&mut self, round: Round) {
         if round.events == 0 {
             return;
@@ -116,7 +92,7 @@ impl Judge {
         match &mut self.rule {
             Rule::Fixed(_) => {}
             Rule::Naive { threshold, latest } => {
-                latest[usize::from(round.parallel)] = Some(per_event(round));
+                latest[usize::from(round.parallel)] = Some(ns_per_event(round));
                 if let [Some(serial), Some(parallel)] = *latest {
                     *threshold = step(*threshold, serial > parallel);
                 }
@@ -127,211 +103,41 @@ impl Judge {
     }
 }
 
-/// Nanoseconds that an event of a round took.
-fn per_event(round: Round) -> f64 {
+/// Returns the time of each event of a round, in nanoseconds.
+pub(super) fn ns_per_event(round: Round) -> f64 {
     round.took.as_nanos() as f64 / round.events as f64
 }
 
-/// The threshold after it was found that executing one by one is slower, or not.
+/// Returns the next threshold of the paper's algorithms.
 fn step(threshold: u64, serial_is_slower: bool) -> u64 {
     if serial_is_slower { threshold.saturating_sub(1).max(2) } else { threshold.saturating_add(1) }
 }
 
-/// The rounds of a size belong to the class of its logarithm.
-fn class_of(events: u64) -> usize {
-    events.max(1).ilog2() as usize
-}
-
-/// The classes there are, and the one from which on rounds are executed in parallel where none is.
-const CLASSES: usize = u64::BITS as usize;
-
-/// What is known of rounds by their classes.
-#[derive(Debug)]
-struct Adaptive {
-    /// Nanoseconds an event, one by one and in parallel.
-    cost_ns: [[Option<f64>; 2]; CLASSES],
-    /// The time that rounds have taken, earlier ones counting for less.
-    took_ns: [f64; CLASSES],
-    /// That of the round under way, as it was thought to be.
-    asked: usize,
-    /// From which class on rounds are executed in parallel, but for a trial.
-    from: usize,
-    trial: Option<Trial>,
-    trials: usize,
-    /// Trials in a row that were in vain.
-    in_vain: u32,
-    /// What rounds in parallel have lost since they last saved anything on balance.
-    lost_ns: f64,
-    /// Time that rounds have taken since the last trial, and that they are to take before the next.
-    spent_ns: f64,
-    due_ns: f64,
-}
-
-/// Rounds that are executed in parallel from another class on.
-#[derive(Clone, Copy, Debug, Default)]
-struct Trial {
-    from: usize,
-    rounds: u32,
-    /// Those of them that are executed in the other way, the time that they took, and what that saved.
-    changed: u32,
-    took_ns: f64,
-    saved_ns: f64,
-}
-
-impl Default for Adaptive {
-    fn default() -> Adaptive {
-        let cost_ns = [[None; 2]; CLASSES];
-        let took_ns = [0.0; CLASSES];
-        Adaptive {
-            cost_ns,
-            took_ns,
-            asked: 0,
-            from: CLASSES,
-            trial: None,
-            trials: 0,
-            in_vain: 0,
-            lost_ns: 0.0,
-            spent_ns: 0.0,
-            due_ns: SETTLED_NS,
-        }
-    }
-}
-
-impl Adaptive {
-    fn chooses_parallel(&mut self, events: u64) -> bool {
-        self.asked = class_of(events);
-        if self.trial.is_none() && self.spent_ns >= self.due_ns {
-            self.trial = self.other().map(|from| Trial { from, ..Trial::default() });
-            if self.trial.is_none() {
-                // Nor is it asked at each round.
-                (self.spent_ns, self.due_ns) = (0.0, SETTLED_NS);
-                self.trials += 1;
-            }
-        }
-        self.asked >= self.trial.map_or(self.from, |trial| trial.from)
-    }
-
-    /// The next class to be tried, if there is any.
-    fn other(&self) -> Option<usize> {
-        let is_long = |&class: &usize| {
-            let [serial, parallel] = self.cost_ns[class];
-            serial.or(parallel).is_some_and(|cost| cost * 1.5 * (1_u64 << class) as f64 >= WAKING_NS)
-        };
-        let mut long = (0..CLASSES).filter(is_long);
-        let least = long.clone().next()?;
-        if self.from < CLASSES && self.trials % (SHARES.len() + 1) == SHARES.len() {
-            return Some(CLASSES);
-        }
-        let all: f64 = long.clone().map(|class| self.took_ns[class]).sum();
-        let mut left = all * SHARES[self.trials % SHARES.len()];
-        let holds_enough = |&class: &usize| {
-            left -= self.took_ns[class];
-            left <= 0.0
-        };
-        let from = long.rfind(holds_enough).unwrap_or(least);
-        match from == self.from {
-            true => (from > least).then(|| from - 1),
-            false => Some(from),
-        }
-    }
-
-    fn record(&mut self, round: Round) {
-        let (cost, took) = (per_event(round), round.took.as_nanos() as f64);
-        let class = self.asked;
-        self.took_ns[class] += took;
-        let Some(trial) = &mut self.trial else {
-            self.spent_ns += took;
-            self.learn(class, round.parallel, cost);
-            if round.parallel {
-                self.watch(class, cost, round.events);
-            }
-            return;
-        };
-        trial.rounds += 1;
-        if (class >= trial.from) != (class >= self.from) {
-            trial.changed += 1;
-            // The first costs time like all, but says nothing.
-            trial.took_ns += took;
-            if trial.changed > 1 {
-                let known = self.cost_ns[class][usize::from(!round.parallel)].unwrap_or(cost);
-                trial.saved_ns += (known - cost) * round.events as f64;
-                self.learn(class, round.parallel, cost);
-            }
-        } else {
-            self.learn(class, round.parallel, cost);
-        }
-        let is_over = |trial: &mut Trial| {
-            let enough = if trial.took_ns > TRIAL_NS { TRIAL_MIN } else { TRIAL };
-            trial.changed > enough || trial.rounds > TRIAL_MAX
-        };
-        if let Some(trial) = self.trial.take_if(is_over) {
-            self.end(trial);
-        }
-    }
-
-    /// Goes back to executing all one by one where rounds in parallel have of late taken longer than that did: not only the next trial would find out.
-    fn watch(&mut self, class: usize, cost: f64, events: u64) {
-        let Some(serial) = self.cost_ns[class][0] else { return };
-        // One that was disturbed counts for little.
-        let lost_ns = (cost.min(2.0 * serial) - serial) * events as f64;
-        self.lost_ns = (self.lost_ns + lost_ns).max(0.0);
-        if self.lost_ns > LOST_NS {
-            self.from = CLASSES;
-            self.wait_for_trial(SETTLED_NS);
-            self.in_vain = IN_VAIN_MAX.min(self.in_vain + 1);
-        }
-    }
-
-    /// Puts the next trial off until rounds have taken so long, or longer after some in vain.
-    fn wait_for_trial(&mut self, due_ns: f64) {
-        (self.spent_ns, self.lost_ns) = (0.0, 0.0);
-        self.due_ns = due_ns.max(SETTLED_NS) * f64::from(1 << self.in_vain);
-    }
-
-    fn end(&mut self, trial: Trial) {
-        self.trials += 1;
-        self.took_ns.iter_mut().for_each(|took| *took /= 2.0);
-        let [least, most] = PER_TRIAL.map(|times| times * trial.took_ns);
-        // One that met few rounds of its sizes lost little, and has said little.
-        self.wait_for_trial((PER_LOSS * -trial.saved_ns).clamp(least, most));
-        if trial.saved_ns > GAIN * trial.took_ns {
-            self.from = trial.from;
-            self.in_vain = 0;
-        } else {
-            self.in_vain = IN_VAIN_MAX.min(self.in_vain + 1);
-        }
-    }
-
-    fn learn(&mut self, class: usize, parallel: bool, cost: f64) {
-        let known = &mut self.cost_ns[class][usize::from(parallel)];
-        let before = known.unwrap_or(cost);
-        // One that was disturbed counts for little.
-        *known = Some(before + (cost.min(2.0 * before) - before) / 8.0);
-    }
-}
-
-/// The paper's Algorithm 1. By how much the threshold changes it does not say: by one, as in SimGrid.
+/// The paper's Algorithm 1. The paper does not say by how much the threshold changes. Here it changes by
+/// one, as in SimGrid.
 #[derive(Debug, Default)]
 struct Cumulative {
     threshold: u64,
-    /// One by one, and in parallel.
-    ways: [Way; 2],
+    /// Statistics of rounds executed one by one, and of rounds executed in parallel.
+    kinds: [Statistics; 2],
 }
 
-/// What is known of one way.
+/// Statistics of rounds.
 #[derive(Debug, Default)]
-struct Way {
+struct Statistics {
     /// Rounds timed since the last decision.
     rounds: u32,
     took_ns: f64,
     events: f64,
-    /// Mean and sum of squared deviations of the events of the rounds timed, by Welford's method.
+    /// All rounds timed.
     timed: u32,
+    /// The mean of their events.
     mean: f64,
+    /// The sum of squared deviations from the mean, by Welford's method.
     squares: f64,
 }
 
-impl Way {
+impl Statistics {
     fn deviation(&self) -> f64 {
         if self.timed == 0 { 0.0 } else { (self.squares / f64::from(self.timed)).sqrt() }
     }
@@ -343,7 +149,7 @@ impl Way {
 
 impl Cumulative {
     fn chooses_parallel(&mut self, events: u64) -> bool {
-        let [serial, parallel] = &self.ways;
+        let [serial, parallel] = &self.kinds;
         if serial.rounds >= ENOUGH && parallel.rounds >= ENOUGH {
             let serial_is_slower = serial.cost() > parallel.cost();
             let is_telling =
@@ -351,27 +157,27 @@ impl Cumulative {
             if is_telling {
                 self.threshold = step(self.threshold, serial_is_slower);
             }
-            self.ways.iter_mut().for_each(|way| way.rounds = 0);
+            self.kinds.iter_mut().for_each(|kind| kind.rounds = 0);
         }
         events >= self.threshold
     }
 
     fn record(&mut self, round: Round) {
-        let way = &mut self.ways[usize::from(round.parallel)];
+        let kind = &mut self.kinds[usize::from(round.parallel)];
         let events = round.events as f64;
         // Rounds of extreme size do not count.
         let within =
-            if round.parallel { events < way.mean + way.deviation() } else { events > way.mean - way.deviation() };
-        if way.timed >= ENOUGH && !within {
+            if round.parallel { events < kind.mean + kind.deviation() } else { events > kind.mean - kind.deviation() };
+        if kind.timed >= ENOUGH && !within {
             return;
         }
-        way.rounds += 1;
-        way.took_ns += round.took.as_nanos() as f64;
-        way.events += events;
-        way.timed += 1;
-        let from_mean = events - way.mean;
-        way.mean += from_mean / f64::from(way.timed);
-        way.squares += from_mean * (events - way.mean);
+        kind.rounds += 1;
+        kind.took_ns += round.took.as_nanos() as f64;
+        kind.events += events;
+        kind.timed += 1;
+        let from_mean = events - kind.mean;
+        kind.mean += from_mean / f64::from(kind.timed);
+        kind.squares += from_mean * (events - kind.mean);
     }
 }
 
@@ -380,8 +186,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Rounds of so many events, each of which costs `serial_ns`, and half of that in parallel after `waking_ns`. How many of the last hundred are
-    /// executed in parallel.
+    /// Executes rounds of `events` events. An event takes `serial_ns`; a round in parallel takes half of
+    /// that, and `waking_ns`. Returns the number of rounds executed in parallel among the last hundred.
     fn settled(threshold: Threshold, events: u64, serial_ns: u64, waking_ns: u64) -> usize {
         let mut judge = Judge::new(threshold, 1);
         let mut choose = || {
@@ -400,13 +206,13 @@ mod tests {
     fn rounds_are_executed_in_parallel_where_that_is_faster() {
         assert!(settled(Threshold::Adaptive, 500, 100, 10_000) > 90);
         assert!(settled(Threshold::Adaptive, 100, 100, 10_000) < 10);
-        assert_eq!(settled(Threshold::Adaptive, 8, 100_000, 0), 0, "too few to be looked at");
+        assert_eq!(settled(Threshold::Adaptive, 8, 100_000, 0), 0, "too few to be timed");
         assert_eq!(settled(Threshold::Adaptive, 20, 100, 0), 0, "shorter than a wake");
     }
 
-    /// What was found of sizes that are gone says nothing of those there are.
+    /// Findings about sizes that no longer occur do not decide about other sizes.
     #[test]
-    fn the_adaptive_threshold_follows_the_rounds_there_are() {
+    fn the_adaptive_threshold_follows_the_rounds_that_occur() {
         let mut judge = Judge::new(Threshold::Adaptive, 1);
         let mut choose = |events: u64| {
             let parallel = events >= judge.events_min() as u64 && judge.chooses_parallel(events);
@@ -422,7 +228,8 @@ mod tests {
         assert!(counts[0] > 90 && counts[1] < 10, "{counts:?}: {:?}", judge.rule);
     }
 
-    /// Workers whom others take the cores from are given up before the next trial.
+    /// Other programs may take the workers' cores. Then rounds in parallel are given up before the next
+    /// trial is due.
     #[test]
     fn rounds_in_parallel_that_lose_are_given_up() {
         let mut judge = Judge::new(Threshold::Adaptive, 1);

@@ -85,7 +85,7 @@ impl Reviewer {
 
     /// Returns the number of switches between several workers and one.
     pub(super) fn switches(&self) -> u32 {
-        self.retreat.turns
+        self.retreat.switches
     }
 
     /// Returns true if the run must switch now. `executed` events have been kept so far. An undisturbed
@@ -97,7 +97,7 @@ impl Reviewer {
             self.executed = executed;
         }
         self.gvts += 1;
-        self.retreat.weighs(self.lps as usize + pending);
+        self.retreat.set_items(self.lps as usize + pending);
         match self.retreats {
             Retreats::Never => false,
             Retreats::Every(gvts) => self.gvts >= gvts,
@@ -118,13 +118,9 @@ impl Reviewer {
         if !self.retreat.can_decide(spell) {
             return false;
         }
-        let switches = self.retreat.turns_after(spell);
-        // The spell of one worker goes on until several are tried again.
-        if switches || !self.is_alone() {
-            self.begin_spell();
-            self.executed = executed;
-        }
-        switches
+        self.begin_spell();
+        self.executed = executed;
+        self.retreat.should_switch(spell)
     }
 
     /// Switches from several workers to one, or back to the first placement. Must be called at a cut.
@@ -137,7 +133,7 @@ impl Reviewer {
     ) -> Placement {
         let next = if self.is_alone() { first.clone() } else { Placement::ranges(lps, lps) };
         let ((), took) = timed(|| move_all(sites, (old, &next), lps));
-        self.retreat.has_turned(took);
+        self.retreat.note_switch(took);
         self.gvts = 0;
         self.begin_spell();
         next

@@ -2,7 +2,7 @@
 
 use super::Order;
 use super::hand::Hand;
-use super::order::Trial;
+use super::order::OrderTuner;
 use super::plan::Plan;
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
@@ -58,7 +58,7 @@ enum Choice {
     /// The order stays as it is.
     Fixed,
     /// The faster order is measured.
-    Measured(Trial),
+    Measured(Box<OrderTuner>),
     /// The order changes after each `visits` visits. `since` counts the visits since the last change.
     Every { visits: u32, since: u32 },
 }
@@ -254,7 +254,7 @@ impl<M: Model> Part<M> {
         match &mut self.choice {
             _ if self.width.is_none() => false,
             Choice::Fixed => false,
-            Choice::Measured(trial) => trial.measures(self.events, || len(&self.pending)),
+            Choice::Measured(tuner) => tuner.begin_visit(self.events, || len(&self.pending)),
             Choice::Every { visits, since } => {
                 *since += 1;
                 if *since >= *visits {
@@ -269,11 +269,11 @@ impl<M: Model> Part<M> {
     /// Records a measured visit, and changes the order of events if that is due.
     #[cold]
     fn record_visit(&mut self, events: u64, time: Duration) {
-        let Choice::Measured(trial) = &mut self.choice else { return };
-        if trial.visited(events, time, self.events) {
+        let Choice::Measured(tuner) = &mut self.choice else { return };
+        if tuner.record_visit(events, time, self.events) {
             let (changed, took) = timed(|| self.change_order());
-            if let Choice::Measured(trial) = &mut self.choice {
-                if changed { trial.has_changed(took) } else { trial.is_refused(self.events) }
+            if let Choice::Measured(tuner) = &mut self.choice {
+                if changed { tuner.note_change(took) } else { tuner.refuse(self.events) }
             }
         }
     }
@@ -286,7 +286,7 @@ impl<M: Model> Part<M> {
         self.bounds = plan.placement.bounds(self.number);
         self.width = plan.width;
         self.choice = match order {
-            Order::Measured => Choice::Measured(Trial::new(found.is_some(), self.events)),
+            Order::Measured => Choice::Measured(Box::new(OrderTuner::new(found.is_some(), self.events))),
             Order::Every(visits) => Choice::Every { visits, since: 0 },
             Order::Time | Order::Lp => Choice::Fixed,
         };
@@ -301,7 +301,7 @@ impl<M: Model> Part<M> {
     /// Guesses the order of events, once the LPs and their pending events are there: LP by LP if they are
     /// large. Does nothing if the order is fixed, or has been measured.
     pub(crate) fn guess_order(&mut self) {
-        let is_open = matches!(&self.choice, Choice::Measured(trial) if trial.found_by_lp(false).is_none());
+        let is_open = matches!(&self.choice, Choice::Measured(tuner) if tuner.found_by_lp(false).is_none());
         let bytes = self.lps.len() * size_of::<Lp<M::State>>() + self.allocated_bytes();
         if is_open && bytes >= OUT_OF_CACHE {
             self.change_to(self.width);
@@ -310,8 +310,8 @@ impl<M: Model> Part<M> {
 
     /// Returns the faster order, once it has been measured: true if LP by LP.
     pub(crate) fn found_by_lp(&self) -> Option<bool> {
-        let Choice::Measured(trial) = &self.choice else { return None };
-        trial.found_by_lp(self.is_by_lp())
+        let Choice::Measured(tuner) = &self.choice else { return None };
+        tuner.found_by_lp(self.is_by_lp())
     }
 
     /// Changes to the other order. Returns false if that order is not possible.

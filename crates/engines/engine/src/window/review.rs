@@ -87,7 +87,7 @@ impl Reviewer {
 
     /// Returns the number of switches between several workers and one.
     pub(super) fn switches(&self) -> u32 {
-        self.retreat.turns
+        self.retreat.switches
     }
 
     /// Reviews the work of one of several ranks. The partitions stay, and are assigned again to the workers
@@ -141,7 +141,7 @@ impl Reviewer {
             *stopwatch = Stopwatch::new();
             self.begin_spell(parts, windows, stopwatch);
         }
-        self.retreat.weighs(world.lps() as usize + parts.iter().map(|part| part.pending_events()).sum::<usize>());
+        self.retreat.set_items(world.lps() as usize + parts.iter().map(|part| part.pending_events()).sum::<usize>());
         let workers = plan.workers();
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
@@ -221,12 +221,9 @@ impl Reviewer {
             Retreats::WhereFaster if self.retreat.gives_up(spell, windows_since) => true,
             Retreats::WhereFaster if !self.retreat.is_due(time) => return None,
             Retreats::WhereFaster if !self.retreat.can_decide(spell) => return None,
-            Retreats::WhereFaster => self.retreat.turns_after(spell),
+            Retreats::WhereFaster => self.retreat.should_switch(spell),
         };
-        // The spell of one worker goes on until several are tried again.
-        if switches || !self.retreat.alone {
-            self.begin_spell(parts, windows, stopwatch);
-        }
+        self.begin_spell(parts, windows, stopwatch);
         if !switches {
             return None;
         }
@@ -242,7 +239,7 @@ impl Reviewer {
             let next = Plan::by_weights(&found, workers, world, &weights);
             Self::move_to(crew, (plan, next), parts, bound)
         });
-        self.retreat.has_turned(took);
+        self.retreat.note_switch(took);
         self.core = CoreClock::start();
         Some(next)
     }

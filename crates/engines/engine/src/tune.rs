@@ -1,0 +1,523 @@
+//! Tuning by trial: which of two ways to do the same work is faster is measured while the run goes on.
+//!
+//! *Idea.* A run does its work under one *choice*, for example "two workers". Now and then it tries
+//! another, "one worker", for a short time, and keeps the faster. The model may have come to another phase,
+//! or another program may have taken a core. So the comparison is repeated, more and more rarely while it
+//! finds nothing new.
+//!
+//! *Protocol.* The user of a [`Tuner`] measures [`Spell`]s, some work and the time that it took, and
+//! [records](Tuner::record) them.
+//!
+//! 1. When a trial [is due](Tuner::is_due), the user [begins](Tuner::begin) it, and changes to the other
+//!    choice.
+//! 2. The answer to each recorded spell is the [`Step`] to take.
+//! 3. After several spells of each choice the trial ends. The other choice is adopted if the median cost of
+//!    its spells is lower by a margin. One disturbed spell does not move a median.
+//! 4. A pause follows. It is long enough that trials lose little time, and grows after each trial that
+//!    finds nothing new.
+//! 5. If the spells of the current choice become slower than the rejected choice was, the next trial is due
+//!    at once.
+//!
+//! *Units.* Work is counted in any unit, mostly events. Costs are nanoseconds per unit of work. Pauses are
+//! counted in work too. There is no clock in here: times are passed in, so that a test can replay any
+//! machine.
+//!
+//! *Cost.* About a fiftieth of the time at most is lost to trials, and less and less.
+
+use std::time::Duration;
+
+/// Spells of each choice in a trial. Three is the least number whose median one disturbed spell does not
+/// move.
+const SPELLS: usize = 3;
+/// The time from which a spell counts like [`SPELLS`] spells. A disturbance, such as another program that
+/// takes the core, mostly lasts a few milliseconds.
+const LONG: Duration = Duration::from_millis(8);
+/// The cost of the other choice must be below this share of the current choice's cost. Differences below it
+/// are mostly noise.
+const MARGIN: f64 = 0.96;
+/// The cost of a spell of the other choice, over that of the current choice, at which the trial ends at
+/// once. A disturbance rarely makes a spell this slow.
+const HOPELESS: f64 = 4.0;
+/// The shortest pause after a trial, in multiples of the time that the trial lost. It limits the loss to a
+/// fiftieth.
+const PAUSE_LOSSES: f64 = 50.0;
+/// The shortest pause after a trial, in multiples of the time spent in the other choice, even if nothing
+/// was lost.
+const PAUSE_TRIALS: f64 = 10.0;
+/// The factor by which the pause grows after each trial of all alternatives without success.
+const GROWTH: f64 = 4.0;
+/// The number of times that the pause grows. A change of the machine must be noticed sometime.
+const GROWTHS_MAX: u32 = 4;
+
+/// Some work, and the time that it took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spell {
+    pub(crate) work: f64,
+    pub(crate) time: Duration,
+}
+
+impl Spell {
+    /// Adds more work.
+    pub(crate) fn add(&mut self, work: f64, time: Duration) {
+        self.work += work;
+        self.time += time;
+    }
+
+    /// Returns the time in nanoseconds per unit of work.
+    fn cost(self) -> f64 {
+        ns(self.time).max(1.0) / self.work.max(1.0)
+    }
+}
+
+fn ns(time: Duration) -> f64 {
+    time.as_nanos() as f64
+}
+
+/// The next step after a spell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Continue with the choice in force.
+    Continue,
+    /// Change to the other of the two choices. The trial goes on.
+    Change,
+    /// The trial is over. The other choice, which is in force, is the new current choice.
+    Adopt,
+    /// The trial is over. Change back to the current choice.
+    Revert,
+}
+
+/// Costs of the latest spells of a choice.
+#[derive(Debug, Default)]
+struct Costs {
+    latest: Vec<f64>,
+    /// True if the last spell was long.
+    is_long: bool,
+}
+
+impl Costs {
+    fn push(&mut self, spell: Spell) {
+        self.is_long = spell.time >= LONG;
+        if self.is_long || self.latest.len() == SPELLS {
+            // A long spell stands for itself.
+            self.latest.drain(..if self.is_long { self.latest.len() } else { 1 });
+        }
+        self.latest.push(spell.cost());
+    }
+
+    fn clear(&mut self) {
+        *self = Costs::default();
+    }
+
+    /// Returns true if there are enough spells to compare.
+    fn are_enough(&self) -> bool {
+        self.is_long || self.latest.len() == SPELLS
+    }
+
+    /// Returns the middle cost, or the mean of the two in the middle.
+    fn median(&self) -> f64 {
+        let mut costs = self.latest.clone();
+        costs.sort_by(f64::total_cmp);
+        let last = costs.len() - 1;
+        f64::midpoint(costs[last / 2], costs[last - last / 2])
+    }
+
+    /// Returns true if more spells cannot bring the median below `bound`.
+    fn stay_above(&self, bound: f64) -> bool {
+        self.latest.len() > SPELLS / 2 && self.latest.iter().all(|&cost| cost >= bound)
+    }
+}
+
+/// A comparison that is under way.
+#[derive(Debug, Default)]
+struct Trial {
+    other: Costs,
+    /// True if the current choice is in force, between two turns of the other choice.
+    is_back: bool,
+    /// Spells of the current choice since the trial went back to it.
+    spells_back: usize,
+    /// The time spent in the other choice, in nanoseconds.
+    time_ns: f64,
+    /// The time lost, in nanoseconds: by the changes, and by work that the current choice would have done
+    /// faster.
+    lost_ns: f64,
+    /// The time of the last change.
+    change_ns: f64,
+    /// True if the trial began before the pause was over, because the current choice was overtaken.
+    is_early: bool,
+}
+
+/// Finds the faster of the current choice and another. The module documentation describes the protocol.
+#[derive(Debug)]
+pub(crate) struct Tuner {
+    /// Spells in each turn of a choice. A trial alternates between the choices if there are fewer than
+    /// [`SPELLS`].
+    spells_per_turn: usize,
+    /// The number of other choices, which the user tries one after the other.
+    alternatives: u32,
+    /// Costs of the current choice.
+    own: Costs,
+    trial: Option<Trial>,
+    /// The median cost of the choice that lost the last trial.
+    rejected: Option<f64>,
+    /// The work after which the next trial is due, once it is known.
+    due: Option<f64>,
+    /// The work from which a trial is due early if the current choice has become slower than the rejected
+    /// one.
+    early: f64,
+    /// Trials in a row without success.
+    failures: u32,
+}
+
+impl Tuner {
+    /// Makes a tuner whose trials alternate between the choices after each spell. For choices that are
+    /// cheap to change.
+    pub(crate) fn alternating() -> Tuner {
+        Tuner { spells_per_turn: 1, ..Tuner::consecutive() }
+    }
+
+    /// Makes a tuner whose trials change once, and back if the other choice is rejected. For choices that
+    /// are costly to change.
+    pub(crate) fn consecutive() -> Tuner {
+        Tuner {
+            spells_per_turn: SPELLS,
+            alternatives: 1,
+            own: Costs::default(),
+            trial: None,
+            rejected: None,
+            due: None,
+            early: 0.0,
+            failures: 0,
+        }
+    }
+
+    /// Sets the number of other choices. The pause grows after each of them has been tried without success.
+    pub(crate) fn with_alternatives(self, alternatives: u32) -> Tuner {
+        Tuner { alternatives, ..self }
+    }
+
+    /// Returns true if no trial has ended yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.rejected.is_none() && self.failures == 0
+    }
+
+    /// Returns true if a trial is under way.
+    pub(crate) fn is_trying(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// Returns true if the other choice is in force.
+    pub(crate) fn is_on_other(&self) -> bool {
+        self.trial.as_ref().is_some_and(|trial| !trial.is_back)
+    }
+
+    /// Returns true if more spells are needed to know the cost of the choice in force.
+    pub(crate) fn needs_spells(&self) -> bool {
+        self.is_trying() || !self.own.are_enough()
+    }
+
+    /// Puts the next trial off until `work` has been done.
+    pub(crate) fn delay_until(&mut self, work: f64) {
+        self.due = Some(self.due.map_or(work, |due| due.max(work)));
+    }
+
+    /// Returns true if the pause before the next trial is over, after `work` has been done.
+    pub(crate) fn is_pause_over(&self, work: f64) -> bool {
+        self.due.is_some_and(|due| work >= due)
+    }
+
+    /// Returns true if the current choice has become slower than the rejected choice was, so that a trial
+    /// is due early.
+    pub(crate) fn is_overtaken(&self, work: f64) -> bool {
+        self.trial.is_none()
+            && work >= self.early
+            && self.own.are_enough()
+            && self.rejected.is_some_and(|rejected| rejected < MARGIN * self.own.median())
+    }
+
+    /// Returns true if a trial is due after `work` has been done, and the current choice has been measured.
+    pub(crate) fn is_due(&self, work: f64) -> bool {
+        let is_measured = self.own.is_long || self.own.latest.len() >= self.spells_per_turn;
+        self.trial.is_none() && is_measured && (self.is_pause_over(work) || self.is_overtaken(work))
+    }
+
+    /// Begins a trial, for which the current choice must have been measured. The user changes to the other
+    /// choice.
+    pub(crate) fn begin(&mut self, work: f64) {
+        assert!(!self.own.latest.is_empty(), "the current choice has been measured");
+        let is_early = self.is_overtaken(work) && !self.is_pause_over(work);
+        self.trial = Some(Trial { is_early, ..Trial::default() });
+    }
+
+    /// Notes that a change of choice took `time`, which counts as lost.
+    pub(crate) fn note_change(&mut self, time: Duration) {
+        if let Some(trial) = &mut self.trial {
+            trial.change_ns = ns(time);
+            trial.lost_ns += trial.change_ns;
+        }
+    }
+
+    /// Sets the cost of the rejected choice, if the user knows it from elsewhere.
+    pub(crate) fn set_rejected(&mut self, cost: f64) {
+        self.rejected = Some(cost);
+    }
+
+    /// Forgets the spells of the current choice, because further spells measure something else.
+    pub(crate) fn forget_spells(&mut self) {
+        self.own.clear();
+    }
+
+    /// Returns true if an unfinished spell shows that the other choice is far slower.
+    pub(crate) fn is_hopeless(&self, spell: Spell) -> bool {
+        self.is_on_other() && spell.cost() > HOPELESS * self.own.median()
+    }
+
+    /// Records a spell of the choice in force. `work` is all work done so far, in and outside of spells.
+    pub(crate) fn record(&mut self, spell: Spell, work: f64) -> Step {
+        if self.due.is_none() {
+            let spells = if spell.time >= LONG { 1 } else { SPELLS };
+            self.due = Some(work + PAUSE_TRIALS * spells as f64 * spell.work);
+        }
+        let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_back) else { return self.record_own(spell) };
+        let own = self.own.median();
+        trial.time_ns += ns(spell.time);
+        trial.lost_ns += ns(spell.time) - own * spell.work;
+        trial.other.push(spell);
+        let is_slower = spell.cost() > HOPELESS * own || trial.other.stay_above(MARGIN * own);
+        if is_slower {
+            self.end(false, work)
+        } else if trial.other.are_enough() {
+            let is_faster = trial.other.median() < MARGIN * own;
+            self.end(is_faster, work)
+        } else if trial.other.latest.len().is_multiple_of(self.spells_per_turn) {
+            (trial.is_back, trial.spells_back) = (true, 0);
+            Step::Change
+        } else {
+            Step::Continue
+        }
+    }
+
+    fn record_own(&mut self, spell: Spell) -> Step {
+        self.own.push(spell);
+        let Some(trial) = &mut self.trial else { return Step::Continue };
+        trial.spells_back += 1;
+        if trial.spells_back < self.spells_per_turn {
+            return Step::Continue;
+        }
+        trial.is_back = false;
+        Step::Change
+    }
+
+    /// Gives a trial up, or does not begin one, after `spell`, because the other choice is out of the
+    /// question now.
+    pub(crate) fn give_up(&mut self, spell: Spell, work: f64) {
+        self.own.push(spell);
+        let trial = self.trial.get_or_insert_default();
+        trial.time_ns = trial.time_ns.max(ns(spell.time));
+        self.end(false, work);
+    }
+
+    /// Ends the trial.
+    fn end(&mut self, is_faster: bool, work: f64) -> Step {
+        let trial = self.trial.take().expect("a trial is under way");
+        let own = self.own.median();
+        let lost_ns = trial.lost_ns + if is_faster { 0.0 } else { trial.change_ns };
+        let pause = (PAUSE_LOSSES * lost_ns).max(PAUSE_TRIALS * trial.time_ns) / own;
+        if is_faster {
+            (self.failures, self.early) = (0, work);
+            self.rejected = Some(own);
+        } else {
+            // After an early trial without success, the next must wait too. Otherwise noise could begin
+            // trials all the time.
+            self.early = if trial.is_early { work + pause } else { work };
+            self.rejected = (!trial.other.latest.is_empty()).then(|| trial.other.median()).or(self.rejected);
+        }
+        let growths = (self.failures / self.alternatives).min(GROWTHS_MAX);
+        self.due = Some(work + pause * GROWTH.powi(growths.cast_signed()));
+        self.failures += u32::from(!is_faster);
+        self.own.clear();
+        if is_faster { Step::Adopt } else { Step::Revert }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work in each spell.
+    const SPELL: f64 = 1_000.0;
+
+    /// A run of a machine on which each choice has a cost, in nanoseconds per unit of work.
+    struct Run {
+        tuner: Tuner,
+        other: bool,
+        work: f64,
+        /// Nanoseconds spent in each choice.
+        spent: [f64; 2],
+        trials: usize,
+    }
+
+    impl Run {
+        fn of(tuner: Tuner) -> Run {
+            Run { tuner, other: false, work: 0.0, spent: [0.0; 2], trials: 0 }
+        }
+
+        /// Executes one spell, in which a unit of work costs `ns[0]` under the first choice and `ns[1]`
+        /// under the other.
+        fn spell(&mut self, ns: [f64; 2]) {
+            let time = SPELL * ns[usize::from(self.other)];
+            self.work += SPELL;
+            self.spent[usize::from(self.other)] += time;
+            let spell = Spell { work: SPELL, time: Duration::from_secs_f64(time * 1e-9) };
+            let changes = match self.tuner.record(spell, self.work) {
+                Step::Change | Step::Revert => true,
+                Step::Continue if self.tuner.is_due(self.work) => {
+                    self.tuner.begin(self.work);
+                    self.trials += 1;
+                    true
+                }
+                Step::Continue | Step::Adopt => false,
+            };
+            if changes {
+                self.other ^= true;
+                self.tuner.note_change(Duration::from_nanos(1_000));
+            }
+        }
+
+        /// Executes spells until a trial has ended. Returns the number of spells.
+        fn trial(&mut self, ns: impl Fn(usize) -> [f64; 2]) -> usize {
+            let trials = self.trials;
+            for number in 0.. {
+                self.spell(ns(number));
+                if self.trials > trials && !self.tuner.is_trying() {
+                    return number + 1;
+                }
+            }
+            unreachable!("the loop is endless")
+        }
+    }
+
+    fn both() -> [Run; 2] {
+        [Run::of(Tuner::consecutive()), Run::of(Tuner::alternating())]
+    }
+
+    #[test]
+    fn the_faster_choice_is_adopted_and_kept() {
+        for mut run in both() {
+            (0..10_000).for_each(|_| run.spell([200.0, 150.0]));
+            assert!(run.other && run.spent[0] < 0.02 * run.spent[1], "{:?}", run.spent);
+        }
+    }
+
+    #[test]
+    fn the_current_choice_stays_if_the_other_is_slower_or_hardly_faster() {
+        for mut run in both() {
+            for other in [300.0, 110.0, 97.0] {
+                (0..1_000).for_each(|_| run.spell([100.0, other]));
+                assert!(!run.other && run.trials > 0);
+            }
+        }
+    }
+
+    /// Whichever spell is disturbed, in the trial or before it, and whichever choice it measures.
+    #[test]
+    fn one_disturbed_spell_does_not_decide() {
+        for (other, is_faster) in [(90.0, true), (110.0, false)] {
+            let undisturbed = both().map(|mut run| run.trial(|_| [100.0, other]));
+            for disturbed in 0..*undisturbed.iter().max().expect("there are two") {
+                for mut run in both() {
+                    run.trial(|number| [100.0, other].map(|ns| if number == disturbed { 2.0 * ns } else { ns }));
+                    assert_eq!(run.other, is_faster, "spell {disturbed}, cost {other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_spell_needs_no_repetition() {
+        let long = |work: f64, ns: f64| Spell { work, time: Duration::from_secs_f64(work * ns * 1e-9) };
+        let mut tuner = Tuner::consecutive();
+        assert_eq!(tuner.record(long(1e5, 100.0), 1e5), Step::Continue);
+        assert!(!tuner.needs_spells());
+        tuner.begin(1e5);
+        assert_eq!(tuner.record(long(1e5, 90.0), 2e5), Step::Adopt);
+    }
+
+    #[test]
+    fn a_choice_that_is_far_slower_is_left_after_one_spell() {
+        for mut run in both() {
+            (0..50).for_each(|_| run.spell([100.0, 1_000.0]));
+            assert_eq!((run.trials, run.spent[1]), (1, 1_000.0 * SPELL));
+        }
+        let mut run = Run::of(Tuner::alternating());
+        run.trial(|_| [100.0, 100.0]);
+        let part = |ns: u64| Spell { work: 1.0, time: Duration::from_nanos(ns) };
+        assert!(!run.tuner.is_hopeless(part(1_000)), "the current choice is in force");
+        while !run.tuner.is_on_other() {
+            run.spell([100.0, 100.0]);
+        }
+        assert!(run.tuner.is_hopeless(part(1_000)) && !run.tuner.is_hopeless(part(300)));
+    }
+
+    #[test]
+    fn trials_without_success_become_rare_and_lose_little_time() {
+        for other in [110.0, 200.0, 10_000.0] {
+            for mut run in both() {
+                let mut halves = [0, 0];
+                for half in &mut halves {
+                    let before = run.trials;
+                    (0..50_000).for_each(|_| run.spell([100.0, other]));
+                    *half = run.trials - before;
+                }
+                assert!(halves[1] < halves[0] && run.trials > 2, "{halves:?}");
+                let lost = run.spent[0] + run.spent[1] - 100.0 * run.work;
+                assert!(lost < 0.02 * 100.0 * run.work, "{lost} of {}", run.work);
+            }
+        }
+    }
+
+    #[test]
+    fn the_pause_grows_only_after_all_alternatives_were_tried() {
+        let pauses = |alternatives| {
+            let mut run = Run::of(Tuner::consecutive().with_alternatives(alternatives));
+            (0..4).map(|_| (run.trial(|_| [100.0, 200.0]), run.work).1).collect::<Vec<f64>>()
+        };
+        let (one, three) = (pauses(1), pauses(3));
+        assert!(three[3] - three[2] < 1.1 * (three[2] - three[1]));
+        assert!(one[3] - one[2] > 3.0 * (one[2] - one[1]));
+    }
+
+    /// The other choice has been rejected, and its next trial is far away. Then the current choice becomes
+    /// slower.
+    #[test]
+    fn a_current_choice_that_becomes_slower_is_compared_at_once() {
+        let mut run = Run::of(Tuner::consecutive());
+        (0..20_000).for_each(|_| run.spell([100.0, 120.0]));
+        let trials = run.trials;
+        (0..100).for_each(|_| run.spell([100.0, 120.0]));
+        assert_eq!(run.trials, trials, "the pause is long");
+        (0..3 * SPELLS).for_each(|_| run.spell([150.0, 120.0]));
+        assert!(run.other);
+    }
+
+    #[test]
+    fn choices_that_are_about_as_fast_are_not_compared_all_the_time() {
+        let mut run = Run::of(Tuner::consecutive());
+        // Noise of ten percent, which makes the current choice seem overtaken again and again.
+        for spell in 0..100_000_u64 {
+            let noise = 1.0 + 0.1 * (spell * 7_919 % 101) as f64 / 101.0;
+            run.spell([100.0 * noise, 100.0 * noise]);
+        }
+        let share = (run.trials * SPELLS) as f64 * SPELL / run.work;
+        assert!(share < 0.1, "{share}");
+    }
+
+    #[test]
+    fn a_choice_that_is_out_of_the_question_is_not_tried_soon() {
+        let mut tuner = Tuner::alternating();
+        tuner.delay_until(0.0);
+        let spell = Spell { work: SPELL, time: Duration::from_micros(100) };
+        tuner.give_up(spell, SPELL);
+        assert!(!tuner.is_trying() && !tuner.is_new());
+        assert!(!tuner.is_pause_over(10.0 * SPELL) && tuner.is_pause_over(11.0 * SPELL));
+    }
+}
