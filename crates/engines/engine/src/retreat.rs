@@ -5,7 +5,7 @@
 //! in which one worker is tried before several have been measured in full: the workers do next to nothing
 //! from the beginning, or windows hold next to nothing.
 
-use crate::tune::{self, Step, Tuner};
+use crate::tune::{self, START, Step, Tuner, spell_min};
 use std::time::Duration;
 
 /// The rule by which a run retreats to one worker, and returns to several.
@@ -23,33 +23,24 @@ pub enum Retreats {
 const EVENTS_MIN: u64 = 100;
 /// The time from which a spell counts even if it has fewer events.
 const CRAWL: Duration = Duration::from_millis(200);
-/// The number of workers at work, on average, below which one worker is tried at once. One could do as much.
+/// The number of workers at work, on average, below which one worker is tried at once. One worker could do
+/// as much.
 const AT_WORK_MIN: f64 = 1.0;
 /// The share of all workers' time at work from which one worker cannot do better, and is not tried.
 pub(crate) const BUSY: f64 = 0.8;
-/// The number of workers at work, on average, below which several are given up at the start. Windows are
-/// then far too short.
-const AT_WORK_MIN_AT_START: f64 = 0.9;
 /// The events of each worker in a window below which several are given up at the start. The overhead of
 /// such a window takes longer than its events, and is measured as work.
 const EVENTS_PER_WINDOW: u64 = 32;
 /// The number of windows from which the averages over them count.
 const WINDOWS_MIN: u64 = 64;
-/// The time after which the threads have found their cores.
-const START: Duration = Duration::from_millis(5);
-/// The shortest spell.
-const SPELL: Duration = Duration::from_millis(2);
-/// The shortest spell, in multiples of the time that it takes to move the LPs.
-const SPELL_MOVES: u32 = 3;
 /// The time to move an LP or a pending event, until it has been measured.
 const MOVE: Duration = Duration::from_nanos(60);
-/// The length of a spell outside of trials, in multiples of the shortest. Each spell ends with a cut.
-const SPELLS_BETWEEN_TRIALS: u32 = 16;
 /// The share of its time on a core below which a lone worker has been disturbed by another program.
 const UNDISTURBED: f64 = 0.9;
-/// The length of a disturbed spell, in multiples of the shortest. Programs that share a core take turns of
-/// some milliseconds.
-const SPELLS_IF_DISTURBED: u32 = 12;
+/// The length of a long spell, in multiples of the shortest. Spells outside of trials are long, because each
+/// spell ends with a cut. Disturbed spells are long, because programs that share a core take turns of some
+/// milliseconds.
+const LONG_SPELL: u32 = 16;
 
 /// The measurements of a spell.
 #[derive(Clone, Copy, Debug)]
@@ -124,11 +115,10 @@ impl Retreat {
 
     /// Returns the shortest time after which the spell may end.
     fn spell_min(&self) -> Duration {
-        let shortest = SPELL.max(SPELL_MOVES * self.move_time);
-        let times = if self.tuner.needs_spells() { 1 } else { SPELLS_BETWEEN_TRIALS };
-        let disturbed = if self.is_disturbed { SPELLS_IF_DISTURBED } else { 1 };
         let start = if self.is_warm { Duration::ZERO } else { START };
-        start.max(shortest * times.max(disturbed))
+        let is_short = self.tuner.needs_spells() && !self.is_disturbed;
+        let shortest = spell_min(self.move_time);
+        start.max(if is_short { shortest } else { LONG_SPELL * shortest })
     }
 
     /// Returns true if the spell, which has lasted for `time`, may end.
@@ -152,7 +142,7 @@ impl Retreat {
         let is_sparse = spell.executed < EVENTS_PER_WINDOW * windows * spell.workers as u64;
         // With an infinite `busy`, busy workers may execute nothing.
         let crawls = spell.executed < EVENTS_MIN && spell.time >= CRAWL && self.busy.is_infinite();
-        let gives_up = is_first && (crawls || is_enough && (spell.at_work() < AT_WORK_MIN_AT_START || is_sparse));
+        let gives_up = is_first && (crawls || is_enough && (spell.at_work() < AT_WORK_MIN || is_sparse));
         if gives_up {
             self.is_warm = true;
             self.executed += spell.executed;
@@ -206,7 +196,7 @@ impl Retreat {
 mod tests {
     use super::*;
 
-    /// A spell of two workers, or of one; `at_work` is the number of workers at work. From 8 ms on, a spell
+    /// A spell of two workers, or of one; `at_work` is the number of workers at work. From 6 ms on, a spell
     /// needs no repetition.
     fn spell(events_per_s: u64, ms: u64, at_work: f64) -> Spell {
         let share_worked = at_work / 2.0;
@@ -295,9 +285,9 @@ mod tests {
         assert!(retreat.should_switch(spell(10_000_000, 10, 0.95)));
         retreat.note_switch(Duration::from_millis(1));
         assert!(!retreat.can_decide(Spell { share_on_core: 0.5, ..spell(6_000_000, 6, 1.0) }), "that may be chance");
-        assert!(!retreat.is_due(Duration::from_millis(20)) && retreat.is_due(Duration::from_millis(40)));
-        assert!(retreat.can_decide(Spell { share_on_core: 0.5, ..spell(6_000_000, 40, 1.0) }));
-        assert!(retreat.should_switch(spell(6_000_000, 40, 1.0)), "together was faster");
+        assert!(!retreat.is_due(Duration::from_millis(47)) && retreat.is_due(Duration::from_millis(48)));
+        assert!(retreat.can_decide(Spell { share_on_core: 0.5, ..spell(6_000_000, 48, 1.0) }));
+        assert!(retreat.should_switch(spell(6_000_000, 48, 1.0)), "together was faster");
         retreat.note_switch(Duration::from_millis(1));
         assert!(retreat.is_due(Duration::from_millis(5)), "as short as ever");
     }

@@ -23,15 +23,24 @@
 //! machine.
 //!
 //! *Cost.* About a fiftieth of the time at most is lost to trials, and less and less.
+//!
+//! *Constants.* They are all here, except those that say when a user of the tuner has measured enough.
 
 use std::time::Duration;
 
 /// Spells of each choice in a trial. Three is the least number whose median one disturbed spell does not
 /// move.
-const SPELLS: usize = 3;
-/// The time from which a spell counts like [`SPELLS`] spells. A disturbance, such as another program that
-/// takes the core, mostly lasts a few milliseconds.
-const LONG: Duration = Duration::from_millis(8);
+const SPELLS: u32 = 3;
+/// The time after which a run has started: threads have found their cores, and memory has been touched.
+/// Shorter runs are not worth a trial.
+pub(crate) const START: Duration = Duration::from_millis(5);
+/// The shortest spell. A disturbance, such as another program that takes the core, mostly lasts a few
+/// milliseconds.
+pub(crate) const SPELL: Duration = Duration::from_millis(2);
+/// The shortest spell, in multiples of the time of the last change of choice.
+const SPELL_CHANGES: u32 = 3;
+/// The time from which a spell counts like [`SPELLS`] spells.
+const LONG: Duration = SPELL.saturating_mul(SPELLS);
 /// The cost of the other choice must be below this share of the current choice's cost. Differences below it
 /// are mostly noise.
 const MARGIN: f64 = 0.96;
@@ -69,6 +78,11 @@ impl Spell {
     }
 }
 
+/// Returns the shortest spell if the last change of choice took `change`.
+pub(crate) fn spell_min(change: Duration) -> Duration {
+    SPELL.max(SPELL_CHANGES * change)
+}
+
 fn ns(time: Duration) -> f64 {
     time.as_nanos() as f64
 }
@@ -97,11 +111,16 @@ struct Costs {
 impl Costs {
     fn push(&mut self, spell: Spell) {
         self.is_long = spell.time >= LONG;
-        if self.is_long || self.latest.len() == SPELLS {
+        if self.is_long || self.count() == SPELLS {
             // A long spell stands for itself.
             self.latest.drain(..if self.is_long { self.latest.len() } else { 1 });
         }
         self.latest.push(spell.cost());
+    }
+
+    /// Returns the number of spells.
+    fn count(&self) -> u32 {
+        u32::try_from(self.latest.len()).expect("there are at most three")
     }
 
     fn clear(&mut self) {
@@ -110,7 +129,7 @@ impl Costs {
 
     /// Returns true if there are enough spells to compare.
     fn are_enough(&self) -> bool {
-        self.is_long || self.latest.len() == SPELLS
+        self.is_long || self.count() == SPELLS
     }
 
     /// Returns the middle cost, or the mean of the two in the middle.
@@ -123,18 +142,19 @@ impl Costs {
 
     /// Returns true if more spells cannot bring the median below `bound`.
     fn stay_above(&self, bound: f64) -> bool {
-        self.latest.len() > SPELLS / 2 && self.latest.iter().all(|&cost| cost >= bound)
+        self.count() > SPELLS / 2 && self.latest.iter().all(|&cost| cost >= bound)
     }
 }
 
 /// A comparison that is under way.
 #[derive(Debug, Default)]
 struct Trial {
+    /// Costs of the other choice.
     other: Costs,
     /// True if the current choice is in force, between two turns of the other choice.
     is_back: bool,
     /// Spells of the current choice since the trial went back to it.
-    spells_back: usize,
+    spells_back: u32,
     /// The time spent in the other choice, in nanoseconds.
     time_ns: f64,
     /// The time lost, in nanoseconds: by the changes, and by work that the current choice would have done
@@ -151,7 +171,7 @@ struct Trial {
 pub(crate) struct Tuner {
     /// Spells in each turn of a choice. A trial alternates between the choices if there are fewer than
     /// [`SPELLS`].
-    spells_per_turn: usize,
+    spells_per_turn: u32,
     /// The number of other choices, which the user tries one after the other.
     alternatives: u32,
     /// Costs of the current choice.
@@ -236,7 +256,7 @@ impl Tuner {
 
     /// Returns true if a trial is due after `work` has been done, and the current choice has been measured.
     pub(crate) fn is_due(&self, work: f64) -> bool {
-        let is_measured = self.own.is_long || self.own.latest.len() >= self.spells_per_turn;
+        let is_measured = self.own.is_long || self.own.count() >= self.spells_per_turn;
         self.trial.is_none() && is_measured && (self.is_pause_over(work) || self.is_overtaken(work))
     }
 
@@ -274,8 +294,7 @@ impl Tuner {
     /// Records a spell of the choice in force. `work` is all work done so far, in and outside of spells.
     pub(crate) fn record(&mut self, spell: Spell, work: f64) -> Step {
         if self.due.is_none() {
-            let spells = if spell.time >= LONG { 1 } else { SPELLS };
-            self.due = Some(work + PAUSE_TRIALS * spells as f64 * spell.work);
+            self.due = Some(work + PAUSE_TRIALS * trial_work(spell));
         }
         let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_back) else { return self.record_own(spell) };
         let own = self.own.median();
@@ -288,7 +307,7 @@ impl Tuner {
         } else if trial.other.are_enough() {
             let is_faster = trial.other.median() < MARGIN * own;
             self.end(is_faster, work)
-        } else if trial.other.latest.len().is_multiple_of(self.spells_per_turn) {
+        } else if trial.other.count().is_multiple_of(self.spells_per_turn) {
             (trial.is_back, trial.spells_back) = (true, 0);
             Step::Change
         } else {
@@ -307,13 +326,11 @@ impl Tuner {
         Step::Change
     }
 
-    /// Gives a trial up, or does not begin one, after `spell`, because the other choice is out of the
-    /// question now.
+    /// Gives a trial up, or does not begin one, because the other choice is not possible now. The pause is
+    /// that after a trial with spells like `spell`. The choice in force becomes the current choice.
     pub(crate) fn give_up(&mut self, spell: Spell, work: f64) {
-        self.own.push(spell);
-        let trial = self.trial.get_or_insert_default();
-        trial.time_ns = trial.time_ns.max(ns(spell.time));
-        self.end(false, work);
+        let is_early = self.trial.take().is_some_and(|trial| trial.is_early);
+        self.begin_pause_after_failure(PAUSE_TRIALS * trial_work(spell), work, is_early);
     }
 
     /// Ends the trial.
@@ -322,21 +339,32 @@ impl Tuner {
         let own = self.own.median();
         let lost_ns = trial.lost_ns + if is_faster { 0.0 } else { trial.change_ns };
         let pause = (PAUSE_LOSSES * lost_ns).max(PAUSE_TRIALS * trial.time_ns) / own;
-        if is_faster {
-            (self.failures, self.early) = (0, work);
-            self.rejected = Some(own);
-        } else {
-            // After an early trial without success, the next must wait too. Otherwise noise could begin
-            // trials all the time.
-            self.early = if trial.is_early { work + pause } else { work };
-            self.rejected = (!trial.other.latest.is_empty()).then(|| trial.other.median()).or(self.rejected);
+        if !is_faster {
+            self.rejected = Some(trial.other.median());
+            self.begin_pause_after_failure(pause, work, trial.is_early);
+            return Step::Revert;
         }
+        self.rejected = Some(own);
+        (self.failures, self.early, self.due) = (0, work, Some(work + pause));
+        self.own.clear();
+        Step::Adopt
+    }
+
+    /// Begins a pause of `pause` units of work, which grows with the number of failures.
+    fn begin_pause_after_failure(&mut self, pause: f64, work: f64, is_early: bool) {
+        // After an early trial without success, the next early trial must wait too. Otherwise noise could
+        // begin trials all the time.
+        self.early = if is_early { work + pause } else { work };
         let growths = (self.failures / self.alternatives).min(GROWTHS_MAX);
         self.due = Some(work + pause * GROWTH.powi(growths.cast_signed()));
-        self.failures += u32::from(!is_faster);
+        self.failures += 1;
         self.own.clear();
-        if is_faster { Step::Adopt } else { Step::Revert }
     }
+}
+
+/// Returns the work of one choice in a trial with spells like `spell`.
+fn trial_work(spell: Spell) -> f64 {
+    spell.work * if spell.time >= LONG { 1.0 } else { f64::from(SPELLS) }
 }
 
 #[cfg(test)]
@@ -507,7 +535,7 @@ mod tests {
             let noise = 1.0 + 0.1 * (spell * 7_919 % 101) as f64 / 101.0;
             run.spell([100.0 * noise, 100.0 * noise]);
         }
-        let share = (run.trials * SPELLS) as f64 * SPELL / run.work;
+        let share = run.trials as f64 * f64::from(SPELLS) * SPELL / run.work;
         assert!(share < 0.1, "{share}");
     }
 
@@ -518,6 +546,6 @@ mod tests {
         let spell = Spell { work: SPELL, time: Duration::from_micros(100) };
         tuner.give_up(spell, SPELL);
         assert!(!tuner.is_trying() && !tuner.is_new());
-        assert!(!tuner.is_pause_over(10.0 * SPELL) && tuner.is_pause_over(11.0 * SPELL));
+        assert!(!tuner.is_pause_over(30.0 * SPELL) && tuner.is_pause_over(31.0 * SPELL));
     }
 }

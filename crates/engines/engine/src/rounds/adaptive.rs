@@ -12,7 +12,7 @@
 
 use super::Round;
 use super::threshold::ns_per_event;
-use crate::tune::{Spell, Step, Tuner};
+use crate::tune::{SPELL, START, Spell, Step, Tuner};
 use std::time::Duration;
 
 /// The number of events below which a round is neither timed nor executed in parallel.
@@ -20,19 +20,17 @@ pub(super) const EVENTS_MIN: usize = 16;
 /// The time of a round, one event after the other, below which the round is not executed in parallel.
 /// Waking a worker takes about as long.
 const WAKING: Duration = Duration::from_micros(20);
-/// The rounds of a spell.
+/// The rounds of a spell, unless it takes [`SPELL`] before.
 const ROUNDS: u32 = 8;
-/// The fewest rounds of a spell, if they take at least [`SPELL`].
-const ROUNDS_MIN: u32 = 3;
-/// The time from which a spell may have fewer than [`ROUNDS`] rounds.
-const SPELL: Duration = Duration::from_micros(500);
 /// The number of rounds after which a trial is given up if it has met few rounds of its sizes.
 const TRIAL_MAX: u32 = 512;
-/// The time of rounds before the first trial. Shorter runs are not worth it.
-const START: Duration = Duration::from_millis(5);
 /// The classes that are tried in turn: those from which on rounds take this share of the time of all rounds
 /// that are long enough. Then none, if rounds are executed in parallel.
 const SHARES: [f64; 3] = [0.75, 0.95, 0.4];
+/// The number of classes that are tried in turn, [`CLASSES`] included.
+const ALTERNATIVES: u32 = 4;
+const _: () = assert!(ALTERNATIVES as usize == SHARES.len() + 1);
+
 /// Returns the class of a round: the logarithm of its size.
 fn class_of(events: u64) -> usize {
     events.max(1).ilog2() as usize
@@ -69,8 +67,7 @@ pub(super) struct Adaptive {
 
 impl Adaptive {
     pub(super) fn new() -> Adaptive {
-        let alternatives = u32::try_from(SHARES.len()).expect("there are few") + 1;
-        let mut tuner = Tuner::consecutive().with_alternatives(alternatives);
+        let mut tuner = Tuner::consecutive().with_alternatives(ALTERNATIVES);
         tuner.delay_until(START.as_nanos() as f64);
         Adaptive {
             serial_ns: [None; CLASSES],
@@ -93,11 +90,10 @@ impl Adaptive {
         self.class = class_of(events);
         if self.candidate.is_none() && self.tuner.is_pause_over(self.work) {
             self.candidate = self.next_candidate();
-            if self.candidate.is_none() {
-                self.tuner.delay_until(self.work + START.as_nanos() as f64);
-                self.trials += 1;
+            match self.candidate {
+                Some(_) => self.begin_measuring(),
+                None => self.skip_trial(),
             }
-            self.begin_measuring();
         }
         self.class >= self.candidate.filter(|_| self.tuner.is_on_other()).unwrap_or(self.from)
     }
@@ -125,6 +121,12 @@ impl Adaptive {
         }
     }
 
+    /// Puts the next trial off a little, because nothing can be tried now.
+    fn skip_trial(&mut self) {
+        self.tuner.delay_until(self.work + START.as_nanos() as f64);
+        self.trials += 1;
+    }
+
     /// Forgets the spells of the current choice, because different rounds will be measured.
     fn begin_measuring(&mut self) {
         (self.spell, self.spell_rounds, self.rounds) = (Spell::default(), 0, 0);
@@ -150,14 +152,14 @@ impl Adaptive {
         if counts && !std::mem::take(&mut self.has_just_changed) {
             self.spell.add(work, round.took);
             self.spell_rounds += 1;
-            let rounds = if self.spell.time >= SPELL { ROUNDS_MIN } else { ROUNDS };
-            if self.spell_rounds >= rounds {
+            if self.spell_rounds >= ROUNDS || self.spell.time >= SPELL {
                 self.end_spell();
             }
         } else if self.candidate.is_some() && self.rounds > TRIAL_MAX {
-            let spell = Spell { work: self.spell.work.max(1.0), ..self.spell };
-            self.tuner.give_up(spell, self.work);
+            self.tuner.give_up(self.spell, self.work);
             self.end_trial(self.from);
+            // A trial that has met no round of its sizes has taken no time, and asks for no pause.
+            self.tuner.delay_until(self.work + START.as_nanos() as f64);
         }
     }
 
@@ -185,12 +187,15 @@ impl Adaptive {
     /// Ends a trial. From now on rounds are executed in parallel from class `from` on.
     fn end_trial(&mut self, from: usize) {
         self.from = from;
-        self.candidate = None;
+        let candidate = self.candidate.take();
         self.trials += 1;
         self.took_ns.iter_mut().for_each(|took| *took /= 2.0);
         self.begin_measuring();
-        // If rounds in parallel become slower than this, they lose against rounds executed one by one.
-        self.tuner.set_rejected(1.0);
+        if candidate != Some(CLASSES) {
+            // Rounds in parallel lose if they take longer than the same rounds, executed one by one, took.
+            // After a trial without rounds in parallel, the tuner knows that time.
+            self.tuner.set_rejected(1.0);
+        }
         self.has_just_changed = true;
     }
 

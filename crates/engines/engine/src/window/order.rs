@@ -9,7 +9,7 @@
 //!
 //! *Cost.* Nothing is measured between trials.
 
-use crate::tune::{Spell, Step, Tuner};
+use crate::tune::{Spell, Step, Tuner, spell_min};
 use std::time::Duration;
 
 /// Events of a partition before its first trial. By then caches and branch predictors are warm.
@@ -19,12 +19,6 @@ const WARM: u64 = 20_000;
 const WARM_PER_PENDING: u64 = 32;
 /// Visits to a partition before its first trial.
 const WARM_VISITS: u64 = 16;
-/// The shortest spell.
-const SPELL: Duration = Duration::from_micros(1500);
-/// The shortest spell, in multiples of the time of the last change of order.
-const SPELL_CHANGES: u32 = 3;
-/// The fewest events of a spell.
-const EVENTS_MIN: u64 = 2_000;
 /// The fewest events of a spell for each pending event. Models have phases, and most pending events belong
 /// to one phase.
 const EVENTS_PER_PENDING: u64 = 4;
@@ -38,6 +32,8 @@ pub(super) struct OrderTuner {
     /// The current spell, and the number of its visits.
     spell: Spell,
     spell_visits: u64,
+    /// The last complete spell.
+    last: Spell,
     /// The time of the last change of order, including the visit after it.
     change: Duration,
     /// True if no visit has been measured since the last change.
@@ -61,9 +57,10 @@ impl OrderTuner {
             tuner,
             spell: Spell::default(),
             spell_visits: 0,
+            last: Spell::default(),
             change: Duration::ZERO,
             has_just_changed: false,
-            events_min: EVENTS_MIN,
+            events_min: 0,
             began: executed,
             visits: 0,
             is_found_elsewhere: is_found,
@@ -97,7 +94,7 @@ impl OrderTuner {
     fn is_warm(&mut self, executed: u64, pending: usize) -> bool {
         let warm = self.began.saturating_add(WARM_PER_PENDING.saturating_mul(pending as u64));
         self.tuner.delay_until(warm as f64);
-        self.events_min = EVENTS_MIN.max(EVENTS_PER_PENDING * pending as u64);
+        self.events_min = EVENTS_PER_PENDING.saturating_mul(pending as u64);
         self.tuner.is_pause_over(executed as f64)
     }
 
@@ -112,13 +109,14 @@ impl OrderTuner {
         }
         self.spell.add(events as f64, time);
         self.spell_visits += 1;
-        let shortest = SPELL.max(SPELL_CHANGES * self.change);
+        let shortest = spell_min(self.change);
         let is_over = self.spell.time >= shortest && self.spell.work >= self.events_min as f64;
         let is_hopeless = self.spell.time >= shortest / 4 && self.tuner.is_hopeless(self.spell);
         if !is_over && !is_hopeless {
             return false;
         }
         let (spell, visits) = (std::mem::take(&mut self.spell), std::mem::take(&mut self.spell_visits));
+        self.last = spell;
         let work = executed as f64;
         if !self.tuner.is_trying() && spell.work < (EVENTS_PER_VISIT * visits) as f64 {
             self.tuner.give_up(spell, work);
@@ -146,7 +144,7 @@ impl OrderTuner {
 
     /// Ends the trial after `executed` events, because the other order is not possible.
     pub(super) fn refuse(&mut self, executed: u64) {
-        self.tuner.give_up(Spell { work: self.events_min as f64, time: SPELL }, executed as f64);
+        self.tuner.give_up(self.last, executed as f64);
     }
 }
 
