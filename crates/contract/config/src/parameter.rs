@@ -134,7 +134,7 @@ impl Parameter {
         Parameter::new(key, Kind::Boolean { default }, meaning)
     }
 
-    /// Declares a parameter whose values are the words `of`.
+    /// Declares a parameter whose value is one of the words in `of`.
     pub const fn choice(
         key: &'static str,
         default: &'static str,

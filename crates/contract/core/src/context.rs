@@ -290,7 +290,7 @@ impl<'a, M: Model> Context<'a, M> {
     }
 
     /// Returns the tie of a send, and notes the send for a trace that wants it. Never inlined, because most
-    /// runs have neither.
+    /// runs have no tie seed and no such trace.
     #[inline(never)]
     fn tie_and_note(&mut self, receiver: LpId, (instant, sender, sequence): (Instant, Sender, u64)) -> u32 {
         let tie = self.world.tie(instant, receiver, sender);

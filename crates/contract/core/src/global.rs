@@ -156,7 +156,7 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 }
 
-/// The pending global events. Every process of a run holds the same ones.
+/// The pending global events. Every process of a run holds the same events.
 #[derive(Debug)]
 pub struct GlobalQueue<M: Model> {
     pending: BTreeMap<EventKey, Scheduled<M::Global>>,

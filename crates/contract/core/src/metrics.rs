@@ -67,13 +67,14 @@ pub struct Sample {
 const _: () = assert!(size_of::<Sample>() == 16);
 
 impl Sample {
-    /// An integer, for a counter, a tally or a histogram. A counter adds it, the others observe it.
+    /// Makes a sample of an integer, for a counter, a tally or a histogram. A counter adds the integer; a
+    /// tally or a histogram observes it.
     #[inline]
     pub const fn integer(metric: MetricId, x: u64) -> Sample {
         Sample { metric, form: Form::Integer, bits: x }
     }
 
-    /// A floating-point number, for a float or a steady metric.
+    /// Makes a sample of a floating-point number, for a float or a steady metric.
     #[inline]
     pub const fn float(metric: MetricId, x: f64) -> Sample {
         Sample { metric, form: Form::Float, bits: x.to_bits() }
@@ -127,7 +128,7 @@ impl Default for Metrics {
 }
 
 impl PartialEq for Metrics {
-    /// True if the same was declared and recorded, bit for bit.
+    /// True if the declarations and the recordings are equal, bit for bit.
     fn eq(&self, other: &Metrics) -> bool {
         self.declared == other.declared && self.values == other.values && self.mistake == other.mistake
     }
@@ -213,7 +214,7 @@ impl Metrics {
     /// # Panics
     ///
     /// If the two have different declarations, or if an LP recorded floating-point samples, points, rows or a
-    /// value in both. Both are mistakes of the engine.
+    /// value in both. Either is a mistake of the engine.
     pub fn merge(&mut self, other: Metrics) {
         assert!(
             Arc::ptr_eq(&self.declared, &other.declared) || self.declared == other.declared,

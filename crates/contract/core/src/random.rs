@@ -74,7 +74,7 @@ impl Rng {
     }
 
     /// Returns a stream that belongs to no LP. It is for things that all LPs share, such as a topology or a
-    /// routing table, one stream for each purpose of the model.
+    /// routing table. Each purpose of the model has a stream of its own.
     ///
     /// ```
     /// # use parades_core::random::Rng;

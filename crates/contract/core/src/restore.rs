@@ -205,8 +205,8 @@
 //! A large value that is rarely replaced belongs in a `Box`, which the record then holds; or its field is
 //! marked `#[undoable(boxed)]`.
 //!
-//! *Panics*: a record is made before its change, or no code of the model runs between the two. So a handler
-//! that panics midway is undone like any other.
+//! *Panics*: a record is made before its change, or right after it, with no code of the model between the
+//! two. So a handler that panics midway is undone like any other.
 //!
 //! *Why views, and not cells*: the alternative was fields of cell types, which record themselves. Then every
 //! read, comparison, digest and report must go through the cells, and a plain assignment can still overwrite

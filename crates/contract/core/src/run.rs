@@ -38,7 +38,7 @@ pub struct RunOptions<'a> {
     pub sends: bool,
     /// The trace, if one is wanted.
     pub tracer: Option<Tracer<'a>>,
-    /// The record of how workers spend their wall time. `rounds` and engines of one thread write none.
+    /// The record of the wall time of workers, by kind of use. `rounds` and engines of one thread write none.
     pub timesheets: Option<Arc<Timesheets>>,
     /// Progress of the run, and a way to stop it from outside.
     pub control: Option<&'a Control>,

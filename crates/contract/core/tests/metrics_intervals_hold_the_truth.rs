@@ -20,7 +20,7 @@ impl Uniform {
     }
 }
 
-/// Returns the estimate from one sequence for each LP.
+/// Returns the estimate from the sequences of all LPs.
 fn steady(lps: u32, count: u64, mut next: impl FnMut(u32) -> f64) -> Estimate {
     let mut metrics = Metrics::new();
     let metric = metrics.steady("wait", Unit::Seconds);
@@ -148,8 +148,8 @@ fn independent_and_correlated_sequences_of_several_lps_are_covered() {
 
 #[test]
 fn batches_that_are_still_correlated_widen_the_interval() {
-    // About 25 batches of 120 observations whose correlation falls by e in 100. Coverage is 0.92, and 0.81
-    // without the correction.
+    // There are 21 batches of 128 observations. The correlation of the observations falls by the factor e
+    // over 100 of them. Coverage is 0.92; without the correction it is 0.81.
     let share = coverage(2000, |mut uniform| {
         let mut state = 1.0;
         let estimate = steady(1, 3000, |_| {

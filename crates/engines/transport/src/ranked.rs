@@ -35,9 +35,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 enum Frame<P> {
     /// Events for a partition.
     Events(u32, Vec<Event<P>>),
-    /// A promise on a clock of the set of clocks with this index.
+    /// A promise: the index of the set of clocks, the clock in that set, and its new time.
     Promise(u32, ClockId, Time),
-    /// A request for such a promise.
+    /// A request for a promise: the index of the set of clocks, and the clock in that set.
     Request(u32, ClockId),
     /// The horizon drops to this time.
     Horizon(Time),
@@ -257,7 +257,8 @@ impl Offers {
         self.round(number).ranks[rank] = Some(summary);
     }
 
-    /// Adds the offer of a worker of this rank. Returns the combined offer of the rank if it was the last.
+    /// Adds the offer of a worker of this rank. Returns the combined offer of the rank if all its workers
+    /// have offered.
     fn of_worker(&mut self, worker: usize, mine: &Summary) -> Option<Summary> {
         let number = self.by_worker[worker].0;
         self.by_worker[worker].0 += 1;

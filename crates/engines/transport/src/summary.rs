@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// A lower bound on the times of pending events and of events sent.
     pub next: Time,
-    /// A lower bound on the rounds of such events at time `next`.
+    /// A lower bound on the rounds of pending and sent events at time `next`.
     pub round: u32,
     /// A lower bound on the times of events that the transport still holds back.
     pub in_flight: Time,

@@ -96,7 +96,7 @@ struct Stacks {
     with_memory: Vec<usize>,
     /// Unused stacks whose memory has returned to the system.
     without_memory: Vec<usize>,
-    /// The first stack of the latest map that has never been given out.
+    /// The first stack, in the latest map, that has never been given out.
     next: usize,
     /// The end of the latest map.
     end: usize,

@@ -215,7 +215,7 @@ fn a_stack_too_large_for_the_system_is_refused() {
     assert!(why.to_string().contains("make stacks smaller"), "{why}");
 }
 
-/// The environment variable that tells a test in a process of its own which overflow to cause.
+/// The environment variable that names the overflow to cause, for a test in a process of its own.
 const OVERFLOWS: &str = "PARADES_TEST_OVERFLOWS";
 
 fn recur(depth: usize) -> usize {

@@ -4,8 +4,8 @@
 //! holds, it waits for the count to change. A thread that changes one of these conditions notifies the worker
 //! afterwards.
 //!
-//! *Why no wake-up is lost.* The worker waits with the value `seen` of the count. Take a notification of
-//! which the worker needs to know.
+//! *Why no wake-up is lost.* The worker waits with the value `seen` of the count. Consider a notification
+//! that the worker must not miss.
 //!
 //! 1. If the worker read the count after the notification raised it, the worker's check saw the changed
 //!    condition. The notification raises the count with Release, and the worker reads it with Acquire.

@@ -114,7 +114,7 @@ impl Pool {
     }
 
     /// Opens a round of `tasks` tasks, executes some of them in this thread, the leader, and returns when all
-    /// are done.
+    /// tasks are done.
     ///
     /// # Errors
     ///

@@ -100,8 +100,7 @@ impl<const WORDS: usize> Reduction<WORDS> {
     }
 
     /// Returns the words of all workers in the round of this worker's last offer, once all workers have
-    /// offered.
-    /// The outcome stays until the worker makes its next offer.
+    /// offered. The outcome stays until the worker makes its next offer.
     pub fn outcome(&self, worker: usize) -> Option<impl Iterator<Item = [u64; WORDS]>> {
         // Ordering: Relaxed. Only this worker uses its number of offers.
         let number = self.offers[worker].load(Ordering::Relaxed).checked_sub(1)?;

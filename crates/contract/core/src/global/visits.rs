@@ -31,7 +31,7 @@ impl<S> Default for Visits<S> {
     }
 }
 
-/// Every LP of a run, wherever the engine keeps it, while no LP executes.
+/// Access to every LP of a run, wherever the engine keeps it. It is used while no LP executes.
 pub trait AllLps<M: Model> {
     /// Returns true if all LPs of the run are here, and false if other processes have some.
     fn is_whole(&self) -> bool {

@@ -83,7 +83,7 @@ impl<S> Lp<S> {
         })
     }
 
-    /// Executes an event that may be undone, by `handle`.
+    /// Executes an event that may be undone. `handle` calls its handler.
     #[inline(always)]
     fn execute_optimistically_by<M: Model<State = S>>(
         &mut self,

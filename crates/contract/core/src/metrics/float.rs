@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Count, mean, spread, smallest and largest value of a sequence of doubles.
 ///
 /// Observations use Welford's recurrence, which does not cancel; merging follows Chan, Golub and LeVeque. The
-/// last bits of the result depend on the order, so [`Float`] keeps one of these for each LP.
+/// last bits of the result depend on the order, so [`Float`] keeps the moments of each LP apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     count: u64,

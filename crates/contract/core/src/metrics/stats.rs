@@ -109,7 +109,7 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / keep_off_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut result = d;
-    // Below 100 degrees of freedom far fewer than a hundred steps are needed.
+    // Below 100 degrees of freedom, far fewer than a hundred steps are needed.
     for m in 1..100 {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));

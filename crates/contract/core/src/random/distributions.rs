@@ -103,8 +103,8 @@ impl Pareto {
         Ok(Pareto { scale, shape_reciprocal: 1.0 / shape })
     }
 
-    /// Draws a number, at least the scale. It is infinite if it is too large for an `f64`, which takes a
-    /// shape below 0.1.
+    /// Draws a number, at least the scale. It is infinite if it is too large for an `f64`, which happens only
+    /// for a shape below 0.1.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> f64 {
         // The logarithm of a Pareto draw is exponential.

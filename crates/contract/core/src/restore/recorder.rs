@@ -1,4 +1,5 @@
-//! Recorders of changes: nothing, a log, or the recorder of the whole that a part belongs to.
+//! Recorders of changes. A recorder keeps nothing, or writes to a log, or passes the records of a part to the
+//! recorder of the whole.
 
 use super::UndoLog;
 use std::cell::RefCell;

@@ -5,8 +5,8 @@ use crate::time::{Delay, Time};
 /// Virtual time cut into windows of nearly the same width. No window is wider than a given width.
 ///
 /// The window of a time is found by multiplying with the reciprocal of the width, rounded up. So two times of
-/// one window are always less than the width apart. So an event sent with at least that delay arrives in a
-/// later window.
+/// one window are always less than the width apart. An event sent with at least that delay therefore arrives
+/// in a later window.
 ///
 /// ```
 /// use parades_core::{pending::Grid, time::{Delay, Time}};

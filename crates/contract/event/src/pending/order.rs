@@ -51,7 +51,7 @@ pub(super) fn keys_by_lp(first: LpId, time_of: impl Fn(Time) -> u32) -> impl Sor
     }
 }
 
-/// Returns the bucket of a key that is `above` the smallest key.
+/// Returns the bucket of a key. `above` is the key minus the smallest key.
 #[inline]
 pub(super) fn bucket(above: u64, shift: u32) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "`shift` was chosen so that there are few buckets")]

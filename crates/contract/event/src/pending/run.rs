@@ -257,8 +257,8 @@ impl Run {
             let (mut min, mut max) = (u64::MAX, 0);
             let (entries, order) = (&mut self.entries[range.clone()], &self.order[range.clone()]);
             for (entry, &at) in entries.iter_mut().zip(order) {
-                // All keys are equal, which two events of one run never have. Equal events may have any
-                // order.
+                // All keys are equal, which never happens to two events of one simulation. Equal events may
+                // have any order.
                 let Some(key) = keys(slab.get(place(at)), step) else { return };
                 *entry = key;
                 (min, max) = (min.min(key), max.max(key));

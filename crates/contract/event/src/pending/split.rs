@@ -15,7 +15,7 @@ pub(super) fn split<P>(slab: &mut Slab<P>, chain: Chain, parts: &mut Vec<Chain>)
     if LEVELS.into_iter().any(|level| split_by(slab, chain, parts, PART, |event| level_of(event, level))) {
         return;
     }
-    // All events are equal, which two events of one run never are. Equal events may have any order.
+    // All events are equal, which never happens in a simulation. Equal events may have any order.
     let mut part = Chain::default();
     slab.consume(chain, |slab, event| {
         if part.len() == PART {

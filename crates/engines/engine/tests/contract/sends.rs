@@ -34,7 +34,7 @@ fn by_sender() -> Channels {
     channels
 }
 
-/// Sends to LP 1, by port or by name.
+/// A function that sends to LP 1, by port or by name.
 type Send = fn(&mut Context<'_, Script>, Delay);
 
 #[test]

@@ -1,5 +1,5 @@
-//! The ring of campuses of `parades_packet::campus`. Its backbone links take 5 ms, links to hosts 1 ms, the
-//! ring 200 ms.
+//! The ring of campuses of `parades_packet::campus`. Its backbone links have a delay of 5 ms, its links to
+//! hosts 1 ms, and the links of the ring 200 ms.
 
 use super::{check, cut, find, imbalance, linked};
 use parades_core::prelude::*;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 const CROSSINGS: u64 = 2;
 
-/// The crossing before which each party has written last. Relaxed accesses: only the barrier makes the
-/// numbers visible.
+/// For each party, the last crossing before which the party has written. Relaxed accesses: only the barrier
+/// makes the numbers visible.
 type Written = Arc<Vec<AtomicU64>>;
 
 fn written(parties: usize) -> Written {
