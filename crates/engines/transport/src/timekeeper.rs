@@ -4,7 +4,7 @@ use parades_core::timesheet::{Spent, Timesheets};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Records in the timesheets how workers spend their time, if the run has timesheets.
+/// Records the time of the workers in the timesheets, if the run has timesheets.
 #[derive(Clone, Debug, Default)]
 pub struct Timekeeper(Option<(Arc<Timesheets>, Instant)>);
 

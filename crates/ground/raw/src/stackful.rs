@@ -68,7 +68,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// The instruction given with a switch to a stack: to continue with a waker, or to finish. The pointer is
-/// null for the latter.
+/// null in the command to finish.
 #[derive(Clone, Copy)]
 pub(crate) struct Command(*const Waker);
 

@@ -186,8 +186,8 @@ impl Pool {
         }
     }
 
-    /// Lets the workers return from [`Pool::work`]. The leader must call this however it ends, or else the
-    /// workers wait forever.
+    /// Lets the workers return from [`Pool::work`]. The leader must call this even when it fails. Otherwise
+    /// the workers wait forever.
     pub fn close(&self) {
         // Ordering: Release. A worker that reads `true` sees what the leader wrote before.
         self.closed.store(true, Ordering::Release);

@@ -25,7 +25,7 @@ impl<T> Default for PerLp<T> {
 }
 
 impl<T: PartialEq> PartialEq for PerLp<T> {
-    /// True if every LP recorded the same. The order of first recordings does not count.
+    /// True if the recordings of every LP are equal. The order of first recordings does not count.
     fn eq(&self, other: &PerLp<T>) -> bool {
         self.entries.len() == other.entries.len() && self.iter().eq(other.iter())
     }

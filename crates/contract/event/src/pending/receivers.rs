@@ -1,4 +1,4 @@
-//! An index of the receivers of a run: which events have the same receiver.
+//! An index of the events of a run by receiver.
 
 use super::slot::Slot;
 use crate::event::LpId;

@@ -63,7 +63,7 @@ impl Run {
         self.order.last().map(|&entry| slab.get(place(entry)).instant())
     }
 
-    /// Takes the next event, and returns its slot. There must be one.
+    /// Takes the next event, and returns its slot. The run must not be done.
     #[inline]
     pub(super) fn next_slot<'a, P>(&mut self, slab: &'a mut Slab<P>) -> &'a mut Slot<P> {
         let place = place(self.order[self.cursor]);

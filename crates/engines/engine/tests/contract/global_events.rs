@@ -38,7 +38,7 @@ fn global_events_of_one_time_come_by_sender_whatever_the_tie_seed() {
         |ctx| ctx.send_self(ps(4 - u64::from(ctx.id().0)), 0),
         |_, _, ctx| {
             if ctx.now() < Time::from_ps(5) && ctx.id() != LpId(0) {
-                // LPs 3, 2 and 1 request these at 1, 2 and 3 ps, for 21, 22 and 23 ps.
+                // LPs 3, 2 and 1 each request a global event at 1, 2 and 3 ps, for 21, 22 and 23 ps.
                 ctx.request(Numbered(u64::from(ctx.id().0)));
                 ctx.send_self(ps(10 - ctx.now().as_ps()), 0);
             } else if ctx.id() != LpId(0) {
