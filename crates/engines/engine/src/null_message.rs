@@ -76,11 +76,11 @@
 mod pace;
 mod routes;
 mod visit;
+mod worker;
 
 use crate::partition::Partitioning;
 use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
 use crate::retreat::Retreats;
-use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::window::{self, Crew, Order};
@@ -97,7 +97,7 @@ use parades_transport::{Group, Summary, Threads, Transport};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use visit::Visitor;
+use worker::Worker;
 
 /// The settings of a run. None of them changes the results.
 ///
@@ -304,11 +304,17 @@ struct Counts {
 impl<M: Model> Run<'_, M> {
     /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
-        let workers = (self.crew.ledgers.len(), self.crew.settings.pinned);
-        let Seat { transport, .. } = self.crew.seat;
-        let release = || transport.break_up();
-        on_all_workers(workers, &release, &mut || self.work(0, Some(&mut leader)), &|worker| self.work(worker, None))?
-            .map_err(|Broken| lost(transport))?;
+        let (workers, transport) = (self.crew.ledgers.len(), self.crew.seat.transport);
+        let mut lead = || {
+            let _alarm = Alarm(transport);
+            Worker::start(self, 0).lead(&mut leader)
+        };
+        let follow = |number| {
+            let _alarm = Alarm(transport);
+            Worker::start(self, number).follow()
+        };
+        let end = on_all_workers((workers, self.crew.settings.pinned), &|| transport.break_up(), &mut lead, &follow)?;
+        end.map_err(|Broken| lost(transport))?;
         let Some(mut outcome) = leader.conclude(&self.crew)? else { return Ok(None) };
         // Ordering: Relaxed; the other threads have been joined.
         let counts = &self.counts;
@@ -318,54 +324,6 @@ impl<M: Model> Run<'_, M> {
         outcome.engine_stats.push(count("messages", &counts.messages));
         outcome.engine_stats.push(count("blocked", &counts.blocked));
         Ok(Some(outcome))
-    }
-
-    /// Runs one worker, from cut to cut.
-    fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let Crew { seat: Seat { transport, .. }, orders, traces, .. } = &self.crew;
-        let _alarm = Alarm(*transport);
-        let mut plan = Arc::clone(&lock(orders).plan);
-        let mut hand = Hand::new(worker, plan.placement.clone(), *traces);
-        self.crew.start(&mut hand, &plan);
-        let mut events_of_others = 0;
-        loop {
-            let alone = plan.has_one_partition();
-            self.crew.deposit_ledger(&mut hand);
-            let mut all = Summary { events: hand.events, ..Summary::NOTHING };
-            if alone {
-                all.events += events_of_others;
-            } else {
-                all = transport.exchange(worker, &all)?;
-                events_of_others = all.events - hand.events;
-            }
-            let mut stays_alone = false;
-            if let Some(leader) = &mut leader {
-                self.execute_cut(leader, &all)?;
-                stays_alone = alone && lock(orders).are_for_one();
-            }
-            if !stays_alone {
-                transport.exchange(worker, &Summary::NOTHING)?;
-            }
-            if lock(orders).over {
-                return Ok(());
-            }
-            let leg = lock(&self.leg).clone();
-            if !alone && leg.plan.has_one_partition() {
-                // The leader must not go on alone before all have read the orders.
-                transport.exchange(worker, &Summary::NOTHING)?;
-            }
-            if !Arc::ptr_eq(&plan, &leg.plan) {
-                plan = Arc::clone(&leg.plan);
-                hand.set_placement(&plan.placement);
-            }
-            if leader.is_none() && plan.has_one_partition() {
-                continue; // There is nothing to do. The world must not be locked, because the leader may change it.
-            }
-            leader.iter_mut().for_each(|leader| leader.stopwatch.resume());
-            let world = self.crew.read_world();
-            let visitor = Visitor::new(self, &leg, &world, &mut hand);
-            visitor.run_to_horizon(leader.as_deref_mut().map(|leader| &mut leader.stopwatch))?;
-        }
     }
 
     /// Executes a cut as the leader: does the same as under `window`, and sets the next horizon.

@@ -64,15 +64,19 @@
 //! side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance,
 //! low-memory, modular Time Warp system*, JPDC 62, 2002.
 //!
-//! *Read next*: [`parades_core::optimistic`], the pending events; `time_warp/worker.rs`, the protocol;
+//! *Read next*: [`parades_core::optimistic`], the pending events; `time_warp/steps.rs`, the protocol;
 //! `time_warp/site.rs`, how a worker executes, rolls back and commits.
 
 mod coast;
 mod history;
 mod leader;
 mod optimism;
+mod outcome;
 mod reviewer;
 mod site;
+mod stalls;
+mod steps;
+mod view;
 mod worker;
 
 pub use parades_core::optimistic::{ExecutionId, Tagged};
@@ -81,25 +85,22 @@ use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Wish};
 use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
 use crate::retreat::Retreats;
-use crate::workers::{Alarm, lock, on_all_workers};
+use crate::workers::lock;
 use coast::Coast;
 use leader::Leader;
-use optimism::Optimism;
 use parades_core::error::Error;
 use parades_core::event::LpId;
-use parades_core::optimistic::NEVER;
 use parades_core::placement::Placement;
-use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Group, Summary, Threads, Timekeeper, Transport};
+use parades_transport::{Group, Threads, Timekeeper, Transport};
 use reviewer::Reviewer;
 use site::Site;
 use std::sync::{Mutex, PoisonError, RwLock};
-use worker::View;
+use view::View;
 
 /// The settings of a run. None of them changes the results.
 #[derive(Clone, Copy, Debug)]
@@ -313,59 +314,6 @@ struct Crew<'a, M: Restorable> {
 }
 
 impl<M: Restorable> Crew<'_, M> {
-    /// Runs all workers.
-    fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
-        let workers = (self.ledgers.len(), self.settings.pinned);
-        let Seat { transport, .. } = self.seat;
-        on_all_workers(workers, &|| transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
-            self.work(worker, None)
-        })?
-        .map_err(|Broken| lost(transport))?;
-        leader.conclude(self)
-    }
-
-    /// Runs one worker, from its start to the end of the run.
-    fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let Seat { transport, .. } = self.seat;
-        let _alarm = Alarm(transport);
-        self.start(worker);
-        let mut view = View::new(Optimism::new(self.sites.len(), self.settings.ahead));
-        let mut stalls = self.settings.stalls.map(|seed| Stalls::new(seed, self.first + worker));
-        loop {
-            let mut site = lock(&self.sites[self.first + worker]);
-            assert!(site.uncommitted() == 0, "I5: at a cut everything is committed or rolled back");
-            *lock(&self.ledgers[worker]) = Some(site.take_ledger());
-            drop(site);
-            transport.exchange(worker, &Summary::NOTHING)?;
-            if let Some(leader) = &mut leader {
-                leader.execute_cut(self, &view)?;
-            }
-            transport.exchange(worker, &Summary::NOTHING)?;
-            let orders = *lock(&self.orders);
-            if orders.over {
-                return Ok(());
-            }
-            // Global events may have sent to the very time of the cut.
-            view.gvt = view.gvt.min(view.horizon);
-            (view.round, view.is_looping) = (0, false);
-            // While one worker goes on alone, the others do not see the outcomes.
-            (view.short_outcomes, view.excess) = (0, None);
-            // All events in flight have been received.
-            (view.executed_since_offer, view.sent_since_offer) = (0, NEVER);
-            if view.alone != orders.alone {
-                view.alone = orders.alone;
-                view.optimism = Optimism::new(self.sites.len(), self.settings.ahead);
-            }
-            view.horizon = orders.horizon;
-            view.limit = orders.horizon.min(view.limit);
-            match &mut leader {
-                Some(leader) if view.alone => self.run_alone_to_horizon(&mut view, leader),
-                None if view.alone => {}
-                leader => self.run_to_horizon(worker, &mut view, stalls.as_mut(), leader.as_deref_mut())?,
-            }
-        }
-    }
-
     /// Starts the LPs of a worker. The worker itself allocates their memory, which is then near its core.
     fn start(&self, worker: usize) {
         let mut site = lock(&self.sites[self.first + worker]);
@@ -383,27 +331,5 @@ impl<M: Restorable> Crew<'_, M> {
 
     fn read_world(&self) -> std::sync::RwLockReadGuard<'_, World> {
         self.world.read().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Makes a worker fall behind at random.
-#[derive(Debug)]
-struct Stalls {
-    rng: Rng,
-    left: u64,
-}
-
-impl Stalls {
-    fn new(seed: u64, worker: usize) -> Stalls {
-        Stalls { rng: Rng::shared(seed, u32::try_from(worker).unwrap_or(u32::MAX)), left: 0 }
-    }
-
-    /// Advances by one step. Returns true if the worker executes nothing in this step.
-    fn advance(&mut self) -> bool {
-        if self.left == 0 && self.rng.chance(0.1) {
-            self.left = self.rng.below(30);
-        }
-        self.left = self.left.saturating_sub(1);
-        self.left > 0
     }
 }

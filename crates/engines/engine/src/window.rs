@@ -37,8 +37,10 @@
 //! discrete event simulations*, JACM 40, 1993; G. Seguin, *Multi-core parallelism for ns-3 simulator*,
 //! INRIA, 2009.
 //!
-//! *Read next*: `window/leader.rs`, the work at a cut; `window/part.rs`, the loop that executes.
+//! *Read next*: `window/worker.rs`, the loops of the workers; `window/leader.rs`, the work at a cut;
+//! `window/part.rs`, the loop that executes.
 
+mod crew;
 pub(crate) mod hand;
 pub(crate) mod leader;
 mod order;
@@ -47,31 +49,24 @@ pub(crate) mod part;
 pub(crate) mod plan;
 mod review;
 mod shared;
+mod worker;
 
 pub use shared::Taking;
 
-use crate::ledger::Ledger;
+pub(crate) use crew::{Crew, assemble};
+
 use crate::partition::{Partitioning, Wish};
-use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
+use crate::peers::{Alone, Ranks, Seat, WireModel};
 use crate::retreat::Retreats;
-use crate::seats;
-use crate::workers::{Alarm, lock, on_all_workers};
-use hand::Hand;
-use leader::Leader;
-use pace::Pace;
-use parades_core::error::{Error, Place};
+use crew::Orders;
+use parades_core::error::Error;
 use parades_core::event::LpId;
-use parades_core::lp::Lp;
 use parades_core::model::Model;
-use parades_core::run::{Control, Outcome, RunOptions};
-use parades_core::time::{Delay, Instant, Time};
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::Delay;
 use parades_core::world::World;
-use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Group, Summary, Threads, Transport};
-use part::Part;
-use plan::{Plan, Workers};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use parades_sync::barrier::BarrierKind;
+use parades_transport::{Group, Threads, Transport};
 
 /// The settings of a run. None of them changes the results.
 #[derive(Clone, Copy, Debug)]
@@ -197,41 +192,6 @@ pub fn run_rank<M: WireModel>(
     crew.run(leader)
 }
 
-/// Prepares a run: the state that its workers share, and its leader.
-pub(crate) fn assemble<'a, M: Model>(
-    model: &'a M,
-    options: RunOptions<'a>,
-    (world, partitioning): (World, &Partitioning),
-    settings: &Settings,
-    (seat, workers): (Seat<'a, M, M::Message>, usize),
-) -> Result<(Crew<'a, M>, Leader<'a, M>), Error> {
-    let control = options.control;
-    let leader = Leader::new(model, options, (workers, settings.retreats));
-    // Every rank keeps the trace of its LPs if rank 0 writes one.
-    let traces = seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(seat.transport))?;
-    let mut members = partitioning.members().into_iter();
-    let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
-    let parts = (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
-    let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
-    let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
-    seat.transport.settle(&plan.homes, &[]);
-    let orders = Orders { horizon: Time::ZERO, plan, window: 0, over: false };
-    let crew = Crew {
-        model,
-        lps: world.lps(),
-        settings: *settings,
-        traces: sum(&traces, 0) > 0,
-        control,
-        seat,
-        world: RwLock::new(world),
-        parts,
-        ledgers: (0..workers).map(|_| Mutex::default()).collect(),
-        executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
-        orders: Mutex::new(orders),
-    };
-    Ok((crew, leader))
-}
-
 fn workers_at_most(settings: &Settings) -> u32 {
     u32::try_from(settings.threads).unwrap_or(u32::MAX)
 }
@@ -255,232 +215,6 @@ fn partition(world: &World, settings: &Settings, measured: Wish<'_>) -> Partitio
         ..measured
     };
     Partitioning::find(world.channels(), world.lps(), &wish)
-}
-
-/// The orders that all workers follow until the next cut.
-#[derive(Clone, Debug)]
-pub(crate) struct Orders {
-    /// The time of the next global event, or the end of the run.
-    pub(crate) horizon: Time,
-    pub(crate) plan: Arc<Plan>,
-    /// The number of the next window.
-    pub(crate) window: u64,
-    /// True if the run is over.
-    pub(crate) over: bool,
-}
-
-/// The state that the workers of a run share.
-pub(crate) struct Crew<'a, M: Model> {
-    pub(crate) model: &'a M,
-    pub(crate) lps: u32,
-    pub(crate) settings: Settings,
-    pub(crate) traces: bool,
-    /// By this the user stops the run while its LPs are set up.
-    pub(crate) control: Option<&'a Control>,
-    /// The way to the workers of all ranks, and to their leaders.
-    pub(crate) seat: Seat<'a, M, M::Message>,
-    /// Changes only at a cut.
-    world: RwLock<World>,
-    pub(crate) parts: Vec<Mutex<Part<M>>>,
-    /// By worker: the ledger that it has deposited at the last cut.
-    pub(crate) ledgers: Vec<Mutex<Option<Ledger<M>>>>,
-    /// By worker: the number of events that it had executed at the last cut.
-    pub(crate) executed: Vec<AtomicU64>,
-    pub(crate) orders: Mutex<Orders>,
-}
-
-/// The next step of a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Executes before the bound.
-    Execute(Time),
-    /// Comes to a cut: the leader does the work that needs every LP at rest, and the others wait.
-    Cut,
-}
-
-impl Orders {
-    /// Returns true if the leader goes on alone, while the others wait.
-    pub(crate) fn are_for_one(&self) -> bool {
-        self.plan.has_one_partition() && !self.over
-    }
-
-    /// Returns the step that follows from an exchange. It is the same for all workers, unless the leader
-    /// goes on alone.
-    fn step(&self, all: &Summary, pace: &mut Pace) -> Step {
-        let ps = Delay::from_ps(1);
-        let horizon = self.horizon.min(all.failed.checked_add(ps).unwrap_or(Time::MAX));
-        let lbts = all.next.min(all.in_flight);
-        if all.wants_cut || lbts >= horizon {
-            return Step::Cut;
-        }
-        let after = |delay: Option<Delay>| delay.and_then(|delay| lbts.checked_add(delay)).unwrap_or(Time::MAX);
-        let free = after(self.plan.lookahead)
-            .min(after(self.plan.control_delay))
-            .min(after(Some(pace.next(all.events, self.plan.width))));
-        // A bound on the grid spares the partitions from opening one of their windows twice.
-        let even = self.plan.grid.map_or(free, |grid| grid.floor(free));
-        let free = if even > lbts { even } else { free };
-        let bound = free.min(all.in_flight).min(horizon);
-        pace.width = bound.since(lbts);
-        Step::Execute(bound)
-    }
-}
-
-impl<M: Model> Crew<'_, M> {
-    /// Runs all workers.
-    fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
-        let workers = (self.ledgers.len(), self.settings.pinned);
-        let Seat { transport, .. } = self.seat;
-        on_all_workers(workers, &|| transport.break_up(), &mut || self.work(0, Some(&mut leader)), &|worker| {
-            self.work(worker, None)
-        })?
-        .map_err(|Broken| lost(transport))?;
-        leader.conclude(self)
-    }
-
-    /// Runs one worker, from its start to the end of the run.
-    fn work(&self, worker: usize, mut leader: Option<&mut Leader<'_, M>>) -> Result<(), Broken> {
-        let Seat { transport, .. } = self.seat;
-        let _alarm = Alarm(transport);
-        let mut orders = lock(&self.orders).clone();
-        let mut hand = Hand::new(worker, orders.plan.placement.clone(), self.traces);
-        let mut mine = self.start(&mut hand, &orders.plan);
-        mine.wants_cut = true;
-        let mut pace = Pace::of(&orders.plan, 0);
-        let mut window = 0;
-        let mut events_of_others = 0;
-        loop {
-            seats::unbind_if_due();
-            mine.wants_cut |= leader.as_deref().is_some_and(Leader::wants_cut);
-            let alone = orders.plan.has_one_partition();
-            let all = match &leader {
-                _ if !alone => transport.exchange(worker, &mine)?,
-                Some(_) => Summary { events: mine.events + events_of_others, ..mine },
-                None => Summary { wants_cut: true, ..mine },
-            };
-            mine = match orders.step(&all, &mut pace) {
-                Step::Execute(bound) => {
-                    if let Some(leader) = &mut leader {
-                        leader.stopwatch.start_work();
-                        leader.advance_to(bound, &all);
-                        orders.plan.reset(window + 1);
-                    }
-                    let mine = self.execute(bound, window, &orders.plan, &mut hand);
-                    if let Some(leader) = &mut leader {
-                        leader.stopwatch.start_wait();
-                    }
-                    window += 1;
-                    mine
-                }
-                Step::Cut => {
-                    self.deposit_ledger(&mut hand);
-                    if !alone {
-                        transport.exchange(worker, &Summary::NOTHING)?;
-                    }
-                    let mut mine = Summary { events: hand.events, ..Summary::NOTHING };
-                    let mut stays_alone = false;
-                    if let Some(leader) = &mut leader {
-                        leader.stopwatch.start_work();
-                        mine.next = leader.execute_cut(self, &all)?;
-                        stays_alone = alone && lock(&self.orders).are_for_one();
-                    }
-                    if !stays_alone {
-                        let counts = Summary { events: hand.events, ..Summary::NOTHING };
-                        events_of_others = transport.exchange(worker, &counts)?.events - hand.events;
-                    }
-                    let plan = Arc::clone(&orders.plan);
-                    orders = lock(&self.orders).clone();
-                    if orders.over {
-                        return Ok(());
-                    }
-                    if !Arc::ptr_eq(&plan, &orders.plan) {
-                        hand.set_placement(&orders.plan.placement);
-                    }
-                    if alone != orders.plan.has_one_partition() {
-                        // The leader must not go on alone before all have read the orders.
-                        if !alone {
-                            transport.exchange(worker, &Summary::NOTHING)?;
-                        }
-                        pace = Pace::of(&orders.plan, hand.events + events_of_others);
-                    }
-                    window = orders.window;
-                    leader.iter_mut().for_each(|leader| leader.stopwatch.resume());
-                    mine
-                }
-            };
-        }
-    }
-
-    /// Deposits the worker's ledger, which the leader collects at the cut.
-    pub(crate) fn deposit_ledger(&self, hand: &mut Hand<M>) {
-        *lock(&self.ledgers[hand.worker]) = Some(hand.ledger.take());
-        // Ordering: Relaxed; the reader has exchanged with this worker since, or has joined its thread.
-        self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
-    }
-
-    /// Starts the LPs of the partitions that the first plan dedicates to this worker.
-    /// The worker itself allocates their memory, which is then near its core.
-    pub(crate) fn start(&self, hand: &mut Hand<M>, plan: &Plan) -> Summary {
-        let world = self.read_world();
-        let mut next = Time::MAX;
-        for &number in plan.own(hand.worker) {
-            let mut part = lock(&self.parts[number as usize]);
-            self.start_part(&mut part, &world, plan, hand);
-            next = next.min(part.next);
-        }
-        self.summary(next, hand)
-    }
-
-    fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
-        let members = std::mem::take(&mut part.members);
-        part.set_order(self.settings.order, plan, None);
-        let mut effects = hand.effects.lend(part.number, &mut part.pending);
-        part.reserve(members.len());
-        for id in members {
-            if self.control.is_some_and(Control::is_stopped) {
-                break; // The leader ends the run.
-            }
-            part.lps.extend(Lp::start(self.model, world, id, &mut effects));
-            let place = Place { instant: Instant::START, lp: Some(id), event: None };
-            if effects.beyond_sends && hand.ledger.collect_at(place, id, &mut effects, &mut part.metrics) {
-                break; // The failure ends the run. The remaining LPs need not start.
-            }
-            effects.notes.clear();
-        }
-        hand.effects.reclaim(effects, &mut part.pending);
-        part.guess_order();
-        part.update_next();
-    }
-
-    pub(crate) fn read_world(&self) -> std::sync::RwLockReadGuard<'_, World> {
-        self.world.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Executes a window: this worker's dedicated partitions, and the shared partitions that it takes.
-    fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<M>) -> Summary {
-        let world = self.read_world();
-        let mut next = Time::MAX;
-        plan.take_each(hand.worker, window, |number| {
-            let mut part = lock(&self.parts[number as usize]);
-            part.visit(|part| {
-                self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
-                part.execute_before(bound, (self.model, &world), hand);
-            });
-            next = next.min(part.next);
-        });
-        let sent = hand.flush(self.seat.transport);
-        self.summary(next.min(sent), hand)
-    }
-
-    fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
-        Summary {
-            next,
-            failed: hand.ledger.failure.time(),
-            events: hand.events,
-            wants_cut: !hand.ledger.trace.is_empty() || !hand.ledger.requests.is_empty(),
-            ..Summary::NOTHING
-        }
-    }
 }
 
 /// Returns the ids of all LPs.

@@ -13,7 +13,7 @@ use parades_core::pending::Grid;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
-use parades_transport::ClockId;
+use parades_transport::{ClockId, Transport};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
@@ -81,32 +81,59 @@ impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
         }
     }
 
-    /// Executes everything before the horizon. The leader measures with `stopwatch` how long it works and
-    /// how long it waits.
-    pub(super) fn run_to_horizon(mut self, mut stopwatch: Option<&mut Stopwatch>) -> Result<(), Broken> {
-        let (transport, worker) = (self.run.crew.seat.transport, self.hand.worker);
-        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_work());
+    /// Executes everything before the horizon, as the leader, which measures how long it works and waits.
+    pub(super) fn lead_to_horizon(mut self, stopwatch: &mut Stopwatch) -> Result<(), Broken> {
+        stopwatch.start_work();
         loop {
             seats::unbind_if_due();
-            let seen = transport.news(worker);
+            let news = self.transport().news(self.hand.worker);
             match self.visit_all() {
                 Progress::Done => break,
                 Progress::Some => {}
                 Progress::None => {
-                    self.blocked += 1;
-                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_wait());
-                    transport.wait(worker, seen)?;
-                    stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_work());
+                    stopwatch.start_wait();
+                    self.wait(news)?;
+                    stopwatch.start_work();
                 }
             }
         }
-        stopwatch.iter_mut().for_each(|stopwatch| stopwatch.start_wait());
+        stopwatch.start_wait();
+        self.add_counts();
+        Ok(())
+    }
+
+    /// Executes everything before the horizon.
+    pub(super) fn follow_to_horizon(mut self) -> Result<(), Broken> {
+        loop {
+            seats::unbind_if_due();
+            let news = self.transport().news(self.hand.worker);
+            match self.visit_all() {
+                Progress::Done => break,
+                Progress::Some => {}
+                Progress::None => self.wait(news)?,
+            }
+        }
+        self.add_counts();
+        Ok(())
+    }
+
+    fn transport(&self) -> &'r dyn Transport<M::Message> {
+        self.run.crew.seat.transport
+    }
+
+    /// Waits until there is more than `news`.
+    fn wait(&mut self, news: u64) -> Result<(), Broken> {
+        self.blocked += 1;
+        self.transport().wait(self.hand.worker, news)
+    }
+
+    /// Adds the worker's counts to those of the run.
+    fn add_counts(&self) {
         // Ordering: Relaxed; the exchange that follows publishes the counts.
         let counts = &self.run.counts;
         counts.null_messages.fetch_add(self.null_messages, Ordering::Relaxed);
         counts.messages.fetch_add(self.messages, Ordering::Relaxed);
         counts.blocked.fetch_add(self.blocked, Ordering::Relaxed);
-        Ok(())
     }
 
     /// Visits each partition once.

@@ -1,0 +1,168 @@
+//! The state that the workers of a run share, and the steps that they take with it.
+
+use super::hand::Hand;
+use super::leader::Leader;
+use super::part::Part;
+use super::plan::{Plan, Workers};
+use super::{Settings, partitions_max};
+use crate::ledger::Ledger;
+use crate::partition::Partitioning;
+use crate::peers::{Seat, lost, sum};
+use crate::workers::lock;
+use parades_core::error::{Error, Place};
+use parades_core::lp::Lp;
+use parades_core::model::Model;
+use parades_core::run::{Control, RunOptions};
+use parades_core::time::{Instant, Time};
+use parades_core::world::World;
+use parades_sync::barrier::Broken;
+use parades_transport::Summary;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+/// The orders that all workers follow until the next cut.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders {
+    /// The time of the next global event, or the end of the run.
+    pub(crate) horizon: Time,
+    pub(crate) plan: Arc<Plan>,
+    /// The number of the next window.
+    pub(crate) window: u64,
+    /// True if the run is over.
+    pub(crate) over: bool,
+}
+
+impl Orders {
+    /// Returns true if the leader goes on alone, while the others wait.
+    pub(crate) fn are_for_one(&self) -> bool {
+        self.plan.has_one_partition() && !self.over
+    }
+}
+
+/// The state that the workers of a run share.
+pub(crate) struct Crew<'a, M: Model> {
+    pub(crate) model: &'a M,
+    pub(crate) lps: u32,
+    pub(crate) settings: Settings,
+    pub(crate) traces: bool,
+    /// By this the user stops the run while its LPs are set up.
+    pub(crate) control: Option<&'a Control>,
+    /// The way to the workers of all ranks, and to their leaders.
+    pub(crate) seat: Seat<'a, M, M::Message>,
+    /// Changes only at a cut.
+    pub(super) world: RwLock<World>,
+    pub(crate) parts: Vec<Mutex<Part<M>>>,
+    /// By worker: the ledger that it has deposited at the last cut.
+    pub(crate) ledgers: Vec<Mutex<Option<Ledger<M>>>>,
+    /// By worker: the number of events that it had executed at the last cut.
+    pub(crate) executed: Vec<AtomicU64>,
+    pub(crate) orders: Mutex<Orders>,
+}
+
+/// Prepares a run: the state that its workers share, and its leader.
+pub(crate) fn assemble<'a, M: Model>(
+    model: &'a M,
+    options: RunOptions<'a>,
+    (world, partitioning): (World, &Partitioning),
+    settings: &Settings,
+    (seat, workers): (Seat<'a, M, M::Message>, usize),
+) -> Result<(Crew<'a, M>, Leader<'a, M>), Error> {
+    let control = options.control;
+    let leader = Leader::new(model, options, (workers, settings.retreats));
+    // Every rank keeps the trace of its LPs if rank 0 writes one.
+    let traces = seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(seat.transport))?;
+    let mut members = partitioning.members().into_iter();
+    let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
+    let parts = (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
+    let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
+    let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
+    seat.transport.settle(&plan.homes, &[]);
+    let orders = Orders { horizon: Time::ZERO, plan, window: 0, over: false };
+    let crew = Crew {
+        model,
+        lps: world.lps(),
+        settings: *settings,
+        traces: sum(&traces, 0) > 0,
+        control,
+        seat,
+        world: RwLock::new(world),
+        parts,
+        ledgers: (0..workers).map(|_| Mutex::default()).collect(),
+        executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+        orders: Mutex::new(orders),
+    };
+    Ok((crew, leader))
+}
+
+impl<M: Model> Crew<'_, M> {
+    /// Deposits the worker's ledger, which the leader collects at the cut.
+    pub(crate) fn deposit_ledger(&self, hand: &mut Hand<M>) {
+        *lock(&self.ledgers[hand.worker]) = Some(hand.ledger.take());
+        // Ordering: Relaxed; the reader has exchanged with this worker since, or has joined its thread.
+        self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
+    }
+
+    /// Starts the LPs of the partitions that the first plan dedicates to this worker.
+    /// The worker itself allocates their memory, which is then near its core.
+    pub(crate) fn start(&self, hand: &mut Hand<M>, plan: &Plan) -> Summary {
+        let world = self.read_world();
+        let mut next = Time::MAX;
+        for &number in plan.own(hand.worker) {
+            let mut part = lock(&self.parts[number as usize]);
+            self.start_part(&mut part, &world, plan, hand);
+            next = next.min(part.next);
+        }
+        self.summary(next, hand)
+    }
+
+    fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
+        let members = std::mem::take(&mut part.members);
+        part.set_order(self.settings.order, plan, None);
+        let mut effects = hand.effects.lend(part.number, &mut part.pending);
+        part.reserve(members.len());
+        for id in members {
+            if self.control.is_some_and(Control::is_stopped) {
+                break; // The leader ends the run.
+            }
+            part.lps.extend(Lp::start(self.model, world, id, &mut effects));
+            let place = Place { instant: Instant::START, lp: Some(id), event: None };
+            if effects.beyond_sends && hand.ledger.collect_at(place, id, &mut effects, &mut part.metrics) {
+                break; // The failure ends the run. The remaining LPs need not start.
+            }
+            effects.notes.clear();
+        }
+        hand.effects.reclaim(effects, &mut part.pending);
+        part.guess_order();
+        part.update_next();
+    }
+
+    pub(crate) fn read_world(&self) -> RwLockReadGuard<'_, World> {
+        self.world.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Executes a window: this worker's dedicated partitions, and the shared partitions that it takes.
+    pub(super) fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<M>) -> Summary {
+        let world = self.read_world();
+        let mut next = Time::MAX;
+        plan.take_each(hand.worker, window, |number| {
+            let mut part = lock(&self.parts[number as usize]);
+            part.visit(|part| {
+                self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
+                part.execute_before(bound, (self.model, &world), hand);
+            });
+            next = next.min(part.next);
+        });
+        let sent = hand.flush(self.seat.transport);
+        self.summary(next.min(sent), hand)
+    }
+
+    fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
+        Summary {
+            next,
+            failed: hand.ledger.failure.time(),
+            events: hand.events,
+            wants_cut: !hand.ledger.trace.is_empty() || !hand.ledger.requests.is_empty(),
+            ..Summary::NOTHING
+        }
+    }
+}

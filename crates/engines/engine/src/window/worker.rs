@@ -1,0 +1,227 @@
+//! The loops of the workers. The leader leads, and goes on alone while the plan is for one worker. The other
+//! workers follow.
+
+use super::crew::{Crew, Orders};
+use super::hand::Hand;
+use super::leader::Leader;
+use super::pace::Pace;
+use crate::course::just_after;
+use crate::peers::lost;
+use crate::seats;
+use crate::workers::{Alarm, lock, on_all_workers};
+use parades_core::error::Error;
+use parades_core::model::Model;
+use parades_core::run::Outcome;
+use parades_core::time::{Delay, Time};
+use parades_sync::barrier::Broken;
+use parades_transport::Summary;
+use std::sync::Arc;
+
+/// A worker, and the orders that it follows.
+struct Worker<'c, 'a, M: Model> {
+    crew: &'c Crew<'a, M>,
+    hand: Hand<M>,
+    orders: Orders,
+    pace: Pace,
+    /// The number of the next window.
+    window: u64,
+    /// The worker's part of the next exchange.
+    mine: Summary,
+    /// The number of events that all other workers had executed at the last cut.
+    events_of_others: u64,
+}
+
+/// The next step of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Executes before the bound.
+    Execute(Time),
+    /// Comes to a cut: the leader does the work that needs every LP at rest, and the others wait.
+    Cut,
+}
+
+impl<M: Model> Crew<'_, M> {
+    /// Runs all workers.
+    pub(super) fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
+        let (workers, transport) = (self.ledgers.len(), self.seat.transport);
+        let mut lead = || {
+            let _alarm = Alarm(transport);
+            Worker::start(self, 0).lead(&mut leader)
+        };
+        let follow = |worker| {
+            let _alarm = Alarm(transport);
+            Worker::start(self, worker).follow()
+        };
+        let end = on_all_workers((workers, self.settings.pinned), &|| transport.break_up(), &mut lead, &follow)?;
+        end.map_err(|Broken| lost(transport))?;
+        leader.conclude(self)
+    }
+}
+
+impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
+    /// Starts the LPs of a worker, which then asks for a cut.
+    fn start(crew: &'c Crew<'a, M>, worker: usize) -> Self {
+        let orders = lock(&crew.orders).clone();
+        let mut hand = Hand::new(worker, orders.plan.placement.clone(), crew.traces);
+        let mine = Summary { wants_cut: true, ..crew.start(&mut hand, &orders.plan) };
+        let pace = Pace::of(&orders.plan, 0);
+        Worker { crew, hand, orders, pace, window: 0, mine, events_of_others: 0 }
+    }
+
+    /// Leads the other workers, until the run is over.
+    fn lead(&mut self, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+        while !self.orders.over {
+            seats::unbind_if_due();
+            if self.orders.are_for_one() {
+                self.go_on_alone(leader)?;
+                continue;
+            }
+            self.mine.wants_cut |= leader.wants_cut();
+            let all = self.exchange(&self.mine)?;
+            match self.next_step(&all) {
+                Step::Execute(bound) => self.execute_as_leader(bound, &all, leader),
+                Step::Cut => self.lead_cut(&all, leader)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows the leader, until the run is over.
+    fn follow(&mut self) -> Result<(), Broken> {
+        while !self.orders.over {
+            seats::unbind_if_due();
+            if self.orders.are_for_one() {
+                self.end_cut(Time::MAX)?; // Waits until the leader no longer goes on alone.
+                continue;
+            }
+            let all = self.exchange(&self.mine)?;
+            match self.next_step(&all) {
+                Step::Execute(bound) => self.execute(bound),
+                Step::Cut => self.follow_cut()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes windows and cuts without the other workers, until there are orders for all of them.
+    fn go_on_alone(&mut self, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+        while self.orders.are_for_one() {
+            seats::unbind_if_due();
+            self.mine.wants_cut |= leader.wants_cut();
+            let all = Summary { events: self.mine.events + self.events_of_others, ..self.mine };
+            match self.next_step(&all) {
+                Step::Execute(bound) => self.execute_as_leader(bound, &all, leader),
+                Step::Cut => self.execute_cut_alone(&all, leader)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the step that follows from an exchange. It is the same for all workers, unless the leader
+    /// goes on alone.
+    fn next_step(&mut self, all: &Summary) -> Step {
+        let Orders { horizon, plan, .. } = &self.orders;
+        let horizon = (*horizon).min(just_after(all.failed));
+        let lbts = all.next.min(all.in_flight);
+        if all.wants_cut || lbts >= horizon {
+            return Step::Cut;
+        }
+        let after = |delay: Option<Delay>| delay.and_then(|delay| lbts.checked_add(delay)).unwrap_or(Time::MAX);
+        let free = after(plan.lookahead)
+            .min(after(plan.control_delay))
+            .min(after(Some(self.pace.next(all.events, plan.width))));
+        // A bound on the grid spares the partitions from opening one of their windows twice.
+        let even = plan.grid.map_or(free, |grid| grid.floor(free));
+        let free = if even > lbts { even } else { free };
+        let bound = free.min(all.in_flight).min(horizon);
+        self.pace.width = bound.since(lbts);
+        Step::Execute(bound)
+    }
+
+    /// Executes a window.
+    fn execute(&mut self, bound: Time) {
+        self.mine = self.crew.execute(bound, self.window, &self.orders.plan, &mut self.hand);
+        self.window += 1;
+    }
+
+    /// Executes a window, and measures how long the leader works.
+    fn execute_as_leader(&mut self, bound: Time, all: &Summary, leader: &mut Leader<'_, M>) {
+        leader.stopwatch.start_work();
+        leader.advance_to(bound, all);
+        self.orders.plan.reset(self.window + 1);
+        self.execute(bound);
+        leader.stopwatch.start_wait();
+    }
+
+    /// Comes to a cut as the leader. When this returns, all workers have read the new orders.
+    fn lead_cut(&mut self, all: &Summary, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+        self.begin_cut()?;
+        leader.stopwatch.start_work();
+        let next = leader.execute_cut(self.crew, all)?;
+        self.end_cut(next)?;
+        self.await_readers()?;
+        leader.stopwatch.resume();
+        Ok(())
+    }
+
+    /// Comes to a cut, and waits for the leader's work there.
+    fn follow_cut(&mut self) -> Result<(), Broken> {
+        self.begin_cut()?;
+        self.end_cut(Time::MAX)?;
+        self.await_readers()
+    }
+
+    /// Executes a cut while the others wait in the exchange of [`Worker::end_cut`]. Releases them from there
+    /// if the new orders are for all.
+    fn execute_cut_alone(&mut self, all: &Summary, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+        self.crew.deposit_ledger(&mut self.hand);
+        leader.stopwatch.start_work();
+        let next = leader.execute_cut(self.crew, all)?;
+        if lock(&self.crew.orders).are_for_one() {
+            self.read_orders(next);
+        } else {
+            self.end_cut(next)?;
+        }
+        leader.stopwatch.resume();
+        Ok(())
+    }
+
+    /// Deposits the worker's ledger, and waits for the other workers to do the same.
+    fn begin_cut(&mut self) -> Result<(), Broken> {
+        self.crew.deposit_ledger(&mut self.hand);
+        self.exchange(&Summary::NOTHING).map(drop)
+    }
+
+    /// Waits for the end of the leader's work at a cut, counts events, and reads the new orders. `next` is
+    /// the time of the next event, as far as this worker knows.
+    fn end_cut(&mut self, next: Time) -> Result<(), Broken> {
+        let counts = Summary { events: self.hand.events, ..Summary::NOTHING };
+        self.events_of_others = self.exchange(&counts)?.events - self.hand.events;
+        self.read_orders(next);
+        Ok(())
+    }
+
+    /// Waits until all have read the orders, if the leader goes on alone next. It would change them.
+    fn await_readers(&self) -> Result<(), Broken> {
+        if self.orders.are_for_one() { self.exchange(&Summary::NOTHING).map(drop) } else { Ok(()) }
+    }
+
+    /// Reads the orders that the leader gave at the cut.
+    fn read_orders(&mut self, next: Time) {
+        self.mine = Summary { next, events: self.hand.events, ..Summary::NOTHING };
+        let orders = lock(&self.crew.orders).clone();
+        let before = std::mem::replace(&mut self.orders, orders);
+        let Orders { plan, window, .. } = &self.orders;
+        self.window = *window;
+        if !Arc::ptr_eq(&before.plan, plan) {
+            self.hand.set_placement(&plan.placement);
+        }
+        if before.plan.has_one_partition() != plan.has_one_partition() {
+            self.pace = Pace::of(plan, self.hand.events + self.events_of_others);
+        }
+    }
+
+    fn exchange(&self, mine: &Summary) -> Result<Summary, Broken> {
+        self.crew.seat.transport.exchange(self.hand.worker, mine)
+    }
+}
