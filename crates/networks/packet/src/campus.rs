@@ -27,7 +27,7 @@ pub use parades_topology::generators::campus::LinkKind;
 use parades_topology::generators::campus::{Campus, SERVERS};
 use parades_topology::{NodeId, Topology};
 
-/// The purpose of the random streams that traffic is drawn from, one for each host's id.
+/// The purpose of the random streams from which traffic is drawn. Each host's id has a stream of its own.
 pub const TRAFFIC_STREAM: u32 = 1;
 
 /// The parameters.
@@ -102,8 +102,8 @@ impl Parameters {
         Network::new(topology, flows, self.settings())
     }
 
-    /// Makes the same network, in which a server of each campus sends to all its hosts. Source and start are
-    /// drawn from the seed.
+    /// Makes the same network, but one server of each campus sends to all hosts of its campus. Server and
+    /// start are drawn from the seed.
     ///
     /// # Errors
     ///

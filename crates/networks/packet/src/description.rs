@@ -1,6 +1,6 @@
 //! A network in full: every node, link, flow and event, all names resolved and nothing left to be drawn.
 //!
-//! Network files come to a description, and a program may make one without any file:
+//! Network files are read into a description. A program may also make one without a file:
 //!
 //! ```
 //! use parades_core::prelude::*;
@@ -56,8 +56,8 @@ pub struct Description {
     pub events: Vec<Event>,
     /// The measure of a path's length.
     pub routing: Metric,
-    /// The time from a failure or a return until routes follow. Meanwhile packets are sent as before, and
-    /// lost if that leads nowhere.
+    /// The time from a failure or a return until routes follow. Until then packets are sent along the old
+    /// routes, and lost at links that are down.
     pub convergence: Delay,
     /// The headers of every packet, in bytes.
     pub headers: u32,
@@ -128,10 +128,10 @@ pub struct Ends {
 /// A protocol and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AppKind {
-    /// Packets that nobody answers, from the first end of each flow to the second.
+    /// Packets without answers, from the first end of each flow to the second.
     Datagrams(Datagrams),
-    /// One stream of such packets for all flows, which must have the same source and start: the network
-    /// copies packets on the way to the flows' destinations.
+    /// One stream of such packets for all flows: the network copies packets on the way to the flows'
+    /// destinations. All flows must have the same source and start.
     Multicast(Datagrams),
     /// Bytes moved reliably, through a sliding window.
     Transfer(Transfer),
@@ -155,7 +155,7 @@ pub enum Change {
     Link {
         /// The link.
         link: u32,
-        /// True if it is up from now on.
+        /// True if the link is up from now on.
         is_up: bool,
     },
     /// A link's quality changes for the packets that are transmitted from now on.
@@ -173,7 +173,7 @@ pub enum Change {
     Node {
         /// The node.
         node: u32,
-        /// True if it is there from now on.
+        /// True if the node is there from now on.
         is_up: bool,
     },
 }
@@ -183,13 +183,14 @@ pub enum Change {
 pub struct Measure {
     /// The time between two samples; zero for none.
     pub every: Delay,
-    /// The largest number of samples. A run that would take more fails, since all are kept until its end.
+    /// The largest number of samples. A run that would take more samples fails, because all samples are kept
+    /// in memory until its end.
     pub samples_max: u64,
     /// The links whose utilisation and queue are sampled one by one.
     pub links: Vec<u32>,
     /// The apps whose throughput is sampled one by one.
     pub apps: Vec<u32>,
-    /// True if each flow has percentiles of its delay, which take about a kilobyte each.
+    /// True if the percentiles of each flow's delay are measured. They take about a kilobyte a flow.
     pub percentiles: bool,
 }
 

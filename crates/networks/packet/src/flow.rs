@@ -9,11 +9,11 @@ use parades_topology::NodeId;
 /// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// When it has sent this much payload, in bytes. The last packet carries the rest.
+    /// The flow ends when it has sent this payload, in bytes. The last packet carries the remainder.
     Bytes(u64),
-    /// At this time: it sends what is due before.
+    /// The flow ends at this time. Packets that are due before are sent.
     Until(Time),
-    /// Never.
+    /// The flow never ends.
     Never,
 }
 

@@ -1,7 +1,7 @@
-//! Forwarding: what a node does with a packet.
+//! Forwarding: the decision of a node about a packet.
 //!
-//! There is one question, [`Forwarding::next`], and three stores that answer it. A packet's *step* tells
-//! which one:
+//! There is one question, [`Forwarding::next`], and three stores that answer it. A packet's *step* selects
+//! the store:
 //!
 //! - *Source routes* ([`routes`]), for flows of a network whose links do not change: the step is a place in
 //!   the list of the steps of all routes. A packet needs one word of that list at each hop.
@@ -10,8 +10,8 @@
 //! - *Trees* ([`trees`]), for multicast groups: steps beyond the list of routes are places in trees. A tree
 //!   does not change, so a failure cuts off the receivers behind it.
 //!
-//! All stores get the packet, and so know its flow, not only its destination: several paths for the flows
-//! between two nodes (by a hash of the flow) fit behind the same question.
+//! All stores get the whole packet, so they know its flow as well as its destination. A choice between
+//! several paths, by a hash of the flow, would fit behind the same question.
 
 pub(crate) mod routes;
 pub(crate) mod tables;
@@ -27,7 +27,7 @@ use std::num::NonZeroU32;
 use tables::Tables;
 use trees::{Hop, Place, Trees};
 
-/// The step of packets that look up their next hop in tables. No route uses its place.
+/// The step of packets that look up their next hop in tables. No source route has this step.
 const LOOK_UP: NonZeroU32 = NonZeroU32::MIN;
 
 /// The paths of all flows and groups.
@@ -40,16 +40,16 @@ pub(crate) struct Forwarding {
     first_place: NonZeroU32,
 }
 
-/// What a node does with a packet.
+/// The action of a node on a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next<'a> {
-    /// It sends the packet by one of its ports.
+    /// The node sends the packet by one of its ports.
     Port(Exit),
-    /// It gives the packet to one of its endpoints.
+    /// The node gives the packet to one of its endpoints.
     Endpoint(u32),
-    /// It sends copies by several ports, and perhaps gives one to an endpoint.
+    /// The node sends copies by several ports, and may give one copy to an endpoint.
     Copies(&'a Place, &'a [Hop]),
-    /// It has no path for the packet.
+    /// The node has no path for the packet.
     Nowhere,
 }
 
@@ -82,7 +82,7 @@ impl Forwarding {
         }
     }
 
-    /// Returns what a node does with a packet.
+    /// Returns the action of a node on a packet.
     #[inline(always)]
     pub(crate) fn next<D: Record>(&self, node: NodeId, packet: &Packet<D>, now: Time) -> Next<'_> {
         let step = packet.step();
@@ -108,7 +108,7 @@ impl Forwarding {
         self.first_place.saturating_add(place)
     }
 
-    /// Returns the place in a tree of a packet that is on its way there; `None` for a packet of a flow.
+    /// Returns the place in a tree to which a packet is on its way; `None` for a packet of a flow.
     pub(crate) fn place_of(&self, step: NonZeroU32) -> Option<u32> {
         step.get().checked_sub(self.first_place.get())
     }

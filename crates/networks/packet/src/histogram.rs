@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// its values.
 const OCTAVE_BITS: u32 = 5;
 
-/// Counts by bucket, from the first bucket that is not empty to the last one.
+/// The number of delays in each bucket, from the first bucket that is not empty to the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
 pub struct DelayHistogram {
     first: u32,
@@ -50,8 +50,8 @@ impl<R: Recorder<DelayHistogramUndo>> DelayHistogramMut<'_, R> {
 }
 
 impl DelayHistogram {
-    /// Returns the least value that at least this share of the delays does not exceed, to within 1.6 %.
-    /// `None` if there is no delay.
+    /// Returns the least value that `percent` percent of the delays do not exceed, to within 1.6 %. `None`
+    /// without delays.
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         let rank = (total * percent).div_ceil(100).max(1);

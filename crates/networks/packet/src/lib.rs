@@ -2,28 +2,29 @@
 //!
 //! # A tour
 //!
-//! A [`Topology`](parades_topology::Topology) is nodes and links. A [`flow::Flow`] says who sends to whom,
-//! how much and when ([`traffic`]). From them a [`network::Network`] is made: the model, one LP for each
-//! node, one event for each hop of a packet. Any engine runs it. There is one model for all packet networks:
+//! A [`Topology`](parades_topology::Topology) is nodes and links. A [`flow::Flow`] has two ends, an amount,
+//! and times of sending ([`traffic`]). A [`network::Network`] is made from them: a model with one LP for each
+//! node and one event for each hop of a packet. Any engine runs it. There is one model for all packet
+//! networks:
 //!
 //! - [`campus`], a ring of campus networks, with flows or multicast groups ([`flow::Group`]);
 //! - [`wan`], any topology under gravity traffic;
 //! - [`description`], a network in full, with every protocol, failures, and measurements app by app. Network
-//!   files come to it.
+//!   files are read into it.
 //!
 //! Every direction of a link has a transmitter and a queue before it ([`queue`]). The results of a run are in
 //! its metrics: totals; the histogram `delay`, or one for each app; a row of the table `flows` for each flow
 //! and one of `links` for each direction of a link; and series over time ([`sampling`]), if
 //! [`network::Settings::sample`] is set.
 //!
-//! This crate may use the contract and `topology`. It knows no engine but in tests.
+//! This crate may use the contract and `topology`. It uses engines only in its tests.
 //!
 //! # Example
 //!
 //! A dumbbell: two hosts send to two others through one slow link. Both send a packet each 8 ms, the second 2
 //! ms after the first. A packet of 970 bytes, 1000 with its headers, takes 1 ms on the links to hosts and 5
-//! ms on the slow one; every link is 10 ms long. So the first flow's packets take 1 + 5 + 1 + 30 ms. The slow
-//! link is asked for 10 ms of each 8, and its queue of two packets drops the rest.
+//! ms on the slow one; every link is 10 ms long. So the first flow's packets take 1 + 5 + 1 + 30 ms. The two
+//! flows need 10 ms of the slow link in every 8 ms. Its queue of two packets drops the excess.
 //!
 //! ```
 //! use parades_core::prelude::*;

@@ -1,6 +1,5 @@
-//! The constants of links and nodes over time. All changes are known beforehand, so a handler reads the state
-//! of a link from the clock: nothing has to be reported to anybody, and a change costs nothing when it
-//! happens.
+//! The constants of links and nodes over time. All changes are known before the run, so a handler derives the
+//! state of a link from the time. No message is needed, and a change costs nothing when it happens.
 
 use crate::description::{Change, Event};
 use crate::queue::Discipline;
@@ -16,13 +15,13 @@ pub(crate) struct Quality {
     pub(crate) is_up: bool,
 }
 
-/// The constants of a link, which are alike in both directions.
+/// The constants of a link, which are the same in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     /// The quality at the start.
     pub(crate) first: Quality,
     pub(crate) queue: Discipline,
-    /// The quality from each time on, ascending.
+    /// The changes of quality with their times, ascending.
     pub(crate) changes: Box<[(Time, Quality)]>,
 }
 
@@ -78,7 +77,7 @@ impl Presence {
     }
 }
 
-/// The lines of all links, each different one once: most links of a network are alike.
+/// The lines of all links. Equal lines are kept once, since most links of a network are alike.
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) kinds: Box<[Line]>,
@@ -93,7 +92,7 @@ impl Lines {
             let next = u32::try_from(kinds.len()).expect("a topology has fewer than 2^31 links");
             let Quality { rate_bps, delay, loss, .. } = line.first;
             let key = (rate_bps, delay, loss.to_bits(), line.queue);
-            // A line that changes is the only one of its kind.
+            // A line that changes has a kind of its own.
             let kind = if line.changes.is_empty() { *known.entry(key).or_insert(next) } else { next };
             if kind == next {
                 kinds.push(line);
@@ -113,9 +112,9 @@ impl Lines {
 /// The changes of all links and nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// By link: the quality from each time on. Empty if nothing ever changes.
+    /// For each link, its changes of quality with their times. Empty if nothing ever changes.
     pub(crate) changes: Vec<Box<[(Time, Quality)]>>,
-    /// By node; empty if no node ever goes away.
+    /// For each node, the times at which it goes away and comes back. Empty if no node ever goes away.
     pub(crate) presence: Box<[Presence]>,
     /// The times at which routes may change, ascending: a link goes down or comes up, or its delay changes.
     pub(crate) turns: Vec<Time>,
@@ -129,7 +128,7 @@ impl Course {
         }
         let mut events: Vec<&Event> = events.iter().collect();
         events.sort_by_key(|event| event.at); // Stable: events of one time stay in order.
-        let mut own = first.to_vec(); // As if no node ever went away.
+        let mut own = first.to_vec(); // The qualities as if no node ever went away.
         let mut is_there = vec![true; topology.nodes()];
         let mut changes: Vec<Vec<(Time, Quality)>> = vec![Vec::new(); first.len()];
         let mut presence: Vec<Vec<(Time, bool)>> = vec![Vec::new(); is_there.len()];
@@ -180,7 +179,7 @@ fn push_last<T>(list: &mut Vec<(Time, T)>, entry: (Time, T)) {
     list.push(entry);
 }
 
-/// Returns the links of each node that an event takes away or brings back; none for other nodes.
+/// Returns the links of each node that an event takes away or brings back. Other nodes have an empty list.
 fn links_of_nodes(topology: &Topology, events: &[&Event]) -> Vec<Vec<u32>> {
     let mut is_concerned = vec![false; topology.nodes()];
     for event in events {

@@ -1,27 +1,28 @@
 //! The packet network: one LP for each node, one event for each hop of a packet.
 //!
-//! *Idea.* A packet arrives at a node. The module `forwarding` tells by which port it leaves. That port knows
-//! at once when the packet will be at the far end, or that it never will (`port.rs`), so it is sent to the
-//! neighbour there and then. At its destination, an endpoint reacts to it ([`crate::protocols`]).
+//! *Idea.* A packet arrives at a node. The module `forwarding` selects the port by which it leaves. That port
+//! knows at once when the packet will be at the far end, or that it will be lost (`port.rs`). So the node
+//! sends the packet to the neighbour at once. At its destination, an endpoint reacts to it
+//! ([`crate::protocols`]).
 //!
 //! *Changes.* Links that fail, change or come back, and nodes that go away, are constants of the model, which
-//! handlers read from the clock. So are the tables of routes that hold from then on. No engine stops for a
-//! change.
+//! handlers read from the clock. The tables of routes after each change are constants too. No engine stops
+//! for a change.
 //!
-//! *Losses.* A packet is lost if the queue refuses it; by chance, once it is transmitted; if it waits, is
-//! transmitted or is on its way when the link goes down; and if it is sent where no path leads on. A link
-//! that comes up again is empty.
+//! *Losses.* A packet is lost in four cases. The queue refuses it. It is lost by chance, once it is
+//! transmitted. The link is down, or goes down while the packet waits, is transmitted or is on its way. Or no
+//! path leads on from the node. A link that comes up again is empty.
 //!
-//! *Lookahead.* Serialisation does not decrease with size. So the delay of a channel is at least the link's
-//! least propagation delay and the serialisation of the smallest packet at the link's greatest rate. That is
-//! what is declared. It is positive even if the propagation delay is zero.
+//! *Lookahead.* Serialisation time does not decrease with size. So the delay of a channel is at least the sum
+//! of two times: the link's least propagation delay, and the serialisation of the smallest packet at the
+//! link's greatest rate. The channel declares this sum. It is positive even if the propagation delay is zero.
 //!
 //! *Cost.* A hop touches the node, one of its ports, and one word of a source route, or an entry of a table.
 //! A source has a timer for each of its flows, so an event costs the same however many flows a node sends.
 //! The constants of links are kept once for each kind of link, and equal routes once.
 //!
 //! *Conservation.* For each flow and direction, packets sent = arrived + lost + in flight. For a group,
-//! packets sent + copies made = arrived + lost + in flight. The run fails where that does not hold.
+//! packets sent + copies made = arrived + lost + in flight. Otherwise the run fails.
 
 pub(crate) mod assemble;
 mod outlet;
@@ -55,7 +56,8 @@ pub struct Settings {
     pub metric: Metric,
     /// The limit of every queue.
     pub queue: QueueLimit,
-    /// The limits of both directions of some links, if they differ. The last one of a link counts.
+    /// The limits of both directions of some links, where they differ from `queue`. The last limit of a link
+    /// counts.
     pub queues: Vec<(LinkId, QueueLimit)>,
     /// The time between two samples ([`crate::sampling`]); zero for none.
     pub sample: Delay,
@@ -69,7 +71,7 @@ impl Default for Settings {
     }
 }
 
-/// The reason why there is no such network. Each displays as one sentence with its remedy.
+/// The reason why a network is impossible. Each reason displays as one sentence with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// A flow is impossible.
@@ -114,8 +116,8 @@ pub enum NetworkError {
     Parameter(String),
 }
 
-/// The words of a network's results. Networks of UDP flows and groups, and networks that are described app by
-/// app, measure the same and name it differently.
+/// The names of a network's results. Networks of UDP flows and groups measure the same as networks that are
+/// described app by app, and name it differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vocabulary {
     Flows,
@@ -156,9 +158,9 @@ pub(crate) enum Vocabulary {
 pub struct Network<D: Record = NoRecord> {
     pub(crate) topology: Topology,
     pub(crate) lines: Lines,
-    /// By link. Empty if links have no names.
+    /// The name of each link. Empty if links have no names.
     pub(crate) link_names: Vec<String>,
-    /// By node. Empty if no node ever goes away.
+    /// The absences of each node. Empty if no node ever goes away.
     presence: Box<[Presence]>,
     /// The names and the protocols of all apps. Their flows are in `flows`.
     pub(crate) apps: Vec<App>,
@@ -196,10 +198,10 @@ impl Network {
 }
 
 impl<D: Record> Network<D> {
-    /// Makes a network of multicast groups. Results have a flow, and a row of the table `flows`, for each
-    /// receiver of each group, in order. The totals `packets_*` count copies, and beside them is
-    /// `copies_made`. `loss_ratio` is that of the flows, where a copy lost on the way is lost to every
-    /// receiver behind.
+    /// Makes a network of multicast groups. Each receiver of each group counts as a flow, and has a row of
+    /// the table `flows`, in order. The totals `packets_*` count copies, and there is a total `copies_made`.
+    /// `loss_ratio` is that of the flows: a copy lost on the way counts as lost for every receiver below in
+    /// the tree.
     ///
     /// # Errors
     ///
@@ -275,8 +277,8 @@ impl<D: Record> Network<D> {
         self.forwarding.routes.hops(crate::packet::direction(flow, false))
     }
 
-    /// Returns the number of links of all trees. One packet of each group crosses as many links, if none is
-    /// lost.
+    /// Returns the number of links of all trees. If each group sends one packet and none is lost, the packets
+    /// and their copies cross this number of links.
     ///
     /// ```
     /// # use parades_core::shared::Shared;
@@ -296,8 +298,8 @@ impl<D: Record> Network<D> {
         &self.apps[self.app_of_flow[flow as usize] as usize].kind
     }
 
-    /// Returns the key by which packets are counted that are lost on the way to a place of a tree. Keys of
-    /// directions come before.
+    /// Returns the key that counts the packets lost on the way to a place of a tree. It is above the keys of
+    /// all directions.
     fn lost_key(&self, place: u32) -> u32 {
         self.slots.end() + place
     }

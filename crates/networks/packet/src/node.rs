@@ -17,10 +17,10 @@ pub struct Node {
 /// The sending half of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Undoable)]
 pub(crate) struct Egress {
-    /// By interface.
+    /// The port of each interface.
     pub(crate) ports: Box<[Port]>,
     /// Packets lost here, by direction and reason. Copies for a group are counted by their places in the
-    /// tree, which come after all directions. No memory is used where nothing is lost.
+    /// tree, which come after all directions. Without losses, the map takes no memory.
     pub(crate) lost: BTreeMap<u32, [u64; LOSSES]>,
 }
 

@@ -14,9 +14,10 @@ use std::num::NonZeroU32;
 /// *record*: a reference to data that all copies of the packet share ([`Record`]). Data of multicast groups
 /// travel in records.
 ///
-/// *Room for other protocols*: headers that do not fit these words belong in a record too, from a pool,
-/// written once by the sender. `number` then is whatever the receiver needs to find before it reads the
-/// record. So TCP's sequence numbers, acknowledgements, options and timestamps make no event larger.
+/// *Room for other protocols*: headers that do not fit these words belong in a record too. The record comes
+/// from a pool, and the sender writes it once. `number` is then the word that the receiver needs before it
+/// reads the record. So TCP's sequence numbers, acknowledgements, options and timestamps make no event
+/// larger.
 #[derive(Clone)]
 pub struct Packet<D = NoRecord>(Form<D>);
 
@@ -76,14 +77,14 @@ impl<D: Record> Packet<D> {
         })
     }
 
-    /// Returns the message by which a node reminds itself of a request that the application of an endpoint
-    /// works on. It crosses no link.
+    /// Returns the message by which a node calls the application of an endpoint after a delay, about the
+    /// request `number`. It crosses no link.
     pub(crate) fn served(direction: u32, slot: u32, number: u32) -> Packet<D> {
         let step = NonZeroU32::MIN.saturating_add(slot);
         Packet(Form::Plain { sent_ps: 0, direction, number, step, payload: 0, is_served: true })
     }
 
-    /// Returns the slot of the endpoint, of a message made by [`Packet::served`].
+    /// Returns the slot of the endpoint in a message made by [`Packet::served`].
     pub(crate) fn served_slot(&self) -> u32 {
         self.step().get() - 1
     }
@@ -111,7 +112,7 @@ impl<D: Record> Packet<D> {
         }
     }
 
-    /// Returns the place of the next node's task in the list of all steps.
+    /// Returns the packet's step, by which the next node finds what to do with it.
     #[inline]
     pub(crate) fn step(&self) -> NonZeroU32 {
         match self.0 {
@@ -169,7 +170,7 @@ impl<D: Record> Payload for Packet<D> {
     }
 }
 
-/// Without the record, which would fill a trace. The digest tells records apart.
+/// Shows the packet without its record, which would fill a trace. The digest covers the record.
 impl<D: Record> fmt::Debug for Packet<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Packet");
@@ -181,7 +182,7 @@ impl<D: Record> fmt::Debug for Packet<D> {
     }
 }
 
-/// The form in which packets travel between processes: a packet takes the bytes of its record along.
+/// The form of packets between processes, which contains the bytes of the record.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Bytes {
     words: (u32, u32, NonZeroU32, u16, bool),

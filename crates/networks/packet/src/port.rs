@@ -1,10 +1,10 @@
 //! A port: the sending half of an interface. It has a transmitter, and a queue before it.
 //!
-//! Nothing happens at a port but arrivals of packets. When a packet arrives, its future at the port is known:
-//! the start of its transmission, as packets before it leave in order; the link's rate then; the departure of
-//! its last bit; and whether the link goes down before the packet is at the far end, since the times of
-//! failures are constants. So there is one event a hop, the arrival at the neighbour, and a packet that a
-//! failure will take is lost at once.
+//! Nothing happens at a port but arrivals of packets. When a packet arrives, its future at the port is known.
+//! Packets leave in order, so the start of its transmission is known, with the link's rate then and the
+//! departure of its last bit. The times of failures are constants, so it is known whether the link goes down
+//! before the packet is at the far end. So there is one event a hop, the arrival at the neighbour. A packet
+//! that a later failure destroys is lost at once.
 
 use crate::line::Line;
 use crate::queue::{Backlog, Waiting};
@@ -33,11 +33,11 @@ pub(crate) const LOSSES: usize = 3;
 pub(crate) struct Sent {
     /// The departure of the last bit of all accepted packets.
     pub(crate) busy_until: Time,
-    /// The time that their transmissions take, or took.
+    /// The sum of their transmission times, past and future.
     pub(crate) busy: Delay,
     /// Transmitted packets.
     pub(crate) packets: u64,
-    /// Their bytes, headers included.
+    /// The bytes of transmitted packets, headers included.
     pub(crate) bytes: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Queue {
     backlog: Backlog,
 }
 
-/// The state of a port. 40 bytes: most ports never have a queue.
+/// The state of a port. The queue is boxed, since most ports never have one. So a port takes 40 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
 pub(crate) struct Port {
     pub(crate) sent: Sent,
@@ -79,9 +79,10 @@ impl Port {
         self.busy_before(now, self.sent.busy)
     }
 
-    /// Returns the part before `now` of a busy time that all accepted packets take.
+    /// Returns the part before `now` of `busy`, the transmission time of all accepted packets.
     pub(crate) fn busy_before(&self, now: Time, busy: Delay) -> Delay {
-        // The transmitter is busy from `now` on, without a pause, with what it has not yet transmitted.
+        // From `now` on, the transmitter is busy without a pause until it has transmitted all accepted
+        // packets.
         Delay::from_ps(busy.as_ps().saturating_sub(self.sent.busy_until.since(now).as_ps()))
     }
 
@@ -93,8 +94,8 @@ impl Port {
 }
 
 impl<R: Recorder<PortUndo>> PortMut<'_, R> {
-    /// Accepts a packet of `bytes` bytes. Returns the delay until it is at the far end, or why it never will
-    /// be there.
+    /// Accepts a packet of `bytes` bytes. Returns the delay until it is at the far end, or the reason why it
+    /// is lost.
     #[inline(always)]
     pub(crate) fn accept(&mut self, now: Time, bytes: u32, line: &Line, rng: &mut Rng) -> Result<Delay, Loss> {
         if let Some(mut queue) = self.queue().as_mut() {
@@ -171,7 +172,7 @@ mod tests {
     fn packets_leave_in_order_and_a_full_queue_drops() {
         let (mut port, line) = (Port::default(), line(QueueLimit::Packets(2)));
         let departures: Vec<_> = [0, 0, 0, 0, 1].map(|us| arrive(&mut port, us, 1000, &line)).into();
-        // At time 1 the second packet starts, and makes room.
+        // At time 1 the second packet starts, which makes room in the queue.
         assert_eq!(departures, [Some(1), Some(2), Some(3), None, Some(4)]);
         assert_eq!(arrive(&mut port, 10, 1000, &line), Some(11));
         assert_eq!((port.sent.packets, port.lost(), port.waiting_max()), (5, [1, 0, 0], 2));

@@ -1,4 +1,4 @@
-//! Protocols: what the ends of flows do.
+//! Protocols: the behaviour of the ends of flows.
 //!
 //! An endpoint is a state machine without input and output of its own. It reacts to a start, a segment, a
 //! timer, and its application, and acts through an [`Environment`]: clock, random stream, timers, sending,
@@ -29,7 +29,7 @@ use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
 
-/// What an endpoint may do when it is made: draw, and set timers.
+/// The environment of an endpoint that is made: random numbers and timers.
 pub trait Setup {
     /// Returns the random stream of the endpoint's node.
     fn rng(&mut self) -> &mut Rng;
@@ -42,7 +42,7 @@ pub trait Setup {
 /// The number of timers that an endpoint may have.
 pub const TIMERS_MAX: u32 = 8;
 
-/// What an endpoint may do when it reacts.
+/// The environment of an endpoint that reacts.
 pub trait Environment: Setup {
     /// The records that packets may carry.
     type Record: Record;
@@ -116,7 +116,7 @@ pub trait Protocol {
         let _ = (parameters, number, env);
     }
 
-    /// The node was away when a timer was due, and rests for `span`.
+    /// Postpones the endpoint's plans by `span`: the node was away when a timer was due.
     fn on_rest(&mut self, span: Delay) {
         let _ = span;
     }
@@ -147,9 +147,9 @@ pub enum Endpoint {
     TransferSender(Box<transfer::Sender>),
     /// Receives a transfer.
     TransferReceiver(Box<transfer::Receiver>),
-    /// Asks.
+    /// Sends requests.
     RequestClient(Box<request::Client>),
-    /// Answers.
+    /// Answers requests.
     RequestServer(Box<request::Server>),
 }
 
@@ -179,8 +179,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the measurements of the packets that arrive in the direction in which the flow begins, at
-    /// their end.
+    /// Returns the measurements of packets in the direction in which the flow begins, if they arrive at this
+    /// end.
     pub(crate) fn sink(&self) -> Option<&Sink> {
         match self {
             Endpoint::DatagramSink(sink) => Some(sink),

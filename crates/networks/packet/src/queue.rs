@@ -4,19 +4,20 @@
 //! wait.
 //!
 //! *One event a hop*: in a first-in-first-out queue, the departure of a packet is known when it arrives. So
-//! the backlog is not a list of packets, but of the times at which their transmissions start, and a packet
-//! leaves it without an event. A discipline that decides on arrival by the length of the queue is a variant of
-//! [`Discipline`] and a case of [`BacklogMut::offer`]. A discipline with a memory of its own (RED, a policer)
-//! also needs the clock, the random stream, and the packets that find the port free.
+//! the backlog lists the start times of transmissions, and a packet leaves it without an event. A discipline
+//! that decides on arrival by the length of the queue is a variant of [`Discipline`] and a case of
+//! [`BacklogMut::offer`]. A discipline with a memory of its own (RED, a policer) also needs the clock, the
+//! random stream, and the packets that find the port free.
 //!
 //! A discipline that decides on departure (fair queues, priorities) must hold packets until the port is free:
 //!
-//! - The port needs a timer, due when the next transmission *starts*. A send at its end would come later than
-//!   the lookahead of the link allows.
-//! - Packets that are held are no pending events: a report that counts packets in flight must count them too.
+//! - The port needs a timer, due when the next transmission *starts*. A send at its end would come too late
+//!   for the lookahead of the link.
+//! - Packets that are held are not pending events. A report that counts packets in flight must count them
+//!   too.
 //!
-//! *Waiting packets*: the packet in transmission does not wait, as in ns-3's drop-tail queue. Nor does a packet
-//! whose transmission starts at the very time of an arrival.
+//! *Waiting packets*: the packet in transmission does not wait, as in ns-3's drop-tail queue. A packet whose
+//! transmission starts at the very time of an arrival does not wait either.
 
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::Time;
@@ -54,7 +55,7 @@ pub struct Waiting {
     pub bytes: u32,
 }
 
-/// The capacity up to which an empty backlog keeps its memory, in packets.
+/// The largest capacity that an empty backlog keeps, in packets.
 const KEPT_CAPACITY: usize = 16;
 
 /// The packets that wait, in the order in which they will be transmitted.

@@ -2,17 +2,16 @@
 //!
 //! A record is written once, by the sender. How the references to it are counted is the type parameter of a
 //! network: [`NoRecord`] for networks whose packets carry none, `Shared<Box<[u8]>>`, or any other
-//! [`SharedData`]. Each receiver compares the first bytes with what the sender wrote, so a scheme that frees
-//! memory too early fails the run.
+//! [`SharedData`]. Each receiver compares the first bytes with those that the sender wrote, so a scheme that
+//! frees memory too early fails the run.
 
 use parades_core::digest::{Digest, Payload};
 use parades_core::shared::Shared;
 use parades_core::time::Time;
 
-/// Bytes that are written once and then shared by all who hold a clone: a scheme of counting references to
-/// them.
+/// A way to count references to bytes that are written once and then shared by all clones.
 ///
-/// The digest of a run must not depend on the scheme: fold what [`Shared`] folds.
+/// The digest of a run must not depend on the way of counting: fold the same words as [`Shared`] does.
 ///
 /// ```
 /// use parades_core::shared::Shared;
@@ -128,7 +127,8 @@ fn mask(bytes: usize) -> u64 {
     if bytes == WORD { u64::MAX } else { (1 << (8 * bytes)) - 1 }
 }
 
-/// Returns true if the payload begins with the packet's stamp, as far as it is long enough.
+/// Returns true if the payload begins with the packet's stamp. A shorter payload is compared with the stamp's
+/// first bytes.
 #[inline]
 pub(crate) fn has_stamp<D: Record>(record: &D, stamp: u64, payload: u32) -> bool {
     let mut found = [0; HEADER + WORD];

@@ -1,8 +1,8 @@
-//! The results of a network: their names, and how they are made.
+//! The results of a network: their names and their computation.
 //!
-//! Several places know a part of what a row needs: the source of a flow, its sink, the nodes where its
-//! packets were lost, and the packets that are still in flight. Each adds its part to sums by flow. At the
-//! end the sums become rows, totals, and the proof that no packet was lost from sight.
+//! The data of a row are spread over the network: the source of a flow, its sink, the nodes where its packets
+//! were lost, and the packets still in flight. Each of them adds its part to sums by flow. At the end the
+//! sums become rows, totals, and the proof that every packet is accounted for.
 //!
 //! There are two vocabularies ([`Vocabulary`]). Both are lists of columns and totals over the same facts.
 
@@ -33,7 +33,7 @@ const REQUESTS: MetricId = MetricId(3);
 /// The metrics of a network, beside the tables.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
-    /// The delays of all packets, where they are measured together.
+    /// The delays of all packets, in networks that do not measure them app by app.
     delay: Option<MetricId>,
     apps: Vec<AppIds>,
     counters: Vec<MetricId>,
@@ -52,7 +52,7 @@ struct AppIds {
     delay: MetricId,
     throughput: MetricId,
     loss_ratio: MetricId,
-    /// The times that its transfers or responses took, if it has such.
+    /// The durations of its transfers or responses, if it has any.
     completion: Option<MetricId>,
 }
 
@@ -116,7 +116,7 @@ fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
     }
 }
 
-/// Adds what a node knows.
+/// Adds the part of a node.
 pub(crate) fn finish<D: Record>(net: &Network<D>, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
     for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
         flows::finish_endpoint(net, address, endpoint, metrics);
@@ -128,7 +128,7 @@ pub(crate) fn finish<D: Record>(net: &Network<D>, (id, node): (NodeId, &Node), e
     links::finish(net, (id, node), end, metrics);
 }
 
-/// Makes tables and totals, and checks that no packet was lost from sight.
+/// Makes tables and totals, and checks that every packet is accounted for.
 pub(crate) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Result<(), String> {
     flows::conclude(net, end, metrics)?;
     let utilisation_max = links::conclude(net, end, metrics);
@@ -139,14 +139,14 @@ pub(crate) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Met
     Ok(())
 }
 
-/// Sets a value that the network has.
+/// Sets a value, if the network has the metric.
 fn set(metrics: &mut Metrics, id: Option<MetricId>, value: impl Into<Cell>) {
     if let Some(id) = id {
         metrics.set(id, value);
     }
 }
 
-/// Returns a quotient; nothing if the divisor is not positive.
+/// Returns a quotient; an empty cell if the divisor is not positive.
 fn ratio(of: f64, by: f64) -> Cell {
     if by > 0.0 { Cell::Float(of / by) } else { Cell::Empty }
 }

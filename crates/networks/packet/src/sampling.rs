@@ -1,10 +1,10 @@
 //! Samples of a network while it runs: series over virtual time.
 //!
-//! A global event looks at all nodes while every LP is at rest, records a point of each series, and schedules
-//! the next sample, a period later:
+//! A global event looks at all nodes while no LP executes, records a point of each series, and schedules the
+//! next sample, a period later:
 //!
 //! - `goodput` or, in networks that are described app by app, `throughput`: payload received in the period,
-//!   in bits per second; of a transfer, what came in order;
+//!   in bits per second; of a transfer, only data that arrived in order;
 //! - `drop_rate` or `loss_rate`: packets lost in the period, per second;
 //! - `packets_waiting`: packets that wait in all queues at that moment; a packet in transmission does not
 //!   wait;
@@ -13,9 +13,9 @@
 //! - `link_utilisation_LINK` and `link_queue_LINK` of each link that is asked for: the utilisation of its
 //!   busier direction in the period, and the packets that wait in both directions.
 //!
-//! A period's share is the difference of two totals, and the event carries the totals of the sample before.
-//! So a visit changes nothing at a node, and sampling changes nothing of a run but its series and the digest
-//! of its global events.
+//! The amount of a period is the difference of two totals, and the event carries the totals of the sample
+//! before. So a visit changes nothing at a node. Sampling changes only the run's series and the digest of its
+//! global events.
 
 use crate::description::Measure;
 use crate::network::{Network, Vocabulary};
@@ -63,7 +63,7 @@ pub(crate) struct Series {
     loss_rate: MetricId,
     waiting: MetricId,
     longest: MetricId,
-    /// By app.
+    /// The throughput series of each app that is asked for.
     apps: BTreeMap<u32, MetricId>,
     /// Utilisation and queue, by link.
     links: BTreeMap<u32, (MetricId, MetricId)>,

@@ -9,9 +9,9 @@ use parades_core::time::{Delay, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
 #[undoable(whole)]
 pub struct Arrivals {
-    /// Packets.
+    /// Arrived packets.
     pub packets: u64,
-    /// Their payload in bytes, headers not included.
+    /// The payload of arrived packets in bytes, headers not included.
     pub bytes: u64,
     /// Packets with a smaller number than one before (RFC 4737's definition of reordered).
     pub reordered: u64,
@@ -55,7 +55,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Returns a sink that nothing has arrived at.
+    /// Returns a sink without arrivals.
     pub fn new(has_percentiles: bool) -> Sink {
         Sink {
             arrivals: Arrivals { packets: 0, bytes: 0, reordered: 0, next: 0 },

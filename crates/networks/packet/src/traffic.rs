@@ -1,7 +1,8 @@
 //! The times at which a flow sends, and the sizes of its packets.
 //!
 //! Rates are of payload; headers come on top. Each gap of a constant rate is rounded up to a picosecond. So
-//! such a flow is slower than its rate, at a gigabit per second by less than one part in a million.
+//! such a flow is slightly slower than its rate: by less than one part in a million, if a gap is at least a
+//! microsecond.
 
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
@@ -66,9 +67,9 @@ impl Sizes {
         }
     }
 
-    /// Draws the time from a random moment to the next packet of a flow that sends at this rate. A moment
-    /// falls into the gap after a packet with a probability proportional to the packet's bytes, and to every
-    /// point of the gap alike.
+    /// Draws the time from a random moment to the next packet of a flow that sends at this rate. The moment
+    /// falls into the gap after a packet with a probability proportional to the packet's bytes. All points of
+    /// the gap are equally likely.
     pub(crate) fn residual_gap(&self, rate_bps: u64, rng: &mut Rng) -> Delay {
         let bytes = match self {
             Sizes::Constant(bytes) => *bytes,
@@ -82,8 +83,8 @@ fn total_weight(sizes: &[(u32, u32)]) -> u64 {
     sizes.iter().map(|&(_, weight)| u64::from(weight)).sum()
 }
 
-/// Draws one of `sizes`, and returns its bytes. `weigh` returns the weight of the draw from a size and its
-/// weight.
+/// Draws one of `sizes`, and returns its bytes. `weigh` computes the weight in this draw from a size and its
+/// own weight.
 #[inline]
 fn draw_weighted(sizes: &[(u32, u32)], weigh: impl Fn(u32, u32) -> u64, rng: &mut Rng) -> u32 {
     let mut at = rng.below(sizes.iter().map(|&(bytes, weight)| weigh(bytes, weight)).sum());
@@ -136,10 +137,10 @@ impl Period {
     fn draw_residual(&self, rng: &mut Rng) -> Delay {
         match self {
             Period::Constant(length) => length.scaled(rng.unit()),
-            // The distribution has no memory.
+            // The exponential distribution has no memory.
             Period::Exponential(_) => self.draw(rng),
-            // The density is constant up to the least length, a share of 1 - 1 / shape, then Pareto with a
-            // heavier tail.
+            // The density is constant up to the least length, with a total probability of 1 - 1 / shape.
+            // Above, it is that of a Pareto distribution with a heavier tail.
             Period::Pareto { least, shape } if rng.chance(1.0 - 1.0 / shape) => least.scaled(rng.unit()),
             Period::Pareto { least, shape } => pareto(*least, shape - 1.0, rng),
         }
@@ -219,7 +220,7 @@ impl Pattern {
         }
     }
 
-    /// Returns the time of the packet after one of `payload` bytes, which is sent `now`. Moves `on_until`,
+    /// Returns the time of the packet that follows a packet of `payload` bytes, sent `now`. Moves `on_until`,
     /// the end of the on period. `None` past the end of time.
     #[inline]
     pub(crate) fn next(&self, now: Time, payload: u32, on_until: &mut Time, rng: &mut Rng) -> Option<Time> {

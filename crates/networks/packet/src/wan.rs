@@ -40,7 +40,7 @@ pub enum Weights {
     Rate,
     /// The number of its links.
     Degree,
-    /// 1.
+    /// The weight 1.
     Equal,
 }
 
@@ -264,7 +264,7 @@ fn index_of(cumulative: &[u64], at: u64) -> usize {
     cumulative.partition_point(|&sum| sum <= at)
 }
 
-/// The demand of flows of which each is as fast as the slowest link of its path.
+/// The demand of flows, if each were as fast as the slowest link of its path.
 #[derive(Debug)]
 struct Demand {
     /// Bits a second of each flow.

@@ -90,8 +90,8 @@ fn all_flows_complete_to_the_byte_and_no_faster_than_light() {
         let (mut events, mut undisturbed) = (flows * 977, 0);
         for (number, row) in table.rows().iter().enumerate() {
             assert_eq!(row[bytes], Cell::Integer(500_224));
-            // The delay of an empty path, summed link by link, is least; two flows of equal rate that collide
-            // once do so for ever.
+            // No delay is below that of an empty path, summed link by link. Two flows of equal rate that
+            // collide once collide for ever.
             let (hops, least) = empty_path(&network, number);
             events += hops * 977;
             let Cell::Integer(measured) = row[delay_min] else { panic!("flow {number} has no delay") };
@@ -104,7 +104,8 @@ fn all_flows_complete_to_the_byte_and_no_faster_than_light() {
     }
 }
 
-/// The links of a flow's path, by a search of its own, and how long 542 bytes take along it.
+/// Returns the number of links of a flow's path, found by a search of this test, and the time that 542 bytes
+/// take along it.
 fn empty_path(network: &Network, number: usize) -> (u128, u64) {
     let (topology, flow) = (network.topology(), &network.flows()[number]);
     let mut hops: BTreeMap<_, u32> = BTreeMap::from([(flow.destination, 0)]);
@@ -156,8 +157,8 @@ fn impossible_parameters_are_refused() {
     }
 }
 
-/// The links of a campus with one host a LAN, in the order in which ns-3's `nms-p2p-nix` installs them, by
-/// our numbers of nodes.
+/// Returns the links of a campus with one host a LAN, in the order in which ns-3's `nms-p2p-nix` installs
+/// them, by our numbers of nodes.
 fn ns3_links_of_a_campus() -> Vec<(u32, u32)> {
     let (net1, lr, net2, net3, hosts) = (3, 9, 11, 25, 34);
     let within = |first: u32, links: &[(u32, u32)]| -> Vec<(u32, u32)> {
@@ -183,8 +184,8 @@ fn ns3_links_of_a_campus() -> Vec<(u32, u32)> {
     links
 }
 
-/// Its nix-vector routing searches breadth first from the source, over each node's devices in the order of
-/// their installation, and the first node to reach another comes before it on the path.
+/// ns-3's nix-vector routing searches breadth first from the source. It tries each node's devices in the
+/// order of their installation. On the path, the predecessor of a node is the node that reached it first.
 #[test]
 fn routes_lead_through_the_nodes_that_ns3_chooses() {
     const NODES: u32 = 34 + 12;

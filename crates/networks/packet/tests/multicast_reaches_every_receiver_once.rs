@@ -36,7 +36,7 @@ fn links() -> Vec<Link> {
     ]
 }
 
-/// `packets` packets of 970 bytes from node 0, one each 2 ms.
+/// Returns a group that sends `packets` packets of 970 bytes from node 0, one each 2 ms.
 fn group(receivers: &[u32], packets: u64) -> Group {
     Group {
         source: NodeId(0),
@@ -65,7 +65,7 @@ fn count(outcome: &Outcome, name: &str) -> u128 {
     outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap_or_else(|| panic!("no counter `{name}`"))
 }
 
-/// A column of the table `flows`.
+/// Returns a column of the table `flows`.
 fn column(outcome: &Outcome, name: &str) -> Vec<u64> {
     let table = outcome.metrics.get("flows").and_then(|metric| metric.table()).expect("a table");
     let index = table.columns().iter().position(|c| &*c.name == name).expect("a column");
@@ -75,8 +75,8 @@ fn column(outcome: &Outcome, name: &str) -> Vec<u64> {
 
 #[test]
 fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
-    // Node 2 receives on the way; to nodes 3 and 6 one packet takes 10 ms on the slow link, so the second
-    // waits there for 8 ms.
+    // Node 2 receives on the way to nodes 4 and 5. A packet takes 10 ms on the slow link to node 3, so the
+    // second packet waits there for 8 ms.
     let outcome = run(&model(vec![group(&[4, 2, 5, 6], 2)], Settings::default()), 1.0);
     let near = |found: Vec<u64>, ms: [u64; 4]| {
         for (found, ms) in found.into_iter().zip(ms) {
@@ -89,7 +89,7 @@ fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
     assert_eq!(column(&outcome, "packets_delivered"), [2; 4]);
     assert_eq!(column(&outcome, "bytes_delivered"), [2 * 970; 4]);
     assert_eq!(column(&outcome, "complete"), [1; 4]);
-    // A packet crosses six links; node 1 makes one copy more, node 2 two.
+    // A packet crosses six links: node 1 makes one further copy, node 2 makes two.
     let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_dropped", "packets_in_flight"];
     assert_eq!(totals.map(|name| count(&outcome, name)), [2, 2 * 3, 2 * 4, 0, 0]);
     assert_eq!(outcome.events, 2 + 2 * 6);
@@ -97,22 +97,22 @@ fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
 
 #[test]
 fn a_copy_dropped_is_lost_to_all_beyond_and_counted_once() {
-    // Five packets, one each 2 ms. The link to node 3 takes 10 ms for one and lets none wait: it drops the
-    // second to the fifth. The link to node 2 lets none wait either, and need not.
+    // Five packets, one each 2 ms. The link to node 3 takes 10 ms for a packet and lets none wait, so it
+    // drops the second to the fifth. The link to node 2 lets none wait either, but no packet has to.
     let none = QueueLimit::Packets(0);
     let settings = Settings { queues: vec![(LinkId(1), none), (LinkId(2), none)], ..Settings::default() };
     let outcome = run(&model(vec![group(&[3, 6, 4, 5], 5)], settings), 1.0);
     assert_eq!(column(&outcome, "packets_delivered"), [1, 1, 5, 5]);
     assert_eq!(column(&outcome, "packets_dropped"), [4, 4, 0, 0]);
     let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_dropped", "packets_in_flight"];
-    // Copies more: at node 1 one for each packet, at node 2 as well, at node 3 for the one that came.
+    // Further copies: nodes 1 and 2 make one for each packet, node 3 makes one for the packet that arrived.
     assert_eq!(totals.map(|name| count(&outcome, name)), [5, 5 + 5 + 1, 12, 4, 0]);
 }
 
 #[test]
 fn what_is_under_way_at_the_end_is_in_flight_for_all_beyond() {
-    // At 7.5 ms of the one packet: node 2 has had it at 3 + 1 + 3 = 7 ms, and has sent to 4 and 5; that to
-    // node 3 is on the wire.
+    // The state at 7.5 ms: the packet reached node 2 at 3 + 1 + 3 = 7 ms, and node 2 sent copies to 4 and 5.
+    // The copy to node 3 is on the wire.
     let outcome = run(&model(vec![group(&[2, 4, 5, 3, 6], 1)], Settings::default()), 0.0075);
     assert_eq!(column(&outcome, "packets_delivered"), [1, 0, 0, 0, 0]);
     let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_dropped", "packets_in_flight"];

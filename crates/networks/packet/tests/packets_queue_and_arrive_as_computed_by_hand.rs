@@ -20,7 +20,7 @@ fn topology(nodes: usize, links: Vec<Link>) -> Topology {
     Topology::new(&vec!["node"; nodes], links).expect("a network")
 }
 
-/// A flow of `packets` packets of 970 bytes, a gap of `gap_us` after each.
+/// Returns a flow of `packets` packets of 970 bytes, with a gap of `gap_us` after each.
 fn flow(source: u32, destination: u32, start_us: u64, packets: u64, gap_us: u64) -> Flow {
     Flow {
         source: NodeId(source),
@@ -45,7 +45,7 @@ fn count(outcome: &Outcome, name: &str) -> u64 {
     u64::try_from(counter.unwrap_or_else(|| panic!("no counter `{name}`"))).expect("small")
 }
 
-/// The cell of a flow in a column of the table `flows`.
+/// Returns the cell of a flow in a column of the table `flows`.
 fn cell(outcome: &Outcome, flow: usize, column: &str) -> u64 {
     let table = outcome.metrics.get("flows").and_then(|metric| metric.table()).expect("a table");
     let index = table.columns().iter().position(|c| &*c.name == column).expect("a column");
@@ -67,7 +67,7 @@ fn over_one_link_the_delay_is_serialisation_and_propagation() {
     assert_eq!(cell(&outcome, 0, "delay_min"), 6 * MS);
     assert_eq!(cell(&outcome, 0, "delay_max"), 6 * MS);
     assert_eq!(cell(&outcome, 0, "jitter"), 0);
-    // Each gap is rounded up to a picosecond at most.
+    // Each gap is rounded up, by less than a picosecond.
     assert_eq!(cell(&outcome, 0, "start"), MS / 4);
     assert!(cell(&outcome, 0, "duration").abs_diff(10 * MS) <= 2);
     assert_eq!(count(&outcome, "flows_complete"), 1);

@@ -1,4 +1,4 @@
-//! Samples: what the series say, and what they leave alone.
+//! Samples: the values of their series, and a run that they do not change.
 
 use parades_core::prelude::*;
 use parades_packet::flow::{Flow, Limit};
@@ -22,7 +22,7 @@ fn count(outcome: &Outcome, name: &str) -> u128 {
     outcome.metrics.get(name).and_then(|metric| metric.counter()).expect("a counter")
 }
 
-/// The points of a series: time in milliseconds, and value.
+/// Returns the points of a series: time in milliseconds, and value.
 fn points(outcome: &Outcome, name: &str) -> Vec<(u64, f64)> {
     let series = outcome.metrics.get(name).and_then(|metric| metric.series()).expect("a series");
     series.points().into_iter().map(|(time, x)| (time.as_ps() / 1_000_000_000, x)).collect()
@@ -32,7 +32,7 @@ fn sum(outcome: &Outcome, name: &str) -> f64 {
     points(outcome, name).into_iter().map(|(_, x)| x).sum()
 }
 
-/// A `wan` that drops packets.
+/// Returns a `wan` that drops packets.
 fn overload(sample: Delay) -> Network {
     let queue = QueueLimit::Packets(20);
     let parameters =
@@ -53,7 +53,7 @@ fn the_points_add_up_to_what_was_delivered_and_dropped() {
     assert!((bytes - count(&outcome, "bytes_delivered") as f64).abs() < 1e-3, "{bytes}");
     let (dropped, total) = (sum(&outcome, "drop_rate") * 0.05, count(&outcome, "packets_dropped"));
     assert!(total > 1000 && (dropped - total as f64).abs() < 1e-6, "{dropped} {total}");
-    // What happens after the last sample is in no point.
+    // No point covers the time after the last sample.
     let longer = run(&overload(Delay::from_ms(50)), 2.04);
     assert_eq!(points(&longer, "goodput"), points(&outcome, "goodput"));
     assert!(count(&longer, "bytes_delivered") > count(&outcome, "bytes_delivered"));
@@ -81,8 +81,8 @@ fn a_burst_is_seen_as_it_waits() {
     assert_eq!(values("packets_waiting"), waiting);
     assert_eq!(values("queue_longest"), waiting);
     assert_eq!(values("drop_rate")[..2], [10_000., 0.]); // Five in half a millisecond.
-    // What arrives at 2 ms is not there before everything at 2 ms has happened; 970 bytes in 0.5 ms are 15.52
-    // Mbit/s.
+    // The sample at 2 ms does not see the arrival at 2 ms; the next sample does. 970 bytes in 0.5 ms are
+    // 15.52 Mbit/s.
     let rate = 15_520_000.;
     assert_eq!(values("goodput"), [0., 0., 0., 0., rate, 0., rate, 0., rate, 0., rate, 0., rate, 0.]);
 }

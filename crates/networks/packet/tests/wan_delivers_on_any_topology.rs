@@ -1,4 +1,4 @@
-//! The `wan` scenario: offered load, bounds, and any topology that comes along.
+//! The `wan` scenario: offered load, bounds, and any topology.
 
 use parades_core::prelude::*;
 use parades_packet::queue::QueueLimit;

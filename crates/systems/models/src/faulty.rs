@@ -103,7 +103,8 @@ impl Model for Faulty {
         match self.fault {
             Fault::None => ctx.send(port, HOP, ()),
             Fault::TieOrder => {
-                // To a random one of the two next LPs, so that events of two senders meet at one time.
+                // The event goes to a random one of the two next LPs, so that events of two senders meet at
+                // one time.
                 let port = Port(u32::from(ctx.rng().chance(0.5)));
                 ctx.send(port, HOP, ());
             }

@@ -169,9 +169,10 @@ pub struct Multicast<C> {
 pub struct State {
     /// The number of packets received, or for a root, sent.
     executed: u32,
-    /// The number of packets received by a leaf that the root sent. The others were under way at the start.
+    /// The number of packets from the root that a leaf received. Its other packets were under way at the
+    /// start.
     timed: u32,
-    /// The sum of the delays of these packets from the root, in picoseconds.
+    /// The sum of the delays of the packets counted by `timed`, in picoseconds.
     delay_ps: u64,
 }
 

@@ -138,7 +138,7 @@ impl<C> Phold<C> {
         }
     }
 
-    /// Keeps the processor busy, if this LP is one of those whose events do.
+    /// Keeps the processor busy, if the events of this LP do so.
     #[inline(always)]
     fn work(&self, ctx: &Context<'_, Self>)
     where

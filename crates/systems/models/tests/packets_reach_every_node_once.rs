@@ -237,8 +237,8 @@ fn a_shared_packet_is_written_once_and_dropped_when_it_is_not_needed_any_more() 
     let written = WRITTEN.load(Ordering::Relaxed);
     assert_eq!(u128::from(written), u128::from(under_way) + count(&outcome, "packets_sent"));
     assert!(outcome.events > 20 * written, "{} events shared {written} packets", outcome.events);
-    // The packets of the start, which the model keeps; the same number that came after them; and some on
-    // their way to the slowest leaves.
+    // The sum has three parts: the packets of the start, which the model keeps; the same number of later
+    // packets; and some packets on their way to the slowest leaves.
     let alive_max = ALIVE_MAX.load(Ordering::Relaxed);
     assert!(alive_max < 3 * under_way, "{alive_max} packets at once, {under_way} at the start");
     drop(model);

@@ -82,7 +82,7 @@ fn resident_bytes() -> f64 {
     status.split_whitespace().nth(1).and_then(|pages| pages.parse::<f64>().ok()).unwrap_or(f64::NAN) * 4096.0
 }
 
-/// Measures a run: nanoseconds per event, and bytes per LP during the run.
+/// Measures a run. Returns the nanoseconds per event, and the bytes per LP during the run.
 fn measure<M: Model>(model: &M, hops: u64) -> Result<(f64, f64), Error> {
     let nodes = f64::from(model.lps());
     let before = resident_bytes();

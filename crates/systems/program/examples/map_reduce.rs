@@ -107,7 +107,7 @@ async fn client(node: Node<MapReduce>) {
     gather(node, REDUCERS).await;
 }
 
-/// Adds up the counts of `senders` others. A reducer passes the sums on.
+/// Adds up the counts of `senders` other nodes. A reducer passes the sums on.
 async fn gather(node: Node<MapReduce>, senders: u32) {
     let mut counts = Counts::new();
     for _ in 0..senders {

@@ -102,7 +102,7 @@ async fn master(node: Node<Cluster>) {
                 done += 1;
             }
             Either::Right(()) => {
-                // Their worker is not asked again.
+                // The worker of a late task is not asked again.
                 let late: Vec<u32> =
                     given.iter().filter(|&&(.., due)| due <= node.now()).map(|&(task, ..)| task).collect();
                 given.retain(|&(task, ..)| !late.contains(&task));

@@ -19,7 +19,7 @@ struct TokenRing {
     carrier: Constant,
 }
 
-/// The number of times that a node worked, and the whole time.
+/// The number of times that a node worked, and the total time of its work.
 #[derive(Default)]
 struct Work {
     times: u64,

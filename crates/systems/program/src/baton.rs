@@ -20,9 +20,9 @@ type Ended<T> = Result<T, Box<dyn Any + Send>>;
 enum Turn {
     /// A thread has taken the baton, and works.
     Taken,
-    /// The process goes next. With a waker it goes on; without one it ends.
+    /// The process is next. With a waker it continues; without one it ends.
     Process(Desk, Option<Waker>),
-    /// The poller goes next. True if the process is over.
+    /// The poller is next. True if the process is over.
     Poller(Desk, bool),
 }
 

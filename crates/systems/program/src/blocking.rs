@@ -15,9 +15,9 @@ use std::task::{Context, Poll};
 
 /// The stack on which a process runs: its kind and its size.
 ///
-/// | kind | where | thread | the most |
+/// | kind | where | thread | greatest number |
 /// |---|---|---|---|
-/// | [`Stack::SLAB`] | Linux | on the thread on which it began | a million with Linux 6.13 or later; before, about 32,000 |
+/// | [`Stack::SLAB`] | Linux | on the thread on which it began | a million with Linux 6.13 or later, else about 32,000 |
 /// | [`Stack::UCONTEXT`] | Linux, GNU library | on the thread on which it began | as above |
 /// | [`Stack::THREAD`] | everywhere | on a thread of its own, whichever thread polls it | the system's number of threads |
 ///
@@ -224,7 +224,7 @@ impl<P: Program> Node<P> {
         })
     }
 
-    /// Waits for a future, in a process on a stack of its own. It is what `.await` is to an `async` process.
+    /// Waits for a future, in a process on a stack of its own. An `async` process uses `.await` instead.
     ///
     /// # Panics
     ///

@@ -12,7 +12,7 @@
 //!    of the carrier's own.
 //! 3. Each LP of the carrier's own executes the packets that reach it: [`Carrier::execute`].
 //! 4. A packet reaches a node: [`Carrier::receive`] delivers the message to the node's processes, or reports
-//!    to the sender what became of it.
+//!    to the sender whether the message arrived.
 
 mod context;
 mod wiring;
@@ -149,11 +149,11 @@ pub trait Carrier<M>: Send + Sync + 'static {
     /// Makes the state of an LP of the carrier's own. A pure function of the carrier, the seed and the LP.
     fn start(&self, lp: &mut impl CarrierContext<Self::Packet>) -> Self::Lp;
 
-    /// Decides at the sender about a message, at the moment it is sent. Random numbers come from `rng`, the
-    /// sender's stream.
+    /// Makes the sender's decisions about a message, at the moment when it is sent. Random numbers come from
+    /// `rng`, the sender's stream.
     fn plan(&self, departure: Departure<'_, M>, access: &mut Self::Access, rng: &mut Rng) -> Self::Plan;
 
-    /// Returns the arrival of a message that is sent now, where nothing can change it any more; [`Time::MAX`]
+    /// Returns the arrival of a message that is sent now, if nothing can change it any more; [`Time::MAX`]
     /// beyond the end of time. With `None` the carrier reports the arrival itself ([`NodeContext::report`]).
     fn arrival(&self, plan: Self::Plan, now: Time) -> Option<Time>;
 
@@ -177,7 +177,8 @@ pub trait Carrier<M>: Send + Sync + 'static {
     /// Executes an event of an LP of the carrier's own: a packet, or a timer of that LP.
     fn execute(&self, lp: &mut Self::Lp, event: Body<&Self::Packet>, ctx: &mut impl CarrierContext<Self::Packet>);
 
-    /// Folds the final state of an LP of the carrier's own into the digest. By default events alone count.
+    /// Folds the final state of an LP of the carrier's own into the digest. By default the digest covers
+    /// events alone.
     fn fold(&self, lp: &Self::Lp, digest: &mut Digest) {
         let _ = (lp, digest);
     }

@@ -84,7 +84,7 @@ impl<P: Program> Node<P> {
         })
     }
 
-    /// Sends a message so that it arrives after `delay`, whatever else the carrier carries. A delay below the
+    /// Sends a message so that it arrives after `delay`, independent of all other messages. A delay below the
     /// channel's lookahead is an error of the run.
     pub fn send_after(self, to: LpId, delay: Delay, message: P::Message)
     where
@@ -166,8 +166,8 @@ impl<P: Program> Node<P> {
         })
     }
 
-    /// Reads or changes what the processes of the node share. Nothing else of the node can be used inside the
-    /// closure; [`Node::with`] offers more.
+    /// Reads or changes the state that the node's processes share. Nothing else of the node can be used
+    /// inside the closure; [`Node::with`] offers more.
     #[inline]
     pub fn with_state<T>(self, act: impl FnOnce(&mut P::State) -> T) -> T {
         self.with(|here| act(here.state))
@@ -219,8 +219,8 @@ impl<P: Program> Node<P> {
         with_parts(|_, table| table.online = true);
     }
 
-    /// Returns whether the node's host works. On a platform, hosts may fail and come back. Meanwhile no
-    /// message reaches them or leaves them.
+    /// Returns whether the node's host works. On a platform, hosts may fail and come back. No message reaches
+    /// or leaves a host that has failed.
     pub fn host_works(self) -> bool {
         with_parts(|_, table| table.works)
     }

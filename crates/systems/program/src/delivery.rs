@@ -1,5 +1,5 @@
-//! Waiting for what a carrier reports: that a message has arrived or failed, that the node's host fails or
-//! works again.
+//! Waiting for a carrier's reports: that a message has arrived or failed, that the node's host fails or works
+//! again.
 
 use crate::carrier::Undelivered;
 use crate::desk::{Worker, now_or_later, with_parts};
@@ -9,7 +9,7 @@ use crate::wait::{Ticket, Wait, Waiter};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// The messages of a node whose reports its processes wait for.
+/// The messages of a node whose reports are awaited by its processes.
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries(Vec<Awaited>);
 
@@ -42,8 +42,8 @@ pub(crate) fn settle(worker: &mut Worker, table: &mut Table, ticket: Ticket, out
     }
 }
 
-/// A message on its way. Await it to wait until the message has arrived, or has failed. The message goes its
-/// way all the same if nobody awaits it.
+/// A message on its way. Await it to wait until the message has arrived, or has failed. The message travels
+/// even if nobody awaits it.
 #[derive(Debug)]
 pub struct Delivery(Kind);
 
@@ -134,7 +134,7 @@ impl HostIs {
     }
 }
 
-/// Wakes the processes of the node on the desk that wait for its host to fail, or to work again.
+/// Wakes the processes that wait for the host of the node on the desk to fail, or to work again.
 pub(crate) fn host_changed(worker: &mut Worker, table: &mut Table, works: bool) {
     table.works = works;
     let Some(rare) = table.rare_mut() else { return };

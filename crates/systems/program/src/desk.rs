@@ -1,9 +1,9 @@
-//! The desk of a worker thread: the place where the processes of a node find it while they are polled.
+//! The desk of a worker thread: the place where processes find their node while they are polled.
 //!
 //! Futures hold no pointer to their node. During an event the node lies in a cell of the thread, where its
-//! futures find it. It is moved there and back by one pointer. So there is no lock, no count of references
-//! and no allocation. Several simulations may run at a time: each thread has its desk, and a simulation that
-//! is begun inside a process of another has a desk of its own meanwhile.
+//! futures find it. The node is moved there and back by one pointer. So there is no lock, no count of
+//! references and no allocation. Several simulations may run at a time, since each thread has its desk. A
+//! simulation that runs inside a process of another has a desk of its own until it ends.
 
 use crate::carrier::{Letter, PlanOf, Receipt};
 use crate::model::Inner;
@@ -24,10 +24,9 @@ use std::task::{Wake, Waker};
 thread_local! {
     /// The desk of this thread, with a node on it while one of its processes is polled.
     static DESK: RefCell<Option<AnyDesk>> = const { RefCell::new(None) };
-    /// Actions on a node that were requested while a closure had its desk. They are done when the closure is
-    /// over.
+    /// Actions on a node that were requested while a closure used its desk. They are done after the closure.
     static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
-    /// True if there are such actions.
+    /// True if [`LATER`] has actions.
     static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -71,7 +70,7 @@ pub(crate) struct Desk<P: Program> {
 /// A message that goes out when the event is over.
 pub(crate) struct Outgoing<M, P> {
     pub(crate) to: LpId,
-    /// The name by which its sender waits for it to arrive; 0 if the sender does not wait.
+    /// The name by which the sender waits for the message to arrive; 0 if the sender does not wait.
     pub(crate) ticket: Ticket,
     pub(crate) plan: P,
     pub(crate) message: M,
@@ -94,7 +93,7 @@ pub(crate) enum Record {
     Float(MetricId, f64),
 }
 
-/// The state of a thread that executes events, for whatever node.
+/// The state of a thread that executes events, of any node.
 pub(crate) struct Worker {
     pub(crate) now: Instant,
     pub(crate) id: LpId,
@@ -114,7 +113,7 @@ pub(crate) struct Worker {
     pub(crate) foreign: Vec<Waker>,
     /// A waker for each place, the same for all nodes; `None` while the process at that place is polled.
     pub(crate) wakers: Vec<Option<Waker>>,
-    /// The code of killed processes, which must be dropped where it can use the desk.
+    /// The code of killed processes, which must be dropped at a place where its destructors can use the desk.
     pub(crate) dropped: Vec<Code>,
     pub(crate) records: Vec<Record>,
     pub(crate) notes: Vec<String>,
@@ -204,7 +203,7 @@ impl Worker {
         !(self.foreign.is_empty() && self.dropped.is_empty())
     }
 
-    /// Records what the current process waits for, in case it is reported.
+    /// Records the reason for which the current process waits, for reports.
     #[inline]
     pub(crate) fn waits(&self, table: &mut Table, wait: Wait) {
         if let Some(process) = table.processes.get_mut(self.current as usize) {
@@ -224,7 +223,7 @@ impl<P: Program> Desk<P> {
 const OUTSIDE: &str = "what belongs to a node was used outside of its processes, or inside of a closure that was given the node's own state: \
                        use it in the process itself";
 
-/// Gives access to this thread's desk. By `try_with`, which is inlined, unlike `with`.
+/// Gives access to this thread's desk. It uses `try_with`, which is inlined, unlike `with`.
 #[inline(always)]
 fn with_cell<T>(act: impl FnOnce(&RefCell<Option<AnyDesk>>) -> T) -> T {
     DESK.try_with(act).unwrap_or_else(|gone| panic!("{gone}"))
@@ -236,7 +235,7 @@ pub(crate) fn with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> T
     try_with_parts(act).unwrap_or_else(|| panic!("{OUTSIDE}"))
 }
 
-/// As [`with_parts`]; returns `None` where no process is being polled.
+/// Does the same as [`with_parts`]; returns `None` if no process is being polled.
 #[inline]
 pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> Option<T> {
     with_cell(|desk| {
@@ -246,9 +245,9 @@ pub(crate) fn try_with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) 
     })
 }
 
-/// As [`try_with_parts`], for destructors and wakers, which cannot choose when they are called. If a closure
-/// has the desk, `act` is called when that is over. The result of `act` is dropped outside, where it may use
-/// the desk.
+/// Does the same as [`try_with_parts`], for destructors and wakers, which cannot choose when they are called.
+/// If a closure uses the desk, `act` is called after the closure. The result of `act` is dropped when the
+/// desk is free, so its destructor may use the desk.
 #[inline]
 pub(crate) fn now_or_later<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T + 'static) {
     let _given = with_cell(|cell| {
@@ -267,7 +266,7 @@ fn later<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T + 'static) {
     LATER.with_borrow_mut(|later| later.push(Box::new(move || drop(try_with_parts(act)))));
 }
 
-/// Does the actions that were requested while a closure had the desk.
+/// Does the actions that were requested while a closure used the desk.
 #[cold]
 fn catch_up() {
     IS_LATE.set(false);
@@ -300,8 +299,8 @@ pub(crate) fn borrow(desk: Option<AnyDesk>) {
     DESK.set(desk);
 }
 
-/// Prepares this thread's desk for a node. The desk of another program is replaced; a desk in use is set
-/// aside meanwhile.
+/// Prepares this thread's desk for a node. The desk of another program is replaced. A desk in use is set
+/// aside until [`leave`].
 #[inline]
 pub(crate) fn take_up<P: Program, T>(program: &Arc<P>, act: impl FnOnce(&mut Desk<P>) -> T) -> T {
     with_cell(|cell| {

@@ -17,8 +17,8 @@ use std::fmt;
 
 /// A node that has been looked up: its state, and the actions on it that need no waiting.
 ///
-/// Its methods are those of [`Actions`]. Its fields can be borrowed apart, where code changes the state and
-/// acts at the same time.
+/// Its methods are those of [`Actions`]. Its fields can be borrowed separately, so that code can change the
+/// state and act at the same time.
 pub struct Here<'a, P: Program> {
     /// The program's constants.
     pub program: &'a P,
@@ -153,8 +153,8 @@ impl<P: Program> Actions<'_, P> {
         &mut self.worker.rng
     }
 
-    /// Sends a message to a node, as [`crate::Node::send`]. Returns the time of its arrival, where that is
-    /// known already.
+    /// Sends a message to a node, as [`crate::Node::send`]. Returns the time of its arrival, if it is known
+    /// already.
     #[inline]
     pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
         let plan = self.plan(to, &message);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// A queue that keeps its first element in place, since mostly there is one at a time.
+/// A queue that keeps its first element in place, since most inboxes hold one message at a time.
 #[derive(Debug)]
 pub(crate) struct Inbox<T> {
     /// The first element. `None` only if the queue is empty.

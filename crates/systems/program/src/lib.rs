@@ -18,8 +18,8 @@
 //!   its own ([`Stack`], [`Node::spawn_on`]). It waits for the same futures ([`Node::wait`]).
 //! - Messages travel over a [`Carrier`]. Any crate may write one; `parades_carriers` has those that ship.
 //!
-//! *Cost*: a node takes a few hundred bytes beside its state and its processes' own; no allocation, lock or
-//! count of references for an event.
+//! *Cost*: a node takes a few hundred bytes, in addition to its state and the local state of its processes.
+//! An event needs no allocation, no lock and no count of references.
 //!
 //! *Read next*: [`Program`], with an example; [`Node`], what a process may do; [`carrier`], how messages
 //! travel; `desk`, how futures find their node.

@@ -48,7 +48,7 @@ impl<P: Program> fmt::Debug for CarrierState<P> {
     }
 }
 
-/// A node: its processes, the messages that wait for them, and what they share.
+/// A node: its processes, the messages that wait for them, and their shared state.
 pub struct NodeState<P: Program>(Option<Box<Inner<P>>>, Arc<P>);
 
 impl<P: Program> fmt::Debug for NodeState<P> {
@@ -88,7 +88,7 @@ impl<P: Program> Drop for NodeState<P> {
             desk.worker.dropped = code;
             desk.node = Some(inner);
         });
-        // The run is over, so nothing that the destructors do counts.
+        // The run is over, so the effects of the destructors do not count.
         let mut inner = None;
         let clear = |desk: &mut Desk<P>| {
             desk.outgoing.clear();
@@ -118,7 +118,7 @@ impl<P: Program> Processes<P> {
         &self.program
     }
 
-    /// Polls the processes that `begin` makes ready, and those that they make ready.
+    /// Polls the processes that `begin` makes ready, and then those that become ready by them.
     #[inline]
     fn run(&self, state: &mut NodeState<P>, ctx: &mut Context<'_, Self>, begin: impl FnOnce(&mut Worker, &mut Table)) {
         let mut node = state.0.take().expect(WHOLE);
@@ -144,7 +144,7 @@ impl<P: Program> Processes<P> {
         arm(&mut state.0.as_mut().expect(WHOLE).table, ctx);
     }
 
-    /// Applies what the node's processes did: their sends, and their records.
+    /// Applies the sends and the records of the node's processes.
     #[inline]
     fn apply_effects(&self, desk: &mut Desk<P>, ctx: &mut Context<'_, Self>) {
         let Desk { worker, outgoing, node, program, .. } = desk;
@@ -168,7 +168,7 @@ impl<P: Program> Processes<P> {
         }
     }
 
-    /// Lets the carrier handle an event at a node, and then the node's processes the news from it.
+    /// Lets the carrier handle an event at a node. Then lets the node's processes handle the carrier's news.
     #[inline]
     fn carry(
         &self,
@@ -271,8 +271,8 @@ impl<P: Program> Model for Processes<P> {
         self.fetches
     }
 
-    /// Step 0 prefetches the node with its first message, step 1 its first process and what its state points
-    /// to, step 2 the memory of that process.
+    /// Step 0 prefetches the node with its first message, step 1 its first process and the memory to which
+    /// its state points, step 2 the memory of that process.
     #[inline]
     fn fetch(&self, state: &LpState<P>, step: usize) {
         let LpState::Node(NodeState(Some(node), _)) = state else { return };

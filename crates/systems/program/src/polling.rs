@@ -9,9 +9,9 @@ use crate::wait::{Place, Wait};
 use std::any::Any;
 use std::task::Waker;
 
-/// Polls the ready processes of the node on the desk, beginning with the one taken out, until none is ready.
-/// Then calls `close`, which applies what they did, and leaves the desk. Returns the panic of a process, with
-/// its name, as an error.
+/// Polls the ready processes of the node on the desk, beginning with the one in `polled`, until none is
+/// ready. Then calls `close`, which applies their effects, and leaves the desk. Returns the panic of a
+/// process, with its name, as an error.
 #[inline]
 pub(crate) fn poll_all<P: Program>(polled: &mut Polled, close: impl FnOnce(&mut Desk<P>)) -> Result<(), String> {
     let mut close = Some(close);
@@ -129,7 +129,7 @@ pub(crate) fn next(worker: &mut Worker, table: &mut Table, polled: &mut Polled) 
     false
 }
 
-/// As [`next`], where a process has become ready during the poll.
+/// Does the same as [`next`], if a process has become ready during the poll.
 #[inline(never)]
 fn next_of_several(worker: &mut Worker, table: &mut Table, polled: &mut Polled) -> bool {
     next(worker, table, polled)
@@ -164,7 +164,7 @@ fn ended(worker: &mut Worker, table: &mut Table, place: Place, code: Option<Code
     }
 }
 
-/// Records that the process at `place` is over, and wakes the process that waits for that.
+/// Records that the process at `place` is over, and wakes the process that waits for its end.
 pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome: Result<Box<dyn Any + Send>, Killed>) {
     table.alive -= 1;
     match outcome {

@@ -69,8 +69,8 @@ pub trait Program: Sized + Send + Sync + 'static {
     /// the program, the seed and the node.
     fn start(&self, start: &mut Start<'_, Self>) -> Self::State;
 
-    /// Returns whether it is an error if a process waits forever: if the run comes to a point where nothing
-    /// can happen any more, while processes have not ended. Servers wait forever; workers should not.
+    /// Returns whether a process that waits forever is an error. Processes wait forever if nothing can happen
+    /// any more while they have not ended. Servers wait forever; workers should not.
     fn must_end(&self) -> bool {
         false
     }
@@ -96,7 +96,7 @@ pub trait Program: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// One sentence on what does not hold; it becomes the error of the run.
+    /// One sentence on the condition that does not hold; it becomes the error of the run.
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
         let _ = (end, metrics);
         Ok(())

@@ -39,7 +39,7 @@ impl<P: Program> Receive<P> {
         Receive { pick, ticket: 0 }
     }
 
-    /// Polls the wait with the node at hand.
+    /// Polls the wait, given the desk with the node.
     #[inline]
     fn poll_on(&mut self, desk: &mut Desk<P>, context: &Context<'_>) -> Poll<Received<P::Message>> {
         let Receive { pick, ticket } = self;
@@ -78,7 +78,7 @@ impl<P: Program> Drop for Receive<P> {
     }
 }
 
-/// Ends a wait for a message that is dropped. Does nothing if the wait has not begun.
+/// Ends a wait for a message, when the wait is dropped. Does nothing if the wait has not begun.
 #[inline]
 pub(crate) fn give_up(ticket: Ticket) {
     if ticket == 0 {
@@ -88,8 +88,8 @@ pub(crate) fn give_up(ticket: Ticket) {
     now_or_later(move |worker, table| end(ticket, worker, table, true));
 }
 
-/// Ends a wait for a message. If it was woken for a message and a message is left in the inbox, another
-/// process is woken. Does nothing if the wait has not begun.
+/// Ends a wait for a message. If its process was woken for a message and a message is left in the inbox,
+/// another process is woken. Does nothing if the wait has not begun.
 #[inline]
 pub(crate) fn end(ticket: Ticket, worker: &mut Worker, table: &mut Table, is_left: bool) {
     if ticket == 0 {

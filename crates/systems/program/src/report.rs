@@ -22,10 +22,10 @@ pub(crate) struct Ids {
     unread: MetricId,
     /// Messages on their way at the end.
     on_their_way: MetricId,
-    /// Nodes that a timer would wake if the run went on, and LPs of a carrier without messages in which
-    /// something would happen.
+    /// Nodes that a timer would wake if the run went on, and carriers' LPs that hold no messages but have a
+    /// timer.
     asleep: MetricId,
-    /// The first processes that wait: node, process, and what it waits for.
+    /// The first processes that wait: node, process, and the reason of the wait.
     waits: MetricId,
     deadlock: MetricId,
     /// Messages that a carrier with LPs of its own did not deliver.

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Calls a closure with each message until the closure breaks with a value ([`crate::Node::serve`]), or until
-/// the time is over, if it is bounded.
+/// the bound on its time, if it has one.
 ///
 /// ```
 /// use parades_carriers::Constant;
@@ -73,7 +73,7 @@ enum Patience {
     Whole(Delay),
     /// This time from the start of the wait, and again after each message.
     Each(Delay),
-    /// The wait has begun. With a delay, the timer is set to that again after each message.
+    /// The wait has begun. With a delay, the timer is reset to this delay after each message.
     Timed(Sleep, Option<Delay>),
 }
 

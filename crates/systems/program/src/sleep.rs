@@ -12,7 +12,7 @@ pub(crate) const WAIT: usize = 0;
 /// The clock of timeouts, which are probably dropped before their time.
 pub(crate) const TIMEOUT: usize = 1;
 
-/// A wait until a time. Dropped before its time, it leaves nothing behind: no event, no trace.
+/// A wait until a time. If it is dropped before its time, it leaves nothing behind: no event, no trace.
 #[derive(Debug)]
 #[must_use = "a sleep passes time only where it is awaited"]
 pub struct Sleep {
@@ -38,7 +38,7 @@ impl Sleep {
 }
 
 impl Sleep {
-    /// Polls the sleep with the node at hand.
+    /// Polls the sleep, given the parts of the desk.
     #[inline]
     pub(crate) fn poll_on(&mut self, worker: &mut Worker, table: &mut Table, context: &Context<'_>) -> Poll<()> {
         let Sleep { due, ticket, clock } = *self;

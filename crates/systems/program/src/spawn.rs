@@ -23,7 +23,8 @@ impl<F: Future<Output: Send + 'static>> Future for WithResult<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.project().future.poll(context).map(|result| {
             let result: Box<dyn Any + Send> = Box::new(result);
-            // A result that nobody asks for is dropped outside, where it may use the node.
+            // A result that nobody asks for is dropped outside the closure, where its destructor may use the
+            // node.
             let _unwanted = with_parts(|worker, table| {
                 let process = &mut table.processes[worker.current as usize];
                 if process.held { process.outcome.replace(Ok(result)) } else { Some(Ok(result)) }
@@ -66,11 +67,10 @@ impl<T> Handle<T> {
         })
     }
 
-    /// Ends the process where it waits. Its local state is dropped, and a process that waits for its end
-    /// learns that it was killed. Does nothing if the process is over. A process that kills itself ends when
-    /// it next waits.
+    /// Ends the process where it waits. Its local state is dropped, and a process that waits for its end gets
+    /// [`Killed`]. Does nothing if the process is over. A process that kills itself ends when it next waits.
     pub fn kill(&self) {
-        // The code is dropped outside, where it may use the node.
+        // The code is dropped outside the closure, where its destructors may use the node.
         let _code = with_parts(|worker, table| {
             table.process(self.place, self.serial)?;
             kill(worker, table, self.place)
@@ -130,7 +130,7 @@ impl<T: 'static> Future for Handle<T> {
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
         let (place, serial) = (self.place, self.serial);
-        // A result that nobody took is dropped outside, where it may use the node.
+        // A result that nobody took is dropped outside the closure, where its destructor may use the node.
         now_or_later(move |_, table| {
             let process = table.process(place, serial)?;
             process.held = false;

@@ -22,13 +22,13 @@ use std::collections::VecDeque;
 pub(crate) enum Object {
     /// The free permits, and the waiters with the permits that each needs.
     Semaphore { permits: u32, waiters: VecDeque<(Waiter, u32)> },
-    /// The number of processes that must come, and those that have.
+    /// The number of processes that must come, and the processes that have come.
     Barrier { parties: u32, waiters: Vec<Waiter> },
-    /// The waiters, and those that have been notified alone and have not gone on.
+    /// The waiters, and those that were notified by `notify_one` and have not continued yet.
     Condition { waiters: VecDeque<Waiter>, notified: VecDeque<Ticket> },
 }
 
-/// The place of an object among those of its node. It is freed when this is dropped.
+/// The place of an object among those of its node. Dropping this value frees the object.
 #[derive(Debug)]
 struct Place(u32);
 

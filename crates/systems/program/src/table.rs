@@ -16,9 +16,9 @@ use std::task::Context;
 /// A process's code with its local state.
 pub(crate) type Code = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The number of the kernel's timers that a node uses, one for each clock. Sleeps mostly end in time;
-/// timeouts are mostly dropped before. With a timer of their own, the pending wake of a timeout that is set
-/// again and again stays where it is.
+/// The number of the kernel's timers that a node uses, one for each clock. Most sleeps last until their time;
+/// most timeouts are dropped before. A clock of their own keeps the pending wake of timeouts in place while
+/// they are set again and again.
 pub(crate) const CLOCKS: u32 = 2;
 
 /// One process.
@@ -28,7 +28,7 @@ pub(crate) struct Process {
     pub(crate) name: &'static str,
     /// The result, until somebody takes it.
     pub(crate) outcome: Option<Result<Box<dyn Any + Send>, Killed>>,
-    /// Counts the processes that have been at this place.
+    /// The number of processes that have been at this place.
     pub(crate) serial: u32,
     pub(crate) state: State,
     /// True if the process is in the queue of ready processes.
@@ -75,22 +75,22 @@ pub(crate) struct Clock {
 pub(crate) struct Rare {
     /// Sleeps beyond the first of each clock.
     later: [BTreeMap<(Time, Ticket), Waiter>; CLOCKS as usize],
-    /// Waits for a message, beyond the first.
+    /// The waits for a message, except the first.
     pub(crate) receivers: VecDeque<Receiver>,
-    /// Waits for the end of a process, by the place of that process. At most one process waits, since the
-    /// handle exists once.
+    /// The waits for the end of a process, by the place of that process. Each process has at most one, since
+    /// its handle exists once.
     joiners: BTreeMap<Place, Waiter>,
-    /// Places that may be used again, without the first place.
+    /// Places that may be used again, except the first place.
     free: Vec<Place>,
     /// Mutexes, semaphores, barriers, conditions.
     pub(crate) objects: Vec<Option<Object>>,
     /// Messages whose reports are awaited.
     pub(crate) deliveries: Deliveries,
-    /// Waits for the node's host to fail, or to work again.
+    /// The waits for the node's host to fail, or to work again.
     pub(crate) host_waiters: Vec<Waiter>,
 }
 
-/// A wait for a message. A picky one takes some messages only.
+/// A wait for a message. A picky one accepts only some messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     pub(crate) waiter: Waiter,

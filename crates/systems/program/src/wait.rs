@@ -64,8 +64,8 @@ pub(crate) struct Waiter {
 pub(crate) type Ticket = u32;
 
 impl Waiter {
-    /// Makes the process that polls now the one to be woken. A future may have moved to another process, or
-    /// to another combinator.
+    /// Lets the wait wake the process that polls now. A future may have moved to another process, or to
+    /// another combinator.
     #[inline]
     pub(crate) fn follow(&mut self, context: &Context<'_>, worker: &Worker) {
         self.place = worker.current;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use support::{Flag, Script, counter, log_of, ms, run, run_with};
 
-/// Polls a future once. It must have to wait.
+/// Polls a future once. The future must not be ready.
 async fn begun<F: Future>(future: F) -> Pin<Box<F>> {
     let mut future = Box::pin(future);
     std::future::poll_fn(|context| {

@@ -45,7 +45,7 @@ async fn pass(node: Node<Ring>) {
     }
 }
 
-/// Does the same, deep in calls that are not `async`.
+/// Does the same as [`pass`], deep in calls that are not `async`.
 fn pass_deep(node: Node<Ring>, depth: u32) -> u64 {
     if depth > 0 {
         return pass_deep(node, depth - 1) ^ u64::from(depth);
@@ -281,7 +281,7 @@ fn a_simulation_runs_inside_of_a_process_of_another() {
 
 #[test]
 fn a_wait_without_a_stack_is_an_error_that_says_so() {
-    // So it is inside of a simulation that a process on a stack runs.
+    // The same holds inside a simulation that runs in a process on a stack.
     for stack in stacks() {
         let result = run_with(1, false, move |node| async move {
             node.spawn_on(stack, "outer", move |_| {

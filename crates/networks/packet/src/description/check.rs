@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The greatest window of a transfer, in segments.
 pub const WINDOW_MAX: u32 = 1 << 20;
 
-/// Checks a description, but for what the topology checks.
+/// Checks a description, except for the rules that the topology checks.
 pub(crate) fn check(description: &Description) -> Result<(), String> {
     let Description { nodes, links, apps, events, .. } = description;
     if nodes.is_empty() {

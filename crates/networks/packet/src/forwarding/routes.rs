@@ -6,7 +6,7 @@ use parades_topology::{Interface, NodeId, Topology};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-/// What a node does with a packet.
+/// The action of a node on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
     /// The number of the interface that the packet leaves by, or [`ARRIVED`].
@@ -20,14 +20,14 @@ pub(super) const ARRIVED: u32 = u32::MAX;
 
 const UNUSED: Step = Step { interface: ARRIVED, kind_or_slot: 0 };
 
-/// The routes of all directions, laid out so that a packet needs one word at each hop, and finds beside it
-/// the word that it needs next. Interfaces have the numbers of their nodes. So routes in like parts of a
-/// network are equal, and equal routes are kept once, which keeps them in the caches.
+/// The routes of all directions. A packet reads one word at each hop, and the word of the next hop lies
+/// beside it. Interfaces are numbered within their nodes, so routes in similar parts of a network are equal.
+/// Equal routes are kept once, so that they stay in the caches.
 #[derive(Debug)]
 pub(crate) struct SourceRoutes {
     steps: Box<[Step]>,
-    /// The first step of each direction, by flow: to the destination, and back. Empty if no flow goes that
-    /// way.
+    /// The first step of each flow, in two lists: to the destination, and back. A list is empty if no flow
+    /// goes in that direction.
     first: [Box<[NonZeroU32]>; 2],
 }
 
@@ -38,7 +38,7 @@ impl SourceRoutes {
     }
 
     /// Lays out the routes of directions. `ends` has the source of each direction, and the slot of the
-    /// endpoint where it ends: first the directions to the destinations of all `flows`, then the directions
+    /// endpoint at its end. The directions to the destinations of all `flows` come first, then the directions
     /// back, if there are any.
     pub(crate) fn new(
         (topology, lines): (&Topology, &Lines),
@@ -46,7 +46,7 @@ impl SourceRoutes {
         routes: &Routes,
         ends: impl Iterator<Item = (NodeId, u32)>,
     ) -> Result<SourceRoutes, RoutingError> {
-        // No route starts at places 0 and 1: steps have a niche, and the lowest step stands for tables.
+        // No route starts at places 0 and 1: a step is never 0, and step 1 stands for tables.
         let mut steps = vec![UNUSED; 2];
         let mut places: BTreeMap<Vec<Step>, NonZeroU32> = BTreeMap::new();
         let mut first = Vec::with_capacity(flows);

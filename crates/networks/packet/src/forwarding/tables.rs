@@ -1,7 +1,7 @@
 //! Tables of next hops: one for each state that the network's links will be in.
 //!
-//! All failures are known beforehand, and so are all tables. A node takes the table of its time. Equal states
-//! share a table.
+//! All failures are known before the run, so all tables are made then. A node reads the table that holds at
+//! its time. Equal states share a table.
 
 use super::{Exit, LOOK_UP, Next};
 use crate::line::{Line, Lines};
@@ -28,7 +28,7 @@ pub(crate) struct Tables {
     /// The time from which each table holds, ascending. The first one holds from the start.
     epochs: Vec<(Time, u32)>,
     tables: Vec<Table>,
-    /// By direction.
+    /// The end of each direction.
     goals: Box<[Goal]>,
     /// The place of each node's first port among the kinds.
     first_port: Box<[u32]>,
@@ -45,7 +45,7 @@ pub(crate) struct Turns<'a> {
     pub(crate) convergence: Delay,
 }
 
-/// The reason why there are no tables.
+/// The reason why tables cannot be made.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The tables of all states would be too large.
@@ -103,7 +103,7 @@ impl Tables {
         Ok(Tables { next_hops, epochs, tables, goals, first_port, kinds })
     }
 
-    /// Returns what a node does with a packet of a direction at a time.
+    /// Returns the action of a node on a packet of a direction at a time.
     #[inline]
     pub(super) fn next(&self, node: NodeId, direction: u32, now: Time) -> Next<'_> {
         let goal = &self.goals[direction as usize];

@@ -33,7 +33,8 @@ impl Place {
     }
 }
 
-/// A branch: the port that copies leave by, the kind of its line, and the place of the neighbour there.
+/// A branch: the port by which copies leave, the kind of the port's line, and the neighbour's place in the
+/// tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Hop {
     pub(crate) port: u32,
@@ -114,7 +115,7 @@ impl Trees {
         self.hops.len()
     }
 
-    /// Returns the flows that end at a place or beyond.
+    /// Returns the flows that end at a place or below it in the tree.
     pub(crate) fn flows_from(&self, place: u32) -> impl Iterator<Item = u32> {
         let mut to_visit = vec![place];
         std::iter::from_fn(move || {
@@ -129,9 +130,9 @@ impl Trees {
 /// Trees while they grow.
 struct Growing {
     places: Vec<Place>,
-    /// By place.
+    /// The branches of each place.
     branches: Vec<Vec<Hop>>,
-    /// In the tree that grows; [`NONE`] for nodes that it has not reached.
+    /// The place of each node in the tree that grows; [`NONE`] if the tree has not reached the node.
     place_of_node: Vec<u32>,
     /// The nodes of the tree that grows.
     reached: Vec<NodeId>,

@@ -1,4 +1,4 @@
-//! How a network is put together: from flows, from groups, or from a description.
+//! The construction of a network: from flows, from groups, or from a description.
 
 use super::slots::Slots;
 use super::{Network, NetworkError, Settings, Vocabulary};
@@ -133,7 +133,7 @@ struct Traffic {
     app_of_flow: Vec<u32>,
     /// The apps without their flows.
     apps: Vec<App>,
-    /// The first flow and the end of the flows of each group.
+    /// The range of each group's flows: the first flow, and the end.
     groups: Vec<(u32, u32)>,
 }
 
@@ -236,7 +236,7 @@ impl Parts {
         slot_of: &[u32],
     ) -> Result<Tables, NetworkError> {
         let topology = &self.topology;
-        // Where nothing goes back, the direction back stands for that to the destination.
+        // A flow without answers has the same end in both directions.
         let ends = (0..).zip(&traffic.flows).flat_map(|(flow, ends)| {
             let [there, back] = [false, true].map(|is_back| direction(flow, is_back) as usize);
             let to = (ends.destination, slot_of[back]);
@@ -318,8 +318,9 @@ impl Traffic {
         !matches!(self.kind(flow), AppKind::Multicast(_)) && (!is_back || self.answers(flow))
     }
 
-    /// Returns the first `count` directions, with their sources and destinations: those to the destinations
-    /// of all flows, then, if there are any, those back. The route of a direction that is not used is empty.
+    /// Returns the first `count` directions, with their sources and destinations. The directions to the
+    /// destinations of all flows come first, then the directions back, if there are any. A direction that is
+    /// not used has an empty route.
     fn directions(&self, count: usize) -> impl Iterator<Item = (u32, NodeId, NodeId)> {
         let flows = || (0..).zip(&self.flows);
         let has_answers = flows().any(|(flow, _)| self.answers(flow));

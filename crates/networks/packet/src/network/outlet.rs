@@ -21,9 +21,9 @@ pub(super) struct Outlet<'a, 'c, D: Record, R> {
     net: &'a Network<D>,
     egress: EgressMut<'a, R>,
     pub(super) ctx: &'a mut Context<'c, Network<D>>,
-    /// The endpoint that reacts, and its address. The receiver of a group, which sends nothing, has that of
-    /// the source.
+    /// The slot of the endpoint that reacts.
     slot: u32,
+    /// The address of that endpoint. For the receiver of a group, which sends nothing, it is the source's.
     address: u32,
 }
 
@@ -48,7 +48,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         self.net.slots.role(self.address).0
     }
 
-    /// Sends a packet by a port, or loses it.
+    /// Sends a packet by a port, or counts it as lost.
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: &Packet<D>, exit: Exit) {
         if let Err(loss) = self.transmit(packet, exit) {
@@ -79,8 +79,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         }
     }
 
-    /// Sends copies of a group's packet down the branches of its tree. A lost copy is counted by the place
-    /// that it was sent to.
+    /// Sends copies of a group's packet down the branches of its tree. A lost copy is counted at the place to
+    /// which it was sent.
     #[inline(always)]
     pub(super) fn copy(&mut self, packet: &Packet<D>, hops: &[Hop]) {
         for &Hop { port, kind, to } in hops {
@@ -91,7 +91,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         }
     }
 
-    /// Counts the copies that a node makes of a packet, beside the one that it got.
+    /// Counts the copies that a node makes of a packet, in addition to the packet itself.
     #[inline(always)]
     pub(super) fn count_copies(&mut self, copies: usize) {
         if let Some(copies_made) = self.net.ids.copies_made
@@ -133,7 +133,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         endpoints.at(slot as usize).on_signal(kind, signal, self);
     }
 
-    /// The application of an endpoint has finished its work, or goes on with it when the node is back.
+    /// Calls the application of an endpoint. At a node that is away, the call waits for the node's return.
     pub(super) fn serve<E: Recorder<At<EndpointUndo>>>(
         &mut self,
         endpoints: &mut Endpoints<'_, E>,
@@ -150,7 +150,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         }
     }
 
-    /// A timer is due. At a node that is away, the endpoint rests, and the timer is set to the node's return.
+    /// Handles a timer that is due. At a node that is away, the endpoint rests, and the timer is set to the
+    /// node's return.
     #[inline(always)]
     pub(super) fn on_timer<E: Recorder<At<EndpointUndo>>>(&mut self, endpoints: &mut Endpoints<'_, E>, timer: TimerId) {
         let addresses = self.net.slots.of(self.node());
@@ -242,7 +243,7 @@ impl<D: Record> Setup for Starting<'_, '_, D> {
     }
 }
 
-/// Returns the timer of a node that is one of an endpoint's. Timers of number 0 come first: most endpoints
+/// Returns the node's timer for a timer of an endpoint. Timers of number 0 come first, since most endpoints
 /// have no other.
 #[inline]
 fn timer_of(slot: u32, number: u32, endpoints: impl FnOnce() -> usize) -> TimerId {

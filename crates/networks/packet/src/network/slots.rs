@@ -1,4 +1,4 @@
-//! Which endpoints each node has.
+//! The endpoints of each node.
 //!
 //! An endpoint's *address* is the direction of the packets that it sends. The end that begins flow `f` has
 //! address `2f`, the other end `2f + 1`, and the source of group `g` has the address of `g` after those of
@@ -71,7 +71,7 @@ impl Slots {
         self.flow_of_group.len()
     }
 
-    /// Returns the number after all addresses.
+    /// Returns one more than the greatest address.
     pub(crate) fn end(&self) -> u32 {
         self.first_group + u32::try_from(self.groups()).expect("groups are counted in 32 bits")
     }

@@ -126,7 +126,7 @@ impl Source {
         }
     }
 
-    /// Moves the end of the on period, which rests too.
+    /// Moves the end of the on period, since the period rests while the node is away.
     pub(super) fn rest(&mut self, span: Delay) {
         self.on_until = self.on_until.checked_add(span).unwrap_or(Time::MAX);
     }

@@ -14,7 +14,7 @@ use parades_core::time::{Delay, Time};
 /// The state of a group's source.
 #[derive(Clone, Debug, PartialEq, Eq, Undoable)]
 pub struct Source {
-    /// It sends as a source of datagrams does.
+    /// The state that a source of datagrams has too.
     pub datagrams: datagram::Source,
 }
 
@@ -25,7 +25,7 @@ pub struct Receiver {
     pub sink: Sink,
 }
 
-/// Returns the number by which a packet of a group is told from all others.
+/// Returns a number that tells a packet of a group from all others.
 fn stamp(group: u32, number: u32) -> u64 {
     u64::from(group) << 32 | u64::from(number)
 }

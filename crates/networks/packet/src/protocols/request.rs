@@ -1,8 +1,8 @@
 //! Requests and responses: a client asks, waits for the whole response, thinks, and asks again.
 //!
-//! A request is one packet. A response has as many packets as it takes, sent at once. If a response is not
-//! complete in time, the client asks the same again under a new number, and packets of the old response do
-//! not count any more. The response time is from the first request to the last packet.
+//! A request is one packet. All packets of a response are sent at once. If a response is not complete in
+//! time, the client asks the same again under a new number, and packets of the old response do not count any
+//! more. The response time is from the first request to the last packet.
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::sink::Sink;
@@ -32,7 +32,7 @@ pub struct Requests {
     pub count: u64,
 }
 
-/// The timer of a client: it asks when it is due.
+/// The timer of a client, which sends a request when the timer is due.
 const ASK: u32 = 0;
 
 /// The response that a client waits for.
@@ -42,14 +42,14 @@ struct Pending {
     is_waiting: bool,
     /// Packets that have arrived.
     packets: u32,
-    /// The time of the first request for it.
+    /// The time of the first request for this response.
     since: Time,
 }
 
 /// The state of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Undoable)]
 pub struct Client {
-    /// Requests sent: the number of the next one.
+    /// The number of requests sent, which is also the number of the next one.
     pub asked: u32,
     pending: Pending,
     /// Complete responses.
@@ -64,9 +64,9 @@ pub struct Client {
     pub max: Delay,
     /// Packets of responses.
     pub packets: u64,
-    /// Their payload in bytes.
+    /// The payload of packets of responses, in bytes.
     pub bytes: u64,
-    /// The arrival of the last of them.
+    /// The arrival of the last packet of a response.
     pub last: Time,
 }
 
@@ -135,7 +135,7 @@ impl<R: Recorder<ClientUndo>> Protocol for ClientMut<'_, R> {
         }
     }
 
-    /// It is time to ask, for the first time or again.
+    /// Sends a request, for the first time or again.
     fn on_timer<E: Environment>(&mut self, requests: &Requests, _: u32, env: &mut E) {
         let now = env.now();
         let Pending { is_waiting, packets, mut since } = self.pending;
@@ -198,7 +198,7 @@ impl<R: Recorder<ServerUndo>> Protocol for ServerMut<'_, R> {
         }
     }
 
-    /// The service of a request ends with its response.
+    /// Sends the response, since the service of the request is over.
     fn on_app<E: Environment>(&mut self, requests: &Requests, number: u32, env: &mut E) {
         for part in 0..requests.packets() {
             *self.sent() += 1;
@@ -246,7 +246,7 @@ mod tests {
             let segment = Segment { number, payload: 100, sent: at(120), record: None };
             client.unrecorded().on_segment(&requests, &segment, &mut env);
         }
-        // From the first request on.
+        // The response time counts from the first request.
         let took = Delay::from_ms(130);
         assert_eq!(env.take(), [Did::Observed(Duration::Completion, took), Did::Set(ASK, Delay::from_ms(10))]);
         assert_eq!((client.responses, client.timeouts, client.packets), (1, 1, 6));

@@ -4,12 +4,12 @@
 //! - The *receiver* keeps segments that arrive out of order. It answers every segment with the number of the
 //!   next segment that it expects.
 //! - The *sender* has at most a window of segments in flight. With [`Control::Reno`] it has at most as many
-//!   as slow start and congestion avoidance allow (RFC 5681), counted in segments. It times one segment at a
-//!   time, and never a retransmitted one (Karn's rule). It sets its timer by RFC 6298: at least 200 ms, as
-//!   Linux does, at most a minute.
-//! - After three duplicate acknowledgements it retransmits the missing segment at once. In the *recovery*
-//!   that follows, until everything sent by then is acknowledged, an acknowledgement of a part shows the next
-//!   hole, which is filled (RFC 6582).
+//!   as slow start and congestion avoidance allow (RFC 5681), counted in segments. It measures the round trip
+//!   of one segment at a time, and never of a retransmitted one (Karn's rule). Its timeout follows RFC 6298:
+//!   at least 200 ms, as in Linux, and at most a minute.
+//! - After three duplicate acknowledgements it retransmits the missing segment at once. A *recovery* follows,
+//!   until everything sent by then is acknowledged. In the recovery, an acknowledgement of a part shows the
+//!   next missing segment, which is retransmitted (RFC 6582).
 //! - When the timer is due, it sends again from the first segment that is not acknowledged, and the timeout
 //!   doubles. Only the first of several timeouts in a row halves the threshold of slow start (RFC 5681,
 //!   section 3.1).
@@ -80,7 +80,7 @@ pub struct Sender {
     /// The value of `highest` when the last recovery began.
     recover: u32,
     is_recovering: bool,
-    /// True if the timer has been due since an acknowledgement last brought something new.
+    /// True if the timer has been due since the last acknowledgement of new segments.
     has_timed_out: bool,
     /// The segment that is timed, or [`NONE`].
     timed: u32,
@@ -112,7 +112,7 @@ impl Transfer {
         u32::try_from(left).map_or(self.segment, |left| left.min(self.segment))
     }
 
-    /// Returns the bytes of all segments below one.
+    /// Returns the bytes of all segments below `number`.
     pub(crate) fn bytes_below(&self, number: u32) -> u64 {
         (u64::from(number) * u64::from(self.segment)).min(self.bytes)
     }
@@ -175,7 +175,7 @@ impl Sender {
 impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
     type Parameters = Transfer;
 
-    /// An acknowledgement of all segments below `segment.number`.
+    /// Handles an acknowledgement of all segments below `segment.number`.
     fn on_segment<E: Environment>(&mut self, transfer: &Transfer, segment: &Segment<'_, E::Record>, env: &mut E) {
         *self.acknowledgements() += 1;
         let number = segment.number;
@@ -187,7 +187,7 @@ impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
         self.send_window(transfer, env);
     }
 
-    /// It is time to begin, or nothing was acknowledged for too long.
+    /// Begins the transfer, or handles a timeout: nothing was acknowledged for too long.
     fn on_timer<E: Environment>(&mut self, transfer: &Transfer, _: u32, env: &mut E) {
         if self.sent > 0 {
             self.on_rto();
@@ -218,10 +218,10 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         }
     }
 
-    /// Everything that is not acknowledged will be sent again.
+    /// Handles a timeout: everything that is not acknowledged will be sent again.
     fn on_rto(&mut self) {
         *self.timeouts() += 1;
-        // The loss of a segment that a timeout has sent already says nothing new about the network.
+        // A further loss of a segment that a timeout has retransmitted says nothing new about the network.
         if !self.has_timed_out {
             self.halve();
         }
@@ -238,7 +238,7 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         *self.rto() = rto;
     }
 
-    /// An acknowledgement brings nothing new while segments are in flight.
+    /// Handles an acknowledgement that brings nothing new while segments are in flight.
     fn on_duplicate<E: Environment>(&mut self, transfer: &Transfer, env: &mut E) {
         *self.duplicates() += 1;
         if !self.is_recovering && self.duplicates == DUPLICATES && self.una >= self.recover {
@@ -251,7 +251,7 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         }
     }
 
-    /// All segments below `number` are acknowledged, some of them for the first time.
+    /// Handles an acknowledgement of all segments below `number`, some of them for the first time.
     fn advance<E: Environment>(&mut self, transfer: &Transfer, number: u32, env: &mut E) {
         let newly = number - self.una;
         *self.una() = number;
@@ -375,7 +375,7 @@ impl<R: Recorder<ReceiverUndo>> Protocol for ReceiverMut<'_, R> {
 }
 
 impl<R: Recorder<ReceiverUndo>> ReceiverMut<'_, R> {
-    /// Keeps a segment that is out of order, or moves on over all segments that are in order now.
+    /// Buffers a segment that is out of order, or advances `next` past all segments that are in order now.
     fn receive(&mut self, number: u32) {
         if number > self.next {
             let (word, bit) = self.place(number);
@@ -385,7 +385,7 @@ impl<R: Recorder<ReceiverUndo>> ReceiverMut<'_, R> {
             return;
         }
         if number < self.next {
-            return; // It arrived before.
+            return; // The segment arrived before.
         }
         *self.next() += 1;
         loop {
@@ -428,8 +428,8 @@ mod tests {
             assert_eq!(sent(&mut env), [0]);
             assert_eq!((sender.timeouts, sender.ssthresh, sender.cwnd), (timeouts, 50, 1));
         }
-        // What is acknowledged makes room for more: the next timeout is of a segment that no timeout has
-        // sent.
+        // An acknowledgement lets the sender send new segments. The next timeout is of a segment that no
+        // timeout has retransmitted.
         env.now = Time::from_ps(1);
         acknowledge(&mut sender, 10, &mut env);
         assert_eq!(sent(&mut env), [10, 11]);
@@ -449,7 +449,8 @@ mod tests {
         assert_eq!(sent(&mut env), []);
         acknowledge(&mut sender, 1, &mut env);
         assert_eq!((sent(&mut env), sender.ssthresh), (vec![1], 5));
-        // Of a part: the next hole is filled. Of all twelve: as many as the threshold go on.
+        // An acknowledgement of a part: the next missing segment is sent. Of all twelve: the threshold allows
+        // five new ones.
         acknowledge(&mut sender, 4, &mut env);
         assert_eq!(sent(&mut env), [4]);
         acknowledge(&mut sender, 12, &mut env);

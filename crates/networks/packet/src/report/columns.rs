@@ -1,4 +1,4 @@
-//! The two vocabularies: which facts the tables and totals show, in which order and by which names.
+//! The two vocabularies: the facts that tables and totals show, with their order and names.
 
 use super::flows::{
     BACK_IN_FLIGHT, BACK_LOST, BACK_RECEIVED, BACK_SENT, BYTES, IN_FLIGHT, JITTER, LAST, LOST, MAX, MEAN, MIN, P50,
@@ -23,7 +23,7 @@ pub(super) struct FlowRow<'a> {
 }
 
 impl FlowRow<'_> {
-    /// Returns a fact of arrived packets; nothing if none arrived.
+    /// Returns a fact of arrived packets; an empty cell if none arrived.
     fn arrived(&self, fact: usize) -> Cell {
         if self.sums[RECEIVED] > 0 { Cell::Integer(self.sums[fact]) } else { Cell::Empty }
     }
@@ -32,7 +32,7 @@ impl FlowRow<'_> {
         if self.has_percentiles { self.arrived(fact) } else { Cell::Empty }
     }
 
-    /// Returns the sum of the losses for all reasons, from the first one on.
+    /// Returns the sum of the losses for all reasons. `first` is the place of the first reason's sum.
     fn lost(&self, first: usize) -> Cell {
         self.sums[first..first + LOSSES].iter().sum::<u64>().into()
     }
@@ -129,7 +129,7 @@ pub(super) struct LinkRow<'a> {
     pub(super) rate_bps: u64,
     pub(super) utilisation: f64,
     pub(super) packets: u64,
-    /// By reason.
+    /// Lost packets, by reason.
     pub(super) lost: [u64; LOSSES],
     pub(super) queue_max: u64,
 }
@@ -203,7 +203,7 @@ impl Totals {
         }
     }
 
-    /// Returns a count of packets and answers.
+    /// Returns the sum of a count of packets and a count of answers.
     fn both(&self, there: usize, back: usize) -> u64 {
         self.sums[there] + self.sums[back]
     }

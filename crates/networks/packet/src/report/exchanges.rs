@@ -33,7 +33,7 @@ pub(super) const REQUEST_COLUMNS: [(&str, Unit); 9] = [
     ("response_max", Unit::Picoseconds),
 ];
 
-/// Adds what the end that begins a transfer or asks for responses knows.
+/// Adds the part of an endpoint that begins a transfer or asks for responses.
 pub(super) fn finish_endpoint<D: Record>(net: &Network<D>, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
     let (flow, _) = net.slots.role(address);
     match (endpoint, net.kind_of(flow)) {

@@ -15,7 +15,7 @@ use parades_core::time::Time;
 // The places of a flow's sums. A flow's packets go to its destination; answers go back.
 pub(super) const SENT: usize = 0;
 pub(super) const RECEIVED: usize = 1;
-/// Payload that arrived: of a transfer, once; of requests, in responses.
+/// Payload that arrived. Each byte of a transfer counts once. Of requests, the responses count.
 pub(super) const BYTES: usize = 2;
 /// Lost packets, by reason.
 pub(super) const LOST: usize = 3;
@@ -94,7 +94,7 @@ pub(super) fn finish_lost<D: Record>(net: &Network<D>, key: u32, lost: [u64; LOS
     }
 }
 
-/// Adds what an endpoint knows of its flow.
+/// Adds the part of an endpoint to the results of its flow.
 pub(super) fn finish_endpoint<D: Record>(net: &Network<D>, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
     let (flow, _) = net.slots.role(address);
     let kind = net.kind_of(flow);
@@ -252,7 +252,7 @@ fn check_copies<D: Record>(net: &Network<D>, copies: &Sums, received: u64, metri
     Ok(())
 }
 
-/// Checks that the delay of every arrived packet was measured, where they are measured together.
+/// Checks that the delay of every arrived packet was measured, in networks that measure delays together.
 fn check_delays(delay: Option<MetricId>, totals: &Totals, metrics: &Metrics) -> Result<(), String> {
     let Some(delay) = delay else { return Ok(()) };
     let measured = metrics.by_id(delay).and_then(MetricValue::tally).map_or(0, |delays| delays.count());

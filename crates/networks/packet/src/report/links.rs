@@ -12,7 +12,7 @@ use parades_core::time::{Delay, Time};
 use parades_topology::{Interface, NodeId};
 use std::cmp::Reverse;
 
-/// Adds what a node knows of its links: busy time, packets, losses, longest queue.
+/// Adds the part of a node to the results of its links: busy time, packets, losses, longest queue.
 pub(super) fn finish<D: Record>(net: &Network<D>, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
     let first = net.topology.first_interface(id) as u64;
     let interfaces = net.topology.interfaces(id);
@@ -51,7 +51,7 @@ impl Direction {
     }
 }
 
-/// Returns the directions that accepted or lost a packet, in the order in which rows of equal rank come.
+/// Returns the directions that accepted or lost a packet. Rows of equal rank keep the order of this list.
 fn used<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
     let sums = metrics.take_sums(LINKS);
     let of_node = |node| net.topology.interfaces(node).iter().map(move |interface| (node, *interface));
@@ -69,8 +69,8 @@ fn used<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Vec<Di
     used
 }
 
-/// Makes the rows: those that lost the most packets come first; of equal ones, the busiest. Returns the
-/// greatest utilisation.
+/// Makes the rows. The directions that lost the most packets come first; of equal ones, the busiest. Returns
+/// the greatest utilisation.
 pub(super) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> f64 {
     let mut directions = used(net, end, metrics);
     // Stable sorts: equal directions stay in order.

@@ -122,9 +122,9 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// Returns the first wrong key. The tables may differ in size. A rate or a probability may be impossible.
-    /// The probabilities of a row may exceed 1 in sum. Customers at a station may have no way out, or a
-    /// station may be unable to serve all its customers.
+    /// Returns the first wrong key. The tables differ in size; a rate or a probability is impossible; the
+    /// probabilities of a row exceed 1 in sum; customers at a station have no way out; or a station cannot
+    /// serve all its customers.
     pub fn jackson(arrival_rates: &[f64], service_rates: &[f64], routing: &[Vec<f64>]) -> Result<Network, Invalid> {
         let n = service_rates.len();
         let size = |key, what: &str, len| (key, format!("there are {n} service rates, but {len} {what}"));

@@ -62,8 +62,7 @@ pub(super) fn finish(model: &Queueing, (id, state): (LpId, &State), end: Time, m
 
 /// Returns the row of a station: its statistics, and the theoretical values.
 fn row(id: LpId, Queue { present, statistics }: &Queue, theory: &Station, end: Time) -> [Cell; 8] {
-    // The time of customers who have been served is the time of all, less that of the customers still
-    // present.
+    // The time of served customers is the time of all customers, less that of the customers still present.
     let present_for = |customer: &Customer| u128::from(statistics.changed_ps - customer.arrived_ps);
     let stayed_ps = statistics.present_ps - present.iter().map(present_for).sum::<u128>();
     let served = statistics.arrivals - present.len() as u64;

@@ -51,14 +51,14 @@ pub trait NodeContext<M, P>: CarrierContext<P> {
     /// processes are over.
     fn deliver(&mut self, from: LpId, message: M);
 
-    /// Reports what became of a message that the node sent.
+    /// Reports whether a message that the node sent has arrived.
     fn report(&mut self, receipt: Receipt, outcome: Result<(), Undelivered>);
 
     /// Reports that the node's host fails, or works again.
     fn report_host(&mut self, works: bool);
 }
 
-/// The context of an event, as a carrier has it.
+/// The context of an event, as a carrier sees it.
 pub(crate) struct Kernel<'a, 'c, L: Model> {
     ctx: &'a mut Context<'c, L>,
     layout: Layout,
@@ -127,7 +127,7 @@ impl<L: Model> CarrierContext<L::Message> for Kernel<'_, '_, L> {
 /// The news for the processes of a node from its carrier, in one event.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// Messages that were added to the inbox.
+    /// The number of messages that were added to the inbox.
     pub(crate) delivered: u32,
     pub(crate) reports: Vec<(Receipt, Result<(), Undelivered>)>,
     /// True if the host works; `None` without a report.

@@ -4,8 +4,8 @@ use parades_core::channel::Channels;
 use parades_core::event::LpId;
 use parades_core::time::Delay;
 
-/// The ids of the nodes and of a carrier's own LPs. Nodes have the ids from 0; the carrier's LPs follow,
-/// behind those of another carrier where a program has two.
+/// The ids of the nodes and of a carrier's own LPs. Nodes have the ids from 0. The carrier's LPs follow,
+/// after those of another carrier if the program has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     nodes: u32,
@@ -48,7 +48,7 @@ impl Layout {
 /// The channels of a program, as its carriers declare them.
 ///
 /// Two LPs may have several channels; the first that a sender declares by pair is its
-/// [`Port`](parades_core::channel::Port) 0. Where several declarations allow a sender to send to anyone, the
+/// [`Port`](parades_core::channel::Port) 0. If several declarations allow a sender to send to anyone, the
 /// least delay holds.
 #[derive(Debug)]
 pub struct Wiring {
@@ -57,7 +57,8 @@ pub struct Wiring {
     pairs: Vec<(LpId, LpId, Delay)>,
     /// The least delay with which each node may send to anyone.
     nodes_to_anyone: Option<Delay>,
-    /// The same for single LPs, by id. It ends with the last LP that has declared any.
+    /// The least delay with which each LP may send to anyone, by id. The list ends with the last LP that has
+    /// such a declaration.
     to_anyone: Vec<Option<Delay>>,
 }
 

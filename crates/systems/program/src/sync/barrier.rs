@@ -23,8 +23,8 @@ impl Barrier {
         Barrier(Place::of(Object::Barrier { parties, waiters: Vec::new() }))
     }
 
-    /// Waits until the barrier's number of processes wait. Returns true in the process that came last. The
-    /// barrier can be used again at once.
+    /// Waits until all parties of the barrier wait. Returns true in the process that came last. The barrier
+    /// can be used again at once.
     pub fn wait(&self) -> Pass<'_> {
         Pass { place: &self.0, ticket: 0 }
     }

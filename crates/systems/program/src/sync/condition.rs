@@ -40,7 +40,7 @@ impl Condition {
         })
         .await;
         // The notification is used up only when the process has the mutex. If the wait is dropped before,
-        // another process gets it.
+        // another process gets the notification.
         let held = Acquire { place, count, ticket: 0, mutex }.await;
         notified.finish();
         held
@@ -73,10 +73,10 @@ fn notify_one(worker: &mut Worker, table: &mut Table, place: u32) {
     worker.wake(table, waiter);
 }
 
-/// Uses up the notification of a waiter. Returns whether it was notified alone.
+/// Uses up the notification of a waiter. Returns whether it was notified by `notify_one`.
 fn use_up(table: &mut Table, place: u32, ticket: Ticket) -> bool {
     let (_, notified) = Place::condition(table, place);
-    // Mostly they go on in their order.
+    // Most waiters continue in the order of their notifications.
     notified.iter().position(|&other| other == ticket).and_then(|index| notified.remove(index)).is_some()
 }
 
@@ -130,7 +130,7 @@ impl Drop for Notified<'_> {
             if let Some(index) = waiters.iter().position(|waiter| waiter.ticket == ticket) {
                 waiters.remove(index);
             } else if use_up(table, place, ticket) {
-                // It was notified and will not go on, so another process is notified.
+                // The waiter was notified and will not continue, so another process is notified.
                 notify_one(worker, table, place);
             }
         });

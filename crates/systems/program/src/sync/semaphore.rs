@@ -68,7 +68,7 @@ pub struct Acquire<'a> {
     pub(super) mutex: bool,
 }
 
-/// Permits, which are released when this is dropped.
+/// Permits, which are released when this value is dropped.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped is released at once"]
 pub struct Permit<'a> {
@@ -172,7 +172,7 @@ impl Drop for Acquire<'_> {
             match waiters.iter().position(|(waiter, _)| waiter.ticket == ticket) {
                 Some(index) => {
                     waiters.remove(index);
-                    // Waiters behind it may need fewer permits.
+                    // The waiters after it may need fewer permits.
                     release(worker, table, place, 0);
                 }
                 None => release(worker, table, place, count),
