@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from, where there is a repository and git.
+//! Passes the commit to the program that is built, if git and a repository are there.
 
 use std::process::Command;
 

@@ -66,8 +66,8 @@ impl Command {
         }
     }
 
-    /// Returns the user's bound on memory, where this process executes the runs, and few of them. Workers of
-    /// a sweep always have a bound; they use freed memory again.
+    /// Returns the user's bound on memory, for commands that execute few runs in this process. Workers of a
+    /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         use Command::{Bench, Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
         match self {
@@ -99,7 +99,7 @@ pub(crate) struct ScenarioArguments {
 }
 
 impl ScenarioArguments {
-    /// Returns the request for this scenario, with all defaults of how to run it.
+    /// Returns the request for this scenario, with defaults for all options on how to run it.
     pub(crate) fn request(&self) -> Request {
         let ScenarioArguments { scenario, set, seed, tie_seed, until } = self;
         let (set, seed, tie_seed, until) = (set.clone(), *seed, *tie_seed, *until);

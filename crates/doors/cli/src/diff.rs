@@ -62,7 +62,7 @@ fn difference(names: [&str; 2], found: Option<&Difference>) -> String {
     format!("the first difference in their results is `{what}`:\n  {}: {a}\n  {}: {b}\n", names[0], names[1])
 }
 
-/// Returns a run that was named, and whether it is to be quiet.
+/// Returns a run that the user named, and true if it should be quiet.
 fn side(run: &str) -> Result<(Side, bool), Failure> {
     let path = Path::new(run);
     if path.is_dir() {

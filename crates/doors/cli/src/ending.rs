@@ -8,7 +8,7 @@ use parades_session::panics;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-/// Prints why there is no result and returns the exit status.
+/// Prints the reason why there is no result, and returns the exit status.
 pub(crate) fn report(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Stopped(what) => say(format_args!("stopped: {what}")),

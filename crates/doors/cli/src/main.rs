@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 
 fn execute(command: Command) -> Result<ExitCode, Failure> {
     if command.memory_limit().is_some() {
-        // Freed memory that the allocator keeps would count as taken.
+        // Freed memory that the allocator keeps would count as used.
         parades_raw::allocator::return_large_blocks();
     }
     if command.executes() {
@@ -72,8 +72,8 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Lets signals end the runs of this process at their next cut. Where nothing runs, they end the process,
-/// with an exit status of its own.
+/// Lets signals end the runs of this process at their next cut. While nothing runs, a signal ends the
+/// process, with an exit status of its own.
 fn listen_to_signals() {
     interrupt::listen(|has_stopped_runs| {
         if !has_stopped_runs {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
 use std::process::ExitCode;
 
-/// Writes a line to standard error, if anybody reads it.
+/// Writes a line to standard error. A reader that has gone away is no error.
 pub(crate) fn say(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let program = program();
     let trace = files.trace();
     let report = Report { trace: trace.as_ref(), parquet: outputs.parquet, ..Report::of(&run, &program) };
-    // Printed first: whatever becomes of the files, the results are not lost.
+    // The results are printed first, so they are not lost if a file cannot be written.
     if arguments.how.json {
         print_by(|to| report.write_json_line(to))?;
     } else {
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     Ok(if run.is_interrupted()? { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
-/// Executes the plan, at growing lengths where an interval is to be narrow.
+/// Executes the plan. If an interval should be narrow, executes it at growing lengths.
 fn execute(
     arguments: &RunArguments,
     mut plan: Plan,

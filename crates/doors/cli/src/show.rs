@@ -8,7 +8,7 @@ use parades_netfile::EXAMPLE;
 use parades_session::{Failure, Plan};
 use std::process::ExitCode;
 
-/// The line for the end of virtual time that a scenario file begins with, where the plan has none.
+/// The line about the end of virtual time at the beginning of a scenario file, if the plan has no end.
 const UNTIL: &str = "# until = \"10s\"  # end of virtual time";
 
 pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitCode, Failure> {

@@ -72,7 +72,7 @@ fn pool(plan: &SweepPlan) -> Result<Pool, Failure> {
     })
 }
 
-/// Returns the arguments of a worker: what all runs have in common.
+/// Returns the arguments of a worker, which all runs have in common.
 fn worker_words(plan: &SweepPlan) -> Vec<String> {
     let Request { scenario, until, engine, processes, tune, digest, .. } = &plan.request.base;
     let mut words = vec!["sweep-worker".to_owned(), scenario.clone(), "--quiet".into()];
@@ -92,7 +92,7 @@ fn worker_words(plan: &SweepPlan) -> Vec<String> {
     words
 }
 
-/// Says what is missing in the results and how to get it. Returns the exit status.
+/// Reports the results that are missing, and how to get them. Returns the exit status.
 fn conclude(FinishedSweep { plan, schedule, end }: &FinishedSweep<'_>, is_quiet: bool) -> ExitCode {
     let (finished, total) = schedule.progress();
     if *end == End::Stopped {
@@ -123,7 +123,7 @@ fn conclude(FinishedSweep { plan, schedule, end }: &FinishedSweep<'_>, is_quiet:
     ExitCode::from(FAILED)
 }
 
-/// Says at how many points the interval is wider than was asked for.
+/// Reports the number of points whose interval is wider than the user asked for.
 fn note_missed(missed: usize, hopeless: usize, points: usize, seeds: usize) {
     if missed > 0 {
         say(format_args!(
@@ -153,7 +153,7 @@ impl Terminal {
             say(format_args!("note: {before} {runs} in {} already", journal.display()));
         }
         let line = self.line.get_or_insert_with(|| terminal::line("{wide_bar} {msg}  {eta} left", 0));
-        // Runs of an earlier sweep took no time now, and would make the time left too short.
+        // Runs of an earlier sweep took no time now. Counting them would make the time left too short.
         line.set_length((total - before) as u64);
         line.set_position((finished - before) as u64);
         line.set_message(format!("{finished}/{total} runs"));

@@ -1,5 +1,4 @@
-//! What the user sees on standard error while runs go on: notes, and a line of progress where that is a
-//! terminal.
+//! The messages on standard error while runs are executed: notes, and a line of progress if it is a terminal.
 
 use crate::printing::say;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,7 +9,7 @@ use std::io::IsTerminal;
 /// The number of steps in a progress line: it counts in thousandths of the run.
 const STEPS: u64 = 1000;
 
-/// Returns a progress line; a hidden one where standard error is no terminal.
+/// Returns a progress line; a hidden one if standard error is no terminal.
 pub(crate) fn line(template: &str, steps: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -22,23 +21,23 @@ pub(crate) fn line(template: &str, steps: u64) -> ProgressBar {
 pub(crate) struct Terminal {
     is_quiet: bool,
     draws: bool,
-    /// What was said already: further runs of the same plan repeat it.
+    /// The notes that were printed already. Further runs of the same plan repeat them.
     said: Vec<String>,
     line: Option<ProgressBar>,
 }
 
 impl Terminal {
-    /// Says notes and draws progress, unless the user wants it quiet.
+    /// Prints notes and draws progress, unless the user wants it quiet.
     pub(crate) fn new(is_quiet: bool) -> Terminal {
         Terminal { is_quiet, draws: !is_quiet, said: Vec::new(), line: None }
     }
 
-    /// Says notes, and draws nothing.
+    /// Prints notes, and draws nothing.
     pub(crate) fn without_progress(is_quiet: bool) -> Terminal {
         Terminal { draws: false, ..Terminal::new(is_quiet) }
     }
 
-    /// Says each of these notes once.
+    /// Prints each of these notes once.
     pub(crate) fn note(&mut self, notes: &[String]) {
         notes.iter().for_each(|note| self.say_once(format!("note: {note}")));
     }

@@ -14,7 +14,7 @@ use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 
-/// Answers requests until there are no more, or until nobody is left who could ask.
+/// Answers requests until there are no more, or until the sweep is gone.
 pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     let base = arguments.how.request(&arguments.scenario, arguments.engine.as_deref());
     for line in requests() {
@@ -65,15 +65,14 @@ fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
         return Err(Failed { message: "its process was asked to stop".into(), transient: true });
     }
     if let Some(folder) = &asked.folder {
-        // The folder tells how to execute this one run.
+        // The folder of results records the command that executes this one run.
         let program = Program { command: plan.command(), ..program() };
         folder::make(folder).and_then(|()| Report::of(&run, &program).write_folder(folder)).map_err(transient)?;
     }
     Ok(Outcome::Figures(Box::new(figures(&run))))
 }
 
-/// True if the same run may succeed when it is tried again: what failed was the machine, or somebody stopped
-/// it.
+/// True if the same run may succeed when it is tried again: the machine failed, or somebody stopped the run.
 fn is_transient(failure: &Failure) -> bool {
     match failure {
         Failure::Input(_) | Failure::Simulation(_) => false,
@@ -82,7 +81,7 @@ fn is_transient(failure: &Failure) -> bool {
     }
 }
 
-/// Returns what a sweep keeps of a run.
+/// Returns the figures of a run that a sweep keeps.
 fn figures(run: &FinishedRun) -> Figures {
     let outcome = &run.outcome;
     Figures {

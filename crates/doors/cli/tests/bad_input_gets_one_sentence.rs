@@ -362,7 +362,7 @@ fn threads_that_cannot_be_begun_are_one_sentence_and_no_hang() {
     let folder = Folder::new("threads");
     let phold =
         |engine| (engine, format!("run phold --set lps=4096 --until 1s --quiet --threads 60 --engine {engine}"));
-    // Its threads begin with the first round that they share.
+    // The threads of `rounds` begin with the first round that they share.
     let together =
         "run chord --until 1s --quiet --threads 60 --engine rounds --tune threshold=fixed --tune parallel-from=2";
     let runs = ["window", "null-message", "time-warp"].map(phold);

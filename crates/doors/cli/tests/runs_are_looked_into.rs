@@ -89,7 +89,7 @@ fn why_tells_the_chain_back_to_the_start() {
     let (time, rest) = line.split_once(' ').unwrap();
     let lp = rest.split_whitespace().nth(1).unwrap();
     assert_eq!(text(&ask(&format!("{lp}:{time}"), "")), chain);
-    // Where there is no event at that very time, the last one before it is meant.
+    // If there is no event at that very time, the last one before it is meant.
     assert_eq!(text(&ask(&format!("{lp}:20s"), "")), chain);
     let as_json: Value = serde_json::from_str(&text(&ask(line, "--json"))).unwrap();
     assert_eq!((as_json["chain"].as_array().unwrap().len(), &as_json["whole"]), (lines.len() - 1, &true.into()));

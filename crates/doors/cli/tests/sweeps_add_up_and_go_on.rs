@@ -71,7 +71,7 @@ fn a_sweep_killed_ten_times_ends_in_the_same_table() {
     for round in 0..10 {
         let before = lines();
         let mut child = command(&folder.0, &sweep("again")).stdout(Stdio::null()).spawn().unwrap();
-        // Soon after its start, or after another run or two of the 24.
+        // The sweep is killed soon after its start, or after one or two further runs of the 24.
         std::thread::sleep(Duration::from_millis(1 + 3 * round));
         while round % 2 == 0 && lines() <= before && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
@@ -145,7 +145,7 @@ fn a_run_that_fails_is_a_row_with_its_error_and_the_others_go_on() {
     // A run whose failure would come again is not executed again.
     let again = parades(&folder.0, "sweep faulty --set fault=tie-order,fail --seeds 4,5 --json --journal j");
     assert!(said(&again).starts_with("note: 4 runs are in j already\n"), "{}", said(&again));
-    // A run whose failure came from the state of the machine is.
+    // A run whose failure came from the state of the machine is executed again.
     let small =
         "sweep phold --set lps=1000 --set payload=16000000 --memory-limit 100MiB --jobs 1 --journal m --quiet --csv";
     let output = parades(&folder.0, small);
@@ -221,7 +221,7 @@ fn a_sweep_of_a_network_file_that_has_changed_is_another() {
     assert!(said(&refused).contains("is the journal of another sweep: `n.toml` is "), "{}", said(&refused));
 }
 
-/// The files include that of a part, which a parameter names, and the profiles of a platform.
+/// The files of a sweep include the file of a part, which a parameter names, and the profiles of a platform.
 #[test]
 fn a_sweep_whose_files_have_changed_is_another() {
     let folder = Folder::new("sweep-changed-files");
@@ -314,7 +314,7 @@ fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     assert_eq!(folder.read("a/notes.txt"), "mine");
     let left: Vec<_> = std::fs::read_dir(folder.0.join("a")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
-    // The rest of a run that was killed while its results were moved to their place, and of one that failed.
+    // Remains of two runs: one was killed while it moved its results to their place, the other failed.
     std::fs::create_dir(folder.0.join("a/.parades-1")).unwrap();
     std::fs::rename(folder.0.join("a/summary.json"), folder.0.join("a/.parades-1/summary.json")).unwrap();
     assert_eq!(run("a", "faulty").status.code(), Some(1));

@@ -116,7 +116,7 @@ fn both_pending_sets_give_the_same_run() {
 
 #[test]
 fn a_memory_limit_bounds_the_run_and_not_the_program() {
-    // The program alone takes more memory than that.
+    // The program alone takes more memory than this bound.
     let folder = Folder::new("limit");
     let long = "run phold --set work=2000 --until 150s --json --quiet --memory-limit 2MiB --engine";
     let of = |engine: &str| json(&folder, &format!("{long} {engine}"));
@@ -186,7 +186,7 @@ fn compare_checks_digests_and_diff_finds_where_runs_part() {
     assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stderr));
     assert!(String::from_utf8_lossy(&same.stdout).starts_with("the runs are the same: "));
 
-    // One run is longer: they part where the shorter one has no more events.
+    // One run is longer. The two differ where the shorter one has no more events.
     let longer = differ("phold --until 2s", "phold --until 2100ms");
     assert_eq!(longer.status.code(), Some(1));
     let said = String::from_utf8_lossy(&longer.stdout).into_owned();

@@ -1,5 +1,5 @@
-//! Several simulations at the same time, in threads of one process. Each has the result that it has alone, as
-//! none has state of the process.
+//! Several simulations at the same time, in threads of one process. Each has the result that it has alone,
+//! since none keeps state in the process.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -44,7 +44,8 @@ fn transfers(engine: Engine, seed: u64) -> Answer {
     Answer::of(engine.run(&model, 2, RunOptions { seed, ..RunOptions::until(secs(5.0)) }).unwrap())
 }
 
-/// Processes: code of their own, whose nodes lie on their thread's desk while they run.
+/// Chord as processes. While a process is polled, its node lies in storage of the thread, apart from other
+/// threads.
 fn chord(engine: Engine, seed: u64) -> Answer {
     let model = Chord::model(chord::Parameters { nodes: 60, ..chord::Parameters::default() }, seed).unwrap();
     let options = RunOptions { seed, ..RunOptions::until(secs(900.0)) };
@@ -53,7 +54,7 @@ fn chord(engine: Engine, seed: u64) -> Answer {
 
 type Run = fn(Engine, u64) -> Answer;
 
-/// Runs both again and again in two threads at once, and compares with what each comes to alone.
+/// Runs both again and again in two threads at once. Compares each result with the result of the run alone.
 fn at_once(first: (Run, Engine), second: (Run, Engine)) {
     let alone = [first, second].map(|(run, engine)| [1, 2, 3].map(|seed| run(engine, seed)));
     let barrier = Barrier::new(2);

@@ -15,7 +15,7 @@ use std::hint::select_unpredictable;
 
 /// An entry of the heap.
 pub(crate) trait Entry: Copy + Ord {
-    /// Returns the entry of the event that `sender` sends as its number `sequence`.
+    /// Returns the entry of the event that `sender` sends with the number `sequence`.
     fn new(time_ps: u64, sender: u32, sequence: u64, receiver: u32) -> Self;
     /// Returns the time in picoseconds and the receiver.
     fn arrival(self) -> (u64, u32);
@@ -88,7 +88,7 @@ impl Bare {
             }
         }
         let (events, seconds) = timed(|| Ok(self.execute(&mut pending, &mut all)))?;
-        // The counts are used, or the compiler would leave out computing them.
+        // Uses the counts. Otherwise the compiler would not compute them.
         std::hint::black_box(&all);
         std::hint::black_box(all.iter().map(|lp| lp.events ^ lp.delays_ps).fold(0, u64::wrapping_add));
         Ok(Ran { events, seconds, answer: None })

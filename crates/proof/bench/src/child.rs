@@ -48,7 +48,7 @@ pub(crate) fn run(program: &Path, words: &[String]) -> Result<Child, Failure> {
     read(&json(program, words)?).ok_or_else(|| cannot_read(&name(words)))
 }
 
-/// Reports results that lack a field that a bench needs.
+/// Returns the error of results without a field that a table needs.
 pub(crate) fn cannot_read(name: &str) -> Failure {
     Failure::simulation(format!("the results of `{name}` cannot be read"))
 }

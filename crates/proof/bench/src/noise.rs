@@ -1,10 +1,10 @@
 //! A test whether two samples of a figure differ by more than chance.
 //!
 //! *Method.* The Wilcoxon–Mann–Whitney test. If both samples came from one distribution, each way of dealing
-//! their values into two groups of these sizes would be equally likely. The *p-value* is the share of those
-//! ways in which the rank sum of a group is at least as far from its expected value as it is here. Ties share
-//! their ranks. The p-value is exact up to [`EXACT_MAX`] values; above, it is a normal approximation. The
-//! test assumes no shape of the distribution.
+//! their values into two groups of these sizes would be equally likely. The *p-value* is the share of ways in
+//! which the rank sum of a group is at least as far from its expected value as in the measured samples. Ties
+//! share their ranks. The p-value is exact up to [`EXACT_MAX`] values; above, it is a normal approximation.
+//! The test assumes no shape of the distribution.
 //!
 //! The size of the difference is the Hodges–Lehmann estimate: the median of all ratios of a new value to an
 //! old one.
@@ -20,8 +20,8 @@
 /// The greatest number of values in both samples together for which the p-value is exact.
 pub const EXACT_MAX: usize = 80;
 
-/// The p-value above which a difference is put down to chance. At most one comparison of a hundred calls
-/// noise a change.
+/// The p-value above which a difference counts as chance. If nothing has changed, at most one comparison in a
+/// hundred reports a change.
 pub const SIGNIFICANT: f64 = 0.01;
 
 /// The result of a comparison.

@@ -87,14 +87,14 @@ pub(crate) fn arithmetic<const CHAINS: usize>(threads: u64) -> Side<'static> {
 pub(crate) fn copying(block: usize, blocks: u64) -> Side<'static> {
     /// The least number of bytes to copy: twice the memory of a probe.
     const COPIED: usize = 512 << 20;
-    /// The greatest number of copies: more of them take long where blocks are small.
+    /// The greatest number of copies. With small blocks, more copies would take long.
     const COPIES_MAX: u64 = 1 << 22;
     Box::new(move || {
         let words = block.div_ceil(size_of::<u64>()).max(1);
         let fit = (BYTES / size_of::<u64>() / words) as u64;
         let blocks = blocks.clamp(2, fit.max(2));
         let length = usize::try_from(blocks).expect("they fit the memory") * words;
-        // The memory is written here, or the system would provide it only during the measurement.
+        // The memory is written here. Otherwise the system would provide it only during the measurement.
         let mut memory = vec![1_u64; length];
         let copies = ((COPIED / words / size_of::<u64>()) as u64).clamp(1, COPIES_MAX);
         let mut rng = parades_core::random::Rng::shared(1, 1);

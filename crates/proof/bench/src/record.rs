@@ -16,7 +16,7 @@ use std::path::Path;
 /// One figure of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its name, which is that of no other figure of the table.
+    /// Its name, which no other figure of the table has.
     pub name: String,
     /// Its values.
     pub spread: Spread,
@@ -85,7 +85,7 @@ pub fn read(path: &Path) -> Result<Vec<Value>, Failure> {
 
 /// Returns a line for each figure: the figure beside its latest record.
 ///
-/// The latest record on this machine is judged. Where there is none, the latest on another machine is shown.
+/// The latest record on this machine is judged. If there is none, the latest on another machine is shown.
 pub fn compare(origin: Origin<'_>, figures: &[Figure], before: &[Value]) -> String {
     let Origin { table, machine, .. } = origin;
     let machine = json!(machine);

@@ -89,9 +89,9 @@ impl Ran {
     }
 }
 
-/// The set-up time of a side, which is subtracted from the time of its runs. It is the least of several: now
-/// and then a set-up takes twice as long, because the system has to find memory first, and too much must
-/// never be subtracted.
+/// The set-up time of a side, which is subtracted from the time of its runs. It is the least of several
+/// measurements, since too much must never be subtracted. Now and then a set-up takes twice as long, because
+/// the system has to find memory first.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp(Option<f64>);
 
@@ -107,13 +107,13 @@ impl SetUp {
     }
 }
 
-/// The seconds of a run whose end [`long_enough`] has chosen, about. Runs of users take seconds. In a shorter
-/// run, everything that is done once or tried at first weighs more.
+/// The approximate seconds of a run whose end [`long_enough`] has chosen. Users' runs take seconds. In a
+/// shorter run, work that is done once and attempts at its start weigh more.
 const LONG_S: f64 = 1.0;
 
 /// Returns an end for which a run takes about [`LONG_S`]. The end is moved in proportion to the time of the
-/// last run. Where the load changes during the run, it stays between the latest end that was too early and
-/// the earliest that was too late.
+/// last run. The load may change during a run, so the end stays between two others: the latest that was too
+/// early, and the earliest that was too late.
 pub(crate) fn long_enough(first: Time, mut run: impl FnMut(Time) -> Result<Ran, Failure>) -> Result<Time, Failure> {
     let (mut until, mut before) = (first, None);
     let (mut early, mut late) = (Time::ZERO, Time::MAX);
@@ -183,8 +183,8 @@ pub(crate) fn progress(runs: u32, what: &str) -> ProgressBar {
     ProgressBar::new(u64::from(runs)).with_style(style).with_message(what.to_owned())
 }
 
-/// Runs all sides `pairs` times in turn. Each round begins with the next side, and every other round goes
-/// backwards. So no side is always first, and none always follows the same other one.
+/// Runs all sides `pairs` times in turn. Each round begins one side later than the last, and every second
+/// round goes backwards. So no side is always first, and none always follows the same side.
 pub(crate) fn in_turn(what: &str, pairs: u32, sides: &mut [Side<'_>]) -> Result<Rates, Failure> {
     let mut rates = vec![Vec::new(); sides.len()];
     let mut expected = None;

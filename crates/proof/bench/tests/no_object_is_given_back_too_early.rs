@@ -126,8 +126,8 @@ fn aggregate() {
     assert!(Aggregate::in_use() <= 8, "more than the group that is being handed out: {}", Aggregate::in_use());
 }
 
-/// All objects are returned where references stay in their thread. An object whose references cross may be
-/// lost, and is never returned too early.
+/// All objects are returned if references stay in their thread. An object whose references cross may be lost,
+/// and is never returned too early.
 #[test]
 fn thread_local() {
     in_one_thread::<InObject>();

@@ -1,7 +1,7 @@
 //! The common part of all test engines: start, commit, global events, the end.
 //!
 //! Executions are committed in the order of events: by instant, then LP, then key. So metrics and traces are
-//! in their order, and the first failure met is the first failure of the run.
+//! in that order, and the first failure met is the first failure of the run.
 
 use parades_core::effects::{Effects, Request};
 use parades_core::error::{Error, ErrorKind, Place};

@@ -102,7 +102,7 @@ fn case_on<M: Model + 'static>(
     }
 }
 
-/// Makes a [`Phold`] that differs from the default as `change` says.
+/// Makes a [`Phold`] with default parameters, except for those that `change` sets.
 fn phold<C: Contents>(change: impl FnOnce(&mut Parameters)) -> Phold<C> {
     let mut parameters = Parameters { lps: 24, ..Parameters::default() };
     change(&mut parameters);
@@ -134,8 +134,8 @@ fn campus(sample: Delay) -> parades_packet::network::Network {
     small.network(1).expect("the parameters are possible")
 }
 
-/// Makes two trees to the hosts of each of two campuses, from a server of each. Packets are large and queues
-/// are empty, so copies are dropped where the trees meet.
+/// Makes two campuses, in each of which a server sends by two trees: to the hosts of its own campus, and to
+/// those of the other. Packets are large and none may wait, so copies are dropped where the trees meet.
 fn campus_multicast() -> parades_packet::network::Network<Shared<Box<[u8]>>> {
     use parades_packet::network::{Network, Settings};
     use parades_packet::{campus::Parameters, flow::Group, queue::QueueLimit};
@@ -194,7 +194,7 @@ fn chord_constant() -> parades_program::Processes<parades_p2p::chord::Chord> {
     parades_p2p::chord::Chord::model(chord(), 1).expect("the parameters are possible")
 }
 
-/// The same nodes, whose state can be restored.
+/// Makes the same Chord as a model whose state can be restored.
 fn chord_machine() -> parades_p2p::chord::ChordModel {
     parades_p2p::chord::ChordModel::new(chord(), 1).expect("the parameters are possible")
 }
@@ -267,7 +267,7 @@ pub fn models() -> Vec<Case> {
 }
 
 /// Runs the selected part of the matrix. Over all models, each engine must show each
-/// [`crate::report::Feature`] that it has. A single model may not lead to it.
+/// [`crate::report::Feature`] that it has. A single model need not show it.
 pub fn check_selection(selection: &Selection) -> Report {
     check_models(&models(), selection)
 }
@@ -278,7 +278,7 @@ fn check_models(models: &[Case], selection: &Selection) -> Report {
         (case.check)(selection, &mut report);
     }
     if selection.ranks {
-        // On ranks a run keeps its workers.
+        // On ranks, runs have no mode switches.
         report.occurrences.retain(|(feature, ..), _| *feature == Feature::Rollback);
     }
     if selection.model.is_none() {

@@ -21,7 +21,7 @@ pub struct Choice<'a> {
     pub engine: Option<&'a str>,
     /// The numbers of workers, of which each run draws one.
     pub workers: &'a [usize],
-    /// The arguments after `genes LIST` that choose the same.
+    /// The arguments after `genes LIST` that make the same choice.
     pub arguments: &'a str,
 }
 
@@ -96,7 +96,7 @@ pub fn has_difference(genes: Genes, choice: Choice<'_>) -> bool {
 pub struct Caught {
     /// The number of models run. The last one showed the fault.
     pub models: u64,
-    /// The events of those runs.
+    /// The number of events of those runs.
     pub events: u64,
     /// Wall-clock time, in seconds.
     pub seconds: f64,

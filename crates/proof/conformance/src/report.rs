@@ -13,11 +13,11 @@ pub struct Report {
     pub models: u64,
     /// The number of models that ended with an error.
     pub failing_models: u64,
-    /// The kinds of those errors.
+    /// The kinds of the errors of these models.
     pub failures: BTreeSet<String>,
     /// The number of runs compared with `sequential`.
     pub runs: u64,
-    /// The number of events committed in them.
+    /// The number of events committed in the compared runs.
     pub events: u64,
     /// The number of rollbacks.
     pub rollbacks: u64,
@@ -25,7 +25,7 @@ pub struct Report {
     pub anti_messages: u64,
     /// The number of events that crossed from rank to rank.
     pub crossed: u64,
-    /// How often a feature occurred on several workers, by feature, engine and transport.
+    /// The occurrences of features on several workers, by feature, engine and transport.
     pub occurrences: BTreeMap<(Feature, &'static str, &'static str), Occurrences>,
     /// The differences, each with the command that replays it.
     pub differences: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Report {
     pub gaps: Vec<String>,
 }
 
-/// A feature of an engine that runs may not need. Right answers then prove nothing about it.
+/// A feature of an engine that a run may not use. Right answers of such runs prove nothing about the feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
     /// Rolling back.
@@ -45,7 +45,7 @@ pub enum Feature {
 impl Feature {
     const ALL: [Feature; 2] = [Feature::Rollback, Feature::ModeSwitch];
 
-    /// Returns the name of its count among an engine's figures.
+    /// Returns the name of the feature's count among an engine's figures.
     fn stat(self) -> &'static str {
         match self {
             Feature::Rollback => "rollbacks",
@@ -54,15 +54,15 @@ impl Feature {
     }
 }
 
-/// How often a feature occurred in runs on several workers. Runs that ended with an error have no figures and
+/// The occurrences of a feature in runs on several workers. Runs that ended with an error have no figures and
 /// are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occurrences {
     /// The number of runs.
     pub runs: u64,
-    /// The number of runs in which it occurred.
+    /// The number of runs in which the feature occurred.
     pub with: u64,
-    /// The number of times that it occurred in all of them.
+    /// The number of times that the feature occurred in all runs.
     pub times: u64,
 }
 

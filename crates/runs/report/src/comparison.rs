@@ -7,7 +7,7 @@ use parades_core::metrics::Unit;
 use parades_session::FinishedRun;
 use serde_json::{Value, json};
 
-/// Returns the runs as one JSON object. The first run is the one that the others are compared with.
+/// Returns the runs as one JSON object. The others are compared with the first.
 ///
 /// # Panics
 ///

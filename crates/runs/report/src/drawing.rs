@@ -5,7 +5,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use std::fmt::Write;
 
-/// The columns of text that a table may take: what a terminal of usual width shows.
+/// The greatest width of a table, in characters: that of a usual terminal.
 const WIDTH: usize = 118;
 /// The columns of text between two cells.
 const CELL_PADDING: usize = 3;
@@ -23,8 +23,8 @@ pub fn table(headings: &[&str]) -> Table {
     drawn
 }
 
-/// Draws as many columns of a table as fit. `rows_left` is the number of rows that are not in `body`; the
-/// text tells where they and the other columns are.
+/// Draws the columns of a table that fit. `rows_left` is the number of rows that are not in `body`. The text
+/// says that those rows, and the columns that do not fit, are in `elsewhere`.
 pub fn draw(text: &mut String, headings: &[String], body: &[Vec<String>], rows_left: usize, elsewhere: &str) {
     let width = |index: usize| {
         let cells = body.iter().map(|row| row[index].chars().count());

@@ -13,12 +13,12 @@ use serde_json::Value;
 use std::fs;
 use std::sync::Arc;
 
-/// The files of a run. Dropping them removes what is not at its place yet, so a run that fails leaves
-/// nothing.
+/// The files of a run. Dropping this value removes the files that are not at their places yet, so a run that
+/// fails leaves nothing.
 #[derive(Debug)]
 pub struct Files {
     filter: TraceFilter,
-    /// The choice of events, as the user has worded it.
+    /// The choice of events, in the user's words.
     events: Value,
     trace: Option<TraceFile>,
     /// The trace that goes into the folder of results.
@@ -39,7 +39,7 @@ impl Files {
         }
         let folder = outputs.folder.as_deref();
         folder.map_or(Ok(()), folder::make)?;
-        // A trace of the folder's own name belongs into the folder.
+        // A trace at the path of the folder's own trace goes into the folder.
         let own = folder.map(|folder| folder.join(TRACE));
         let is_own = own.is_some() && outputs.trace == own;
         let in_folder = folder.filter(|_| outputs.trace_in_folder || is_own).map(trace_in);
@@ -54,12 +54,12 @@ impl Files {
         })
     }
 
-    /// True if there are any.
+    /// True if the user wants any of them.
     pub fn are_wanted(&self) -> bool {
         self.trace.is_some() || self.in_folder.is_some() || self.timeline.is_some()
     }
 
-    /// Returns what the run records for these files.
+    /// Returns the data that the run must record for these files.
     pub fn recording(&mut self) -> Recording<'_> {
         if !self.are_wanted() {
             return Recording::default();
@@ -88,7 +88,7 @@ impl Files {
         self.in_folder.as_ref().map(|file| FinishedTrace { path: file.path.clone(), events: self.events.clone() })
     }
 
-    /// Finishes all files after the run. `command` is what a timeline says of its origin.
+    /// Finishes all files after the run. A timeline names `command` as its origin.
     ///
     /// # Errors
     ///

@@ -1,12 +1,12 @@
 //! Results as files: one folder a run.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `summary.json` | the object of `--json` |
 //! | `metrics.json` | the metrics alone: equal for equal runs |
 //! | `metrics.csv` | the metrics of one value, a row each |
-//! | `network.toml` | the network in full, where a file described it |
-//! | `trace.txt` | the trace, where it was asked for |
+//! | `network.toml` | the network in full, if a file described it |
+//! | `trace.txt` | the trace, if it was asked for |
 //! | `tables/NAME.csv` | each table and series |
 
 use crate::Report;
@@ -25,17 +25,17 @@ const METRICS: &str = "metrics.json";
 /// The name of the file of the metrics as rows.
 const METRIC_ROWS: &str = "metrics.csv";
 
-/// All that a run writes, in the order in which it is moved to its place. The summary is last: where there is
-/// one, all files are of the same run.
+/// All results of a run, in the order in which they are moved to their places. The summary is last: if it is
+/// there, all files are of the same run.
 const RESULTS: [&str; 6] = [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY];
 
 /// The results that not every run has.
 const OPTIONAL: [&str; 3] = [TABLES, TRACE, NETWORK];
 
-/// The begin of the name of a folder in which results are gathered; the number of the process follows.
+/// The beginning of the name of a folder in which results are gathered. The number of the process follows.
 const GATHERED: &str = ".parades-";
 
-/// Returns the paths of all that a run may write into a folder of results.
+/// Returns the paths of all files and folders that a run may write into a folder of results.
 pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     RESULTS.iter().map(|name| folder.join(name))
 }
@@ -49,8 +49,8 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
 pub fn make(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     let entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    // Gathered results are what a killed run has left. One that was killed while it moved them had already
-    // removed the summary from the folder, but has it among the gathered ones.
+    // Gathered results are remains of a killed run. A run that was killed while it moved them has removed the
+    // old summary already, and has a new one among the gathered results.
     let is_gathered = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
     let gathered: Vec<PathBuf> = entries.flatten().filter(is_gathered).map(|entry| entry.path()).collect();
     let is_ours = gathered.iter().map(PathBuf::as_path).chain([folder]).any(is_of_a_run);
@@ -60,8 +60,8 @@ pub fn make(folder: &Path) -> Result<(), Failure> {
         return Err(Failure::usage(message, "name another folder for `--out`"));
     }
     if !folder.join(SUMMARY).exists() {
-        // The rest of a killed run. It is removed before the gathered results, which tell that a run wrote
-        // it.
+        // Remains of a killed run. They are removed before the gathered results, which show that a run wrote
+        // the folder.
         remove_results(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     }
     gathered.iter().for_each(|path| {

@@ -59,7 +59,7 @@ pub struct Report<'a> {
     pub run: &'a FinishedRun,
     /// The program that executed it.
     pub program: &'a Program,
-    /// The trace that goes into the folder of results, if any does.
+    /// The trace that goes into the folder of results, if there is one.
     pub trace: Option<&'a FinishedTrace>,
     /// True if tables go into the folder of results as Parquet files too.
     pub parquet: bool,

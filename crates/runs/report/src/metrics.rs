@@ -37,7 +37,7 @@ impl Serialize for Metric<'_> {
     }
 }
 
-/// Returns every number and text among the metrics, by name: that of the metric, and of the field where it
+/// Returns every number and text among the metrics, by name: that of the metric, with the field if the metric
 /// has several. Metrics without a value are null. Tables and series are left out.
 pub fn figures(metrics: &Metrics) -> Map<String, Value> {
     let mut figures = Map::new();
@@ -81,7 +81,7 @@ fn suffix(unit: Unit) -> &'static str {
 /// Returns the unit of one of the [`figures`], by its name.
 pub fn unit_of(figure: &str) -> Unit {
     let (metric, field) = figure.split_once('.').unwrap_or((figure, ""));
-    // `_per_s` before `_s`.
+    // `_per_s` comes before `_s`, since it ends with `_s` too.
     let units = [Unit::PerSecond, Unit::Bytes, Unit::BitsPerSecond, Unit::Seconds];
     match units.into_iter().find(|unit| metric.ends_with(suffix(*unit))) {
         Some(unit) if field != "count" => unit,
@@ -89,7 +89,7 @@ pub fn unit_of(figure: &str) -> Unit {
     }
 }
 
-/// Returns a number in the unit that its name tells: times are converted to seconds.
+/// Returns a number in the unit that its name states: times are converted to seconds.
 fn integer(unit: Unit, x: u128) -> Value {
     match unit {
         Unit::Picoseconds => float(x as f64 / 1e12),
@@ -101,7 +101,7 @@ fn real(unit: Unit, x: f64) -> Value {
     float(if unit == Unit::Picoseconds { x / 1e12 } else { x })
 }
 
-/// Returns a number; null where JSON has none such.
+/// Returns a number; null if JSON has no such number.
 pub(crate) fn float(x: f64) -> Value {
     Number::from_f64(x).map_or(Value::Null, Value::Number)
 }

@@ -24,7 +24,7 @@ pub struct Outputs {
     pub trace: Option<PathBuf>,
     /// The file of the timeline.
     pub timeline: Option<PathBuf>,
-    /// The logical processes to trace, as the user has written them: `3,10..=20`. All by default.
+    /// The logical processes to trace, as the user wrote them: `3,10..=20`. All by default.
     pub trace_lps: Option<String>,
     /// The time from which events are traced.
     pub trace_from: Option<Time>,
@@ -33,15 +33,15 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Checks that the run writes over none of the files that it is read from, and none that it writes
-    /// elsewhere.
+    /// Checks that the run overwrites no file from which it is read, and that all its files have different
+    /// places.
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`] where it would.
+    /// [`Failure::Input`] otherwise.
     pub fn check_apart(&self, plan: &Plan) -> Result<(), Failure> {
         let Outputs { folder, trace, timeline, .. } = self;
-        // A trace at the place of the folder's own trace is that one.
+        // A trace at the place of the folder's own trace is that trace.
         let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
         let in_folder = folder.iter().flat_map(|folder| results_in(folder)).filter(|path| !is_own_trace(path));
         let named = [("--trace", trace.clone()), ("--timeline", timeline.clone())];

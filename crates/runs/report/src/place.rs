@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where it will not.
+/// [`Failure::Input`] if it will not.
 pub fn can_be_written(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(Failure::usage(format!("{} is a folder", path.display()), "name a file"));
@@ -42,7 +42,8 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<fs::File>) -> 
     })
 }
 
-/// Returns the path of a file from the root, the same however it is written. The file may not exist yet.
+/// Returns the absolute path of a file, which is the same however the path is spelt. The file may not exist
+/// yet.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     let in_folder = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -50,8 +50,8 @@ pub(crate) fn write_parquet(_: &Path, _: Vec<String>, _: Rows<'_>) -> io::Result
     Err(io::Error::other("this program was built without Parquet"))
 }
 
-/// Checks that Parquet files can be written. `option` is the one that asks for them, `instead` what else the
-/// user can do.
+/// Checks that Parquet files can be written. `option` is the option that asks for them, and `instead` is the
+/// user's other choice.
 ///
 /// # Errors
 ///

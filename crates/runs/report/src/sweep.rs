@@ -118,7 +118,7 @@ impl<'a> SweepReport<'a> {
     }
 
     /// Fails: this crate was built without Parquet, which [`parquet_is_possible`](crate::parquet_is_possible)
-    /// tells before the sweep.
+    /// reports before the sweep.
     ///
     /// # Errors
     ///
@@ -128,7 +128,8 @@ impl<'a> SweepReport<'a> {
         crate::parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")
     }
 
-    /// Returns the metrics to show: those asked for; else those of one number, and the means of others.
+    /// Returns the metrics to show: those that the user asked for; by default the metrics of one number, and
+    /// the means of the others.
     fn shown(&self) -> Vec<&String> {
         let (all, asked) = (self.results.metrics(), &self.plan().request.metrics);
         if !asked.is_empty() {
@@ -155,7 +156,7 @@ impl<'a> SweepReport<'a> {
             draw(&mut text, &headings("seed"), &body, rows - body.len(), "`--csv`, `--json` and `--out`");
         }
         let points: Vec<Vec<String>> = self.results.points().filter_map(|point| point_row(&point, &shown)).collect();
-        // Where each point has one run, the means are the runs.
+        // If each point has one run, the means are the runs.
         if !points.is_empty() && rows > points.len() {
             let _ = writeln!(text, "\nmeans over seeds, with intervals of 95 %");
             draw(&mut text, &headings("runs"), &points, 0, "`--csv=means`, `--json` and `--out`");

@@ -1,9 +1,9 @@
 //! A run as a timeline, in the trace event format that Perfetto and Chrome read.
 //!
 //! *Virtual time.* In the process `virtual time`, each logical process has a track, with a slice for each
-//! event that it executed. An arrow leads from the event that sent a message to the event that the message
-//! is. There is an arrow only where both events are in the trace. Messages sent at the start or by a global
-//! event have no arrow, and timers have none.
+//! event that it executed. An arrow leads from the event that sent a message to the event that executed the
+//! message. There is an arrow only where both events are in the trace. Messages sent at the start or by a
+//! global event have no arrow, and timers have none.
 //!
 //! *Wall time.* In the process `wall time`, each worker has counters: the share of its time spent on
 //! executing events, on waiting, on receiving events and on GVT.
@@ -12,8 +12,8 @@
 //! exact instant is among the arguments of a slice. An event takes no virtual time, but a slice without
 //! length cannot be seen, and no arrow can point at it. So each slice is a nanosecond long.
 //!
-//! *Memory.* Events are written as they come. Kept are a number for each message on its way, and the set of
-//! logical processes that have a name already.
+//! *Memory.* Events are written as they come. Only two things are kept: a number for each message on its way,
+//! and the set of logical processes that have a name already.
 //!
 //! *References.* N. Duca, D. Sinclair, "Trace Event Format", Google, 2016.
 
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// The letters of the format.
+/// The letters by which the format tells the kinds of entries.
 pub mod phase {
     /// The name of a process or of a thread.
     pub const METADATA: &str = "M";
@@ -84,7 +84,7 @@ impl<W: Write> Timeline<W> {
         Ok(timeline)
     }
 
-    /// Adds an event. The tracer must be told of sends ([`parades_core::run::RunOptions::sends`]).
+    /// Adds an event. The run must report sends to the tracer ([`parades_core::run::RunOptions::sends`]).
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl<W: Write> Timeline<W> {
         Ok(())
     }
 
-    /// Adds what workers have spent their wall time on.
+    /// Adds the workers' use of their wall time.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl<W: Write> Timeline<W> {
         Ok(())
     }
 
-    /// Ends the timeline. `about` is what it says of its origin.
+    /// Ends the timeline. `about` describes its origin.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ fn thread(lp: LpId) -> u64 {
     u64::from(lp.0) + 1
 }
 
-/// A time, as the format has it.
+/// A time in the unit of the format, microseconds.
 struct Micros(Time);
 
 impl Micros {

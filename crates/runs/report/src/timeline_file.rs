@@ -17,7 +17,7 @@ pub(crate) struct TimelineFile {
     path: PathBuf,
     aside: PathBuf,
     timeline: Option<Timeline<BufWriter<File>>>,
-    /// What the workers spend their wall time on.
+    /// The workers' use of their wall time.
     pub(crate) timesheets: Arc<Timesheets>,
 }
 
@@ -38,7 +38,7 @@ impl TimelineFile {
         self.open(filter, until)?.event(executed)
     }
 
-    /// Adds the workers and moves the file to its place. `command` is what the file says of its origin.
+    /// Adds the workers and moves the file to its place. The file names `command` as its origin.
     pub(crate) fn finish(mut self, filter: &TraceFilter, command: &str) -> Result<(), Failure> {
         let mut write = || {
             self.open(filter, Time::MAX)?;

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 /// A trace that goes into the folder of results.
 #[derive(Clone, Debug)]
 pub struct FinishedTrace {
-    /// Its place until then.
+    /// The place of its file before it is moved.
     pub(crate) path: PathBuf,
     /// The choice of events in it.
     pub(crate) events: Value,
 }
 
-/// A file for a trace. An older content is replaced only when there is something to write.
+/// A file for a trace. Older contents are replaced only when there is something to write.
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     pub(crate) path: PathBuf,

@@ -16,7 +16,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use typescript_tsbuildinfo::{TraceEvent, TraceEventType, TraceJson};
 
-/// An entry as the format has it. Fields that it does not know are an error here.
+/// An entry of the format. A field that the format does not know is an error here.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -129,7 +129,7 @@ struct Seen {
 
 type Run<'r> = &'r dyn Fn(RunOptions<'_>) -> Outcome;
 
-/// A timeline of a run, with all events that were executed.
+/// Returns the timeline of a run, with all events that were executed.
 fn timeline(run: Run<'_>, until: Time, filter: &TraceFilter) -> (Vec<u8>, Counts, Outcome) {
     let mut bytes = Vec::new();
     let mut timeline = Timeline::new(&mut bytes, filter.clone(), until).unwrap();
@@ -140,7 +140,7 @@ fn timeline(run: Run<'_>, until: Time, filter: &TraceFilter) -> (Vec<u8>, Counts
     (bytes, counts, outcome)
 }
 
-/// The events of a run.
+/// Returns the events of a run.
 fn seen(run: Run<'_>, until: Time) -> Vec<Seen> {
     let mut seen = Vec::new();
     let tracer = Tracer::observing(TraceFilter::default(), |executed| {
@@ -160,7 +160,7 @@ fn until_ms(ms: u64) -> Time {
 /// An engine's name, and a run of a model on it.
 type Named<'m> = (&'static str, Box<dyn Fn(RunOptions<'_>) -> Outcome + 'm>);
 
-/// The engines.
+/// Returns the engines.
 fn engines<M: Restorable<State: Clone + PartialEq + Debug>>(model: &M) -> [Named<'_>; 6] {
     [
         ("sequential", Box::new(|options: RunOptions<'_>| sequential::run(model, options).unwrap())),

@@ -31,7 +31,7 @@ impl std::fmt::Debug for Drive<'_> {
     }
 }
 
-/// How a sweep ended.
+/// The end of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// All runs have finished.

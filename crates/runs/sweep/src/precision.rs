@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn the_final_interval_contains_the_true_mean_about_as_often_as_it_says() {
-        // Results are normal, with mean 1. To be within 10 % of the mean, these deviations need about 1, 4 and
-        // 17 times the runs of the first batch.
+        // The results are normal, with mean 1. To be within 10 % of the mean, these deviations need about 1,
+        // 4 and 17 times the runs of the first batch.
         for (deviation, least, runs_about) in
             [(0.14, 0.93, 10.0..14.0), (0.3, 0.93, 35.0..45.0), (0.65, 0.93, 140.0..220.0)]
         {

@@ -2,7 +2,7 @@
 //! intervals.
 //!
 //! The tables have neither wall times nor memory, which differ between executions. So a sweep that was killed
-//! and continued has the same tables as a sweep that was not. The JSON has them.
+//! and continued has the same tables as a sweep that was not. The JSON has both.
 
 use crate::outcome::{Failed, Figures, Outcome};
 use crate::schedule::{Schedule, estimate};

@@ -105,8 +105,8 @@ impl Schedule {
         None
     }
 
-    /// Begins the next run and returns it. `None` if no run is ready; when an active run finishes, another
-    /// may be.
+    /// Begins the next run and returns it. `None` if no run is ready. Another run may become ready when an
+    /// active one finishes.
     pub fn begin(&mut self) -> Option<Run> {
         self.ready.pop_first()
     }

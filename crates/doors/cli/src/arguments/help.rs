@@ -1,6 +1,6 @@
 //! The long help texts of commands.
 
-/// After the options of `why`.
+/// The text after the options of `why`.
 pub(super) const WHY_HELP: &str = "\
 Examples:
   parades why phold --event 3:1.5s             (the last event of LP 3 up to 1.5 s)
@@ -10,7 +10,7 @@ Examples:
 Each line is an event. It was sent, or set as a timer, during the event of the line above. The run is executed twice: once to find the chain, \
 once to write it. Memory: four bytes for each event before the one asked about.";
 
-/// After the options of `sweep`.
+/// The text after the options of `sweep`.
 pub(super) const SWEEP_HELP: &str = "\
 Examples:
   parades sweep mm1 --set utilisation=0.5,0.7,0.9 --set customers=20000 --seeds 1..30

@@ -9,21 +9,21 @@ use std::process::{Command, Output};
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    /// A new folder; `name` is the test's.
+    /// Creates a folder for the test `name`.
     pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("parades-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the test's own folder can be used");
         Folder(path)
     }
 
-    /// Writes a file into it.
+    /// Writes a file into the folder.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.0.join(name);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.and_then(|()| std::fs::write(path, text)).expect("the test's own folder can be used");
     }
 
-    /// Reads a file in it.
+    /// Reads a file of the folder.
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).expect("the test's own folder can be used")
     }
@@ -35,14 +35,14 @@ impl Drop for Folder {
     }
 }
 
-/// The command with these arguments, separated by blanks.
+/// Returns the command with these arguments, separated by blanks.
 pub(crate) fn command(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_parades"));
     command.current_dir(folder).args(arguments.split_whitespace());
     command
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn parades(folder: &Path, arguments: &str) -> Output {
     command(folder, arguments).output().expect("the command was built")
 }

@@ -1,8 +1,8 @@
-//! One atomic counter for eight objects: those written one after the other.
+//! One atomic counter for eight objects that are written one after the other.
 //!
 //! *Idea.* Fewer counters take less room in the caches. When the last reference to any of the eight objects
 //! is dropped, all eight are returned to the pool at once. While the eight are being given out, the pool
-//! keeps one reference more to them.
+//! holds a reference to them as well.
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::Slot;
@@ -89,7 +89,7 @@ impl Scheme for Aggregate {
             // Ordering: Relaxed; the pool's reference keeps the group alive.
             group.count.fetch_add(1, Ordering::Relaxed);
             groups.open = Some((group, next + 1));
-        } // Else that reference becomes the object's.
+        } // Otherwise the pool's reference becomes the object's.
         group.members[next]
     }
 

@@ -46,9 +46,9 @@ impl Scheme for Add {
     }
 }
 
-/// The scheme in which a drop reads the count first. Where the count is one, no other thread has a reference,
-/// and there is nothing to write. Otherwise the drop exchanges the count for one less. That is cheaper for
-/// objects that are dropped once or twice.
+/// The scheme in which a drop reads the count first. If the count is one, no other thread has a reference,
+/// and there is nothing to write. Otherwise the drop lowers the count by a compare-and-exchange. That is
+/// cheaper for objects that are dropped once or twice.
 #[derive(Debug)]
 pub struct Compare;
 

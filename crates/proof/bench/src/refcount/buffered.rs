@@ -48,8 +48,7 @@ type Object = &'static Slot<AtomicU32>;
 #[derive(Debug)]
 pub struct Buffered<H>(PhantomData<H>);
 
-/// The number of operations that a buffer holds, unless [`Buffered::set_size`] says otherwise: the least of
-/// the paper.
+/// The number of operations that a buffer holds before [`Buffered::set_size`]: the least of the paper.
 const SIZE: usize = 1_000;
 
 /// The way in which full buffers are delivered.

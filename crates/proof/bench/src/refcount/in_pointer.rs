@@ -3,7 +3,7 @@
 //!
 //! *Idea.* A pointer that is cloned by the thread that made it shares the count of that thread: a plain
 //! addition. A pointer that is cloned by another thread gets a count of that thread's own, which is one
-//! atomic addition to the object. A count that falls to zero takes one from the object.
+//! atomic addition to the object. When a thread's count falls to zero, the object's count is lowered by one.
 //!
 //! *Cost.* A pointer dropped by another thread than the one of its count is counted apart, by an atomic
 //! addition. Only the thread of the count compares the two numbers. Where another thread drops the last

@@ -20,10 +20,10 @@
 //!
 //! Models use `Shared<Box<[u8]>>`, the standard library's `Arc`.
 //!
-//! *Memory.* All schemes but `Shared` take objects of at most [`DATA_MAX`] bytes from pools, which are kept
-//! as long as the process runs. So the schemes differ in the counting alone. The bytes are atomic words: a
-//! scheme that returns an object too early shows another packet's data, and never touches memory that is not
-//! there. There is no `unsafe` here.
+//! *Memory.* All schemes except `Shared` take objects of at most [`DATA_MAX`] bytes from pools, which are
+//! kept as long as the process runs. So the schemes differ in the counting alone. The bytes are atomic words:
+//! a scheme that returns an object too early shows another packet's data, and never touches memory that is
+//! not there. There is no `unsafe` here.
 //!
 //! *Source*: G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA, 2009, section 3.3.
 //!
@@ -43,7 +43,7 @@
 //! assert_eq!(Atomic::in_use(), 0);
 //! ```
 //!
-//! *Read next*: [`mod@pointer`] has what the schemes have in common; [`buffered`] is the scheme that needs a
+//! *Read next*: [`mod@pointer`] has the common part of the schemes; [`buffered`] is the scheme that needs a
 //! proof.
 
 pub mod aggregate;
@@ -93,8 +93,8 @@ pub trait Counted: SharedData {
     /// Each thread calls it when it reaches a barrier.
     fn at_barrier() {}
 
-    /// Returns the number of objects that are in use, of all schemes that share this scheme's pool; 0 where
-    /// nobody counts them.
+    /// Returns the number of objects that are in use, of all schemes that share this scheme's pool; 0 if they
+    /// are not counted.
     fn in_use() -> usize {
         0
     }

@@ -28,8 +28,8 @@ impl<C: Default> Slot<C> {
 }
 
 // Ordering, for all of the data: Relaxed. They are written before the first reference exists. Each reference
-// comes from a thread that had one before, and the engine orders that. An object that returns to a pool
-// passes the pool's lock.
+// comes from a thread that had one before, and the engine orders the two threads. An object that returns to a
+// pool passes the pool's lock.
 impl<C> Slot<C> {
     pub(crate) fn write(&self, data: &[u8]) {
         assert!(data.len() <= DATA_MAX, "an object holds {DATA_MAX} bytes, not {}", data.len());

@@ -98,8 +98,8 @@ fn contest(what: &str, simulation: &Simulation, choices: &[Choice], pairs: u32) 
     Ok(Found { rates, events: events.get(), ran_on: ran_on.take() })
 }
 
-/// Runs the simulation once. Returns the engine that `auto` chose, where it was asked to. Choosing is part of
-/// the run.
+/// Runs the simulation once. Returns the engine that `auto` chose, if `auto` should choose. The choice is
+/// part of the run.
 fn run(choice: &Choice, simulation: &Simulation, until: Time) -> Result<(Ran, Option<String>), Failure> {
     let mut chosen = None;
     let (ran, outcome) =
@@ -117,7 +117,7 @@ fn describe(chosen: &Choice, outcome: &Outcome) -> String {
     }
 }
 
-/// Returns the side with the greatest median rate, of the sides before `auto`.
+/// Returns the side with the greatest median rate, among the sides before `auto`.
 fn best(rates: &Rates, auto: usize) -> usize {
     (0..auto).max_by(|&a, &b| rates.of(a).median.total_cmp(&rates.of(b).median)).expect("there are several")
 }

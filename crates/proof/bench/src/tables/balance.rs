@@ -28,9 +28,9 @@ const ALL: usize = SHARES.len() - 1;
 struct Way {
     /// The share of the work that is dedicated to a thread.
     dedicated: f64,
-    /// The way in which a thread takes the next partition of the rest.
+    /// The way in which a thread takes the next partition of the shared work.
     taking: Taking,
-    /// The number of sets that hold the rest.
+    /// The number of sets that hold the shared work.
     sets: usize,
 }
 
@@ -69,7 +69,7 @@ impl Way {
         choice("window", threads, &tune)
     }
 
-    /// Returns what the table calls the way in which threads take work.
+    /// Returns the table's name for the way in which threads take work.
     fn taken_by(self) -> &'static str {
         match self.taking {
             Taking::AtomicIndex => "atomic index",
@@ -150,7 +150,7 @@ impl Published {
     }
 }
 
-/// Returns the time of each model's runs with one setting over that with another.
+/// Returns the ratio of each model's run times with two settings.
 fn times<'a>(
     columns: &'a [Column],
     (side, to): (usize, usize),

@@ -23,8 +23,8 @@ struct Row {
     published: [u32; THREADS.len()],
 }
 
-/// For the tree of fan-in 4 and 7 threads, table 2 has the figure that table 1 has for 8 threads. Here the
-/// figure stands where table 1 has it.
+/// For the tree of fan-in 4, table 2 gives under 7 threads the figure that table 1 gives under 8. Here it
+/// stands under 8 threads.
 const ROWS: [Row; 7] = [
     Row { kind: Some(BarrierKind::Posix), published: [782, 56_145, 31_536, 135_797, 192_047, 0] },
     Row { kind: Some(BarrierKind::Semaphore), published: [18, 59_541, 42_567, 66_994, 82_679, 0] },
@@ -120,7 +120,8 @@ fn ghz() -> Option<f64> {
     mhz.reduce(f64::max).map(|mhz| mhz / 1e3)
 }
 
-/// Returns the mean nanoseconds of a crossing, over at least one crossing, and as many as fit in the span.
+/// Returns the mean nanoseconds of a crossing, over at least one crossing, and over as many as fit into the
+/// span.
 fn crossing_ns(barrier: &Crossed, threads: usize, span: Duration) -> f64 {
     // The crossing after which all threads leave. A thread that reads it late, after an earlier crossing,
     // reads a later number and stays.

@@ -17,7 +17,7 @@ const BESIDE: [(u64, u64); 2] = [(1_000, 1_000), (10_000, 100)];
 const ALONE: [(u64, u64, u32); 2] = [(10_000, 1_000, 3), (100_000, 1_000, 1)];
 const LARGE: (u64, u64, u32) = (1_000_000, 1_000, 1);
 const NETWORKS: [&str; 2] = ["constant", "precise"];
-/// A number of nodes so small that the memory of the process is not theirs.
+/// A number of nodes so small that its part of the memory of the process can be neglected.
 const FEW: u64 = 16;
 
 /// The results of a run of either program.
@@ -26,7 +26,7 @@ struct Run {
     seconds: f64,
     peak_bytes: f64,
     messages: f64,
-    /// The number of events; parades alone tells it.
+    /// The number of events, which only parades reports.
     events: f64,
 }
 
@@ -64,7 +64,7 @@ impl Runs {
         Spread::of(&self.0.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// Returns the bytes of memory a node. `base` is subtracted: the memory of a run of few nodes.
+    /// Returns the bytes of memory per node, without `base`, the memory of a run of few nodes.
     fn per_node(&self, nodes: u64, base: f64) -> Spread {
         self.spread(|run| (run.peak_bytes - base).max(0.0) / nodes as f64)
     }

@@ -45,7 +45,7 @@ const SHARE: f64 = 0.7;
 #[derive(Clone, Debug)]
 enum Outcome {
     Found(Found),
-    /// Why there is no measurement: in a few words for the table, and in full.
+    /// The reason why there is no measurement: in a few words for the table, and in full.
     Not(String, Option<String>),
 }
 
@@ -69,7 +69,7 @@ pub(super) fn measure(Options { pairs, program, .. }: &Options) -> Result<Measur
     Ok(draw(&cells))
 }
 
-/// Measures a cell in a process of its own, unless the cell before shows that this one is too large.
+/// Measures a cell in a process of its own, unless the cell before shows that this cell is too large.
 fn cell(program: &Path, number: usize, alive: u32, before: Option<&Outcome>) -> Result<Outcome, Failure> {
     let row = &ROWS[number];
     if alive > row.most {

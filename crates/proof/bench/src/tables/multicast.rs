@@ -23,8 +23,8 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The number of events of a run, about. A run has more where so many events are pending that they would not
-/// be passed on [`HOPS`] times.
+/// The approximate number of events of a run. A run with very many pending events has more, so that each
+/// packet is passed on [`HOPS`] times.
 const EVENTS: f64 = 4e6;
 /// The least number of times that each packet is passed on: the first time, memory is still untouched.
 const HOPS: f64 = 3.0;
@@ -41,8 +41,8 @@ impl Case {
         4 * self.3 as usize
     }
 
-    /// Returns the memory of a run with copied data, about: the data, and the events, of which there are two
-    /// copies when a run ends.
+    /// Returns the approximate memory of a run with copied data: the data, and the events, of which there are
+    /// two copies when a run ends.
     fn copied_bytes(self) -> u64 {
         const EVENT_AND_BLOCK: u64 = 2 * 80 + 24;
         self.waiting() * (self.bytes() as u64 + EVENT_AND_BLOCK)

@@ -21,7 +21,7 @@ struct Size {
     start_events: u32,
     /// The virtual seconds of the engines.
     seconds: u64,
-    /// The virtual milliseconds of the bare loops: fewer where they are slow.
+    /// The virtual milliseconds of the bare loops: fewer at sizes where the loops are slow.
     bare_ms: u64,
 }
 
@@ -71,15 +71,15 @@ const ZERO: [Block; 1] = [Block {
     sizes: &[size(1, 1_024, 16_000, 4_000_000), size(1, 16_384, 1_000, 240_000), size(1, 262_144, 60, 8_000)],
 }];
 
-/// PHOLD by the share of events that go elsewhere.
+/// PHOLD by the share of events that go to other logical processes.
 const BY_REMOTE: [Block; 2] = [
     Block { lookahead: LOOKAHEAD, remote: 0.1, sizes: LARGE },
     Block { lookahead: LOOKAHEAD, remote: 1.0, sizes: LARGE },
 ];
 const LARGE: &[Size] = &[size(1, 262_144, 60, 8_000), size(1, 1_048_576, 30, 3_000)];
 
-/// The engines, which are the sides before the bare loops: first those on one thread, then, in the same
-/// order, those of them that run on two.
+/// The engines, which are the sides before the bare loops. The engines on one thread come first. Those that
+/// also run on two threads follow, in the same order.
 const ENGINES: [(&str, &str, u64); 5] = [
     ("sequential", "sequential", 1),
     ("window, 1 thread", "window", 1),
@@ -109,12 +109,13 @@ fn phold(
     simulation("phold", &set)
 }
 
-/// Returns an engine statistic; not a number where the engine has no such one.
+/// Returns an engine statistic, or NaN if the engine does not have it.
 pub(super) fn stat(outcome: &Outcome, name: &str) -> f64 {
     outcome.engine_stats.iter().find(|(stat, _)| *stat == name).map_or(f64::NAN, |&(_, value)| value)
 }
 
-/// Returns the memory of the pending set at its largest, over the number of events that it then held.
+/// Returns the memory of the pending set when it was largest, divided by the number of its events at that
+/// time.
 pub(super) fn pending_bytes_an_event(outcome: &Outcome) -> f64 {
     stat(outcome, "pending_bytes") / stat(outcome, "pending_events_max")
 }
@@ -265,7 +266,7 @@ pub(super) fn measure_zero(&Options { pairs, .. }: &Options) -> Result<Measured,
     measure_blocks(&ZERO, pairs)
 }
 
-/// Measures by the share of events that go elsewhere.
+/// Measures by the share of events that go to other logical processes.
 pub(super) fn measure_remote(&Options { pairs, .. }: &Options) -> Result<Measured, Failure> {
     measure_blocks(&BY_REMOTE, pairs)
 }

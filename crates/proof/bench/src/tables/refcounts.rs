@@ -27,7 +27,7 @@ use std::sync::Barrier;
 
 /// The number of clones, and of drops, of each thread.
 const OPERATIONS: u32 = 500_000;
-/// The number of them between two barriers.
+/// The number of clones, and of drops, between two barriers.
 const BETWEEN_BARRIERS: u32 = 5_000;
 
 /// Executes a whole run. Returns its digest and its seconds.
@@ -40,7 +40,7 @@ struct Row {
     published_cycles: &'static str,
     /// The published seconds of a run, with one and two threads: tables 5 to 8.
     published_s: &'static str,
-    /// Sets the size of the scheme's buffers; nothing to do for schemes without buffers.
+    /// Sets the size of the scheme's buffers. Does nothing for schemes without buffers.
     prepare: fn(),
     /// False where counts get lost when threads share objects.
     can_be_shared: bool,
@@ -95,7 +95,7 @@ const ROWS: &[Row] = &[
         prepare: || Buffered::<LockFree>::set_size(10_000),
         ..Row::of::<BufferedLockFree>("buffers of 10,000, by a thread, lock-free", "–", "–")
     },
-    // The threads of a run meet at barriers of the engine, of which the scheme is not told.
+    // The threads of a run meet at barriers of the engine, which the scheme does not see.
     Row {
         prepare: || Buffered::<AtBarrier>::set_size(10_000),
         ..Row::in_a_loop::<BufferedAtBarrier>("buffers of 10,000, first at the barrier", "–", "–")
@@ -111,9 +111,9 @@ const fn by_a_thread(prepare: fn(), name: &'static str, seconds: &'static str) -
     Row { prepare, ..Row::of::<BufferedByThread>(name, "–", seconds) }
 }
 
-/// Returns the nanoseconds that a clone and its drop take, including the time until their changes of the count
-/// are applied. Each of `threads` threads clones and drops: one object that all threads share, or an object of
-/// its own.
+/// Returns the nanoseconds of a clone and its drop, including the time until their changes of the count are
+/// applied. If `is_shared`, all `threads` threads clone and drop one object, else each has an object of its
+/// own.
 fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
     let gate = &Barrier::new(threads);
     let shared: Option<P> = is_shared.then(|| P::write(&[7; DATA_MAX]));
@@ -121,8 +121,8 @@ fn clones<P: Counted>(threads: usize, is_shared: bool) -> Result<f64, Failure> {
     // From here on, this thread counts nothing.
     P::settle();
     let worker = |given: Option<P>| {
-        // Each thread has an object of its own, or a reference of its own: schemes by thread count where a
-        // reference was made.
+        // Each thread has an object of its own, or a reference of its own. A scheme with a count for each
+        // thread counts at the thread that made the reference.
         let own = given.clone().unwrap_or_else(|| P::write(&[7; DATA_MAX]));
         gate.wait();
         let taken = timed(|| {
@@ -183,7 +183,8 @@ fn run_shared<P: Counted>() -> Result<(Option<u64>, f64), Failure> {
     })
 }
 
-/// Runs the campus with data counted as models do it. The catalog has this very model.
+/// Runs the campus with data in the standard library's `Arc`, as models have them. The catalog has this very
+/// model.
 fn run_arc(engine: &str, threads: u64, tune: &[&str]) -> Result<(Option<u64>, f64), Failure> {
     let (campus, choice) = (simulation("campus", &["traffic=multicast"])?, choice(engine, threads, tune)?);
     timed_run(|| campus.run(&choice, end()))
@@ -200,7 +201,7 @@ struct Samples {
     alone_ns: Vec<f64>,
     apart_ns: Vec<f64>,
     shared_ns: Vec<f64>,
-    /// The time of a run over that of the yardstick on one thread, with one thread and with two.
+    /// The ratio of a run's time to that of the yardstick on one thread: with one thread, and with two.
     ratios: [Vec<f64>; 2],
 }
 

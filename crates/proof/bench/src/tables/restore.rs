@@ -1,7 +1,8 @@
 //! `bench restore`: state restored by copy, by a log written by hand, by a generated one and by a reverse
 //! handler, for small and for large state.
 //!
-//! All run the same model, and `sequential` runs it beside them; so all must have its digest.
+//! All ways run the same model, and `sequential` runs it beside them. So all ways must have the digest of
+//! `sequential`.
 
 mod store;
 
@@ -25,7 +26,7 @@ struct Way {
     name: &'static str,
     /// The bytes that the records of an execution take in the log.
     record_bytes: usize,
-    /// The number of executions of an LP of which one leaves records.
+    /// Of this number of executions of an LP, one leaves records.
     copy_every: u16,
     run: fn(lps: u32, until: Time, settings: &Settings) -> Result<Outcome, Error>,
 }
@@ -42,7 +43,7 @@ where
     }
 }
 
-/// The number of executions of an LP for one copy, where not every execution makes a copy.
+/// The number of executions of an LP for each copy, in the way that does not copy at every execution.
 const COPY_EVERY: u16 = 8;
 
 /// A row group of the table.
@@ -108,13 +109,13 @@ const MODES: [Mode; 3] = [
     Mode { name: "time-warp, 2 threads, stalls", threads: 2, stalls: true },
 ];
 
-/// The number of events that stalling workers go ahead. It is the same for all ways, even where it does not
-/// pay.
+/// The number of events that stalling workers go ahead. It is the same for all ways, even for those that lose
+/// time by it.
 const AHEAD: u32 = 1_024;
 
 impl Mode {
     fn settings(&self) -> Settings {
-        // A single worker rolls nothing back, so no run may retreat to one.
+        // A single worker rolls nothing back, so no run may switch to one.
         let settings = Settings { retreats: Retreats::Never, ..Settings::of_threads(self.threads) };
         if self.stalls {
             return Settings { ahead: Ahead::Events(AHEAD), stalls: Some(1), ..settings };

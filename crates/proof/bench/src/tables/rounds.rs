@@ -148,7 +148,7 @@ pub(super) fn published() -> String {
 struct Sizes {
     rounds: u64,
     events: u64,
-    /// The nanoseconds of all of them: executed one by one, and in parallel.
+    /// The nanoseconds of all rounds of this size: executed one by one, and in parallel.
     took: [f64; 2],
 }
 

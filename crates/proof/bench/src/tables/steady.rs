@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The utilisations of the single server, whose mean service takes a millisecond.
 const UTILISATIONS: [f64; 3] = [0.5, 0.7, 0.9];
-/// The seeds of each.
+/// The seeds of each utilisation.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=20;
 /// The half-width of the intervals, as a share of the mean.
 const SHARE: f64 = 0.01;

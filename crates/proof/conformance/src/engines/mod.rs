@@ -121,12 +121,11 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
     rounds_engine::run(model, options, &settings)
 }
 
-/// The ways to switch between several workers and one that engines are tested with: never, at fixed
-/// intervals, and as measured.
+/// The rules for mode switches with which engines are tested: never, at fixed intervals, and as measured.
 const RETREATS: [Retreats; 5] =
     [Retreats::Never, Retreats::WhereFaster, Retreats::Every(1), Retreats::Every(3), Retreats::Every(40)];
 
-/// The orders of events that the conservative engines are tested with: forced changes, one fixed order, and
+/// The orders of events with which the conservative engines are tested: forced changes, one fixed order, and
 /// the measured one.
 const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp, Order::Measured];
 

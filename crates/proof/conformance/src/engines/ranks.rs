@@ -1,4 +1,4 @@
-//! The engines whose workers may be split into ranks, run so.
+//! The engines whose workers may be split into ranks.
 
 use super::{Engine, ORDERS, Setting, Subject, Varies, engine, index_below};
 use crate::transport::{Carrier, Shape, on_ranks};
@@ -9,7 +9,8 @@ use parades_engine::WireModel;
 use parades_engine::time_warp::{self, Ahead};
 use parades_engine::{null_message, window};
 
-/// The engines that run on ranks. Their settings are drawn from the seed, alike for all ranks.
+/// Returns the engines that run on ranks. Their settings are drawn from the seed, so that all ranks have the
+/// same.
 pub fn engines_on_ranks<M: Subject + WireModel>() -> Vec<Engine<M>> {
     vec![
         engine("window", Varies::Ranks, on_window),
@@ -24,7 +25,7 @@ fn shape<P>(setting: &Setting<P>, partitions: u32) -> Shape {
     Shape { ranks, workers: setting.workers, partitions, seed: setting.seed }
 }
 
-/// Returns a wish for the number of partitions, or none.
+/// Draws the number of partitions that the user wishes for, or no wish.
 fn wished_partitions(rng: &mut Rng) -> Option<u32> {
     rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12"))
 }

@@ -17,7 +17,7 @@
 //!
 //! *Invariants.* I2: nothing committed is ever rolled back. I3: keys increase along an LP's history. I4: an
 //! anti-message annihilates exactly one event, that of its key and execution. The key alone is not enough:
-//! the sequence number is rolled back too, so keys come again.
+//! the sequence number is rolled back too, so a key can occur again.
 //!
 //! *Failures.* An execution that failed sends nothing, and its LP executes nothing more. The failure is an
 //! error only when it is committed. The events that wait behind it do not hold back GVT, or it would never be
@@ -102,7 +102,7 @@ struct TimeWarp<'a, M: Restorable> {
     transport: Link<M::Message>,
     effects: Effects<M>,
     executions: u64,
-    /// Everything before this instant has been committed.
+    /// The instant before which everything has been committed.
     committed: Instant,
     /// The number of steps for which each partition is still paused.
     pause: Vec<u64>,
@@ -320,8 +320,8 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         }
     }
 
-    /// Brings all LPs to the horizon, and executes the global events there. Returns the end of the run, if it
-    /// is here.
+    /// Brings all LPs to the horizon, and executes the global events there. Returns the end of the run, if
+    /// the run ends there.
     fn cut(&mut self) -> Result<Option<Time>, Error> {
         let instant = Instant::at(self.ledger.horizon());
         let first_key = EventKey { instant, tie: 0, sender: Sender::GLOBAL, sequence: 0 };

@@ -69,7 +69,7 @@ struct Window<'a, M: Model> {
     rng: Rng,
     /// The smallest lookahead between partitions; `None` if nothing is sent between them.
     lookahead: Option<Delay>,
-    /// Everything before this time has been executed.
+    /// The time before which everything has been executed.
     executed: Time,
     one_partition: bool,
     fault: Fault,

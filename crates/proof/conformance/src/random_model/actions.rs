@@ -1,4 +1,4 @@
-//! What the handlers of a random model do.
+//! The actions of the handlers of a random model.
 
 use super::{
     COUNT_ALL, Cargo, EXPECTED_PANIC, FLOAT, Failure, Gene, HISTOGRAM, Message, RandomModel, STEADY, State, TALLY, TICK,

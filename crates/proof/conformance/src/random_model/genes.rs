@@ -4,7 +4,7 @@ use parades_core::random::Rng;
 use std::fmt;
 use std::str::FromStr;
 
-/// Declares the genes: the name of each, its largest value, and what it decides.
+/// Declares the genes: the name of each, its largest value, and its meaning.
 macro_rules! genes {
     ($($name:ident: $max:literal, $doc:literal;)*) => {
         /// One gene.
@@ -87,7 +87,8 @@ impl Genes {
         self.0[gene as usize] = value;
     }
 
-    /// Returns the simplest genes that still `fail`. It tries smaller values, one gene after another.
+    /// Returns the simplest genes for which `fails` still returns true. It tries smaller values, one gene
+    /// after another.
     pub fn shrunk(mut self, fails: impl Fn(Genes) -> bool) -> Genes {
         loop {
             let before = self;

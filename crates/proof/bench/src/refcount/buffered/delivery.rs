@@ -59,7 +59,7 @@ fn open(store: &'static Store) -> MutexGuard<'static, Vec<Batch>> {
 static FOR_THREAD: Store = Mutex::new(Vec::new());
 static DELIVERED: Condvar = Condvar::new();
 
-/// Applies batches as long as the process runs; the thread of [`ByThread`].
+/// Applies batches as long as the process runs. This is the code of the thread of [`ByThread`].
 fn apply_what_is_stored() {
     loop {
         let batches = DELIVERED.wait_while(open(&FOR_THREAD), |batches| batches.is_empty());

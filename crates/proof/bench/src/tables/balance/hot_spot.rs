@@ -1,5 +1,6 @@
-//! A model with uneven work. Events at some logical processes are far more work than at others, and each
-//! second it is others. So no distribution that follows earlier measurements stays right for long.
+//! A model with uneven work. At some logical processes, events are far more work than at others. These
+//! logical processes change each second. So no distribution of work that follows earlier measurements stays
+//! right for long.
 
 use parades_core::prelude::*;
 

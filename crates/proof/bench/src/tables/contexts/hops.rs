@@ -1,4 +1,4 @@
-//! A token that hops from node to node. Each node waits for it, so each event ends one wait and begins
+//! A token that hops from node to node. Each node waits for the token, so each event ends one wait and begins
 //! another.
 
 use parades_carriers::Constant;
@@ -31,7 +31,8 @@ pub(super) struct Found {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hops {
     pub(super) nodes: u32,
-    /// The number of hops before the measurement. It wakes that many nodes once, so their memory exists.
+    /// The number of hops before the measurement. They wake this number of nodes once, so that the memory of
+    /// these nodes exists.
     pub(super) first: u64,
     /// The number of measured hops.
     pub(super) measured: u64,

@@ -60,7 +60,7 @@ impl<const W: usize> State<W> {
 }
 
 impl<const W: usize, R: Recorder<StateUndo<W>>> StateMut<'_, W, R> {
-    /// As [`State::change`]; each change is recorded.
+    /// Does the same as [`State::change`], and records each change.
     #[inline]
     fn change(&mut self, draw: u64) {
         *self.events() += 1;
@@ -212,7 +212,7 @@ impl<const W: usize> Restorable for Store<Generated, W> {
 }
 
 impl<const W: usize> Restorable for Store<Reversed, W> {
-    /// The number that was drawn, from which the rest is computed.
+    /// The number that was drawn, from which the state before is computed.
     type Undo = u64;
 
     #[inline]

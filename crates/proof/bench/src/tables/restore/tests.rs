@@ -1,4 +1,4 @@
-//! Each way restores, and a way that forgets something is noticed.
+//! Each way restores the state, and a way that forgets a part is noticed.
 
 use super::*;
 use parades_core::error::ErrorKind;
