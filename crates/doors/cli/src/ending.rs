@@ -23,7 +23,7 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
     ExitCode::from(failure.kind().exit_status())
 }
 
-/// Prints the line of the file with the place marked, where there is one.
+/// Prints the line of the file with the place marked, if there is one.
 fn show_source(error: &ConfigError) {
     let Some(Place::Spot(spot)) = error.place() else { return };
     let Some(line) = &spot.source_line else { return };

@@ -241,7 +241,7 @@ fn a_run_stopped_by_hand_ends_with_its_results_so_far() {
         command(&folder.0, "run phold --until 1000000s --json --quiet").stdout(Stdio::piped()).spawn().unwrap();
     // Long enough for the run to have begun, on a busy machine as well; the run itself would take hours.
     std::thread::sleep(std::time::Duration::from_millis(700));
-    // SIGTERM acts as Ctrl-C does. SIGINT may be ignored where the tests themselves run in the background.
+    // SIGTERM acts as Ctrl-C does. SIGINT may be ignored if the tests themselves run in the background.
     let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     let mut text = String::new();

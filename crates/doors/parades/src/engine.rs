@@ -42,7 +42,7 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Engine {
     /// The engine that suits the model and the machine: [`sequential`], [`window`] or [`time_warp`]. The last
-    /// is chosen only where state is restored by copies.
+    /// is chosen only if state is restored by copies.
     #[default]
     Auto,
     /// [`sequential`]: one pending event set; defines the right answer.

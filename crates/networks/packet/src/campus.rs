@@ -2,17 +2,17 @@
 //! hosts.
 //!
 //! Every host receives one UDP flow of 500,224 bytes, in packets of 512, from one of the four servers of the
-//! next campus: server `2 + floor(4u)` of its Net1, from time `10 u'` seconds on. `u` and `u'` are the first
-//! two draws of the host's own stream [`Rng::substream`] of purpose [`TRAFFIC_STREAM`]. (ns-3's flows are of
-//! TCP; its servers send a first packet one gap after their start.)
+//! next campus: server `2 + floor(4u)` of that campus's Net1, from time `10 u'` seconds on. `u` and `u'` are
+//! the first two draws of the host's own stream [`Rng::substream`] of purpose [`TRAFFIC_STREAM`]. (ns-3's
+//! flows use TCP, and its servers send a first packet one gap after their start.)
 //!
 //! With [`Parameters::multicast`], one server of each campus sends the same bytes to all hosts of its own
 //! campus, down the tree of the shortest paths to them. Server and start are drawn in the same way, from the
 //! stream of the campus's first node.
 //!
 //! Routes have the fewest hops, and lead through the same nodes as ns-3's nix-vectors do. Between two
-//! campuses there are two parallel links. All routes take the first one, each direction of which carries the
-//! data of one campus; ns-3's all take the second.
+//! campuses there are two parallel links. All routes take the first link, so each of its directions carries
+//! the data of one campus. In ns-3, all routes take the second link.
 //!
 //! Source: G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA 2009, which measured it.
 
@@ -33,7 +33,7 @@ pub const TRAFFIC_STREAM: u32 = 1;
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// The number of campuses. With one there is no ring, and its hosts use its own servers.
+    /// The number of campuses. A single campus has no ring, and its hosts use its own servers.
     pub networks: u32,
     /// The number of hosts at each of the twelve LAN routers of a campus.
     pub lan_clients: u32,

@@ -151,7 +151,7 @@ pub struct Event {
 /// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// A link goes down, and loses the packets on it and before it; or it comes up again, empty.
+    /// A link goes down, and loses the packets in its queues and on their way; or it comes up again, empty.
     Link {
         /// The link.
         link: u32,

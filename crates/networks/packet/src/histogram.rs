@@ -3,8 +3,8 @@
 use parades_core::restore::{Recorder, Undoable};
 use std::collections::VecDeque;
 
-/// The number of buckets between two powers of two, as a power of two. So a bucket is no wider than 1/32 of
-/// its values.
+/// The number of buckets between two powers of two, as an exponent of two. So a bucket is no wider than 1/32
+/// of its values.
 const OCTAVE_BITS: u32 = 5;
 
 /// The number of delays in each bucket, from the first bucket that is not empty to the last one.

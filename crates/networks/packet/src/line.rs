@@ -121,7 +121,7 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// Follows the events of a network whose links have the qualities `first` at the start.
+    /// Derives all changes from the events of a network whose links have the qualities `first` at the start.
     pub(crate) fn new(topology: &Topology, first: &[Quality], events: &[Event]) -> Course {
         if events.is_empty() {
             return Course::default();

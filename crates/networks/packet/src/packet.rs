@@ -103,8 +103,8 @@ impl<D: Record> Packet<D> {
         }
     }
 
-    /// Returns the number of the packet, segment or request, or the segment that an acknowledgement expects
-    /// next.
+    /// Returns the number of the packet, segment or request. The number of an acknowledgement is the next
+    /// segment that the receiver expects.
     #[inline]
     pub(crate) fn number(&self) -> u32 {
         match self.0 {

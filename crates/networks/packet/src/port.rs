@@ -123,7 +123,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         }
         let down = line.next_down(now);
         let serialisation = Delay::serialisation(u64::from(bytes), line.at(start).rate_bps);
-        // A departure past the end of time is an overflow where the packet is sent.
+        // A departure past the end of time becomes an overflow when the packet is sent.
         let departure = start.checked_add(serialisation).unwrap_or(Time::MAX);
         let sent = self.sent().into_mut();
         sent.busy_until = departure.min(down);

@@ -217,7 +217,8 @@ impl Endpoint {
 }
 
 impl<R: Recorder<EndpointUndo>> EndpointMut<'_, R> {
-    /// Reacts. `kind` returns the protocol of the flow, for endpoints that need its parameters.
+    /// Lets the endpoint react to a signal. `kind` returns the protocol of the flow, for endpoints that need
+    /// its parameters.
     #[inline(always)]
     pub(crate) fn on_signal<'k, E: Environment>(
         &mut self,

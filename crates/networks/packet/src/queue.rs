@@ -1,4 +1,4 @@
-//! Queue disciplines: which packets may wait while a port transmits, and in which order they leave.
+//! Queue disciplines: the packets that may wait while a port transmits, and the order in which they leave.
 //!
 //! A [`Discipline`] is the constant part, chosen for each link. A [`Backlog`] is the state: the packets that
 //! wait.

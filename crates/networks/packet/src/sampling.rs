@@ -173,7 +173,8 @@ impl<D: Record> Global<Network<D>> for Sample {
 
     fn act(&self, net: &Network<D>, summary: Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
         let Some(series) = &net.ids.series else { return };
-        // A description does not know how long its network will be run.
+        // The length of the run is not known when the network is described, so the number of samples is
+        // checked here.
         let samples_max = net.measure.samples_max;
         if ctx.now().as_ps() / self.period.as_ps().max(1) > samples_max {
             let (period, end) = (self.period, ctx.now());

@@ -13,7 +13,7 @@ pub struct Arrivals {
     pub packets: u64,
     /// The payload of arrived packets in bytes, headers not included.
     pub bytes: u64,
-    /// Packets with a smaller number than one before (RFC 4737's definition of reordered).
+    /// Packets with a smaller number than an earlier packet (RFC 4737's definition of reordered).
     pub reordered: u64,
     /// One more than the greatest number seen.
     next: u64,

@@ -30,7 +30,7 @@ use parades_core::time::{Delay, Time};
 use parades_topology::routing::{Metric, Routes};
 use parades_topology::{NodeId, Topology};
 
-/// The purpose of the shared random stream that flows are drawn from.
+/// The purpose of the shared random stream from which flows are drawn.
 pub const TRAFFIC_STREAM: u32 = 1;
 
 /// The weight of a node.

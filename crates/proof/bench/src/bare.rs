@@ -2,8 +2,9 @@
 //! and the yardstick of the engines.
 //!
 //! The loop draws the same random numbers as the engines, so it executes the same events. It keeps no digest
-//! and no metrics, and checks nothing. An entry of the heap is either a time and a receiver alone, which
-//! leaves the order of ties to chance, or the full key by which the engines order events.
+//! and no metrics, and checks nothing. There are two kinds of entries of the heap. A short one has a time and
+//! a receiver, and leaves the order of ties to chance. The other has the full key by which the engines order
+//! events.
 
 use crate::sides::{Ran, timed};
 use parades_core::random::Rng;

@@ -1,4 +1,4 @@
-//! The processor's counters of data cache misses, by `perf stat`, where the machine has any.
+//! The processor's counters of data cache misses, by `perf stat`, if the machine has any.
 
 use crate::child;
 use parades_session::Failure;
@@ -15,7 +15,7 @@ pub(crate) fn exist() -> bool {
     Command::new(PERF).args(arguments()).arg("true").output().is_ok_and(|output| ratio(&output.stderr).is_some())
 }
 
-/// Returns the data cache misses per read of a whole run with these words; `None` where they were not
+/// Returns the data cache misses per read of a whole run with these words; `None` if they were not
 /// counted.
 pub(crate) fn misses_per_load(program: &Path, words: &[String]) -> Result<Option<f64>, Failure> {
     let run = child::command(program, words);

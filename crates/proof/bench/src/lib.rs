@@ -66,7 +66,7 @@ pub struct Measured {
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where there is no such table, or where an option is meant for another.
+/// [`Failure::Input`] if there is no such table, or if an option is meant for another.
 pub fn check(name: &str, options: &Options) -> Result<&'static Table, Failure> {
     let table = Table::named(name)?;
     if (options.simgrid.is_some() || options.large) && !table.takes_simgrid {
@@ -80,7 +80,7 @@ pub fn check(name: &str, options: &Options) -> Result<&'static Table, Failure> {
 ///
 /// # Errors
 ///
-/// Those of [`check`]; [`Failure::Simulation`] where a side fails, or where the sides' answers differ.
+/// Those of [`check`]; [`Failure::Simulation`] if a side fails, or if the sides' answers differ.
 pub fn measure(name: &str, options: &Options) -> Result<Measured, Failure> {
     let table = check(name, options)?;
     let mut measured = (table.measure)(options)?;
@@ -97,7 +97,7 @@ pub fn measure(name: &str, options: &Options) -> Result<Measured, Failure> {
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where there is no such table, where it has no validation, or where a file of the folder
+/// [`Failure::Input`] if there is no such table, if it has no validation, or if a file of the folder
 /// is wrong.
 pub fn validate(name: &str, folder: &Path) -> Result<String, Failure> {
     match Table::named(name)?.validate {

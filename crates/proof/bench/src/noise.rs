@@ -49,7 +49,7 @@ pub enum Verdict {
 }
 
 impl Comparison {
-    /// Compares two samples of finite numbers; `None` where one is empty.
+    /// Compares two samples of finite numbers; `None` if one is empty.
     ///
     /// ```
     /// use parades_bench::noise::{Comparison, Verdict};
@@ -164,8 +164,8 @@ mod tests {
     /// The number of comparisons of each kind.
     const TRIALS: u64 = 400;
 
-    /// Returns the share of comparisons in which a change is found; where there is no change, any change
-    /// found counts.
+    /// Returns the share of comparisons that find the change. If `factor` is 1, there is no change, and any
+    /// change found counts.
     fn found(n: usize, factor: f64) -> f64 {
         let is_found = |trial: u64| {
             let mut rng = Rng::stream(trial, 1);

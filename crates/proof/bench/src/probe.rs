@@ -54,8 +54,8 @@ pub(crate) fn measure(times: u32) -> Result<Probe, Failure> {
 const ARITHMETIC_STEPS: u32 = 1 << 25;
 
 /// Returns a side that does arithmetic and nothing else. Each of `threads` threads works on `CHAINS` chains,
-/// in which each step needs the result of the one before. One chain leaves most of a core idle; several fill
-/// it, which shows where two threads share a core.
+/// in which each step needs the result of the step before. One chain leaves most of a core idle. Several fill
+/// the core, which shows where two threads share a core.
 pub(crate) fn arithmetic<const CHAINS: usize>(threads: u64) -> Side<'static> {
     Box::new(move || {
         let steps = ARITHMETIC_STEPS / u32::try_from(CHAINS).expect("a few");

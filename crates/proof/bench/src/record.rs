@@ -37,7 +37,7 @@ pub struct Origin<'a> {
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where the file cannot be written.
+/// [`Failure::Input`] if the file cannot be written.
 pub fn open(path: &Path) -> Result<File, Failure> {
     OpenOptions::new().append(true).create(true).open(path).map_err(|error| Failure::cannot_write(path, &error))
 }
@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
 ///
 /// # Errors
 ///
-/// [`Failure::Simulation`] where a line cannot be written.
+/// [`Failure::Simulation`] if a line cannot be written.
 pub fn write(file: &mut impl Write, origin: Origin<'_>, figures: &[Figure]) -> Result<(), Failure> {
     let Origin { table, commit, machine } = origin;
     for Figure { name, spread: Spread { median, least, greatest, values } } in figures {
@@ -65,7 +65,7 @@ pub fn write(file: &mut impl Write, origin: Origin<'_>, figures: &[Figure]) -> R
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where the file cannot be read, or where a line of it is no record.
+/// [`Failure::Input`] if the file cannot be read, or if a line of it is no record.
 pub fn read(path: &Path) -> Result<Vec<Value>, Failure> {
     let wrong = |place: String, what: String| {
         Failure::usage(format!("{place}: {what}"), "give a file that `bench --record` wrote")

@@ -77,7 +77,7 @@ pub(crate) fn timed<T>(what: impl FnOnce() -> Result<T, Failure>) -> Result<(T, 
 pub(crate) struct Ran {
     pub(crate) events: u64,
     pub(crate) seconds: f64,
-    /// The answer, where there is one; the answers of all sides must be equal.
+    /// The answer, if there is one; the answers of all sides must be equal.
     pub(crate) answer: Option<u64>,
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn cores() -> u64 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
 }
 
-/// Returns a progress line for a benchmark; it is drawn on standard error, where that is a terminal.
+/// Returns a progress line for a benchmark; it is drawn on standard error, if that is a terminal.
 pub(crate) fn progress(runs: u32, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg}: run {pos} of {len}  {elapsed}").expect("the template is right");
     ProgressBar::new(u64::from(runs)).with_style(style).with_message(what.to_owned())

@@ -49,7 +49,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`] where there is none, with the nearest name.
+    /// [`Failure::Input`] if there is none, with the nearest name.
     pub fn named(name: &str) -> Result<&'static Table, Failure> {
         let names = || TABLES.iter().map(|table| table.name);
         TABLES.iter().find(|table| table.name == name).ok_or_else(|| {

@@ -31,7 +31,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`] where one of them cannot be written.
+    /// [`Failure::Input`] if one of them cannot be written.
     pub fn open(outputs: &Outputs, choice: &Choice) -> Result<Files, Failure> {
         let filter = outputs.filter()?;
         if outputs.parquet {
@@ -92,7 +92,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`Failure::Simulation`] where one of them could not be written.
+    /// [`Failure::Simulation`] if one of them could not be written.
     pub fn finish(&mut self, command: &str) -> Result<(), Failure> {
         for file in [&mut self.trace, &mut self.in_folder].into_iter().flatten() {
             file.finish()?;

@@ -44,8 +44,8 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where files cannot be written, or where the folder has files that no run wrote in the
-/// places of the results.
+/// [`Failure::Input`] if files cannot be written, or if files that no run wrote are in the places of the
+/// results.
 pub fn make(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     let entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
@@ -93,7 +93,7 @@ impl Report<'_> {
     ///
     /// # Errors
     ///
-    /// [`Failure::Simulation`] where a file cannot be written.
+    /// [`Failure::Simulation`] if a file cannot be written.
     pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
         let aside = gathering(folder);
         let gathered = fs::create_dir(&aside)

@@ -27,7 +27,7 @@ pub(crate) fn aside(path: &Path) -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`Failure::Simulation`] where the file cannot be written; then nothing is left.
+/// [`Failure::Simulation`] if the file cannot be written; then nothing is left.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Failure> {
     let aside = aside(path);
     let written = || {

@@ -55,7 +55,7 @@ pub(crate) fn write_parquet(_: &Path, _: Vec<String>, _: Rows<'_>) -> io::Result
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where this crate was built without Parquet.
+/// [`Failure::Input`] if this crate was built without Parquet.
 pub fn parquet_is_possible(option: &str, instead: &str) -> Result<(), Failure> {
     if cfg!(feature = "parquet") {
         return Ok(());

@@ -100,7 +100,7 @@ impl<'a> SweepReport<'a> {
     ///
     /// # Errors
     ///
-    /// [`Failure::Simulation`] where a file cannot be written.
+    /// [`Failure::Simulation`] if a file cannot be written.
     pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
         write_whole(&folder.join("runs.csv"), |to| self.results.write_runs(to))?;
         write_whole(&folder.join("means.csv"), |to| self.results.write_means(to))?;
@@ -111,7 +111,7 @@ impl<'a> SweepReport<'a> {
     ///
     /// # Errors
     ///
-    /// [`Failure::Simulation`] where it cannot be written.
+    /// [`Failure::Simulation`] if it cannot be written.
     #[cfg(feature = "parquet")]
     pub fn write_parquet(&self, file: &Path) -> Result<(), Failure> {
         write_whole(file, |to| self.results.write_parquet(to))
@@ -180,7 +180,7 @@ fn run_row((values, seed, outcome): (&[Value], u64, &Outcome), shown: &[&String]
     values.iter().map(cell).chain([seed.to_string()]).chain(shown.iter().map(of_metric)).collect()
 }
 
-/// Returns the row of a point; `None` where no run of it is over.
+/// Returns the row of a point; `None` if no run of it is over.
 fn point_row(point: &Point<'_>, shown: &[&String]) -> Option<Vec<String>> {
     let of_metric = |metric: &&String| {
         let interval = point.intervals.iter().find(|interval| interval.metric == metric.as_str());

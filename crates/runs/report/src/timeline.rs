@@ -233,7 +233,7 @@ impl Micros {
     }
 }
 
-/// Returns the name of a message: that of its variant or type, where it has one.
+/// Returns the name of a message: that of its variant or type, if it has one.
 fn name_of(shown: &str) -> &str {
     let end = shown.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(shown.len());
     let name = &shown[..end];

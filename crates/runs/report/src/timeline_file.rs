@@ -62,7 +62,7 @@ impl TimelineFile {
 
 impl Drop for TimelineFile {
     fn drop(&mut self) {
-        // The file is still aside only where the run failed, or where it could not be moved.
+        // The file is still aside only if the run failed, or if it could not be moved.
         let _ = fs::remove_file(&self.aside);
     }
 }

@@ -27,7 +27,7 @@ struct Work {
 }
 
 impl Program for TokenRing {
-    /// The token with the number of its round. After the last round it ends the nodes.
+    /// The token with the number of its round. After the last round the token ends the nodes.
     type Message = u32;
     type State = Work;
     type Carrier = Constant;

@@ -1,8 +1,8 @@
 //! Processes on a stack of their own, which can wait deep inside their calls.
 //!
-//! To the node such a process is a future like any other. A poll lets its code go on, on its own stack, until
-//! the code waits for a future that is not ready, or ends. So events, their order and the answer are those of
-//! the `async` program that waits for the same futures.
+//! For the node, such a process is a future like any other. A poll continues its code, on its own stack,
+//! until the code waits for a future that is not ready, or ends. So events, their order and the answer are
+//! those of the `async` program that waits for the same futures.
 
 use crate::baton::OnThread;
 use crate::context::{Node, Start};

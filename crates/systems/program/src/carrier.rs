@@ -6,7 +6,7 @@
 //!
 //! # The life of a message
 //!
-//! 1. A process sends a message. [`Carrier::plan`] decides at once what can be decided at the sender, and
+//! 1. A process sends a message. [`Carrier::plan`] makes the sender's decisions at once, and
 //!    [`Carrier::arrival`] says whether the arrival is known already.
 //! 2. When the event is over, [`Carrier::post`] sends the message on as packets: to the receiver, or to an LP
 //!    of the carrier's own.
@@ -31,8 +31,8 @@ use std::num::NonZeroU32;
 /// A carrier of the messages `M` of a program.
 ///
 /// The [module](self#the-life-of-a-message) tells in which order its functions are called. A carrier must be
-/// a pure function of what it is given: its own constants, its states, the events, and the random stream of
-/// the LP on which it acts. Then every engine gives the same answer.
+/// a pure function of its inputs: its own constants, its states, the events, and the random stream of the LP
+/// on which it acts. Then every engine gives the same answer.
 ///
 /// # Examples
 ///
@@ -121,7 +121,7 @@ pub trait Carrier<M>: Send + Sync + 'static {
     type Packet: Payload;
     /// The carrier's state at a node, `()` for none.
     type Access: Send + 'static;
-    /// The state of an LP of the carrier's own, [`std::convert::Infallible`] where there is none.
+    /// The state of an LP of the carrier's own, [`std::convert::Infallible`] if there is none.
     type Lp: Send + 'static;
     /// The decision of [`Carrier::plan`] about a message.
     type Plan: Copy + Send + fmt::Debug + 'static;
@@ -224,7 +224,7 @@ pub struct Letter<M, P> {
     pub message: M,
 }
 
-/// Names a message at its sender, which waits until the carrier reports what became of the message.
+/// The name of a message at its sender, which waits for the carrier's report on the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Receipt(pub NonZeroU32);
 
@@ -248,7 +248,7 @@ pub struct Held {
     pub stuck: u64,
     /// Messages that were not delivered.
     pub failed: u64,
-    /// True if a timer of the LP is still set, so that nodes may still notice something.
+    /// True if a timer of the LP is still set, so that something may still happen at the nodes.
     pub is_active: bool,
 }
 

@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 
 /// The node to which a process belongs, as the process sees it. Copy it wherever it is needed.
 ///
-/// Only the node's own processes can use it, while they are polled. Elsewhere its methods panic.
+/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic.
 pub struct Node<P> {
     id: LpId,
     program: PhantomData<fn() -> P>,

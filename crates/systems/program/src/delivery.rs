@@ -120,7 +120,7 @@ impl Drop for Report {
     }
 }
 
-/// Waits until the node's host works, or until it does not.
+/// A wait until the node's host works, or until it fails.
 #[derive(Debug)]
 #[must_use = "it is waited for only where it is awaited"]
 pub struct HostIs {

@@ -63,7 +63,7 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) worker: Worker,
     pub(crate) node: Option<Box<Inner<P>>>,
     pub(crate) outgoing: Vec<Outgoing<P::Message, PlanOf<P>>>,
-    /// The desk of the simulation inside of which this one runs.
+    /// The desk of the outer simulation, if this simulation runs inside a process of another.
     pub(crate) outer: Option<AnyDesk>,
 }
 

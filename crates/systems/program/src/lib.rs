@@ -7,7 +7,7 @@
 //! [`parades_core::restore::Restorable`], and `time-warp` refuses it by its type.
 //!
 //! - Processes of one node run one at a time, each until it next waits, in the order in which they became
-//!   ready. So they need no locks for what they share ([`Node::with_state`]).
+//!   ready. So they need no locks for their shared state ([`Node::with_state`]).
 //! - A wait that is given up leaves nothing behind: a sleep that is dropped is never an event.
 //! - Other crates' tools for `async` code (channels, combinators) work between the processes of a node, as
 //!   long as they wait for nothing but other processes: wakers are those of [`std::task`]. A tool that draws
@@ -16,7 +16,8 @@
 //!   reported at the end. The program may make them an error ([`Program::must_end`]).
 //! - Code that waits deep inside calls which are not `async` runs on a stack of its own, or on a thread of
 //!   its own ([`Stack`], [`Node::spawn_on`]). It waits for the same futures ([`Node::wait`]).
-//! - Messages travel over a [`Carrier`]. Any crate may write one; `parades_carriers` has those that ship.
+//! - Messages travel over a [`Carrier`]. Any crate may write one; `parades_carriers` has those of this
+//!   project.
 //!
 //! *Cost*: a node takes a few hundred bytes, in addition to its state and the local state of its processes.
 //! An event needs no allocation, no lock and no count of references.

@@ -47,7 +47,7 @@ use parades_core::prelude::*;
 /// ```
 pub trait Program: Sized + Send + Sync + 'static {
     /// The messages between nodes. A message is copied from the event to the process that receives it, so
-    /// share what is large ([`parades_core::shared::Shared`]).
+    /// large data should be shared ([`parades_core::shared::Shared`]).
     type Message: Payload + Clone;
     /// The state that the processes of a node share. It remains at the end of the run.
     type State: Send + 'static;

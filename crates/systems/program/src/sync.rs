@@ -1,8 +1,8 @@
 //! Mutexes, semaphores, barriers and conditions for the processes of a node.
 //!
-//! All are fair: the process that began to wait first goes on first. They order processes in virtual time,
-//! and guard no memory. Processes share state by [`crate::Node::with_state`], which no other process can
-//! interrupt. They need a mutex only to exclude others across a wait.
+//! All of them are fair: the process that began to wait first continues first. They order processes in
+//! virtual time, and guard no memory. Processes share state by [`crate::Node::with_state`], which no other
+//! process can interrupt. They need a mutex only to exclude others across a wait.
 
 mod barrier;
 mod condition;

@@ -142,7 +142,7 @@ impl Table {
     /// Returns a new name for a wait.
     #[inline]
     pub(crate) fn ticket(&mut self) -> Ticket {
-        // 0 names no wait. A wait would share its ticket only if 2^32 others began while it lasts.
+        // 0 names no wait. A wait would share its ticket only if 2^32 other waits began while it lasts.
         self.last_ticket = self.last_ticket.wrapping_add(1).max(1);
         self.last_ticket
     }

@@ -27,7 +27,7 @@ pub enum Wait {
     Mutex(u32),
     /// It waits for permits of the node's semaphore of this number.
     Semaphore(u32),
-    /// It waits for others at the node's barrier of this number.
+    /// It waits for other processes at the node's barrier of this number.
     Barrier(u32),
     /// It waits for a notification of the node's condition of this number.
     Condition(u32),

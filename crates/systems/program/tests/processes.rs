@@ -512,7 +512,7 @@ fn a_notification_of_all_is_for_those_alone_who_waited() {
         let late = begun(condition.notified()).await;
         gone.kill();
         assert_eq!(node.within(ms(1), late).await, None);
-        // A notification of one process goes on to another, and is used once.
+        // A notification of one process passes to another process, and is used once.
         let (first, second, third) =
             (begun(condition.notified()).await, begun(condition.notified()).await, begun(condition.notified()).await);
         condition.notify_one();

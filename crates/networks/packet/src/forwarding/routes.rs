@@ -9,9 +9,9 @@ use std::num::NonZeroU32;
 /// The action of a node on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
-    /// The number of the interface that the packet leaves by, or [`ARRIVED`].
+    /// The number of the interface by which the packet leaves, or [`ARRIVED`].
     pub(super) interface: u32,
-    /// The kind of that interface's line. At the end, the slot of the endpoint.
+    /// The kind of that interface's line. At the last step, the slot of the endpoint.
     pub(super) kind_or_slot: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Tables of next hops: one for each state that the network's links will be in.
+//! Tables of next hops: one for each state of the network's links during the run.
 //!
 //! All failures are known before the run, so all tables are made then. A node reads the table that holds at
 //! its time. Equal states share a table.
@@ -131,7 +131,7 @@ impl Tables {
     }
 }
 
-/// Returns the differences from the start: links that are down, and links of another delay.
+/// Returns the differences from the start: links that are down, and links whose delay has changed.
 fn differences(lines: &Lines, time: Time) -> Vec<(u32, u64)> {
     let difference = |line: &Line| {
         let quality = line.at(time);

@@ -34,7 +34,7 @@ struct Parts {
     vocabulary: Vocabulary,
 }
 
-/// Makes a network of flows. `routes` are those of all flows, if they are known.
+/// Makes a network of flows. `routes` are the routes of all flows, if the caller has found them already.
 pub(crate) fn of_flows<D: Record>(
     topology: Topology,
     flows: Vec<Flow>,

@@ -58,7 +58,7 @@ fn copies_key<D: Record>(net: &Network<D>) -> u32 {
     u32::try_from(net.flows.len()).expect("flows are counted in 32 bits")
 }
 
-/// Adds amounts to each of some flows of a group, and to the copies.
+/// Adds amounts to the sums of some flows of a group, and to those of the copies.
 fn add_to_group<D: Record>(
     net: &Network<D>,
     flows: impl Iterator<Item = u32>,

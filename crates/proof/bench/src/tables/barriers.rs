@@ -16,7 +16,7 @@ const THREADS: [usize; 6] = [1, 2, 3, 5, 7, 8];
 /// The time for which each cell of the table is measured, all pairs together.
 const CELL: Duration = Duration::from_secs(2);
 
-/// A row: the barrier, and the published cycles of a crossing for each number of threads; 0 where none are
+/// A row: the barrier, and the published cycles of a crossing for each number of threads; 0 if none are
 /// published.
 struct Row {
     kind: Option<BarrierKind>,

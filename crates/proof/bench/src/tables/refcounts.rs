@@ -45,7 +45,7 @@ struct Row {
     /// False where counts get lost when threads share objects.
     can_be_shared: bool,
     clones: fn(threads: usize, is_shared: bool) -> Result<f64, Failure>,
-    /// A whole run on one thread, and on two; `None` where a whole run cannot use the scheme.
+    /// A whole run on one thread, and on two; `None` if a whole run cannot use the scheme.
     runs: [Option<Run>; 2],
 }
 

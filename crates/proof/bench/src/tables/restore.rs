@@ -140,7 +140,7 @@ struct Statistics {
     efficiency: Vec<f64>,
     /// The largest number of executions in the history of a worker.
     history: Vec<f64>,
-    /// The largest number of bytes of pending events and, where there is one, of the history.
+    /// The largest number of bytes of pending events and, if there is one, of the history.
     bytes: Vec<f64>,
 }
 

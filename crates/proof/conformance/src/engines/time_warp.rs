@@ -229,8 +229,8 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     // Executing.
 
     fn execute_batch(&mut self, partition: usize) -> Result<(), Error> {
-        // Events beyond the next global event will be rolled back there. Half of the batches execute them all
-        // the same.
+        // Events beyond the next global event will be rolled back there. Half of the batches execute them
+        // nevertheless.
         let end = if self.rng.chance(0.5) { self.ledger.horizon() } else { self.ledger.until() };
         for _ in 0..self.rng.below(16) + 1 {
             let Some(least) = self.executable(partition) else { break };

@@ -102,7 +102,7 @@ impl RandomModel {
             return;
         }
         // Global events send events, and those events lead to more global events. So only the first events of
-        // a controller may ask.
+        // a controller may ask for one.
         if events < REQUESTING_EVENTS && self.percent(Gene::RequestPercent, ctx.rng()) {
             let change = self.draw_change(ctx.rng());
             ctx.request(change);

@@ -119,7 +119,7 @@ impl Model for RandomModel {
         for event in messages.in_order() {
             let Body::Message(message) = &event.body else { continue };
             metrics.observe(LEFT, message.budget + event.time().as_ps() + u64::from(event.sender().rank()));
-            // Rows in the order of these messages, so that their order counts too.
+            // The table has rows in the order of these messages, so their order counts too.
             metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver.0))]);
         }
     }

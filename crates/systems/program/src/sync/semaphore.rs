@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A number of permits. A process that finds too few waits.
+/// A number of permits. A process waits if there are too few.
 ///
 /// ```
 /// use parades_carriers::Constant;

@@ -9,7 +9,7 @@ pub(super) struct Published {
     pub(super) case: Case,
     pub(super) memory_mb: [f64; 2],
     pub(super) events_per_s: [f64; 2],
-    /// The data cache misses per reference of table 2, where the table has them.
+    /// The data cache misses per reference of table 2, if the table has them.
     pub(super) misses: Option<[f64; 2]>,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Store<R, const W: usize> {
 
 /// The share of events that go to another LP, as in the tables of PHOLD.
 pub(super) const REMOTE: f64 = 0.5;
-/// The mean of the exponential delays. No delay is too short.
+/// The mean of the exponential delays. The lookahead is zero.
 pub(super) const MEAN_DELAY: Delay = Delay::from_secs(1);
 
 /// The state of an LP.
@@ -26,7 +26,7 @@ pub(super) struct State<const W: usize> {
     words: [u64; W],
 }
 
-/// Returns the index of the word that a draw picks among `words`; 0 where there are none.
+/// Returns the index of the word that a draw picks among `words`; 0 if there are none.
 #[inline]
 fn picked(draw: u64, words: usize) -> usize {
     (((draw >> 32) * words as u64) >> 32) as usize
