@@ -196,7 +196,7 @@ fn wrong_sweeps_are_refused_before_any_run() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    // Values that make no sense together are found before any run as well.
+    // Values that make no sense together are also found before any run.
     let output = parades(&folder.0, "sweep phold --set lookahead=100ms,2s --quiet --journal j");
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(

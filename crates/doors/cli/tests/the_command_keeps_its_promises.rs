@@ -173,7 +173,7 @@ fn compare_checks_digests_and_diff_finds_where_runs_part() {
     let tuned =
         "compare phold --until 1s --engines sequential,window,time-warp --json --quiet --tune stalls=3 --tune order=lp";
     assert_eq!(json(&folder, tuned)["runs"].as_array().unwrap().len(), 3);
-    // The number of threads in a scenario file holds here as well.
+    // The number of threads in a scenario file holds for `compare` too.
     folder.write("three.toml", "scenario = \"phold\"\nuntil = \"1s\"\nthreads = 3\n");
     let three = json(&folder, "compare three.toml --engines sequential,window --json --quiet");
     assert_eq!((&three["runs"][0]["threads"], &three["runs"][1]["threads"]), (&1.into(), &3.into()));
@@ -239,7 +239,7 @@ fn a_run_stopped_by_hand_ends_with_its_results_so_far() {
     let folder = Folder::new("interrupt");
     let mut child =
         command(&folder.0, "run phold --until 1000000s --json --quiet").stdout(Stdio::piped()).spawn().unwrap();
-    // Long enough for the run to have begun, on a busy machine as well; the run itself would take hours.
+    // This is long enough for the run to have begun, even on a busy machine. The run itself would take hours.
     std::thread::sleep(std::time::Duration::from_millis(700));
     // SIGTERM acts as Ctrl-C does. SIGINT may be ignored if the tests themselves run in the background.
     let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();

@@ -169,7 +169,7 @@ pub enum Change {
         /// Its new probability of loss, if that changes.
         loss: Option<f64>,
     },
-    /// A node goes away with all its links, or comes back. Meanwhile its endpoints rest.
+    /// A node goes away with all its links, or comes back. While it is away, its endpoints rest.
     Node {
         /// The node.
         node: u32,

@@ -1,4 +1,4 @@
-//! The files that a run writes while it goes on: its trace and its timeline.
+//! The files that a run writes while it is executed: its trace and its timeline.
 
 use crate::folder::{self, trace_in};
 use crate::outputs::Outputs;

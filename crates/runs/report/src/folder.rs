@@ -76,7 +76,7 @@ fn is_of_a_run(folder: &Path) -> bool {
     Recorded::read(folder).is_ok_and(|recorded| recorded.request().is_ok())
 }
 
-/// Returns the place of a run's trace while the run goes on.
+/// Returns the place of a run's trace while the run is executed.
 pub(crate) fn trace_in(folder: &Path) -> PathBuf {
     folder.join(format!("{GATHERED}{}-trace", std::process::id()))
 }

@@ -3,7 +3,7 @@
 //! - [`Report::write_json_line`], [`Report::for_people`], [`Report::write_folder`]: a run in each of these
 //!   forms.
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
-//! - [`Outputs`] and [`Files`]: the files that a run writes while it goes on, its trace and its timeline.
+//! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace and its timeline.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text.
 //!

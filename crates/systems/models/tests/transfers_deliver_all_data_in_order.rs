@@ -101,8 +101,8 @@ fn losses_are_repaired() {
         assert!(counter(outcome, "segments_retransmitted") >= counter(outcome, "fast_retransmissions"));
     }
     let [_, one, _, heavy] = &outcomes;
-    // Few losses are mostly found by duplicate acknowledgements. After many losses in a window, the timer
-    // must act.
+    // If losses are few, duplicate acknowledgements find most of them. After many losses in a window, the
+    // timer must act.
     assert!(counter(one, "fast_retransmissions") > counter(one, "timeouts"));
     assert!(counter(heavy, "timeouts") > counter(heavy, "transfers_completed"));
     assert!(tally(heavy, "transfer_time").min() > tally(one, "transfer_time").min());

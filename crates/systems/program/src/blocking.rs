@@ -38,8 +38,8 @@ use std::task::{Context, Poll};
 /// reports the overflow and aborts.
 ///
 /// **Ends.** A process that is killed is unwound where it waits, so that its local state is dropped. A
-/// destructor that waits meanwhile aborts the program. Code that catches panics must resume those that are
-/// not its own.
+/// destructor that waits during the unwinding aborts the program. Code that catches panics must resume those
+/// that are not its own.
 ///
 /// # Examples
 ///

@@ -222,7 +222,7 @@ fn a_wait_inside_of_a_future_that_is_waited_for_suspends_the_whole_process() {
         let (_, lines) = run(1, move |node: Node<Script>| async move {
             node.spawn_on(stack, "outer", |node| {
                 let inside = async move {
-                    node.wait(node.sleep(ms(3))); // Nothing of this process goes on meanwhile.
+                    node.wait(node.sleep(ms(3))); // Nothing of this process is executed during this wait.
                     log(node, "inside");
                     node.sleep(ms(3)).await;
                 };

@@ -30,7 +30,7 @@ pub(crate) struct Tables {
     tables: Vec<Table>,
     /// The end of each direction.
     goals: Box<[Goal]>,
-    /// The place of each node's first port among the kinds.
+    /// The place of each node's first port in `kinds`.
     first_port: Box<[u32]>,
     /// The kind of each port's line.
     kinds: Box<[u32]>,

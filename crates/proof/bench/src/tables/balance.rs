@@ -1,5 +1,5 @@
-//! `bench balance`: work dedicated to threads, beside work that any free thread takes, and tables 9 and 10 of
-//! G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009.
+//! `bench balance`: work dedicated to threads, beside work that any free thread takes. It has tables 9 and 10
+//! of G. Seguin, *Multi-core Parallelism for ns-3 Simulator*, INRIA, 2009.
 
 mod hot_spot;
 

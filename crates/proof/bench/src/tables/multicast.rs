@@ -1,4 +1,4 @@
-//! `bench multicast`: data that events share, beside data copied for each event, and tables 1 to 3 and figure
+//! `bench multicast`: shared data beside data that is copied for each event. It has tables 1 to 3 and figure
 //! 4 of G. Yaun, D. Bauer, C. Carothers, *Sharing event data in optimistically scheduled multicast
 //! applications*, Rensselaer Polytechnic Institute.
 //!

@@ -187,8 +187,8 @@ impl Transfer {
         }
     }
 
-    /// Marks a segment of the window as arrived. Measures its round trip if it was sent once. Of a segment
-    /// that was retransmitted, nobody knows which transmission is answered (Karn's rule).
+    /// Marks a segment of the window as arrived. Measures its round trip if it was sent once. If a segment
+    /// was retransmitted, it is not known which transmission is answered (Karn's rule).
     #[inline]
     fn mark_arrived(&self, sender: &mut Sender, echo: u64, ctx: &mut Context<'_, Self>, log: &mut Log<'_>) {
         let slot = sender.slot(echo);
