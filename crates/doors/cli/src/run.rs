@@ -54,7 +54,7 @@ fn execute(
             finished.notes.extend(found.notes);
             return Ok(finished);
         }
-        // The files are those of the last length.
+        // The files are those of the run with the last length.
         plan.until = Some(finished.outcome.end);
         notes = found.notes;
     }

@@ -1,7 +1,7 @@
 //! Every kind of bad input: the command, its message on standard error, and its exit status.
 //!
-//! Nothing else may stand on standard error, nothing at all on standard output, and no case may say "panicked
-//! at" or show a backtrace.
+//! Standard error must have nothing else, and standard output nothing at all. No case may say "panicked at"
+//! or show a backtrace.
 
 mod common;
 

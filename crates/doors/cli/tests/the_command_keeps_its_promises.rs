@@ -169,7 +169,7 @@ fn a_network_in_a_file_runs_on_every_engine_and_is_written_out_in_full() {
 #[test]
 fn compare_checks_digests_and_diff_finds_where_runs_part() {
     let folder = Folder::new("compare");
-    // A setting is meant for the engines that have it.
+    // A setting goes to the engines that have it.
     let tuned =
         "compare phold --until 1s --engines sequential,window,time-warp --json --quiet --tune stalls=3 --tune order=lp";
     assert_eq!(json(&folder, tuned)["runs"].as_array().unwrap().len(), 3);

@@ -7,8 +7,8 @@
 //! flows use TCP, and its servers send a first packet one gap after their start.)
 //!
 //! With [`Parameters::multicast`], one server of each campus sends the same bytes to all hosts of its own
-//! campus, down the tree of the shortest paths to them. Server and start are drawn in the same way, from the
-//! stream of the campus's first node.
+//! campus. They travel down the tree of the shortest paths. Server and start are drawn in the same way, from
+//! the stream of the campus's first node.
 //!
 //! Routes have the fewest hops, and lead through the same nodes as ns-3's nix-vectors do. Between two
 //! campuses there are two parallel links. All routes take the first link, so each of its directions carries

@@ -82,8 +82,8 @@ pub(crate) fn arithmetic<const CHAINS: usize>(threads: u64) -> Side<'static> {
     })
 }
 
-/// Returns a side that copies blocks of `block` bytes, rounded up to words, between random places in a memory
-/// of `blocks` blocks, at most that of a probe. Its events are copies.
+/// Returns a side that copies blocks of `block` bytes, rounded up to words, between random places. The memory
+/// has `blocks` blocks, but at most the bytes of a probe. Its events are copies.
 pub(crate) fn copying(block: usize, blocks: u64) -> Side<'static> {
     /// The least number of bytes to copy: twice the memory of a probe.
     const COPIED: usize = 512 << 20;

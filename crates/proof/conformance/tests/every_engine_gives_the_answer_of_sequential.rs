@@ -54,7 +54,7 @@ fn random_models_give_one_answer() {
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
 }
 
-/// The executions ahead of GVT in this model follow each other in a cycle, each later than the last, and the
+/// In this model, the executions ahead of GVT follow each other in a cycle, each later than the last. The
 /// anti-messages never catch up with them. Without a remedy this would go on long after the model's last
 /// event.
 #[test]

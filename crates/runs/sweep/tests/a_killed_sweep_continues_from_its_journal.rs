@@ -1,4 +1,4 @@
-//! Whatever part of a journal is on the disk when a sweep is killed, the sweep that continues from it has the
+//! Any part of a journal may be on the disk when a sweep is killed. The sweep that continues from it has the
 //! same tables, and no run is executed twice.
 
 mod common;

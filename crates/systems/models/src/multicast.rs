@@ -10,10 +10,11 @@
 //! has a copy, this is where the memory goes.
 //!
 //! *Data.* The root writes the data once, `data` integers of 32 bits. With shared data ([`Shared`]), all
-//! copies of a packet refer to the same integers, and each tree has the data of about `levels * start_events`
-//! packets in memory. Without, a router copies the integers for each child ([`Copied`]). In both cases the
-//! data are folded into the digest once, when they are written. So the digest does not depend on sharing.
-//! Every LP reads one of the integers, a different one each time, and compares it with what the root wrote.
+//! copies of a packet refer to the same integers. Each tree then has the data of about
+//! `levels * start_events` packets in memory. Without, a router copies the integers for each child
+//! ([`Copied`]). In both cases the data are folded into the digest once, when they are written. So the digest
+//! does not depend on sharing. Every LP reads one of the integers, a different one each time, and compares it
+//! with the integer that the root wrote.
 //!
 //! *Delays.* The source does not give them. Here the delay of a hop is `delay`, the lookahead, plus a uniform
 //! part of at most `jitter`. So packets overtake each other, and an LP that is executed ahead of its parent

@@ -271,8 +271,8 @@ impl<P: Program> Model for Processes<P> {
         self.fetches
     }
 
-    /// Step 0 prefetches the node with its first message, step 1 its first process and the memory to which
-    /// its state points, step 2 the memory of that process.
+    /// Step 0 prefetches the node with its first message. Step 1 prefetches its first process and the memory
+    /// to which its state points, step 2 the memory of that process.
     #[inline]
     fn fetch(&self, state: &LpState<P>, step: usize) {
         let LpState::Node(NodeState(Some(node), _)) = state else { return };

@@ -1,8 +1,8 @@
 //! Trees: the paths of multicast groups.
 //!
-//! The shortest paths from a source to its receivers are a tree, since every part of such a path is itself
-//! the path between its ends ([`parades_topology::routing`]). Where the tree branches, a node sends a copy
-//! down each branch. A receiver keeps a copy.
+//! The shortest paths from a source to its receivers are a tree. The reason is that each part of such a path
+//! is itself the path between its ends ([`parades_topology::routing`]). Where the tree branches, a node sends
+//! a copy down each branch. A receiver keeps a copy.
 
 use crate::line::Lines;
 use parades_topology::routing::{Routes, RoutingError};
@@ -20,7 +20,7 @@ pub(crate) struct Place {
     flow: u32,
 }
 
-/// No flow ends at a place.
+/// The value of a slot or flow that a place does not have.
 const NONE: u32 = u32::MAX;
 
 const EMPTY: Place = Place { first: 0, end: 0, slot: NONE, flow: NONE };

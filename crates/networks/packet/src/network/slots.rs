@@ -1,8 +1,8 @@
 //! The endpoints of each node.
 //!
 //! An endpoint's *address* is the direction of the packets that it sends. The end that begins flow `f` has
-//! address `2f`, the other end `2f + 1`, and the source of group `g` has the address of `g` after those of
-//! all flows. A receiver of a group is the other end of its flow; no endpoint begins that flow.
+//! address `2f`, the other end `2f + 1`. The addresses of the sources of groups follow those of all flows. A
+//! receiver of a group is the other end of its flow; no endpoint begins that flow.
 
 use parades_topology::NodeId;
 

@@ -1,7 +1,7 @@
 //! Requests and responses: a client asks, waits for the whole response, thinks, and asks again.
 //!
 //! A request is one packet. All packets of a response are sent at once. If a response is not complete in
-//! time, the client asks the same again under a new number, and packets of the old response do not count any
+//! time, the client asks the same again under a new number. Packets of the old response do not count any
 //! more. The response time is from the first request to the last packet.
 
 use super::{Duration, Environment, Protocol, Segment, Setup};

@@ -10,9 +10,9 @@
 //! the count of some thread is above zero, and the object is not returned to the pool. When no count is above
 //! zero, the sum is not above zero either, so there is no reference, and all counts are zero.
 //!
-//! *Cost.* The opposite does not hold. A reference dropped by another thread than the one that made it may
-//! leave a count of +1 in one thread and of -1 in another. Then the object is never returned. A thread that
-//! ends takes its counts with it, with the same effect.
+//! *Cost.* The opposite does not hold. If one thread makes a reference and another drops it, a count of +1
+//! may remain in the first and one of -1 in the second. Then the object is never returned. A thread that ends
+//! takes its counts with it, with the same effect.
 
 use crate::refcount::pointer::Scheme;
 use crate::refcount::pool::{Pool, Slot};

@@ -94,8 +94,8 @@ const PUBLISHED: [Published; 3] = [
     Published { threads: 8, by_sets_s: &[26.4, 25.3, 24.7, 25.9], by_share_s: [24.7, 23.6, 22.1, 22.8, 26.1] },
 ];
 
-/// The greatest number of partitions of the model with a hot spot, and the number of ranges of LPs that are
-/// hot in turn.
+/// The greatest number of partitions of the model with a hot spot. It is also the number of ranges of LPs
+/// that are hot in turn.
 const SPOTS: u32 = 16;
 
 /// The runs of one model in each way.

@@ -273,8 +273,8 @@ impl Network {
         self.mean_number() / self.arrival_rate()
     }
 
-    /// Returns the number of customers for which the half-width of a run's 95 % interval is at most this
-    /// share of the mean sojourn time, in about 19 of 20 runs.
+    /// Returns the number of customers that makes a run's 95 % interval narrow enough in about 19 of 20 runs.
+    /// The half-width is then at most this share of the mean sojourn time.
     ///
     /// The number of customers at an M/M/1 station, averaged over a long time `t`, has the variance
     /// `2 rho (1 + rho) / ((1 - rho)^4 mu t)` (Whitt, "Planning queueing simulations", Management Science
@@ -284,8 +284,8 @@ impl Network {
     /// Stations that feed each other are busy together. On [`Network::central_server`], this made the
     /// measured half-width 1.5 times as large. So networks of several stations get 2.25 times the customers.
     ///
-    /// The factor 3.8 is Student's t for the smallest number of batches, 2.1, with a margin for the scatter
-    /// of the half-width, which is an estimate too.
+    /// The factor 3.8 is Student's t for the smallest number of batches, 2.1, with a margin. The half-width
+    /// needs the margin because it is an estimate too, and scatters.
     ///
     /// ```
     /// # use parades_models::queueing::Network;
