@@ -185,13 +185,13 @@ impl<M: Model> std::fmt::Debug for Finished<M> {
 }
 
 /// Ends the part of a run that is in this process. Gives the final state of each LP to [`Model::finish`], and
-/// returns the final digest of each LP, if digests are on. `lps` come in id order.
+/// returns the final digest of each LP, in the order of `lps`, if digests are on.
 pub fn finish<'l, M: Model>(
     model: &M,
     (options, end): (&RunOptions<'_>, &End),
     lps: impl Iterator<Item = (LpId, &'l Lp<M::State>)>,
     metrics: &mut Metrics,
-) -> Vec<(LpId, u64)>
+) -> Vec<u64>
 where
     M::State: 'l,
 {
@@ -200,14 +200,14 @@ where
         metrics.record_as(Sender::lp(id));
         model.finish(id, lp.state(), end, metrics);
         if options.digest {
-            digests.push((id, lp.final_digest(model)));
+            digests.push(lp.final_digest(model));
         }
     }
     digests
 }
 
-/// Ends a run, whatever the engine: combines the digests of all LPs, which come in id order, and concludes
-/// the metrics.
+/// Ends a run, whatever the engine: combines the digests of all LPs, which are in id order, and concludes the
+/// metrics.
 ///
 /// # Errors
 ///
@@ -215,11 +215,10 @@ where
 pub fn conclude<M: Model>(
     model: &M,
     options: &RunOptions<'_>,
-    digests: impl IntoIterator<Item = u64>,
+    lp_digests: Vec<u64>,
     finished: Finished<M>,
 ) -> Result<Outcome, Error> {
     let Finished { end, mut metrics, pending, globals, engine_stats } = finished;
-    let lp_digests: Vec<u64> = digests.into_iter().collect();
     let mut combined = Digest::default();
     lp_digests.iter().for_each(|&digest| combined.word(digest));
     if globals.executed() > 0 {

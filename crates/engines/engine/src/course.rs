@@ -265,7 +265,7 @@ impl<'a, M: Model> Course<'a, M> {
     fn conclude_with(
         self,
         end: End,
-        (digests, metrics): (Vec<(LpId, u64)>, Metrics),
+        (digests, metrics): (Vec<u64>, Metrics),
         pending: Leftover<M::Message>,
         mut engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error> {
@@ -275,7 +275,6 @@ impl<'a, M: Model> Course<'a, M> {
         }
         engine_stats.push(("lp_bytes", size_of::<Lp<M::State>>() as f64));
         engine_stats.push(("state_bytes", size_of::<M::State>() as f64));
-        let digests = digests.into_iter().map(|(_, digest)| digest);
         conclude(model, &options, digests, Finished { end, metrics, pending, globals, engine_stats })
     }
 
@@ -310,19 +309,38 @@ impl<'a, M: Model> Course<'a, M> {
             metrics = own;
         }
         let end = self.end(end);
+        let mut ids = Vec::new();
+        let lps = lps.inspect(|(id, _)| {
+            if seat.peers.ranks() > 1 {
+                ids.push(*id);
+            }
+        });
         let digests = finish(self.model, (&self.options, &end), lps, &mut metrics);
-        let mine = Results { digests, metrics, pending, counts };
+        let mine = Results { ids, digests, metrics, pending, counts };
         let Some(all) = seat.peers.collect(mine).map_err(|Broken| lost(seat.transport))? else { return Ok(None) };
         let mut all = all.into_iter();
-        let Results { mut digests, mut metrics, mut pending, mut counts } = all.next().expect("rank 0 is among them");
+        let Results { mut ids, mut digests, mut metrics, mut pending, mut counts } =
+            all.next().expect("rank 0 is among them");
         for of_rank in all {
+            ids.extend(of_rank.ids);
             digests.extend(of_rank.digests);
             metrics.merge(of_rank.metrics);
             pending = Box::new(pending.chain(of_rank.pending));
             counts.iter_mut().zip(of_rank.counts).for_each(|(sum, count)| *sum += count);
         }
-        digests.sort_unstable_by_key(|(id, _)| *id);
+        if !ids.is_empty() && !digests.is_empty() {
+            digests = in_id_order(&ids, &digests);
+        }
         let engine_stats = engine_stats(&counts);
         self.conclude_with(end, (digests, metrics), pending, engine_stats).map(Some)
     }
+}
+
+/// Returns the digests of all LPs in id order, given the ids to which `digests` belong.
+fn in_id_order(ids: &[LpId], digests: &[u64]) -> Vec<u64> {
+    let mut ordered = vec![0; digests.len()];
+    for (id, digest) in ids.iter().zip(digests) {
+        ordered[id.index()] = *digest;
+    }
+    ordered
 }

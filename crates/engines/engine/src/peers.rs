@@ -51,8 +51,11 @@ pub(crate) trait Peers<M: Model>: Sync {
 
 /// The results of one rank.
 pub(crate) struct Results<P> {
+    /// The LPs of the rank, in the order of their digests. Empty if this is the only rank: then all LPs are
+    /// here, in id order.
+    pub(crate) ids: Vec<LpId>,
     /// The final digest of each LP of the rank.
-    pub(crate) digests: Vec<(LpId, u64)>,
+    pub(crate) digests: Vec<u64>,
     pub(crate) metrics: Metrics,
     /// The events that were pending at the end.
     pub(crate) pending: Leftover<P>,
@@ -112,16 +115,16 @@ impl<M: WireModel> Peers<M> for Ranks<'_> {
     }
 
     fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken> {
-        type Sent<P> = (Vec<(LpId, u64)>, Recorded, Vec<Event<P>>, Vec<u64>);
-        let Results { digests, metrics, pending, counts } = mine;
+        type Sent<P> = (Vec<LpId>, Vec<u64>, Recorded, Vec<Event<P>>, Vec<u64>);
+        let Results { ids, digests, metrics, pending, counts } = mine;
         let declared = metrics.declarations();
         let messages = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
-        let sent: Sent<M::Message> = (digests, metrics.into_recorded(), messages, counts);
+        let sent: Sent<M::Message> = (ids, digests, metrics.into_recorded(), messages, counts);
         let received = gather_to_first(self.0, &sent)?;
-        let results = |(digests, recorded, messages, counts): Sent<M::Message>| {
+        let results = |(ids, digests, recorded, messages, counts): Sent<M::Message>| {
             let mut metrics = declared.declarations();
             metrics.merge_recorded(recorded);
-            Results { digests, metrics, pending: Box::new(messages.into_iter()) as Leftover<_>, counts }
+            Results { ids, digests, metrics, pending: Box::new(messages.into_iter()) as Leftover<_>, counts }
         };
         Ok(received.map(|all| all.into_iter().map(results).collect()))
     }

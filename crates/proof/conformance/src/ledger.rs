@@ -164,7 +164,6 @@ impl<'a, M: Model> Ledger<'a, M> {
         let end = End { time: end, events, early: end < options.until };
         let lps = (0..).map(LpId).zip(lps);
         let digests = finish(model, (&options, &end), lps, &mut metrics);
-        let digests = digests.into_iter().map(|(_, digest)| digest);
         let pending = Box::new(pending.into_iter());
         conclude(model, &options, digests, Finished { end, metrics, pending, globals, engine_stats })
     }
