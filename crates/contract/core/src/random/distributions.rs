@@ -79,8 +79,8 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// Makes the distribution. `scale` is the smallest value, in the unit of the draws; `shape` is the exponent
-    /// of the tail.
+    /// Makes the distribution. `scale` is the smallest value, in the unit of the draws; `shape` is the
+    /// exponent of the tail.
     ///
     /// The mean is `scale * shape / (shape - 1)` for a shape above 1, else infinite. The variance is infinite
     /// for a shape of at most 2.
