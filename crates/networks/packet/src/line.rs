@@ -26,6 +26,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Returns true if the quality never changes.
+    #[inline]
+    pub(crate) fn is_constant(&self) -> bool {
+        self.changes.is_empty()
+    }
+
     /// Returns the quality at a time.
     #[inline]
     pub(crate) fn at(&self, time: Time) -> &Quality {

@@ -6,8 +6,8 @@
 //! before the packet is at the far end. So there is one event a hop, the arrival at the neighbour. A packet
 //! that a later failure destroys is lost at once.
 
-use crate::line::Line;
-use crate::queue::{Backlog, Waiting};
+use crate::line::{Line, Quality};
+use crate::queue::{Backlog, Discipline, Waiting};
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
@@ -110,19 +110,33 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
 
     #[inline(always)]
     fn transmit(&mut self, now: Time, bytes: u32, line: &Line, rng: &mut Rng) -> Result<Delay, Loss> {
-        if !line.at(now).is_up {
+        if line.is_constant() {
+            return self.transmit_over(now, bytes, (line.queue, Time::MAX, |_| &line.first), rng);
+        }
+        self.transmit_over(now, bytes, (line.queue, line.next_down(now), |time| line.at(time)), rng)
+    }
+
+    /// Transmits over a link that goes down next at `down`, and whose quality at a time is `at`.
+    #[inline(always)]
+    fn transmit_over<'l>(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        (queue, down, at): (Discipline, Time, impl Fn(Time) -> &'l Quality),
+        rng: &mut Rng,
+    ) -> Result<Delay, Loss> {
+        if !at(now).is_up {
             return Err(Loss::Down);
         }
         let start = self.sent.busy_until.max(now);
         if start > now {
-            let mut queue = self.queue();
-            let mut queue = queue.get_or_insert_with(Default::default);
-            if !queue.backlog().offer(Waiting { start, bytes }, line.queue) {
+            let mut state = self.queue();
+            let mut state = state.get_or_insert_with(Default::default);
+            if !state.backlog().offer(Waiting { start, bytes }, queue) {
                 return Err(Loss::Queue);
             }
         }
-        let down = line.next_down(now);
-        let serialisation = Delay::serialisation(u64::from(bytes), line.at(start).rate_bps);
+        let serialisation = Delay::serialisation(u64::from(bytes), at(start).rate_bps);
         // A departure past the end of time becomes an overflow when the packet is sent.
         let departure = start.checked_add(serialisation).unwrap_or(Time::MAX);
         let sent = self.sent().into_mut();
@@ -133,7 +147,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         }
         sent.packets += 1;
         sent.bytes += u64::from(bytes);
-        let quality = line.at(departure);
+        let quality = at(departure);
         let delay = departure.since(now).saturating_add(quality.delay);
         if down < Time::MAX && delay > down.since(now) {
             return Err(Loss::Down);
@@ -148,7 +162,6 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::Quality;
     use crate::queue::QueueLimit;
     use parades_core::restore::UndoLog;
 
