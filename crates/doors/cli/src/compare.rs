@@ -19,7 +19,8 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         None => Ok(ExitCode::SUCCESS),
         Some(other) => Err(Failure::simulation(format!(
             "{} and {} came to different results; `parades diff` finds the event where they part",
-            runs[0].choice.engine.name, other.choice.engine.name
+            runs[0].choice.engine.name(),
+            other.choice.engine.name()
         ))),
     }
 }

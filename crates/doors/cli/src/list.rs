@@ -1,8 +1,7 @@
 //! `parades list`: the scenarios, or the engines, a line each.
 
 use crate::printing::print;
-use parades_catalog::SCENARIOS;
-use parades_catalog::engines::ENGINES;
+use parades_catalog::{Engine, SCENARIOS};
 use parades_session::Failure;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -17,9 +16,9 @@ fn list_of_scenarios() -> String {
 
 fn list_of_engines() -> String {
     let mut text = String::new();
-    for engine in ENGINES {
-        let _ = writeln!(text, "{:<15} {}", engine.name, engine.about);
-        for setting in engine.settings {
+    for engine in Engine::algorithms() {
+        let _ = writeln!(text, "{:<15} {}", engine.name(), engine.about());
+        for setting in engine.settings() {
             let (key, value) = (setting.key(), setting.default_value());
             let _ = writeln!(text, "{:<15}   --tune {key}={value}: {} ({})", "", setting.meaning(), setting.accepts());
         }

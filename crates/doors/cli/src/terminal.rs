@@ -53,7 +53,7 @@ impl Terminal {
 impl Observer for Terminal {
     fn begins(&mut self, choice: &Choice, notes: &[String]) {
         if let Some(why) = &choice.why {
-            self.say_once(format!("engine: {} (auto: {why})", choice.engine.name));
+            self.say_once(format!("engine: {} (auto: {why})", choice.engine.name()));
         }
         self.note(notes);
         self.line = self.draws.then(|| line("{wide_bar} {percent:>3}%  {msg}  {eta} left", STEPS));

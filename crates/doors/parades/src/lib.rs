@@ -1,9 +1,36 @@
 #![doc = include_str!("../../../../README.md")]
 #![forbid(unsafe_code)]
 
-mod engine;
-
-pub use engine::{Engine, UnknownEngine};
+/// # Examples
+///
+/// A model, an engine by name, a run, and its metrics:
+///
+/// ```
+/// use parades::Engine;
+/// use parades::models::queueing::{Network, Queueing};
+/// use parades::prelude::*;
+///
+/// // One server, busy for 80 % of the time, which serves 1,000 customers a second; 20,000 customers.
+/// let network = Network::mm1(0.8, 1000.0).unwrap();
+/// let model = Queueing::new(network, Delay::from_us(100), Some(20_000)).unwrap();
+///
+/// let engine: Engine = "window".parse().unwrap(); // as a user of yours may write it
+/// let outcome = engine.run(&model, 2, RunOptions { seed: 7, ..RunOptions::until(model.duration()) }).unwrap();
+///
+/// let left = outcome.metrics.get("customers_left").and_then(|metric| metric.counter()).unwrap();
+/// assert!((19_000..21_000).contains(&left));
+/// let sojourn = outcome.metrics.get("sojourn").and_then(|metric| metric.steady()).unwrap().estimate().unwrap();
+/// assert!((sojourn.mean / model.mean_sojourn() - 1.0).abs() < 0.2); // 5 ms by theory
+///
+/// // Every engine comes to the same.
+/// for engine in Engine::ALL {
+///     let other = engine.run(&model, 2, RunOptions { seed: 7, ..RunOptions::until(model.duration()) }).unwrap();
+///     assert_eq!((other.digest, other.events), (outcome.digest, outcome.events), "{engine}");
+/// }
+/// ```
+#[doc(inline)]
+pub use parades_catalog::Engine;
+pub use parades_catalog::UnknownEngine;
 
 pub use parades_carriers as carriers;
 pub use parades_core as core;

@@ -1,7 +1,6 @@
-//! The built-in scenarios: for each its parameters, and the model that they make.
+//! The built-in scenarios: the parameters of each, and how its model is made from them.
 //!
-//! A scenario's model has a type of its own, so what is to be done with it is given as a [`Visitor`], which is generic over models.
-//! Nothing here knows an engine.
+//! A scenario is a row of the table [`SCENARIOS`]. Nothing in this module knows an engine.
 
 mod campus;
 mod chord;
@@ -14,48 +13,30 @@ mod queueing;
 mod transfer;
 mod wan;
 
+use crate::simulation::Simulation;
 use parades_config::{ConfigError, Parameter, Place, Values, nearest, quoted};
-use parades_core::model::Model;
-use parades_core::restore::Restorable;
-use parades_core::time::Time;
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-/// A model made from parameters.
-#[derive(Debug)]
-pub struct Prepared<M> {
-    /// The model.
-    pub model: M,
-    /// How long it is run unless the user says otherwise.
-    pub until: Time,
-    /// What the user should know of how the model was made, a sentence each.
-    pub notes: Vec<String>,
-}
-
-/// What is to be done with a scenario's model.
-pub trait Visitor {
-    /// What comes of it.
-    type Output;
-    /// Does it.
-    fn visit<M>(self, prepared: Prepared<M>) -> Self::Output
-    where
-        M: Restorable<State: Clone + PartialEq + Debug> + 'static;
-    /// Does it with a model whose state cannot be restored, so that no engine that rolls back can run it.
-    fn visit_unrestorable<M: Model + 'static>(self, prepared: Prepared<M>) -> Self::Output;
-}
-
-/// A built-in scenario.
+/// A built-in scenario: a row of the table [`SCENARIOS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A line on the scenario, for lists.
     pub about: &'static str,
-    /// Its parameters.
+    /// The parameters.
     pub parameters: &'static [Parameter],
+    /// Makes the model from the values of the parameters and a seed.
+    pub(crate) build: fn(&Values, u64) -> Result<Simulation, ConfigError>,
+    /// Sets the parameters that a preset changes.
+    set_presets: fn(&mut Values),
+    /// Returns true if the model of these values can be restored.
+    is_restorable: fn(&Values) -> bool,
+    /// The parameter that names a platform file, if there is one.
+    platform: Option<&'static str>,
 }
 
-/// All of them, in the order in which they are listed.
+/// All scenarios, in the order of lists.
 pub const SCENARIOS: &[Scenario] = &[
     campus::SCENARIO,
     wan::SCENARIO,
@@ -71,11 +52,21 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 impl Scenario {
-    /// The scenario of that name.
+    /// Declares a scenario without presets and without a platform, whose models can all be restored.
+    const fn new(
+        name: &'static str,
+        about: &'static str,
+        parameters: &'static [Parameter],
+        build: fn(&Values, u64) -> Result<Simulation, ConfigError>,
+    ) -> Scenario {
+        Scenario { name, about, parameters, build, set_presets: |_| {}, is_restorable: |_| true, platform: None }
+    }
+
+    /// Returns the scenario of this name.
     ///
     /// # Errors
     ///
-    /// On an unknown name, suggesting the nearest.
+    /// If there is none. The error suggests the nearest name.
     pub fn named(name: &str) -> Result<&'static Scenario, ConfigError> {
         let names = || SCENARIOS.iter().map(|scenario| scenario.name);
         SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
@@ -87,57 +78,34 @@ impl Scenario {
         })
     }
 
-    /// Its parameters, at their defaults.
+    /// Returns the parameters at their defaults.
     pub fn values(&self) -> Values {
         Values::new(self.name, self.parameters)
     }
 
     /// Sets the parameters that a preset changes, unless the user has set them.
     pub fn apply_presets(&self, values: &mut Values) {
-        if self.name == chord::SCENARIO.name {
-            chord::apply_presets(values);
-        }
+        (self.set_presets)(values);
     }
 
-    /// The files that the file of a parameter names, which are profiles of a platform; none where that cannot be read, which who makes the model hears of.
+    /// Returns the files that the file of a parameter names: the profiles of a platform. Returns none if that
+    /// file cannot be read; [`Simulation::new`] reports the error.
     pub fn files_named_in(&self, parameter: &str, path: &Path) -> Vec<PathBuf> {
-        match parameter {
-            "platform" => {
-                parades_flow::read(path).map_or_else(|_| Vec::new(), |platform| platform.profile_files().to_vec())
-            }
-            _ => Vec::new(),
+        if self.platform != Some(parameter) {
+            return Vec::new();
         }
+        parades_flow::read(path).map_or_else(|_| Vec::new(), |platform| platform.profile_files().to_vec())
     }
 
-    /// Whether engines that roll back can run it with these values. The state of processes cannot be restored.
+    /// Returns true if engines that roll back can run the scenario with these values. The state of processes
+    /// cannot be restored.
     pub fn is_restorable(&self, values: &Values) -> bool {
-        self.name != chord::SCENARIO.name || chord::is_restorable(values)
-    }
-
-    /// Makes the model of `values` and gives it to the visitor. `seed` is for what is drawn once, before the run.
-    ///
-    /// # Errors
-    ///
-    /// On values that make no sense together, and files that cannot be used.
-    pub fn accept<V: Visitor>(&self, values: &Values, seed: u64, visitor: V) -> Result<V::Output, ConfigError> {
-        match self.name {
-            "campus" => campus::accept(values, seed, visitor),
-            "wan" => wan::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
-            "network" => network::example(seed).map(|prepared| visitor.visit(prepared)),
-            "flows" => flows::prepare(values, seed).map(|prepared| visitor.visit(prepared)),
-            "chord" => chord::accept(values, seed, visitor),
-            "phold" => phold::accept(values, visitor),
-            "multicast" => multicast::accept(values, visitor),
-            "transfer" => transfer::prepare(values).map(|prepared| visitor.visit(prepared)),
-            "mm1" => queueing::mm1(values).map(|prepared| visitor.visit(prepared)),
-            "jackson" => queueing::jackson(values, seed).map(|prepared| visitor.visit(prepared)),
-            "faulty" => faulty::prepare(values).map(|prepared| visitor.visit(prepared)),
-            name => unreachable!("`{name}` is in the table of scenarios and not in this match"),
-        }
+        (self.is_restorable)(values)
     }
 }
 
-/// The error of reading the file that a parameter names. Where it cannot be read at all, and a scenario file names it, it is the place there that helps.
+/// Improves the error of reading the file that a parameter names. If that file cannot be read, and a scenario file
+/// names it, then the error points at its name in the scenario file.
 fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
     let why = error.message().strip_prefix("the file cannot be read");
     match (why, values.place(key), values.path(key)) {
@@ -149,7 +117,7 @@ fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
     }
 }
 
-/// The value of an integer parameter whose range ends below 2^32.
+/// Returns the value of an integer parameter whose range ends below 2^32.
 fn int32(values: &Values, key: &str) -> u32 {
     u32::try_from(values.integer(key)).expect("the parameter's range ends below 2^32")
 }

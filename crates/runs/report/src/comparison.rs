@@ -16,7 +16,7 @@ pub fn as_json(runs: &[FinishedRun]) -> Value {
     let first = &runs[0];
     let row = |run: &FinishedRun| {
         json!({
-            "engine": run.choice.engine.name,
+            "engine": run.choice.engine.name(),
             "threads": run.choice.threads,
             "events": run.outcome.events,
             "digest": run.outcome.digest.map(|digest| format!("{digest:016x}")),
@@ -45,7 +45,7 @@ pub fn for_people(runs: &[FinishedRun]) -> String {
     for run in runs {
         let seconds = run.run_wall.as_secs_f64();
         drawn.add_row([
-            run.choice.engine.name.to_owned(),
+            run.choice.engine.to_string(),
             run.choice.threads.to_string(),
             run.outcome.events.to_string(),
             figure(Unit::Seconds, seconds),

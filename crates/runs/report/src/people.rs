@@ -35,7 +35,7 @@ impl Report<'_> {
         let [setup, run] = [self.run.setup_wall, self.run.run_wall].map(|wall| wall.as_secs_f64());
         let threads = choice.threads;
         let mut rows = vec![
-            ("engine", format!("{} on {threads} thread{}", choice.engine.name, plural(threads))),
+            ("engine", format!("{} on {threads} thread{}", choice.engine.name(), plural(threads))),
             ("virtual time", figure(Unit::Seconds, outcome.end.as_secs_f64())),
         ];
         if outcome.stopped_at.is_some() {

@@ -38,7 +38,7 @@ impl Report<'_> {
             "machine": run.machine,
             "scenario": plan.scenario.name,
             "parameters": parameters(&plan.values),
-            "engine": choice.engine.name,
+            "engine": choice.engine.name(),
             "settings": choice.settings,
             "threads": choice.threads,
             "processes": 1,

@@ -71,7 +71,7 @@ impl<'a> SweepReport<'a> {
             "scenario": plan.plan.scenario.name,
             "parameters": plan.fixed(),
             "swept": self.swept(),
-            "engine": plan.choice.engine.name,
+            "engine": plan.choice.engine.name(),
             "settings": plan.choice.settings,
             "threads": plan.threads,
             "jobs": plan.jobs,

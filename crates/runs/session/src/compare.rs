@@ -1,8 +1,7 @@
 //! The same run on several engines, which must come to the same result.
 
 use crate::{Failure, FinishedRun, Observer, Plan, Recording, run};
-use parades_catalog::Choice;
-use parades_catalog::engines::{has_setting, names, rolls_back};
+use parades_catalog::{Choice, Engine};
 
 /// Runs a plan on several engines, one after another. Where none is named, the plan runs on all engines that
 /// can run the scenario.
@@ -17,18 +16,16 @@ pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> 
     if !plan.request.digest {
         return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
     }
-    let engines: Vec<&str> = match engines {
-        [] => names()
-            .into_iter()
-            .filter(|engine| plan.scenario.is_restorable(&plan.values) || !rolls_back(engine))
-            .collect(),
-        engines => engines.iter().map(String::as_str).collect(),
+    let can_run = |engine: &Engine| plan.scenario.is_restorable(&plan.values) || !engine.rolls_back();
+    let engines: Vec<Engine> = match engines {
+        [] => Engine::algorithms().filter(can_run).collect(),
+        names => names.iter().map(|name| Engine::named(name)).collect::<Result<_, _>>()?,
     };
-    let plan_for = |engine: &&str| {
+    let plan_for = |&engine: &Engine| {
         let mut plan = plan.clone();
-        plan.request.engine = Some((*engine).to_owned());
+        plan.request.engine = Some(engine.to_string());
         plan.request.tune = settings_of(engine, &engines, &plan.request.tune);
-        if ["sequential", "rollback-check"].contains(engine) {
+        if !engine.is_parallel() {
             (plan.request.threads, plan.settings.threads) = (None, None);
         }
         plan.choice().map(|choice| (plan, choice))
@@ -43,10 +40,10 @@ pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> 
 }
 
 /// Returns the settings that are meant for an engine.
-fn settings_of(engine: &str, engines: &[&str], tune: &[String]) -> Vec<String> {
+fn settings_of(engine: Engine, engines: &[Engine], tune: &[String]) -> Vec<String> {
     let is_meant = |assignment: &&String| {
         let key = assignment.split('=').next().unwrap_or_default();
-        has_setting(engine, key) || !engines.iter().any(|other| has_setting(other, key))
+        engine.has_setting(key) || !engines.iter().any(|other| other.has_setting(key))
     };
     tune.iter().filter(is_meant).cloned().collect()
 }

@@ -14,7 +14,7 @@
 //! let finished = run(&plan, &plan.choice()?, Recording::default(), &mut ())?;
 //! let sojourns = finished.outcome.metrics.get("sojourn").expect("mm1 measures sojourn times");
 //! assert!(sojourns.headline().is_some_and(|seconds| seconds > 0.0));
-//! assert_eq!(finished.choice.engine.name, "sequential");
+//! assert_eq!(finished.choice.engine.name(), "sequential");
 //! # Ok::<(), parades_session::Failure>(())
 //! ```
 //!

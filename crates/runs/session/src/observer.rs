@@ -13,7 +13,7 @@ use parades_core::time::Time;
 ///
 /// impl Observer for Log {
 ///     fn begins(&mut self, choice: &parades_catalog::Choice, _: &[String]) {
-///         self.0.push(format!("begins on {}", choice.engine.name));
+///         self.0.push(format!("begins on {}", choice.engine));
 ///     }
 ///     fn ends(&mut self) {
 ///         self.0.push("ends".into());

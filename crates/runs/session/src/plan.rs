@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::request::{Request, quote};
-use parades_catalog::{Choice, Refusal, Scenario, Simulation, Wish, network};
+use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network};
 use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
 use parades_core::time::Time;
 use parades_netfile::{NetworkFile, explicit};
@@ -130,21 +130,22 @@ impl Plan {
     }
 
     fn engine(&self) -> &str {
-        self.request.engine.as_deref().or(self.settings.engine.as_deref()).unwrap_or("auto")
+        self.request.engine.as_deref().or(self.settings.engine.as_deref()).unwrap_or(Engine::default().name())
     }
 
     /// Reports a refusal at its place in the scenario's file, where it is about what the file says.
     fn refused(&self, refusal: Refusal) -> Failure {
         let typed = match refusal.about {
-            "engine" => self.request.engine.is_some(),
-            "threads" => self.request.threads.is_some(),
-            "processes" => self.request.processes.is_some(),
-            _ => true,
+            Field::Engine => self.request.engine.is_some(),
+            Field::Threads => self.request.threads.is_some(),
+            Field::Processes => self.request.processes.is_some(),
+            // No file has settings of engines.
+            Field::Tune => true,
         };
         let (message, help) = (refusal.error.message(), refusal.error.help().unwrap_or_default());
         match (&self.network, &self.file) {
-            (Some(network), _) if !typed => network.error_at(refusal.about, message, help).into(),
-            (_, Some(file)) if !typed => file.error_at(refusal.about, message, help).into(),
+            (Some(network), _) if !typed => network.error_at(refusal.about.key(), message, help).into(),
+            (_, Some(file)) if !typed => file.error_at(refusal.about.key(), message, help).into(),
             _ => refusal.error.into(),
         }
     }

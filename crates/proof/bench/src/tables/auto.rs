@@ -5,7 +5,7 @@ use crate::record::Figure;
 use crate::sides::{Ran, Rates, Side, choice, cores, in_turn, long_enough, scenario, simulation};
 use crate::{Measured, Options};
 use comfy_table::CellAlignment;
-use parades_catalog::{Choice, Simulation};
+use parades_catalog::{Choice, Engine, Simulation};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_report::drawing::table;
@@ -110,10 +110,10 @@ fn run(choice: &Choice, simulation: &Simulation, until: Time) -> Result<(Ran, Op
 
 fn describe(chosen: &Choice, outcome: &Outcome) -> String {
     let turns = stat(outcome, "turns");
-    match chosen.engine.name {
-        "window" => format!("window, {} partitions at the end, {turns} turns", stat(outcome, "partitions")),
-        "time-warp" => format!("time-warp, {turns} turns"),
-        name => name.to_owned(),
+    match chosen.engine {
+        Engine::Window => format!("window, {} partitions at the end, {turns} turns", stat(outcome, "partitions")),
+        Engine::TimeWarp => format!("time-warp, {turns} turns"),
+        other => other.to_string(),
     }
 }
 

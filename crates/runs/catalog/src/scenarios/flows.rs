@@ -1,6 +1,7 @@
 //! `flows`.
 
-use super::{Prepared, Scenario, about_file, int32};
+use super::{Scenario, about_file, int32};
+use crate::simulation::Simulation;
 use parades_config::{ConfigError, Parameter, Place, Values};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
@@ -10,34 +11,42 @@ use parades_flow::platform::{HostId, Platform};
 use parades_flow::{pattern, xml};
 use std::path::Path;
 
-/// The purpose of the shared random stream that flows are drawn from.
+/// The number of the shared random stream from which flows are drawn.
 const TRAFFIC_STREAM: u32 = 2;
 
-pub(crate) const SCENARIO: Scenario = Scenario {
-    name: "flows",
-    about: "flows that share the links of a platform file (or a built-in cluster) max-min fairly",
-    parameters: &[
+pub(crate) const SCENARIO: Scenario = Scenario { platform: Some("platform"), ..WITHOUT_PLATFORM };
+
+const WITHOUT_PLATFORM: Scenario = Scenario::new(
+    "flows",
+    "flows that share the links of a platform file (or a built-in cluster) max-min fairly",
+    &[
         Parameter::path("platform", "platform file, SimGrid's XML or TOML; without one, a built-in cluster"),
         Parameter::path(
             "pattern",
             "file with a line for each flow, `id source destination bytes start_s`; without one, flows are drawn",
         ),
-        Parameter::choice("model", "LV08", &NetworkModel::NAMES, "what flows wait for and may take"),
-        Parameter::duration("latency", Delay::from_ms(1), "how long every flow takes under the model constant"),
+        Parameter::choice(
+            "model",
+            "LV08",
+            &NetworkModel::NAMES,
+            "latency and bandwidth of flows, as in SimGrid's models of this name; `constant`: every flow takes `latency`",
+        ),
+        Parameter::duration("latency", Delay::from_ms(1), "duration of every flow, in the model `constant`"),
         Parameter::integer("hosts", 1000, 2..=1_000_000, "hosts of the built-in cluster"),
-        Parameter::integer("flows", 10_000, 1..=10_000_000, "flows that are drawn, each between two hosts"),
+        Parameter::integer("flows", 10_000, 1..=10_000_000, "number of flows that are drawn, each between two hosts"),
         Parameter::size("size", 10_000_000, "mean of the sizes that are drawn, which are exponential").positive(),
         Parameter::float(
             "arrivals",
             1000.0,
             0.0..=1e9,
-            "flows that begin in a second, on average, as a Poisson stream",
+            "mean number of flows that begin in a second, as a Poisson process",
         )
         .positive(),
     ],
-};
+    build,
+);
 
-pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Flows>, ConfigError> {
+fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let platform = match values.path("platform") {
         Some(path) => parades_flow::read(&path).map_err(|error| about_file(values, "platform", error))?,
         None => cluster(int32(values, "hosts"))?,
@@ -50,10 +59,10 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Flows>, Con
     let network_model =
         NetworkModel::named(values.choice("model"), values.duration("latency")).expect("the choices are the names");
     let model = Flows::new(platform, flows, network_model);
-    Ok(Prepared { model, until: Time::MAX, notes })
+    Ok(Simulation::restorable(model, Time::MAX).with_notes(notes))
 }
 
-/// Hosts with links of 1 Gbit/s each way, around a switch that carries all they send.
+/// Returns a platform of hosts around a switch without a bound. Each host has a link of 1 Gbit/s in each direction.
 fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
     let text = format!(
         r#"<platform version="4.1"><cluster id="cluster" prefix="host-" suffix="" radical="0-{}" speed="1Gf" bw="125MBps" lat="50us"/></platform>"#,
@@ -62,7 +71,7 @@ fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
     xml::parse(Path::new("the built-in cluster"), text.as_bytes())
 }
 
-/// Flows between hosts drawn at random, two different ones each.
+/// Draws flows, each between two different hosts.
 fn drawn(values: &Values, seed: u64, platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
     let hosts = platform.hosts().len() as u64;
     if hosts < 2 {
@@ -94,27 +103,10 @@ fn drawn(values: &Values, seed: u64, platform: &Platform) -> Result<Vec<Flow>, C
     Ok(flows)
 }
 
-/// Something wrong with the platform, which names its file.
+/// Places an error in the platform's file, if there is one.
 fn of_platform(values: &Values, error: ConfigError) -> ConfigError {
     match values.path("platform") {
         Some(path) => error.at(Place::File(path)),
         None => error,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_platform_without_a_route_is_named() {
-        let text = r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/></zone></platform>"#;
-        let path = std::env::temp_dir().join(format!("parades-apart-{}.xml", std::process::id()));
-        std::fs::write(&path, text).expect("there is a place for temporary files");
-        let mut values = SCENARIO.values();
-        values.set_argument("--set", &format!("platform={}", path.display())).expect("it is a path");
-        let said = prepare(&values, 1).expect_err("it is refused").to_string();
-        std::fs::remove_file(&path).expect("it was written above");
-        assert!(said.starts_with(&format!("{}: the platform has no route from ", path.display())), "{said}");
     }
 }

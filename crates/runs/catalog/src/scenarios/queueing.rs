@@ -1,6 +1,8 @@
 //! `mm1` and `jackson`.
 
-use super::{Prepared, Scenario, int32};
+use super::{Scenario, int32};
+use crate::simulation::Simulation;
+use crate::words::{meaning, words};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::Delay;
 use parades_models::queueing::{Generated, Layout, Network, Queueing};
@@ -8,30 +10,32 @@ use parades_models::queueing::{Generated, Layout, Network, Queueing};
 const UTILISATION: Parameter =
     Parameter::fraction("utilisation", 0.8, "share of time that the busiest station is busy; above 0 and below 1");
 const SERVICE_RATE: Parameter =
-    Parameter::float("service_rate", 1000.0, 1e-6..=1e10, "customers per second that a station can serve");
+    Parameter::float("service_rate", 1000.0, 1e-6..=1e10, "customers that a station can serve in a second");
 const CUSTOMERS: Parameter = Parameter::integer(
     "customers",
     0,
     0..=1_000_000_000_000,
-    "customers to run for, about; 0: as many as are estimated to make the 95 % interval of the mean sojourn time 1 % of it to either side, 24 million at most",
+    "approximate number of customers; 0: the number estimated for a 95 % interval of the mean sojourn time of 1 % to either side, at most 24 million",
 );
-const TRANSIT: Parameter = Parameter::duration("transit", Delay::from_us(100), "time of each move between stations");
+const TRANSIT: Parameter =
+    Parameter::duration("transit", Delay::from_us(100), "duration of each move between stations");
 
-pub(crate) const MM1: Scenario = Scenario {
-    name: "mm1",
-    about: "one server with Poisson arrivals and exponential services, against theory",
-    parameters: &[UTILISATION, SERVICE_RATE, CUSTOMERS, TRANSIT],
-};
+pub(crate) const MM1: Scenario = Scenario::new(
+    "mm1",
+    "one server with Poisson arrivals and exponential services, against theory",
+    &[UTILISATION, SERVICE_RATE, CUSTOMERS, TRANSIT],
+    build_mm1,
+);
 
-pub(crate) const JACKSON: Scenario = Scenario {
-    name: "jackson",
-    about: "an open network of exponential servers with feedback, against theory",
-    parameters: &[
+pub(crate) const JACKSON: Scenario = Scenario::new(
+    "jackson",
+    "an open network of exponential servers with feedback, against theory",
+    &[
         Parameter::choice(
             "layout",
             "central-server",
-            &["central-server", "ring", "random"],
-            "how customers go on: five stations with feedback, or many in a ring or at random",
+            &words(&LAYOUTS),
+            "paths of customers: five stations with feedback; or many stations, in a ring or at random",
         ),
         Parameter::integer("stations", 10_000, 2..=100_000_000, "stations of a ring or random network"),
         UTILISATION,
@@ -44,33 +48,34 @@ pub(crate) const JACKSON: Scenario = Scenario {
         CUSTOMERS,
         TRANSIT,
     ],
-};
+    build_jackson,
+);
 
-pub(crate) fn mm1(values: &Values) -> Result<Prepared<Queueing>, ConfigError> {
-    prepare(values, Network::mm1(values.float("utilisation"), values.float("service_rate")))
+/// The layout of a generated network; `None` for the central server.
+const LAYOUTS: [(&str, Option<Layout>); 3] =
+    [("central-server", None), ("ring", Some(Layout::Ring)), ("random", Some(Layout::Random))];
+
+fn build_mm1(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
+    build(values, Network::mm1(values.float("utilisation"), values.float("service_rate")))
 }
 
-pub(crate) fn jackson(values: &Values, seed: u64) -> Result<Prepared<Queueing>, ConfigError> {
+fn build_jackson(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let (utilisation, service_rate) = (values.float("utilisation"), values.float("service_rate"));
-    let generated = |layout| {
-        let (stations, leave) = (int32(values, "stations"), values.float("leave"));
-        Network::generated(&Generated { stations, layout, utilisation, service_rate, leave, seed })
+    let network = match meaning(values, "layout", &LAYOUTS) {
+        None => Network::central_server(utilisation, service_rate),
+        Some(layout) => {
+            let (stations, leave) = (int32(values, "stations"), values.float("leave"));
+            Network::generated(&Generated { stations, layout, utilisation, service_rate, leave, seed })
+        }
     };
-    let network = match values.choice("layout") {
-        "ring" => generated(Layout::Ring),
-        "random" => generated(Layout::Random),
-        _ => Network::central_server(utilisation, service_rate),
-    };
-    prepare(values, network)
+    build(values, network)
 }
 
-fn prepare(
-    values: &Values,
-    network: Result<Network, (&'static str, String)>,
-) -> Result<Prepared<Queueing>, ConfigError> {
+fn build(values: &Values, network: Result<Network, (&'static str, String)>) -> Result<Simulation, ConfigError> {
     let customers = Some(values.integer("customers")).filter(|&customers| customers > 0);
     let model = network
         .and_then(|network| Queueing::new(network, values.duration("transit"), customers))
         .map_err(|(key, what)| values.error_at(key, &what, "choose another value"))?;
-    Ok(Prepared { until: model.duration(), model, notes: Vec::new() })
+    let until = model.duration();
+    Ok(Simulation::restorable(model, until))
 }

@@ -1,53 +1,60 @@
 //! `wan`.
 
 use super::campus::{SAMPLE, bytes};
-use super::{Prepared, Scenario, about_file, int32};
+use super::{Scenario, about_file, int32};
+use crate::simulation::Simulation;
+use crate::words::{meaning, words};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Place, Values};
 use parades_core::time::{Delay, Time};
-use parades_packet::network::Network;
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::Sizes;
 use parades_packet::wan::{Arrivals, Parameters, Weights};
+use parades_topology::Topology;
 use parades_topology::generators::backbone;
 use parades_topology::graphml::{self, Options};
 use parades_topology::routing::Metric;
 
-/// What a file is taken to say where it says nothing, unless the user says otherwise.
+/// The values for links without a rate or a delay in the file, unless the user sets other values.
 const OF_FILES: Options = Options { rate_bps: 100 * MBPS, delay: Delay::from_ms(1), delay_min: Delay::from_us(5) };
 
-pub(crate) const SCENARIO: Scenario = Scenario {
-    name: "wan",
-    about: "a wide-area network from a GraphML file (or a built-in one) under gravity traffic",
-    parameters: &[
+pub(crate) const SCENARIO: Scenario = Scenario::new(
+    "wan",
+    "a wide-area network from a GraphML file (or a built-in one) under gravity traffic",
+    &[
         Parameter::path(
             "topology",
             "GraphML file, as the Internet Topology Zoo writes them; without one, a built-in backbone",
         ),
         Parameter::rate("default_rate", OF_FILES.rate_bps, "rate of links for which the file gives none").positive(),
-        Parameter::duration("default_delay", OF_FILES.delay, "delay of links with an end whose place cannot be told"),
+        Parameter::duration("default_delay", OF_FILES.delay, "delay of links with an end whose place is unknown"),
         Parameter::duration("least_delay", OF_FILES.delay_min, "least delay of a link, however close its ends"),
-        Parameter::integer("flows", 1000, 1..=100_000_000, "flows; their ends are drawn by the nodes' weights"),
-        Parameter::float("load", 0.95, 0.0..=1000.0, "offered to the most loaded link, as a share of its rate")
+        Parameter::integer(
+            "flows",
+            1000,
+            1..=100_000_000,
+            "number of flows; their ends are drawn by the nodes' weights",
+        ),
+        Parameter::float("load", 0.95, 0.0..=1000.0, "load offered to the most loaded link, as a share of its rate")
             .positive(),
         Parameter::float(
             "packets_per_s",
             200_000.0,
             0.0..=1e12,
-            "most packets that all flows send in a second, on average",
+            "greatest mean number of packets that all flows together send in a second",
         )
         .positive(),
         Parameter::choice(
             "weights",
             "rate",
-            &["rate", "degree", "equal"],
+            &words(&WEIGHTS),
             "weight of a node: its links' rates, their number, or 1",
         ),
-        Parameter::choice("arrivals", "poisson", &["constant", "poisson", "on-off"], "how flows send"),
+        Parameter::choice("arrivals", "poisson", &words(&ARRIVALS), "the process by which flows send"),
         Parameter::duration(
             "period",
             Delay::from_ms(100),
-            "mean of the on periods, and of the off periods, of on-off flows",
+            "mean duration of the on periods, and of the off periods, of on-off flows",
         )
         .positive(),
         Parameter::size(
@@ -55,60 +62,26 @@ pub(crate) const SCENARIO: Scenario = Scenario {
             0,
             "payload of packets; 0: the Internet mix of 40, 576 and 1500 bytes at 7 : 4 : 1, headers included",
         ),
-        Parameter::choice("routing", "delay", &["delay", "hops"], "what makes a path short"),
-        Parameter::integer("queue", 100, 0..=1_000_000_000, "packets that may wait at an interface"),
+        Parameter::choice("routing", "delay", &words(&METRICS), "measure of the length of a path"),
+        Parameter::integer("queue", 100, 0..=1_000_000_000, "greatest number of packets in the queue of an interface"),
         Parameter::size("headers", 30, "headers of a packet: UDP 8, IP 20, PPP 2"),
         SAMPLE,
     ],
-};
+    build,
+);
 
-pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, ConfigError> {
-    let options = Options {
-        rate_bps: values.rate("default_rate"),
-        delay: values.duration("default_delay"),
-        delay_min: values.duration("least_delay"),
-    };
-    let (topology, mut notes) = match values.path("topology") {
-        Some(path) => {
-            let read = graphml::read(&path, &options).map_err(|error| about_file(values, "topology", error))?;
-            (read.topology, read.notes)
-        }
-        None => {
-            let wishes = [
-                ("default_rate", options.rate_bps != OF_FILES.rate_bps),
-                ("default_delay", options.delay != OF_FILES.delay),
-                ("least_delay", options.delay_min != OF_FILES.delay_min),
-            ];
-            if let Some((key, _)) = wishes.into_iter().find(|(_, is_wish)| *is_wish) {
-                let message = format!("`{key}` is of the links of a file, and the built-in backbone has its own");
-                return Err(values.error_at(key, &message, "name a `topology`, or leave it out"));
-            }
-            (backbone(), Vec::new())
-        }
-    };
-    let parameters = Parameters {
-        flows: int32(values, "flows"),
-        load: values.float("load"),
-        packets_per_s: values.float("packets_per_s"),
-        weights: match values.choice("weights") {
-            "degree" => Weights::Degree,
-            "equal" => Weights::Equal,
-            _ => Weights::Rate,
-        },
-        arrivals: match values.choice("arrivals") {
-            "constant" => Arrivals::Constant,
-            "on-off" => Arrivals::OnOff(values.duration("period")),
-            _ => Arrivals::Poisson,
-        },
-        sizes: match bytes(values, "packet")? {
-            0 => Sizes::internet_mix(),
-            payload => Sizes::Constant(payload),
-        },
-        metric: if values.choice("routing") == "hops" { Metric::Hops } else { Metric::Delay },
-        queue: QueueLimit::Packets(int32(values, "queue")),
-        headers: bytes(values, "headers")?,
-        sample: values.duration("sample"),
-    };
+const WEIGHTS: [(&str, Weights); 3] = [("rate", Weights::Rate), ("degree", Weights::Degree), ("equal", Weights::Equal)];
+/// The processes of arrivals. Each function is given the value of `period`.
+const ARRIVALS: [(&str, fn(Delay) -> Arrivals); 3] =
+    [("constant", |_| Arrivals::Constant), ("poisson", |_| Arrivals::Poisson), ("on-off", Arrivals::OnOff)];
+const METRICS: [(&str, Metric); 2] = [("delay", Metric::Delay), ("hops", Metric::Hops)];
+
+/// The end of a run by default.
+const UNTIL: Time = Time::from_ps(10_000_000_000_000);
+
+fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
+    let (topology, mut notes) = topology(values)?;
+    let parameters = parameters(values)?;
     let wan = parameters.build(topology, seed).map_err(|error| {
         let error = ConfigError::new(error.to_string());
         match values.path("topology") {
@@ -122,5 +95,46 @@ pub(crate) fn prepare(values: &Values, seed: u64) -> Result<Prepared<Network>, C
             wan.load, parameters.packets_per_s
         ));
     }
-    Ok(Prepared { model: wan.network, until: Time::from_ps(10_000_000_000_000), notes })
+    Ok(Simulation::restorable(wan.network, UNTIL).with_notes(notes))
+}
+
+/// Returns the topology, and notes for the user on the file.
+fn topology(values: &Values) -> Result<(Topology, Vec<String>), ConfigError> {
+    let options = Options {
+        rate_bps: values.rate("default_rate"),
+        delay: values.duration("default_delay"),
+        delay_min: values.duration("least_delay"),
+    };
+    if let Some(path) = values.path("topology") {
+        let read = graphml::read(&path, &options).map_err(|error| about_file(values, "topology", error))?;
+        return Ok((read.topology, read.notes));
+    }
+    let for_files = [
+        ("default_rate", options.rate_bps != OF_FILES.rate_bps),
+        ("default_delay", options.delay != OF_FILES.delay),
+        ("least_delay", options.delay_min != OF_FILES.delay_min),
+    ];
+    if let Some((key, _)) = for_files.into_iter().find(|(_, is_set)| *is_set) {
+        let message = format!("`{key}` is of the links of a file, and the built-in backbone has its own");
+        return Err(values.error_at(key, &message, "name a `topology`, or leave it out"));
+    }
+    Ok((backbone(), Vec::new()))
+}
+
+fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
+    Ok(Parameters {
+        flows: int32(values, "flows"),
+        load: values.float("load"),
+        packets_per_s: values.float("packets_per_s"),
+        weights: meaning(values, "weights", &WEIGHTS),
+        arrivals: meaning(values, "arrivals", &ARRIVALS)(values.duration("period")),
+        sizes: match bytes(values, "packet")? {
+            0 => Sizes::internet_mix(),
+            payload => Sizes::Constant(payload),
+        },
+        metric: meaning(values, "routing", &METRICS),
+        queue: QueueLimit::Packets(int32(values, "queue")),
+        headers: bytes(values, "headers")?,
+        sample: values.duration("sample"),
+    })
 }

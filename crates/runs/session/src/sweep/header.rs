@@ -22,7 +22,7 @@ impl SweepPlan {
             "files": self.files(),
             "until": self.plan.until.map(|until| until.to_string()),
             "tie_seed": self.plan.tie_seed,
-            "engine": self.choice.engine.name,
+            "engine": self.choice.engine.name(),
             "settings": self.choice.settings,
             "threads": self.threads,
             "digest": self.request.base.digest,

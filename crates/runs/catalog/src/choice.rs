@@ -1,0 +1,213 @@
+//! An engine chosen at run time, with its settings.
+
+mod configure;
+
+use crate::engine::Engine;
+use crate::engine::settings::{PENDING_SETS, Pending};
+use crate::scenarios::Scenario;
+use crate::words::meaning;
+use parades_config::{ConfigError, Values, nearest, quoted};
+use parades_core::error::Error;
+use parades_core::model::Model;
+use parades_core::pending::HeapPending;
+use parades_core::restore::Restorable;
+use parades_core::run::{Outcome, RunOptions};
+use parades_engine::auto::{self, Suits};
+use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
+use std::fmt::Debug;
+
+/// An engine chosen, with its settings and its number of threads.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The engine.
+    pub engine: Engine,
+    /// The number of worker threads.
+    pub threads: u64,
+    /// The settings of the engine.
+    pub settings: Values,
+    /// The reason why `auto` chose the engine; `None` if the user chose it.
+    pub why: Option<String>,
+}
+
+/// The user's request for an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// The name of the engine.
+    pub engine: &'a str,
+    /// The number of worker threads. Default: the number of cores.
+    pub threads: Option<u64>,
+    /// The number of processes. Default: 1.
+    pub processes: Option<u64>,
+    /// Settings of the engine, as `key=value`.
+    pub tune: &'a [String],
+}
+
+/// A field of a [`Wish`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// [`Wish::engine`].
+    Engine,
+    /// [`Wish::threads`].
+    Threads,
+    /// [`Wish::processes`].
+    Processes,
+    /// [`Wish::tune`].
+    Tune,
+}
+
+impl Field {
+    /// Returns the key of the field in scenario files.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Field::Engine => "engine",
+            Field::Threads => "threads",
+            Field::Processes => "processes",
+            Field::Tune => "tune",
+        }
+    }
+}
+
+/// The error of a wish that cannot be fulfilled.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The field that is wrong.
+    pub about: Field,
+    /// The error, which says what to do.
+    pub error: ConfigError,
+}
+
+impl Refusal {
+    fn new(about: Field, message: String, help: impl Into<String>) -> Refusal {
+        Refusal { about, error: ConfigError::new(message).with_help(help) }
+    }
+}
+
+impl Choice {
+    /// Returns the choice that a user asks for.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such engine or setting, or if the engine cannot do what the user asks for.
+    pub fn of(wish: Wish<'_>) -> Result<Choice, Refusal> {
+        if let Some(processes @ 2..) = wish.processes {
+            let message = format!("{processes} processes need the shared-memory transport, which does not exist yet");
+            return Err(Refusal::new(Field::Processes, message, "leave it out"));
+        }
+        let engine = Engine::named(wish.engine)?;
+        if let (Some(threads @ 2..), false) = (wish.threads, engine.is_parallel()) {
+            let message = format!("the engine `{engine}` runs on one thread, not {threads}");
+            return Err(Refusal::new(Field::Threads, message, "leave that out, or choose a parallel engine"));
+        }
+        let mut settings = engine.default_settings();
+        wish.tune
+            .iter()
+            .try_for_each(|assignment| settings.set_argument("--tune", assignment))
+            .map_err(|error| Refusal { about: Field::Tune, error })?;
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let threads = if engine.is_parallel() { wish.threads.unwrap_or_else(cores).max(1) } else { 1 };
+        Ok(Choice { engine, threads, settings, why: None })
+    }
+
+    /// Returns the choice of an engine with its default settings, on at most `threads` threads.
+    pub(crate) fn with_defaults(engine: Engine, threads: usize) -> Choice {
+        let threads = if engine.is_parallel() { threads.max(1) as u64 } else { 1 };
+        Choice { engine, threads, settings: engine.default_settings(), why: None }
+    }
+
+    /// Returns the choice for a model: for [`Engine::Auto`], the engine that suits the model; otherwise this
+    /// choice. Of the engines that roll back, only a model that `copies` its state gets one.
+    pub fn for_model<M: Model>(&self, model: &M, copies: bool) -> Choice {
+        if self.engine != Engine::Auto {
+            return self.clone();
+        }
+        let advice = auto::advise(model, self.worker_threads(), copies);
+        let (engine, threads, setting) = match advice.engine {
+            Suits::Sequential => (Engine::Sequential, 1, None),
+            Suits::Window { threads, shared } => (Engine::Window, threads, shared.then_some("dedicated=0")),
+            Suits::TimeWarp { threads } => (Engine::TimeWarp, threads, None),
+        };
+        let mut choice = Choice { why: Some(advice.why), ..Choice::with_defaults(engine, threads) };
+        if let Some(setting) = setting {
+            choice.settings.set_argument("--tune", setting).expect("the engine has this setting");
+        }
+        choice
+    }
+
+    /// Runs a model.
+    ///
+    /// # Errors
+    ///
+    /// Those of the engine.
+    pub fn run<M>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error>
+    where
+        M: Restorable<State: Clone + PartialEq + Debug>,
+    {
+        match self.engine {
+            Engine::Auto => self.for_model(model, model.copies()).run(model, options),
+            Engine::RollbackCheck => rollback_check::run(model, options),
+            Engine::TimeWarp => time_warp::run(model, options, &self.time_warp_settings()),
+            Engine::Sequential | Engine::Rounds | Engine::Window | Engine::NullMessage => {
+                self.run_unrestorable(model, options)
+            }
+        }
+    }
+
+    /// Runs a model whose state cannot be restored.
+    ///
+    /// # Errors
+    ///
+    /// Those of the engine.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the engine rolls back ([`Engine::rolls_back`]).
+    pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+        match self.engine {
+            Engine::Auto => self.for_model(model, false).run_unrestorable(model, options),
+            Engine::Sequential => match meaning(&self.settings, "pending", &PENDING_SETS) {
+                Pending::Windows => sequential::run(model, options),
+                Pending::Heap => sequential::run_on::<M, HeapPending<M::Message>>(model, options),
+            },
+            Engine::Rounds => rounds::run(model, options, &self.rounds_settings()),
+            Engine::Window => window::run(model, options, &self.window_settings()),
+            Engine::NullMessage => null_message::run(model, options, &self.null_message_settings()),
+            Engine::RollbackCheck | Engine::TimeWarp => {
+                panic!("the engine `{}` rolls back, and the state of this model cannot be restored", self.engine)
+            }
+        }
+    }
+
+    /// Checks that the engine can run a scenario.
+    ///
+    /// # Errors
+    ///
+    /// If the engine rolls back, and the scenario's state cannot be restored.
+    pub fn check(&self, scenario: &Scenario, values: &Values) -> Result<(), Refusal> {
+        if scenario.is_restorable(values) || !self.engine.rolls_back() {
+            return Ok(());
+        }
+        let (engine, name) = (self.engine, scenario.name);
+        let message = format!("the engine `{engine}` rolls back, and the processes of `{name}` cannot be restored");
+        let usable = Engine::algorithms().filter(|engine| !engine.rolls_back());
+        let names: Vec<_> = usable.map(Engine::name).collect();
+        Err(Refusal::new(Field::Engine, message, format!("use one of {}", names.join(", "))))
+    }
+}
+
+impl Engine {
+    /// Returns the engine of this name.
+    ///
+    /// # Errors
+    ///
+    /// If there is none. The error suggests the nearest name.
+    pub fn named(name: &str) -> Result<Engine, Refusal> {
+        let algorithms = || Engine::algorithms().map(Engine::name);
+        name.parse().map_err(|_| {
+            let help = match nearest(name, algorithms().chain([Engine::Auto.name()])) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("use one of auto, {}", algorithms().collect::<Vec<_>>().join(", ")),
+            };
+            Refusal::new(Field::Engine, format!("there is no engine {}", quoted(name)), help)
+        })
+    }
+}

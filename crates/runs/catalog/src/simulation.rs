@@ -1,0 +1,152 @@
+//! The model of a scenario, with all engines that can run it.
+
+use crate::choice::Choice;
+use crate::scenarios::{Scenario, network};
+use parades_config::{ConfigError, Values};
+use parades_core::error::Error;
+use parades_core::metrics::Metrics;
+use parades_core::model::Model;
+use parades_core::restore::Restorable;
+use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::Time;
+use parades_core::world::World;
+use parades_netfile::NetworkFile;
+use std::fmt::{self, Debug};
+
+/// A scenario's model, which can be run any number of times.
+pub struct Simulation {
+    model: Box<dyn Runnable>,
+    /// The end of a run, unless the user gives another one.
+    pub until: Time,
+    /// Notes for the user on how the model was made, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Simulation {
+    /// Makes the model of a scenario from the values of its parameters. `seed` is for random draws that the
+    /// making of the model needs.
+    ///
+    /// # Errors
+    ///
+    /// If the values contradict each other, or if a file cannot be used.
+    pub fn new(scenario: &Scenario, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
+        (scenario.build)(values, seed)
+    }
+
+    /// Makes the model of a network file from the values of its parameters. `seed` is for random draws that
+    /// the making of the model needs.
+    ///
+    /// # Errors
+    ///
+    /// The first error in the file.
+    pub fn of_network(file: &NetworkFile, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
+        network::build_file(file, values, seed)
+    }
+
+    /// Returns the simulation of a model whose state can be restored.
+    pub(crate) fn restorable<M>(model: M, until: Time) -> Simulation
+    where
+        M: Restorable<State: Clone + PartialEq + Debug> + 'static,
+    {
+        Simulation { model: Box::new(Restored(model)), until, notes: Vec::new() }
+    }
+
+    /// Returns the simulation of a model whose state cannot be restored, so that no engine that rolls back
+    /// can run it.
+    pub(crate) fn unrestorable<M: Model + 'static>(model: M, until: Time) -> Simulation {
+        Simulation { model: Box::new(Unrestorable(model)), until, notes: Vec::new() }
+    }
+
+    pub(crate) fn with_notes(self, notes: Vec<String>) -> Simulation {
+        Simulation { notes, ..self }
+    }
+
+    /// Returns the number of LPs.
+    pub fn lps(&self) -> u32 {
+        self.model.lps()
+    }
+
+    /// Returns the metrics that a run will have, all empty.
+    pub fn metrics(&self) -> Metrics {
+        self.model.metrics()
+    }
+
+    /// Checks that the LPs fit into `memory_limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Memory`](parades_core::error::ErrorKind::Memory) if they do not.
+    pub fn check_room(&self, memory_limit: u64) -> Result<(), Error> {
+        self.model.check_room(memory_limit)
+    }
+
+    /// Returns the choice for this model: for `auto`, the engine that suits the model, with the reason.
+    pub fn resolve(&self, choice: &Choice) -> Choice {
+        self.model.resolve(choice)
+    }
+
+    /// Runs the model.
+    ///
+    /// # Errors
+    ///
+    /// The earliest error of the run, and errors that the model finds at its end.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the engine rolls back and the model's state cannot be restored. [`Choice::check`] finds this
+    /// before.
+    pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
+        self.model.run(choice, options)
+    }
+}
+
+impl Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Simulation { model, until, notes } = self;
+        f.debug_struct("Simulation").field("lps", &model.lps()).field("until", until).field("notes", notes).finish()
+    }
+}
+
+/// A model with every engine that can run it.
+trait Runnable {
+    fn lps(&self) -> u32;
+    fn metrics(&self) -> Metrics;
+    fn check_room(&self, memory_limit: u64) -> Result<(), Error>;
+    fn resolve(&self, choice: &Choice) -> Choice;
+    fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error>;
+}
+
+/// A model whose state can be restored.
+struct Restored<M>(M);
+/// A model whose state cannot be restored.
+struct Unrestorable<M>(M);
+
+// A blanket implementation for one wrapper with a flag is impossible: the bounds on the model differ.
+macro_rules! runnable {
+    ($wrapper:ident, $run:ident, $copies:expr, $($bounds:tt)+) => {
+        impl<M: $($bounds)+> Runnable for $wrapper<M> {
+            fn lps(&self) -> u32 {
+                self.0.lps()
+            }
+
+            fn metrics(&self) -> Metrics {
+                self.0.metrics()
+            }
+
+            fn check_room(&self, memory_limit: u64) -> Result<(), Error> {
+                World::check_memory(&self.0, Some(memory_limit))
+            }
+
+            fn resolve(&self, choice: &Choice) -> Choice {
+                choice.for_model(&self.0, $copies(&self.0))
+            }
+
+            fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
+                choice.$run(&self.0, options)
+            }
+        }
+    };
+}
+
+runnable!(Restored, run, M::copies, Restorable<State: Clone + PartialEq + Debug>);
+runnable!(Unrestorable, run_unrestorable, (|_| false), Model);

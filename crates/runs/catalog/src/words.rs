@@ -1,0 +1,23 @@
+//! Parameters whose values are words, each of which stands for a value of Rust.
+//!
+//! A table has a row for each word. The declaration of the parameter and the conversion both use this table.
+
+use parades_config::Values;
+
+/// Returns the words of a table, for the declaration of a parameter.
+pub(crate) const fn words<T: Copy, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut index = 0;
+    while index < N {
+        words[index] = table[index].0;
+        index += 1;
+    }
+    words
+}
+
+/// Returns the value that the parameter's word stands for.
+pub(crate) fn meaning<T: Copy>(values: &Values, key: &str, table: &[(&str, T)]) -> T {
+    let word = values.choice(key);
+    let row = table.iter().find(|(other, _)| *other == word);
+    row.expect("the parameter is declared with the words of this table").1
+}
