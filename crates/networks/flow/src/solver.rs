@@ -152,7 +152,7 @@ struct Element {
 /// system.solve();
 /// assert_eq!(system.rate(first), 10.0);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct System {
     constraints: Vec<Constraint>,
     /// By number of the constraint.
@@ -167,6 +167,31 @@ pub struct System {
     /// The variables whose rates the last solution changed.
     changed: Vec<VariableId>,
     scratch: Scratch,
+}
+
+/// Systems are equal if their next solutions are. Working memory is not compared.
+impl PartialEq for System {
+    fn eq(&self, other: &System) -> bool {
+        let System {
+            constraints,
+            demands,
+            statuses,
+            variables,
+            free,
+            modified_constraints,
+            modified_variables,
+            changed,
+            scratch: _,
+        } = self;
+        *constraints == other.constraints
+            && *demands == other.demands
+            && *statuses == other.statuses
+            && *variables == other.variables
+            && *free == other.free
+            && *modified_constraints == other.modified_constraints
+            && *modified_variables == other.modified_variables
+            && *changed == other.changed
+    }
 }
 
 impl System {

@@ -276,6 +276,21 @@ fn flows_continue_when_their_latency_falls_to_zero_and_are_bounded_again_when_it
 }
 
 #[test]
+fn a_copy_of_a_network_is_equal_until_one_of_them_changes() {
+    let mut network = max_min(wire(r#"bandwidth="10MBps" latency="0""#), MaxMinModel::CM02);
+    let first = flow(&mut network, "a", "b", 1e9);
+    network.advance(secs(1.0));
+    let mut copy = network.clone();
+    assert!(copy == network, "a copy has working memory of its own, which is not compared");
+    let second = flow(&mut network, "a", "b", 1e9);
+    assert!(copy != network, "one has a flow more");
+    assert_eq!((flow(&mut copy, "a", "b", 1e9), copy.rate(second)), (second, network.rate(second)));
+    assert!(copy == network, "both have the same flows again");
+    network.cancel(first);
+    assert!(copy != network, "one has a flow less");
+}
+
+#[test]
 fn a_rounding_error_of_changed_latencies_counts_as_zero() {
     let platform = platform(
         r#"<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>

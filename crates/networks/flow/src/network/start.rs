@@ -9,16 +9,9 @@ use parades_core::time::{Delay, Time};
 
 /// Memory for the elements of the next flow: its links in both directions, with their weights.
 ///
-/// It holds no information between calls, so all buffers are equal, and a copy of a network gets an empty
-/// one.
+/// It holds no information between calls, so a copy of a network gets an empty one.
 #[derive(Debug, Default)]
 pub(super) struct ElementBuffer(Vec<(u32, f64)>);
-
-impl PartialEq for ElementBuffer {
-    fn eq(&self, _: &ElementBuffer) -> bool {
-        true
-    }
-}
 
 impl Clone for ElementBuffer {
     fn clone(&self) -> ElementBuffer {

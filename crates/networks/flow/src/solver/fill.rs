@@ -24,12 +24,6 @@ pub(super) struct Scratch {
     bound_levels: BoundLevels,
 }
 
-impl PartialEq for Scratch {
-    fn eq(&self, _: &Scratch) -> bool {
-        true
-    }
-}
-
 impl Clone for Scratch {
     fn clone(&self) -> Scratch {
         Scratch::default()
