@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Command, DiffArguments, RunArguments};
 use crate::printing::print;
 use crate::terminal::{self, Terminal};
 use clap::Parser;
-use parades_session::diff::{DiffProgress, Part, Side, Verdict};
+use parades_session::diff::{DiffProgress, FolderDifference, Part, Side, Verdict};
 use parades_session::recorded::{Difference, Recorded};
 use parades_session::{Failure, failure};
 use std::path::Path;
@@ -42,7 +42,7 @@ fn sentences(names: [&str; 2], verdict: &Verdict) -> String {
         }
         Verdict::OtherStates(events, found) => format!(
             "the runs execute the same {events} events, but end in different states\n{}",
-            difference(names, found.as_ref())
+            folder_difference(names, found)
         ),
         Verdict::Part(Part { events, lines, difference: found }) => {
             let [a, b] = lines.each_ref().map(|line| line.as_deref().unwrap_or("(no more events)"));
@@ -50,10 +50,17 @@ fn sentences(names: [&str; 2], verdict: &Verdict) -> String {
                 "the runs are the same for {events} events, then part:\n  {}: {a}\n  {}: {b}\n{}",
                 names[0],
                 names[1],
-                difference(names, found.as_ref())
+                folder_difference(names, found)
             )
         }
         Verdict::Files(found) => difference(names, Some(found)),
+    }
+}
+
+fn folder_difference(names: [&str; 2], found: &FolderDifference) -> String {
+    match found {
+        Ok(found) => difference(names, found.as_ref()),
+        Err(unusable) => format!("the results in the folders cannot be compared: {unusable}\n"),
     }
 }
 

@@ -229,6 +229,29 @@ fn folders_of_another_version_are_compared_by_what_is_in_them() {
 }
 
 #[test]
+fn the_event_at_which_runs_part_is_printed_even_if_a_table_cannot_be_read() {
+    let folder = Folder::new("diff-unreadable");
+    for out in ["a", "b"] {
+        text(&parades(&folder.0, &format!("run transfer --set pairs=4 --until 2s --quiet --out {out} --out-trace")));
+    }
+    let trace = folder.read("a/trace.txt");
+    folder.write("b/trace.txt", format!("{}altered\n", trace.trim_end()));
+    std::fs::write(folder.0.join("b/tables/flows.csv"), [0xff, b'\n']).unwrap();
+    let parted = parades(&folder.0, "diff a b");
+    assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
+    let found = String::from_utf8(parted.stdout).unwrap();
+    let last = trace.lines().last().unwrap();
+    let (parting, results) = found.rsplit_once("the results").unwrap();
+    assert!(parting.ends_with(&format!("events, then part:\n  a: {last}\n  b: {last}altered\n")), "{found}");
+    assert!(results.starts_with(" in the folders cannot be compared: b/tables/flows.csv: "), "{found}");
+    // Without a difference in the traces, the tables decide, so the error is the answer.
+    folder.write("b/trace.txt", trace);
+    let undecided = parades(&folder.0, "diff a b");
+    assert_eq!(undecided.status.code(), Some(2));
+    assert!(said(&undecided).starts_with("error: b/tables/flows.csv: "), "{}", said(&undecided));
+}
+
+#[test]
 fn a_run_gets_as_long_as_its_interval_needs_and_holds_the_truth() {
     let folder = Folder::new("steady");
     let mm1 = "run mm1 --set utilisation=0.5 --set customers=5000 --quiet --json --metric sojourn --until-interval 3%";

@@ -5,7 +5,7 @@ mod configure;
 use crate::engine::Engine;
 use crate::engine::settings::{PENDING_SETS, Pending};
 use crate::scenarios::Scenario;
-use crate::words::meaning;
+use crate::words::value_of;
 use parades_config::{ConfigError, Values, nearest, quoted};
 use parades_core::error::Error;
 use parades_core::model::Model;
@@ -164,7 +164,7 @@ impl Choice {
     pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
         match self.engine {
             Engine::Auto => self.for_model(model, false).run_unrestorable(model, options),
-            Engine::Sequential => match meaning(&self.settings, "pending", &PENDING_SETS) {
+            Engine::Sequential => match value_of(&self.settings, "pending", &PENDING_SETS) {
                 Pending::Windows => sequential::run(model, options),
                 Pending::Heap => sequential::run_on::<M, HeapPending<M::Message>>(model, options),
             },

@@ -1,4 +1,4 @@
-//! Simulations whose scenario and whose engine are chosen at run time.
+//! Simulations of a scenario on an engine, both chosen at run time.
 //!
 //! Engines are generic over models, so each pair of an engine and a model is compiled separately. This crate
 //! does that once, for every engine and every built-in scenario. Its users see a [`Simulation`] and a

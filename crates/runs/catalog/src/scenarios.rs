@@ -104,8 +104,8 @@ impl Scenario {
     }
 }
 
-/// Improves the error of reading the file that a parameter names. If that file cannot be read, and a scenario file
-/// names it, then the error points at its name in the scenario file.
+/// Improves the error of reading the file that a parameter names. If the file cannot be read, and a scenario
+/// file names it, then the error points at that place in the scenario file.
 fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
     let why = error.message().strip_prefix("the file cannot be read");
     match (why, values.place(key), values.path(key)) {
@@ -120,4 +120,10 @@ fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
 /// Returns the value of an integer parameter whose range ends below 2^32.
 fn int32(values: &Values, key: &str) -> u32 {
     u32::try_from(values.integer(key)).expect("the parameter's range ends below 2^32")
+}
+
+/// Returns the value of a size that must fit into 32 bits.
+fn bytes(values: &Values, key: &str) -> Result<u32, ConfigError> {
+    u32::try_from(values.size(key))
+        .map_err(|_| values.error_at(key, &format!("`{key}` must be below 4 GiB"), "lower it"))
 }

@@ -1,4 +1,4 @@
-//! Parameters whose values are words, each of which stands for a value of Rust.
+//! Words as values of parameters. Each word stands for a value of a Rust type.
 //!
 //! A table has a row for each word. The declaration of the parameter and the conversion both use this table.
 
@@ -16,7 +16,7 @@ pub(crate) const fn words<T: Copy, const N: usize>(table: &[(&'static str, T); N
 }
 
 /// Returns the value that the parameter's word stands for.
-pub(crate) fn meaning<T: Copy>(values: &Values, key: &str, table: &[(&str, T)]) -> T {
+pub(crate) fn value_of<T: Copy>(values: &Values, key: &str, table: &[(&str, T)]) -> T {
     let word = values.choice(key);
     let row = table.iter().find(|(other, _)| *other == word);
     row.expect("the parameter is declared with the words of this table").1

@@ -5,7 +5,7 @@
 //! so memory stays bounded whatever the length. A folder that another version wrote may not be reproducible.
 //! Then the first difference of the files is returned.
 
-use crate::recorded::{Difference, Recorded, Traces};
+use crate::recorded::{Difference, Recorded, Traces, Unusable};
 use crate::{Failure, Observer, Plan, Recording, Request, run};
 use parades_core::trace::{TraceFilter, Tracer};
 use std::io;
@@ -33,9 +33,9 @@ pub enum Verdict {
     /// The traces in the folders are the same; the number of their events, and the first difference of the
     /// results.
     SameTraces(u64, Option<Difference>),
-    /// The runs execute the same events, but end in different states. Where both are folders, the first
-    /// difference of their results.
-    OtherStates(u64, Option<Difference>),
+    /// The runs execute the same events, but end in different states; the number of events, and the
+    /// difference of the results.
+    OtherStates(u64, FolderDifference),
     /// The runs part.
     Part(Part),
     /// The results in the folders differ; their runs could not be reproduced.
@@ -53,6 +53,11 @@ impl Verdict {
     }
 }
 
+/// The first difference of the results in two folders. `None` if there is none, or if a run is no folder. A
+/// file that cannot be read is no reason to lose a verdict on the events, so its error is a part of the
+/// verdict.
+pub type FolderDifference = Result<Option<Difference>, Unusable>;
+
 /// Where two runs part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -60,8 +65,8 @@ pub struct Part {
     pub events: u64,
     /// The next event of each; `None` where a run has no more events.
     pub lines: [Option<String>; 2],
-    /// The first difference of their results, where both are folders.
-    pub difference: Option<Difference>,
+    /// The difference of the results.
+    pub difference: FolderDifference,
 }
 
 /// The progress of a comparison.
@@ -112,8 +117,8 @@ pub fn diff(
             Some(found) => Ok(Verdict::Files(found)),
             None => Err(Failure::simulation(format!("the files of both are the same, but: {why}"))),
         },
-        Ok(Verdict::Part(part)) => Ok(Verdict::Part(Part { difference: a.difference(b)?, ..part })),
-        Ok(Verdict::OtherStates(events, _)) => Ok(Verdict::OtherStates(events, a.difference(b)?)),
+        Ok(Verdict::Part(part)) => Ok(Verdict::Part(Part { difference: a.difference(b), ..part })),
+        Ok(Verdict::OtherStates(events, _)) => Ok(Verdict::OtherStates(events, a.difference(b))),
         found => found,
     }
 }
@@ -121,10 +126,11 @@ pub fn diff(
 /// Compares the traces in two folders.
 fn of_traces([a, b]: [&Recorded; 2], progress: &mut dyn FnMut(DiffProgress)) -> Result<Verdict, Failure> {
     let found = a.compare_traces(b, |share| progress(DiffProgress::Share(share)))?;
-    let difference = a.difference(b)?;
-    Ok(match (found, difference) {
-        (Traces::Same(events), difference) => Verdict::SameTraces(events, difference),
-        (Traces::Part(events, lines), difference) => Verdict::Part(Part { events, lines, difference }),
+    let difference = a.difference(b);
+    Ok(match found {
+        // Whether the runs are the same depends on the results.
+        Traces::Same(events) => Verdict::SameTraces(events, difference?),
+        Traces::Part(events, lines) => Verdict::Part(Part { events, lines, difference }),
     })
 }
 
@@ -183,10 +189,10 @@ fn compare(a: &Receiver<Sent>, b: &Receiver<Sent>, progress: &mut dyn FnMut(Diff
             (Sent::End(end), Sent::Line(line)) => [end.map(|_| None)?, Some(line)],
             (Sent::End(a), Sent::End(b)) => {
                 let is_same = (*a)? == (*b)?;
-                return Ok(if is_same { Verdict::Same(events) } else { Verdict::OtherStates(events, None) });
+                return Ok(if is_same { Verdict::Same(events) } else { Verdict::OtherStates(events, Ok(None)) });
             }
         };
-        return Ok(Verdict::Part(Part { events, lines, difference: None }));
+        return Ok(Verdict::Part(Part { events, lines, difference: Ok(None) }));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Choice;
 use crate::engine::settings::{BARRIERS, MAINS, NULL_MESSAGES, ORDERS, TAKINGS, THRESHOLDS, WAITINGS};
-use crate::words::meaning;
+use crate::words::value_of;
 use parades_core::time::Delay;
 use parades_engine::retreat::Retreats;
 use parades_engine::{null_message, rounds, time_warp, window};
@@ -20,7 +20,7 @@ impl Choice {
         window::Settings {
             partitions: above_zero(settings.integer("partitions")).and_then(|n| u32::try_from(n).ok()),
             least_lookahead: above_zero(settings.duration("least-lookahead").as_ps()).map(Delay::from_ps),
-            order: meaning(settings, "order", &ORDERS),
+            order: value_of(settings, "order", &ORDERS),
             retreats: self.retreats(),
             pinned: settings.boolean("pinned"),
             ..window::Settings::of_threads(self.worker_threads())
@@ -31,10 +31,10 @@ impl Choice {
         let settings = &self.settings;
         let fan_in = usize::try_from(settings.integer("fan-in")).unwrap_or(1);
         window::Settings {
-            barrier: meaning(settings, "barrier", &BARRIERS)(fan_in),
+            barrier: value_of(settings, "barrier", &BARRIERS)(fan_in),
             dedicated: settings.float("dedicated"),
             sets: usize::try_from(settings.integer("sets")).unwrap_or(usize::MAX),
-            taking: meaning(settings, "taking", &TAKINGS),
+            taking: value_of(settings, "taking", &TAKINGS),
             ..self.conservative_settings()
         }
     }
@@ -42,16 +42,16 @@ impl Choice {
     pub(super) fn null_message_settings(&self) -> null_message::Settings {
         let window::Settings { threads, partitions, least_lookahead, order, retreats, pinned, .. } =
             self.conservative_settings();
-        let nulls = meaning(&self.settings, "nulls", &NULL_MESSAGES);
+        let nulls = value_of(&self.settings, "nulls", &NULL_MESSAGES);
         null_message::Settings { threads, partitions, least_lookahead, order, nulls, retreats, pinned }
     }
 
     pub(super) fn rounds_settings(&self) -> rounds::Settings {
         let settings = &self.settings;
         rounds::Settings {
-            threshold: meaning(settings, "threshold", &THRESHOLDS)(settings.integer("parallel-from")),
-            waiting: meaning(settings, "waiting", &WAITINGS),
-            main: meaning(settings, "main", &MAINS),
+            threshold: value_of(settings, "threshold", &THRESHOLDS)(settings.integer("parallel-from")),
+            waiting: value_of(settings, "waiting", &WAITINGS),
+            main: value_of(settings, "main", &MAINS),
             pinned: settings.boolean("pinned"),
             ..rounds::Settings::of_threads(self.worker_threads())
         }

@@ -1,8 +1,8 @@
 //! `campus`.
 
-use super::{Scenario, int32};
+use super::{Scenario, bytes, int32};
 use crate::simulation::Simulation;
-use crate::words::{meaning, words};
+use crate::words::{value_of, words};
 use parades_config::units::{GBPS, KBPS, MBPS};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::shared::Shared;
@@ -62,7 +62,7 @@ const UNTIL: Time = Time::from_ps(100_000_000_000_000);
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let parameters = parameters(values)?;
     let refused = |error: NetworkError| ConfigError::new(error.to_string());
-    Ok(match meaning(values, "traffic", &TRAFFIC) {
+    Ok(match value_of(values, "traffic", &TRAFFIC) {
         Traffic::Udp => Simulation::restorable(parameters.network(seed).map_err(refused)?, UNTIL),
         Traffic::Multicast => {
             Simulation::restorable(parameters.multicast::<Shared<Box<[u8]>>>(seed).map_err(refused)?, UNTIL)
@@ -86,10 +86,4 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         start_span: values.duration("start_span"),
         sample: values.duration("sample"),
     })
-}
-
-/// Returns the value of a size that must fit into 32 bits.
-pub(crate) fn bytes(values: &Values, key: &str) -> Result<u32, ConfigError> {
-    u32::try_from(values.size(key))
-        .map_err(|_| values.error_at(key, &format!("`{key}` must be below 4 GiB"), "lower it"))
 }

@@ -2,7 +2,7 @@
 
 use super::{Scenario, about_file, int32};
 use crate::simulation::Simulation;
-use crate::words::{meaning, words};
+use crate::words::{value_of, words};
 use parades_carriers::FlowLevel;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
@@ -12,10 +12,9 @@ use parades_p2p::chord::{Chord, ChordModel, Keys, MESSAGE_BYTES, Message, Parame
 use parades_p2p::churn::{Churn, Law, Schedule};
 use std::sync::Arc;
 
-pub(crate) const SCENARIO: Scenario =
-    Scenario { set_presets, is_restorable, platform: Some("platform"), ..OF_DEFAULTS };
+pub(crate) const SCENARIO: Scenario = Scenario { set_presets, is_restorable, platform: Some("platform"), ..BASE };
 
-const OF_DEFAULTS: Scenario = Scenario::new(
+const BASE: Scenario = Scenario::new(
     "chord",
     "a peer-to-peer look-up service: nodes join a ring, keep it right, and look identifiers up",
     &[
@@ -140,12 +139,12 @@ const SHAPE: &str = "shape of that distribution; with `log-normal`, the standard
 
 /// Returns true if the model of these values can be restored: the state of a process cannot.
 fn is_restorable(values: &Values) -> bool {
-    meaning(values, "form", &FORMS) == Form::Machine
+    value_of(values, "form", &FORMS) == Form::Machine
 }
 
 /// Sets the parameters that a preset changes.
 fn set_presets(values: &mut Values) {
-    if meaning(values, "preset", &PRESETS) == Preset::Paper {
+    if value_of(values, "preset", &PRESETS) == Preset::Paper {
         values.preset("nodes", "10000");
         values.preset("bits", "32");
         values.preset("network", "precise");
@@ -158,7 +157,7 @@ const UNTIL: Time = Time::from_ps(1_000_000_000_000_000);
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let parameters = parameters(values)?;
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
-    match (meaning(values, "network", &NETWORKS), meaning(values, "form", &FORMS)) {
+    match (value_of(values, "network", &NETWORKS), value_of(values, "form", &FORMS)) {
         (Network::Constant, _) if values.path("platform").is_some() => {
             let message = "the network `constant` knows no platform";
             Err(values.error_at("platform", message, "set `network=precise`, or leave it out"))
@@ -219,7 +218,7 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         look_up: values.duration("look_up"),
         idle: values.duration("idle"),
         timeout: values.duration("timeout"),
-        keys: meaning(values, "keys", &KEYS),
+        keys: value_of(values, "keys", &KEYS),
         fingers_at_once: values.boolean("fingers_at_once"),
         churn,
         settle: values.duration("settle"),
@@ -249,7 +248,7 @@ fn churn(values: &Values) -> Result<Option<Churn>, ConfigError> {
 fn law(values: &Values, what: &str) -> Result<Law, ConfigError> {
     let (name, shape) = (format!("{what}_law"), format!("{what}_shape"));
     let (mean, shape_value) = (values.duration(what), values.float(&shape));
-    meaning(values, &name, &LAWS)(mean, shape_value).map_err(|why| {
+    value_of(values, &name, &LAWS)(mean, shape_value).map_err(|why| {
         let key = if mean == Delay::ZERO { what } else { &shape };
         values.error_at(key, &why, "choose another value")
     })

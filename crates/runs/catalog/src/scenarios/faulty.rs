@@ -2,7 +2,7 @@
 
 use super::{Scenario, int32};
 use crate::simulation::Simulation;
-use crate::words::{meaning, words};
+use crate::words::{value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::Time;
 use parades_models::faulty::{Fault, Faulty};
@@ -38,7 +38,7 @@ const FAULTS: [(&str, Fault); 8] = [
 fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     let model = Faulty {
         lps: int32(values, "lps"),
-        fault: meaning(values, "fault", &FAULTS),
+        fault: value_of(values, "fault", &FAULTS),
         at_event: values.integer("at_event"),
         round_limit: int32(values, "round_limit"),
     };

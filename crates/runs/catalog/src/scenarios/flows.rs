@@ -14,9 +14,9 @@ use std::path::Path;
 /// The number of the shared random stream from which flows are drawn.
 const TRAFFIC_STREAM: u32 = 2;
 
-pub(crate) const SCENARIO: Scenario = Scenario { platform: Some("platform"), ..WITHOUT_PLATFORM };
+pub(crate) const SCENARIO: Scenario = Scenario { platform: Some("platform"), ..BASE };
 
-const WITHOUT_PLATFORM: Scenario = Scenario::new(
+const BASE: Scenario = Scenario::new(
     "flows",
     "flows that share the links of a platform file (or a built-in cluster) max-min fairly",
     &[
@@ -62,7 +62,8 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     Ok(Simulation::restorable(model, Time::MAX).with_notes(notes))
 }
 
-/// Returns a platform of hosts around a switch without a bound. Each host has a link of 1 Gbit/s in each direction.
+/// Returns a platform of hosts around a switch without a bound. Each host has a link of 1 Gbit/s in each
+/// direction.
 fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
     let text = format!(
         r#"<platform version="4.1"><cluster id="cluster" prefix="host-" suffix="" radical="0-{}" speed="1Gf" bw="125MBps" lat="50us"/></platform>"#,

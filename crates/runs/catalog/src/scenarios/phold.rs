@@ -2,7 +2,7 @@
 
 use super::{Scenario, int32};
 use crate::simulation::Simulation;
-use crate::words::{meaning, words};
+use crate::words::{value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_models::phold::{DelayKind, Parameters, Phold, Restore};
@@ -59,12 +59,12 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
         remote: values.float("remote"),
         lookahead: values.duration("lookahead"),
         mean_delay: values.duration("mean_delay"),
-        delay: meaning(values, "delay", &DELAYS),
+        delay: value_of(values, "delay", &DELAYS),
         radius: int32(values, "radius"),
         payload: usize::try_from(values.integer("payload")).expect("its range ends below 2^32"),
         work_ns: values.integer("work"),
         work_share: values.float("work_share"),
-        restore: meaning(values, "restore", &RESTORES),
+        restore: value_of(values, "restore", &RESTORES),
     };
     parameters.check().map_err(|(key, what)| {
         let none = parameters.lookahead == Delay::ZERO;

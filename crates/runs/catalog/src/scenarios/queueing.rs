@@ -2,7 +2,7 @@
 
 use super::{Scenario, int32};
 use crate::simulation::Simulation;
-use crate::words::{meaning, words};
+use crate::words::{value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::Delay;
 use parades_models::queueing::{Generated, Layout, Network, Queueing};
@@ -61,7 +61,7 @@ fn build_mm1(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
 
 fn build_jackson(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let (utilisation, service_rate) = (values.float("utilisation"), values.float("service_rate"));
-    let network = match meaning(values, "layout", &LAYOUTS) {
+    let network = match value_of(values, "layout", &LAYOUTS) {
         None => Network::central_server(utilisation, service_rate),
         Some(layout) => {
             let (stations, leave) = (int32(values, "stations"), values.float("leave"));

@@ -1,8 +1,8 @@
 //! `transfer`.
 
-use super::{Scenario, int32};
+use super::{Scenario, bytes, int32};
 use crate::simulation::Simulation;
-use crate::words::{meaning, words};
+use crate::words::{value_of, words};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
@@ -36,23 +36,19 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
 const RESTORES: [(&str, Restore); 2] = [("copy", Restore::Copy), ("log", Restore::Log)];
 
 fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
-    let bytes = |key| {
-        let too_large = || values.error_at(key, &format!("`{key}` must be below 4 GiB"), "lower it");
-        u32::try_from(values.size(key)).map_err(|_| too_large())
-    };
     let parameters = Parameters {
         pairs: int32(values, "pairs"),
         window: int32(values, "window"),
         segments: values.integer("segments"),
-        segment_bytes: bytes("segment")?,
-        ack_bytes: bytes("ack")?,
+        segment_bytes: bytes(values, "segment")?,
+        ack_bytes: bytes(values, "ack")?,
         loss: values.float("loss"),
         delay: values.duration("delay"),
         jitter: values.duration("jitter"),
         rate: values.rate("rate"),
         pause: values.duration("pause"),
         min_timeout: values.duration("min_timeout"),
-        restore: meaning(values, "restore", &RESTORES),
+        restore: value_of(values, "restore", &RESTORES),
     };
     let model = Transfer::new(parameters).map_err(|(key, what)| {
         // The model's name of a size ends in `_bytes`; the parameter's name does not.

@@ -1,9 +1,9 @@
 //! `wan`.
 
-use super::campus::{SAMPLE, bytes};
-use super::{Scenario, about_file, int32};
+use super::campus::SAMPLE;
+use super::{Scenario, about_file, bytes, int32};
 use crate::simulation::Simulation;
-use crate::words::{meaning, words};
+use crate::words::{value_of, words};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Place, Values};
 use parades_core::time::{Delay, Time};
@@ -126,13 +126,13 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         flows: int32(values, "flows"),
         load: values.float("load"),
         packets_per_s: values.float("packets_per_s"),
-        weights: meaning(values, "weights", &WEIGHTS),
-        arrivals: meaning(values, "arrivals", &ARRIVALS)(values.duration("period")),
+        weights: value_of(values, "weights", &WEIGHTS),
+        arrivals: value_of(values, "arrivals", &ARRIVALS)(values.duration("period")),
         sizes: match bytes(values, "packet")? {
             0 => Sizes::internet_mix(),
             payload => Sizes::Constant(payload),
         },
-        metric: meaning(values, "routing", &METRICS),
+        metric: value_of(values, "routing", &METRICS),
         queue: QueueLimit::Packets(int32(values, "queue")),
         headers: bytes(values, "headers")?,
         sample: values.duration("sample"),
