@@ -1,8 +1,12 @@
-//! How the partitioned engines under test carry events between partitions.
+//! The transports of events between the partitions of the engines under test.
 //!
-//! Both transports keep the order of each pair of partitions. [`Direct`] hands events over as they are; [`Bytes`] does what lies between
-//! two processes: each event becomes bytes, may be held back for some exchange steps, and becomes an event again that shares no memory
-//! with what was sent. [`HeldBack`] does so between the threads of a real engine, [`Speculative`] of one that takes things back.
+//! All of them keep the order of the events from one partition to another.
+//!
+//! - [`Direct`] delivers events as they are.
+//! - [`Bytes`] imitates the path between two processes. Each event is written as bytes, and may be delayed for
+//!   some exchanges. The receiver reads a new event, which shares no memory with the event that was sent.
+//! - [`HeldBack`] is [`Bytes`] between the threads of a real engine.
+//! - [`Speculative`] is [`HeldBack`] for an engine that rolls back.
 
 mod bytes;
 mod held_back;
@@ -19,26 +23,26 @@ use parades_core::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What travels between partitions.
+/// A message between partitions.
 #[derive(Debug)]
 pub enum Parcel<P> {
-    /// An event, sent by this incarnation of its sender's execution.
+    /// An event, and the id of the execution that sent it.
     Event(Event<P>, u64),
-    /// An anti-message: the event of this receiver, key and incarnation is to be annihilated.
+    /// An anti-message: it annihilates the event with this receiver, key and execution id.
     Anti(LpId, EventKey, u64),
 }
 
 impl<P> Parcel<P> {
-    /// Whom it is for, the key, and the incarnation.
+    /// Returns the receiver, the key and the execution id.
     pub fn address(&self) -> (LpId, EventKey, u64) {
         match self {
-            Parcel::Event(event, incarnation) => (event.receiver, event.key(), *incarnation),
-            Parcel::Anti(receiver, key, incarnation) => (*receiver, *key, *incarnation),
+            Parcel::Event(event, execution) => (event.receiver, event.key(), *execution),
+            Parcel::Anti(receiver, key, execution) => (*receiver, *key, *execution),
         }
     }
 }
 
-/// How messages become bytes and messages again.
+/// Writes messages as bytes, and reads them.
 #[derive(Debug)]
 pub struct Codec<P> {
     encode: fn(&P) -> Vec<u8>,
@@ -53,7 +57,7 @@ impl<P> Clone for Codec<P> {
 }
 
 impl<P: Serialize + DeserializeOwned> Codec<P> {
-    /// By `serde` and `postcard`.
+    /// Returns the codec of `serde` and `postcard`.
     pub fn postcard() -> Codec<P> {
         Codec {
             encode: |message| postcard::to_allocvec(message).expect("a message of a model can be written"),
@@ -62,12 +66,13 @@ impl<P: Serialize + DeserializeOwned> Codec<P> {
     }
 }
 
-/// Carries parcels between the partitions of a test engine, which runs on one thread. Parcels of each pair of partitions stay in order.
+/// Carries parcels between the partitions of a test engine, which runs on one thread. Parcels from one
+/// partition to another stay in order.
 #[derive(Debug)]
 pub enum Link<P> {
     /// Parcels arrive at the next exchange.
     Direct(Direct<P>),
-    /// Parcels become bytes, and some are held back.
+    /// Parcels are written as bytes, and some are delayed.
     Bytes(Bytes<P>),
 }
 
@@ -97,24 +102,24 @@ impl<P> Link<P> {
     }
 }
 
-/// Which transport a run uses.
+/// The transport of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// [`Direct`].
     Direct,
-    /// [`Bytes`], where the model's messages can be written.
+    /// [`Bytes`], if the model's messages can be written.
     Bytes,
-    /// Ranks of this number, which share nothing but bytes ([`on_ranks`]).
+    /// This number of ranks, which share nothing but bytes ([`on_ranks`]).
     Ranks(usize),
 }
 
 impl Carrier {
-    /// Those between the workers of one rank.
+    /// The transports between the workers of one rank.
     pub const ALL: [Carrier; 2] = [Carrier::Direct, Carrier::Bytes];
-    /// Those that split the workers into ranks.
+    /// The transports that split the workers into ranks.
     pub const RANKS: [Carrier; 3] = [Carrier::Ranks(1), Carrier::Ranks(2), Carrier::Ranks(3)];
 
-    /// The word for it on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Direct => "direct",
@@ -125,7 +130,7 @@ impl Carrier {
         }
     }
 
-    /// A link between `partitions`. Without a codec, [`Carrier::Bytes`] is [`Direct`].
+    /// Returns a link between `partitions` partitions. Without a codec, [`Carrier::Bytes`] opens [`Direct`].
     pub fn open<P>(self, codec: Option<Codec<P>>, partitions: usize, seed: u64) -> Link<P> {
         match (self, codec) {
             (Carrier::Bytes, Some(codec)) => Link::Bytes(Bytes::new(codec, (partitions, partitions), seed)),
@@ -136,7 +141,7 @@ impl Carrier {
     }
 }
 
-/// Hands events over at the next exchange.
+/// Delivers parcels at the next exchange.
 #[derive(Debug)]
 pub struct Direct<P> {
     partitions: usize,

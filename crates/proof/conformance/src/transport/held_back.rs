@@ -1,4 +1,6 @@
-//! Bytes that are held back, between the threads of a real engine; promises too, but none overtakes what was sent before it.
+//! Delayed bytes between the threads of a real engine.
+//!
+//! Promises are delayed too. A promise never overtakes an event that was sent before it.
 
 use super::bytes::{Bytes, instant_of};
 use super::{Codec, Parcel};
@@ -15,37 +17,38 @@ use std::sync::{Arc, Mutex, MutexGuard};
 #[derive(Debug)]
 pub struct HeldBack<P> {
     held: Mutex<Held<P>>,
-    /// What each worker has told, and what all told at the last crossing.
-    told: Mutex<Vec<Summary>>,
-    /// What each worker has offered, by parity of the offer, and how many offers each has made.
+    /// By worker: its summary for the exchange.
+    summaries: Mutex<Vec<Summary>>,
+    /// By parity of the offer, then by worker: the summary that it offered.
     offers: Mutex<[Vec<Summary>; 2]>,
+    /// By worker: the number of its offers.
     offered: Mutex<Vec<u64>>,
     barrier: Box<dyn Barrier>,
     news: Vec<EventCount>,
     horizon: AtomicU64,
 }
 
-/// What is on its way, by receiver, then sender.
+/// The events and promises in flight. Lists by pair have the receiver first, then the sender.
 #[derive(Debug)]
 struct Held<P> {
     bytes: Bytes<P>,
-    /// How many events have been sent.
+    /// By pair: the number of events that have been sent.
     sent: Vec<usize>,
-    /// Promises, each with the number of events that had been sent before it.
+    /// By pair: the promises in flight, each with the number of events that were sent before it.
     promises: Vec<VecDeque<(usize, Promise)>>,
-    /// By receiver: the worker that received last.
+    /// By receiver: the worker that received for it last.
     receiving: Vec<usize>,
 }
 
 type Promise = (Arc<Clocks>, ClockId, Time);
 
 impl<P> Held<P> {
-    /// Sets the clocks whose promises arrive; whether there were any.
+    /// Sets the clocks whose promises arrive. Returns true if any promise arrived.
     fn keep_promises(&mut self, to: usize) -> bool {
         let mut any = false;
         for pair in self.pairs(to) {
             let arrived = self.sent[pair] - self.bytes.queues[pair].len();
-            // None overtakes the events sent before it; some are held back longer.
+            // A promise waits for the events that were sent before it, and some promises wait longer.
             while self.promises[pair].front().is_some_and(|(after, _)| *after <= arrived) && self.bytes.rng.chance(0.7)
             {
                 let (_, (clocks, clock, time)) = self.promises[pair].pop_front().expect("it was looked at");
@@ -60,14 +63,14 @@ impl<P> Held<P> {
         to * self.bytes.partitions..(to + 1) * self.bytes.partitions
     }
 
-    /// The least time of what is on its way to a partition of `worker`.
+    /// Returns the least time of the events in flight to a partition of `worker`.
     fn least_for(&self, worker: usize) -> Time {
         let own = (0..self.receiving.len()).filter(|to| self.receiving[*to] == worker);
         let queues = own.flat_map(|to| self.pairs(to)).flat_map(|pair| &self.bytes.queues[pair]);
         queues.map(|bytes| instant_of(bytes).time).min().unwrap_or(Time::MAX)
     }
 
-    /// Whether something is on its way to a partition of `worker`.
+    /// True if an event or a promise is in flight to a partition of `worker`.
     fn has_for(&self, worker: usize) -> bool {
         let own = (0..self.receiving.len()).filter(|to| self.receiving[*to] == worker);
         own.flat_map(|to| self.pairs(to))
@@ -76,7 +79,7 @@ impl<P> Held<P> {
 }
 
 impl<P: 'static> HeldBack<P> {
-    /// Between `workers` threads, for `partitions` partitions.
+    /// Returns a transport between `workers` threads, for `partitions` partitions.
     pub fn new(codec: Codec<P>, workers: usize, partitions: u32, seed: u64) -> HeldBack<P> {
         let pairs = partitions as usize * workers;
         let held = Held {
@@ -87,7 +90,7 @@ impl<P: 'static> HeldBack<P> {
         };
         HeldBack {
             held: Mutex::new(held),
-            told: Mutex::new(vec![Summary::NOTHING; workers]),
+            summaries: Mutex::new(vec![Summary::NOTHING; workers]),
             offers: Mutex::new([vec![Summary::NOTHING; workers], vec![Summary::NOTHING; workers]]),
             offered: Mutex::new(vec![0; workers]),
             barrier: BarrierKind::Posix.open(workers),
@@ -102,8 +105,8 @@ impl<P: 'static> HeldBack<P> {
 }
 
 impl<P: 'static + Send> HeldBack<P> {
-    /// Takes what the worker sends to the partition.
-    pub(super) fn take_parcels(&self, worker: usize, partition: u32, parcels: impl Iterator<Item = Parcel<P>>) {
+    /// Sends parcels from a worker to a partition.
+    pub(super) fn send_parcels(&self, worker: usize, partition: u32, parcels: impl Iterator<Item = Parcel<P>>) {
         let mut held = self.held();
         let pair = held.pairs(partition as usize).start + worker;
         for parcel in parcels {
@@ -112,8 +115,8 @@ impl<P: 'static + Send> HeldBack<P> {
         }
     }
 
-    /// Gives what has arrived for the partition, or with `all` whatever is on its way to it.
-    pub(super) fn give_parcels(&self, worker: usize, partition: u32, all: bool) -> Vec<Parcel<P>> {
+    /// Returns the parcels that have arrived for a partition. With `all`, every parcel in flight arrives.
+    pub(super) fn receive_parcels(&self, worker: usize, partition: u32, all: bool) -> Vec<Parcel<P>> {
         let to = partition as usize;
         let mut held = self.held();
         held.receiving[to] = worker;
@@ -125,7 +128,7 @@ impl<P: 'static + Send> HeldBack<P> {
             }
         }
         if all {
-            // At a cut all clocks are set anew.
+            // All is requested at a cut only, where the engine sets all clocks again.
             held.pairs(to).for_each(|pair| held.promises[pair].clear());
         }
         if held.keep_promises(to) {
@@ -137,32 +140,32 @@ impl<P: 'static + Send> HeldBack<P> {
 
 impl<P: 'static + Send> Transport<P> for HeldBack<P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        self.take_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
+        self.send_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
     }
 
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
         let event_of = |parcel| match parcel {
             Parcel::Event(event, _) => event,
-            Parcel::Anti(..) => unreachable!("a conservative engine takes nothing back"),
+            Parcel::Anti(..) => unreachable!("a conservative engine sends no anti-messages"),
         };
-        let mut events = self.give_parcels(worker, partition, all).into_iter().map(event_of).collect();
+        let mut events = self.receive_parcels(worker, partition, all).into_iter().map(event_of).collect();
         accept(Arrived::of(&mut events));
     }
 
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
-        self.told.lock().expect("no worker panics while it holds this lock")[worker] = *mine;
+        self.summaries.lock().expect("no worker panics while it holds this lock")[worker] = *mine;
         self.barrier.wait(worker)?;
-        let told = self.told.lock().expect("as above").iter().copied().fold(Summary::NOTHING, Summary::and);
+        let all = self.summaries.lock().expect("as above").iter().copied().fold(Summary::NOTHING, Summary::and);
         let in_flight = self.held().bytes.least_in_flight().map_or(Time::MAX, |instant| instant.time);
-        // Nobody sends or receives before all have looked.
+        // No worker sends or receives before all workers have read the time.
         self.barrier.wait(worker)?;
-        Ok(Summary { in_flight, ..told })
+        Ok(Summary { in_flight, ..all })
     }
 
     fn offer(&self, worker: usize, mine: &Summary) {
         let mut offered = self.offered.lock().expect("no worker panics while it holds this lock");
         let number = offered[worker];
-        // Under the lock: nobody receives between the look and the offer.
+        // This happens under the lock, so no worker receives between reading the time and the offer.
         let in_flight = self.held().least_for(worker);
         self.offers.lock().expect("as above")[usize::from(number % 2 == 1)][worker] = Summary { in_flight, ..*mine };
         offered[worker] += 1;

@@ -1,6 +1,7 @@
 //! A run split into ranks: threads of one process that share nothing but bytes, each with workers of its own.
 //!
-//! The ranks are connected by [`Loopback`], slowed down at random ([`Slow`]), so that bytes of different ranks arrive in any order.
+//! [`Loopback`] connects the ranks. [`Slow`] delays its bytes at random, so the bytes of different ranks
+//! arrive in any order.
 
 use parades_core::error::Error;
 use parades_core::random::Rng;
@@ -27,12 +28,13 @@ pub struct Shape {
 /// The result of one rank.
 type OfRank = Result<Option<Outcome>, Error>;
 
-/// Calls `run` once for each rank, on threads that share nothing but bytes. Rank 0 has `options`; the others have the same without a tracer. Returns the
-/// result of rank 0, with the number of events that crossed ranks among its statistics.
+/// Calls `run` once for each rank, on threads that share nothing but bytes. Rank 0 has `options`; each other
+/// rank has the same options without a tracer. Returns the result of rank 0. Its statistics have the number
+/// of events that crossed ranks.
 ///
 /// # Panics
 ///
-/// If a rank panics; if the ranks disagree on whether the run failed.
+/// Panics if a rank panics, or if the ranks disagree on whether the run failed.
 pub fn on_ranks<P: Wire + Send + 'static>(
     Shape { ranks, workers, partitions, seed }: Shape,
     options: RunOptions<'_>,
@@ -77,7 +79,7 @@ struct Shared<'a> {
     until: Time,
     seed: u64,
     tie_seed: Option<u64>,
-    /// Whether there is a digest, notes, and a trace of sends.
+    /// True for a digest, for notes, and for a trace of sends, in this order.
     flags: [bool; 3],
     control: Option<&'a Control>,
     memory_limit: Option<u64>,

@@ -1,4 +1,4 @@
-//! What `time-warp` sends, as parcels: its events and anti-messages are marked, those of the test engines have incarnations.
+//! The transport of `time-warp`: its tagged events and anti-messages as parcels.
 
 use super::{HeldBack, Parcel};
 use parades_core::event::{Body, Event};
@@ -8,36 +8,36 @@ use parades_sync::barrier::Broken;
 use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
 use std::sync::Arc;
 
-/// [`HeldBack`] for an engine that takes things back.
+/// [`HeldBack`] for an engine that rolls back.
 #[derive(Debug)]
 pub struct Speculative<P>(pub HeldBack<P>);
 
 fn pack<P>(event: Event<Tagged<P>>) -> Parcel<P> {
     let (key, receiver) = (event.key(), event.receiver);
-    let Body::Message(marked) = event.body else { unreachable!("wakes travel as messages") };
-    let mark = marked.execution();
-    match marked.into_body() {
-        Some(body) => Parcel::Event(Event::new(key, receiver, body), mark.into()),
-        None => Parcel::Anti(receiver, key, mark.into()),
+    let Body::Message(tagged) = event.body else { unreachable!("wakes travel as messages") };
+    let execution = tagged.execution().into();
+    match tagged.into_body() {
+        Some(body) => Parcel::Event(Event::new(key, receiver, body), execution),
+        None => Parcel::Anti(receiver, key, execution),
     }
 }
 
 fn unpack<P>(parcel: Parcel<P>) -> Event<Tagged<P>> {
-    let (receiver, key, incarnation) = parcel.address();
-    let mark = ExecutionId::try_from(incarnation).expect("it was made of one");
-    let marked = match parcel {
-        Parcel::Event(event, _) => Tagged::new(mark, event.body),
-        Parcel::Anti(..) => Tagged::Anti(mark),
+    let (receiver, key, execution) = parcel.address();
+    let execution = ExecutionId::try_from(execution).expect("the sender's execution id had this type");
+    let tagged = match parcel {
+        Parcel::Event(event, _) => Tagged::new(execution, event.body),
+        Parcel::Anti(..) => Tagged::Anti(execution),
     };
-    Event::new(key, receiver, Body::Message(marked))
+    Event::new(key, receiver, Body::Message(tagged))
 }
 
 impl<P: 'static + Send> Transport<Tagged<P>> for Speculative<P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Tagged<P>>>) {
-        self.0.take_parcels(worker, partition, events.drain(..).map(pack));
+        self.0.send_parcels(worker, partition, events.drain(..).map(pack));
     }
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, Tagged<P>>)) {
-        let mut events = self.0.give_parcels(worker, partition, all).into_iter().map(unpack).collect();
+        let mut events = self.0.receive_parcels(worker, partition, all).into_iter().map(unpack).collect();
         accept(Arrived::of(&mut events));
     }
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
