@@ -36,25 +36,25 @@ const ROWS: [(&str, &[&str]); 17] = [
 
 /// A column: an engine and its number of threads.
 struct Entrant {
-    engine: &'static str,
+    engine: Engine,
     threads: u64,
 }
 
 const ENTRANTS: [Entrant; 7] = [
-    Entrant { engine: "sequential", threads: 1 },
-    Entrant { engine: "window", threads: 1 },
-    Entrant { engine: "window", threads: 2 },
-    Entrant { engine: "null-message", threads: 2 },
-    Entrant { engine: "rounds", threads: 2 },
-    Entrant { engine: "time-warp", threads: 2 },
-    Entrant { engine: "auto", threads: 2 },
+    Entrant { engine: Engine::Sequential, threads: 1 },
+    Entrant { engine: Engine::Window, threads: 1 },
+    Entrant { engine: Engine::Window, threads: 2 },
+    Entrant { engine: Engine::NullMessage, threads: 2 },
+    Entrant { engine: Engine::Rounds, threads: 2 },
+    Entrant { engine: Engine::TimeWarp, threads: 2 },
+    Entrant { engine: Engine::Auto, threads: 2 },
 ];
 
 impl Entrant {
     fn name(&self) -> String {
         let Entrant { engine, threads } = self;
-        match (*engine, threads) {
-            ("sequential" | "auto", _) => (*engine).to_owned(),
+        match (engine, threads) {
+            (Engine::Sequential | Engine::Auto, _) => engine.to_string(),
             (_, 1) => format!("{engine}, 1 thread"),
             (_, threads) => format!("{engine}, {threads} threads"),
         }
@@ -62,7 +62,7 @@ impl Entrant {
 
     fn choice(&self) -> Result<Choice, Failure> {
         // On one core, `auto` is given one thread.
-        choice(self.engine, self.threads.min(cores()), &[])
+        choice(self.engine.name(), self.threads.min(cores()), &[])
     }
 }
 
