@@ -21,7 +21,7 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Engine {
     /// The engine that suits the model and the machine: [`Engine::Sequential`], [`Engine::Window`] or
-    /// [`Engine::TimeWarp`]. The last is chosen only where state is restored by copies.
+    /// [`Engine::TimeWarp`]. The last is chosen only if state is restored by copies.
     #[default]
     Auto,
     /// [`parades_engine::sequential`]: one pending event set; defines the right answer.
