@@ -4,8 +4,11 @@
 
 use parades_config::Values;
 
+/// The words of a parameter, each with its value.
+pub(crate) type Table<T, const N: usize> = [(&'static str, T); N];
+
 /// Returns the words of a table, for the declaration of a parameter.
-pub(crate) const fn words<T: Copy, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
+pub(crate) const fn words<T: Copy, const N: usize>(table: &Table<T, N>) -> [&'static str; N] {
     let mut words = [""; N];
     let mut index = 0;
     while index < N {

@@ -1,6 +1,6 @@
 //! The settings of the engines, for `--tune`.
 
-use crate::words::words;
+use crate::words::{Table, words};
 use parades_config::Parameter;
 use parades_core::time::Delay;
 use parades_engine::null_message::Nulls;
@@ -28,7 +28,7 @@ pub(crate) enum Pending {
     Heap,
 }
 
-pub(crate) const PENDING_SETS: [(&str, Pending); 2] = [("windows", Pending::Windows), ("heap", Pending::Heap)];
+pub(crate) const PENDING_SETS: Table<Pending, 2> = [("windows", Pending::Windows), ("heap", Pending::Heap)];
 const PENDING: Parameter = Parameter::choice(
     "pending",
     "windows",
@@ -37,7 +37,7 @@ const PENDING: Parameter = Parameter::choice(
 );
 
 /// The kinds of barriers. Each function is given the value of `fan-in`.
-pub(crate) const BARRIERS: [(&str, fn(usize) -> BarrierKind); 5] = [
+pub(crate) const BARRIERS: Table<fn(usize) -> BarrierKind, 5> = [
     ("adaptive", |_| BarrierKind::Adaptive),
     ("posix", |_| BarrierKind::Posix),
     ("semaphore", |_| BarrierKind::Semaphore),
@@ -64,7 +64,7 @@ const LEAST_LOOKAHEAD: Parameter = Parameter::duration(
     "least lookahead between partitions: both ends of a channel with less stay in one partition",
 );
 
-pub(crate) const ORDERS: [(&str, Order); 3] = [("measured", Order::Measured), ("time", Order::Time), ("lp", Order::Lp)];
+pub(crate) const ORDERS: Table<Order, 3> = [("measured", Order::Measured), ("time", Order::Time), ("lp", Order::Lp)];
 const ORDER: Parameter = Parameter::choice(
     "order",
     "measured",
@@ -83,7 +83,7 @@ const SETS: Parameter = Parameter::integer(
     1..=1024,
     "number of sets of shared partitions, at most one for each worker; a worker takes from its own set first",
 );
-pub(crate) const TAKINGS: [(&str, Taking); 3] = [
+pub(crate) const TAKINGS: Table<Taking, 3> = [
     ("atomic-index", Taking::AtomicIndex),
     ("locked-index", Taking::LockedIndex),
     ("locked-queue", Taking::LockedQueue),
@@ -91,7 +91,7 @@ pub(crate) const TAKINGS: [(&str, Taking); 3] = [
 const TAKING: Parameter =
     Parameter::choice("taking", "atomic-index", &words(&TAKINGS), "how a worker takes the next partition of a set");
 
-pub(crate) const NULL_MESSAGES: [(&str, Nulls); 2] = [("lazy", Nulls::Lazy), ("demand", Nulls::Demand)];
+pub(crate) const NULL_MESSAGES: Table<Nulls, 2> = [("lazy", Nulls::Lazy), ("demand", Nulls::Demand)];
 const NULLS: Parameter = Parameter::choice(
     "nulls",
     "lazy",
@@ -103,7 +103,7 @@ const RETREAT: Parameter =
     Parameter::boolean("retreat", true, "continue with one worker while that is faster than with several");
 
 /// The rules that select rounds. Each function is given the value of `parallel-from`.
-pub(crate) const THRESHOLDS: [(&str, fn(u64) -> Threshold); 4] = [
+pub(crate) const THRESHOLDS: Table<fn(u64) -> Threshold, 4> = [
     ("adaptive", |_| Threshold::Adaptive),
     ("cumulative", Threshold::Cumulative),
     ("naive", Threshold::Naive),
@@ -123,7 +123,7 @@ const PARALLEL_FROM: Parameter = Parameter::integer(
     1..=u32::MAX as u64,
     "number of events from which a round is executed in parallel; where the threshold is not fixed, its first value",
 );
-pub(crate) const WAITINGS: [(&str, Waiting); 4] =
+pub(crate) const WAITINGS: Table<Waiting, 4> =
     [("adaptive", Waiting::Adaptive), ("futex", Waiting::Futex), ("posix", Waiting::Posix), ("busy", Waiting::Busy)];
 const WAITING: Parameter = Parameter::choice(
     "waiting",
@@ -131,7 +131,7 @@ const WAITING: Parameter = Parameter::choice(
     &words(&WAITINGS),
     "how workers wait for a round: adaptive spins briefly, then sleeps; futex and posix sleep at once; busy never sleeps",
 );
-pub(crate) const MAINS: [(&str, Main); 3] = [("works", Main::Works), ("sleeps", Main::Sleeps), ("extra", Main::Extra)];
+pub(crate) const MAINS: Table<Main, 3> = [("works", Main::Works), ("sleeps", Main::Sleeps), ("extra", Main::Extra)];
 const MAIN: Parameter = Parameter::choice(
     "main",
     "works",

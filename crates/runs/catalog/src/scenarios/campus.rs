@@ -2,7 +2,7 @@
 
 use super::{Scenario, bytes, int32};
 use crate::simulation::Simulation;
-use crate::words::{value_of, words};
+use crate::words::{Table, value_of, words};
 use parades_config::units::{GBPS, KBPS, MBPS};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::shared::Shared;
@@ -54,7 +54,7 @@ enum Traffic {
     Multicast,
 }
 
-const TRAFFIC: [(&str, Traffic); 2] = [("udp", Traffic::Udp), ("multicast", Traffic::Multicast)];
+const TRAFFIC: Table<Traffic, 2> = [("udp", Traffic::Udp), ("multicast", Traffic::Multicast)];
 
 /// The end of a run by default.
 const UNTIL: Time = Time::from_ps(100_000_000_000_000);

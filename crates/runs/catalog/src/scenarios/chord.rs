@@ -2,7 +2,7 @@
 
 use super::{Scenario, about_file, int32};
 use crate::simulation::Simulation;
-use crate::words::{value_of, words};
+use crate::words::{Table, value_of, words};
 use parades_carriers::FlowLevel;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
@@ -124,12 +124,15 @@ enum Network {
     Precise,
 }
 
-const PRESETS: [(&str, Preset); 2] = [("none", Preset::None), ("paper", Preset::Paper)];
-const FORMS: [(&str, Form); 2] = [("program", Form::Program), ("machine", Form::Machine)];
-const NETWORKS: [(&str, Network); 2] = [("constant", Network::Constant), ("precise", Network::Precise)];
-const KEYS: [(&str, Keys); 2] = [("own-fingers", Keys::OwnFingers), ("uniform", Keys::Uniform)];
-/// The distributions of sessions and absences. Each function is given the mean and the shape.
-const LAWS: [(&str, fn(Delay, f64) -> Result<Law, String>); 4] = [
+const PRESETS: Table<Preset, 2> = [("none", Preset::None), ("paper", Preset::Paper)];
+const FORMS: Table<Form, 2> = [("program", Form::Program), ("machine", Form::Machine)];
+const NETWORKS: Table<Network, 2> = [("constant", Network::Constant), ("precise", Network::Precise)];
+const KEYS: Table<Keys, 2> = [("own-fingers", Keys::OwnFingers), ("uniform", Keys::Uniform)];
+/// Returns the distribution with a mean and a shape.
+type MakeLaw = fn(Delay, f64) -> Result<Law, String>;
+
+/// The distributions of sessions and absences.
+const LAWS: Table<MakeLaw, 4> = [
     ("exponential", |mean, _| Law::exponential(mean)),
     ("weibull", Law::weibull),
     ("pareto", Law::pareto),

@@ -2,7 +2,7 @@
 
 use super::{Scenario, int32};
 use crate::simulation::Simulation;
-use crate::words::{value_of, words};
+use crate::words::{Table, value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::Time;
 use parades_models::faulty::{Fault, Faulty};
@@ -24,7 +24,7 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
     build,
 );
 
-const FAULTS: [(&str, Fault); 8] = [
+const FAULTS: Table<Fault, 8> = [
     ("none", Fault::None),
     ("lookahead", Fault::Lookahead),
     ("zero-delay-loop", Fault::ZeroDelayLoop),

@@ -2,7 +2,7 @@
 
 use super::{Scenario, int32};
 use crate::simulation::Simulation;
-use crate::words::{value_of, words};
+use crate::words::{Table, value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_models::phold::{DelayKind, Parameters, Phold, Restore};
@@ -44,13 +44,13 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
 /// The end of a run by default: 100 times the default of the mean delay.
 const UNTIL: Time = Time::from_ps(100_000_000_000_000);
 
-const DELAYS: [(&str, DelayKind); 4] = [
+const DELAYS: Table<DelayKind, 4> = [
     ("exponential", DelayKind::Exponential),
     ("uniform", DelayKind::Uniform),
     ("constant", DelayKind::Constant),
     ("quantised", DelayKind::Quantised),
 ];
-const RESTORES: [(&str, Restore); 3] = [("copy", Restore::Copy), ("reverse", Restore::Reverse), ("log", Restore::Log)];
+const RESTORES: Table<Restore, 3> = [("copy", Restore::Copy), ("reverse", Restore::Reverse), ("log", Restore::Log)];
 
 fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     let parameters = Parameters {

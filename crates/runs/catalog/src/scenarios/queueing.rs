@@ -2,7 +2,7 @@
 
 use super::{Scenario, int32};
 use crate::simulation::Simulation;
-use crate::words::{value_of, words};
+use crate::words::{Table, value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::Delay;
 use parades_models::queueing::{Generated, Layout, Network, Queueing};
@@ -52,7 +52,7 @@ pub(crate) const JACKSON: Scenario = Scenario::new(
 );
 
 /// The layout of a generated network; `None` for the central server.
-const LAYOUTS: [(&str, Option<Layout>); 3] =
+const LAYOUTS: Table<Option<Layout>, 3> =
     [("central-server", None), ("ring", Some(Layout::Ring)), ("random", Some(Layout::Random))];
 
 fn build_mm1(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {

@@ -2,7 +2,7 @@
 
 use super::{Scenario, bytes, int32};
 use crate::simulation::Simulation;
-use crate::words::{value_of, words};
+use crate::words::{Table, value_of, words};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
@@ -33,7 +33,7 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
     build,
 );
 
-const RESTORES: [(&str, Restore); 2] = [("copy", Restore::Copy), ("log", Restore::Log)];
+const RESTORES: Table<Restore, 2> = [("copy", Restore::Copy), ("log", Restore::Log)];
 
 fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     let parameters = Parameters {

@@ -3,7 +3,7 @@
 use super::campus::SAMPLE;
 use super::{Scenario, about_file, bytes, int32};
 use crate::simulation::Simulation;
-use crate::words::{value_of, words};
+use crate::words::{Table, value_of, words};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Place, Values};
 use parades_core::time::{Delay, Time};
@@ -70,11 +70,11 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
     build,
 );
 
-const WEIGHTS: [(&str, Weights); 3] = [("rate", Weights::Rate), ("degree", Weights::Degree), ("equal", Weights::Equal)];
+const WEIGHTS: Table<Weights, 3> = [("rate", Weights::Rate), ("degree", Weights::Degree), ("equal", Weights::Equal)];
 /// The processes of arrivals. Each function is given the value of `period`.
-const ARRIVALS: [(&str, fn(Delay) -> Arrivals); 3] =
+const ARRIVALS: Table<fn(Delay) -> Arrivals, 3> =
     [("constant", |_| Arrivals::Constant), ("poisson", |_| Arrivals::Poisson), ("on-off", Arrivals::OnOff)];
-const METRICS: [(&str, Metric); 2] = [("delay", Metric::Delay), ("hops", Metric::Hops)];
+const METRICS: Table<Metric, 2> = [("delay", Metric::Delay), ("hops", Metric::Hops)];
 
 /// The end of a run by default.
 const UNTIL: Time = Time::from_ps(10_000_000_000_000);
