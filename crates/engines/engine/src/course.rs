@@ -283,8 +283,9 @@ impl<'a, M: Model> Course<'a, M> {
         End { time, events: self.events, early: time < self.options.until }
     }
 
-    /// Ends the run at `end`, given the LPs, pending events and counts of this rank. Metrics of global events are the same on all ranks; those of
-    /// rank 0 count. `engine_stats` makes the statistics from the counts, added up over the ranks.
+    /// Ends the run at `end`, given the LPs, pending events and counts of this rank. Metrics of global events
+    /// are the same on all ranks, so those of rank 0 count. `engine_stats` makes the statistics from the
+    /// counts, which are added up over the ranks.
     ///
     /// Returns `None` on ranks other than 0.
     ///

@@ -1,4 +1,5 @@
-//! The synchronisation engines. Each decides *when* [`parades_core::lp::Lp::execute`] is called, and nothing else.
+//! The synchronisation engines. Each decides *when* [`parades_core::lp::Lp::execute`] is called, and nothing
+//! else.
 
 #![forbid(unsafe_code)]
 

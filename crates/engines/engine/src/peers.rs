@@ -1,11 +1,12 @@
 //! The peers of a rank: the leaders of the other ranks, at cuts.
 //!
-//! Events, promises and summaries reach other ranks through the [`Transport`]. Everything else that one leader must know of the others goes
-//! through [`Peers`], at cuts: ledgers, times and counts, the summaries of global events, and the results. All leaders receive the same and decide the
-//! same, so no leader gives orders to another.
+//! Events, promises and summaries reach other ranks through the [`Transport`]. Everything else that leaders
+//! share goes through [`Peers`], at cuts: ledgers, times and counts, the summaries of global events, and the
+//! results. All leaders receive the same and decide the same, so no leader gives orders to another.
 //!
-//! A run in one process has no peers ([`Alone`]), and asks nothing of the model's types. A run of several ranks ([`Ranks`]) needs messages, global
-//! events and their summaries that can cross process boundaries ([`WireModel`]).
+//! A run in one process has no peers ([`Alone`]), and asks nothing of the model's types. A run of several
+//! ranks ([`Ranks`]) needs messages, global events and their summaries that can cross process boundaries
+//! ([`WireModel`]).
 //!
 //! [`Transport`]: parades_transport::Transport
 
@@ -23,7 +24,8 @@ use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{Group, Transport, gather_all, gather_to_first};
 
-/// A model that several processes can run together: its messages, its global events and their summaries cross process boundaries.
+/// A model that several processes can run together. Its messages, its global events and their summaries can
+/// cross process boundaries.
 pub trait WireModel: Model<Message: Wire, Global: Wire + Global<Self, Summary: Wire>> {}
 impl<M: Model<Message: Wire, Global: Wire + Global<M, Summary: Wire>>> WireModel for M {}
 
@@ -136,7 +138,8 @@ pub(crate) fn lost<P>(transport: &dyn Transport<P>) -> Error {
     Error::new(ErrorKind::Ranks(why))
 }
 
-/// Ends the run on this rank if it has failed on another. A trace that cannot be written, for one, concerns rank 0 alone.
+/// Ends the run on this rank if it has failed on another. For example, only rank 0 notices that it cannot
+/// write the trace.
 pub(crate) fn agree_on_failure<M: Model>(
     peers: &dyn Peers<M>,
     end: &mut Option<Result<Time, Error>>,
@@ -149,7 +152,8 @@ pub(crate) fn agree_on_failure<M: Model>(
     Ok(())
 }
 
-/// Returns the error of a failure that all leaders know. Of a loop of zero delays, each rank knows the LPs that are its own.
+/// Returns the error of a failure that all leaders know. If it is a loop of zero delays, each rank adds its
+/// own LPs.
 pub(crate) fn error_at<M: Model, P>(seat: &Seat<'_, M, P>, world: &World, (place, kind): (Place, ErrorKind)) -> Error {
     let error = world.error_at(kind, place);
     let ErrorKind::Rounds { limit, lps } = error.kind() else { return error };

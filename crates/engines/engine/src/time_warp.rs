@@ -180,9 +180,9 @@ pub fn run_over<M: Restorable>(
     Ok(outcome.expect("the only rank has the outcome"))
 }
 
-/// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. All ranks are given the same model, options and
-/// settings. LPs do not move between ranks, and the run does not retreat to one worker; so where the memory limit leaves no room for history, it
-/// ends with an error.
+/// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. All ranks are
+/// given the same model, options and settings. LPs do not move between ranks, and the run does not retreat
+/// to one worker. So if the memory limit leaves no room for history, the run ends with an error.
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///

@@ -167,10 +167,10 @@ pub fn run_over<M: Model>(
 
 /// Runs `model` in windows as one of several ranks, each with `settings.threads` workers.
 ///
-/// All ranks are given the same model, settings and options. Only rank 0 is given a tracer and the control of the
-/// run. `transport` carries events between all workers of all ranks, and `group` is its other face: both are
-/// usually one [`Ranked`](parades_transport::Ranked). LPs do not move between ranks, and the run does not retreat
-/// to one worker.
+/// All ranks are given the same model, settings and options. Only rank 0 is given a tracer and the control
+/// of the run. `transport` carries events between all workers of all ranks. `group` is its other face: both
+/// are usually one [`Ranked`](parades_transport::Ranked). LPs do not move between ranks, and the run does
+/// not retreat to one worker.
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///

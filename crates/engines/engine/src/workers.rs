@@ -24,7 +24,8 @@ pub(crate) fn imbalance(done: impl Iterator<Item = u64> + Clone) -> f64 {
 /// Runs `lead` on this thread and `follow` on a thread for each other worker, until all have returned.
 /// Pinned workers stay on a core of their own.
 ///
-/// Returns [`Broken`] if the transport has broken up because of another rank; a panic of a worker is passed on.
+/// Returns [`Broken`] if the transport has broken up because of another rank. A panic of a worker is passed
+/// on.
 ///
 /// If the system refuses a thread, `release` ends the waits of the workers that have started.
 /// The closures are dynamic: this function is compiled once.

@@ -62,7 +62,7 @@ enum Wish {
     Announced,
 }
 
-/// What the leaders of all ranks know of each other at a cut.
+/// Facts that the leaders of all ranks share at a cut.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     /// Bytes that pending events and histories take, of all ranks.

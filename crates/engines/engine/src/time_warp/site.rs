@@ -236,8 +236,8 @@ impl<M: Restorable> Site<M> {
         parcels.filter(|(_, parcel)| !parcel.is_empty()).map(|(to, _)| to)
     }
 
-    /// Sends the events for other workers. Returns the instant of the earliest. `here` are the workers of this
-    /// rank, as they are numbered among the workers of all ranks.
+    /// Sends the events for other workers. Returns the instant of the earliest. `here` is the range of this
+    /// rank's workers among the workers of all ranks.
     pub(super) fn flush(&mut self, transport: &dyn Transport<Tagged<M::Message>>, here: &Range<usize>) -> Instant {
         let mut next = NEVER;
         let worker = self.number as usize - here.start;

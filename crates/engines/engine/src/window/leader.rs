@@ -46,7 +46,7 @@ pub(crate) struct Leader<'a, M: Model> {
     next_check: u64,
 }
 
-/// What the leaders of all ranks know of each other at a cut.
+/// Facts that the leaders of all ranks share at a cut.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     /// The time of the next event on any rank.

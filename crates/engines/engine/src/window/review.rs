@@ -142,20 +142,8 @@ impl Reviewer {
             self.begin_spell(parts, windows, stopwatch);
         }
         self.retreat.set_items(world.lps() as usize + parts.iter().map(|part| part.pending_events()).sum::<usize>());
-        let workers = plan.workers();
-        let rated = Wish::of_workers(workers_at_most(&crew.settings));
         if world.lookahead_changes() != self.changes {
-            self.changes = world.lookahead_changes();
-            self.retreat.forget();
-            self.begin_spell(parts, windows, stopwatch);
-            self.next_choice = match workers {
-                // A single worker can go on without other partitions, and finding them takes time.
-                1 => self.next_choice.max(total_events(parts) + EVENTS_FIRST),
-                _ => total_events(parts) + EVENTS_FIRST,
-            };
-            let found = first_partition(world, &crew.settings, 1);
-            self.restart(windows, bound, parts);
-            return Self::move_to(crew, (&plan, Plan::first(&found, Workers::alone(workers), world)), parts, bound);
+            return self.adapt_to_lookahead(crew, &plan, world, parts, (windows, bound, stopwatch));
         }
         if let Some(other) = self.switch_mode(crew, &plan, world, parts, (windows, bound, stopwatch)) {
             self.restart(windows, bound, parts);
@@ -166,35 +154,87 @@ impl Reviewer {
         }
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
-        let executed = costs.iter().sum::<u64>();
-        // Several workers may share the work more evenly. A single worker may have partitions that fit its
-        // cache.
-        let may_cut = workers > 1 || crew.settings.threads == 1;
-        if may_cut && !self.retreat.alone && executed > EVENTS_FIRST && total_events(parts) >= self.next_choice {
-            let (next, took) = timed(|| {
-                let weights: Vec<u64> = measured_weights(&plan, world.lps(), parts);
-                let events_per_second = self.events_per_second(parts, bound);
-                let measured = Wish { events_per_second, weights: Some(&weights), ..rated };
-                let found = partition(world, &crew.settings, measured);
-                is_worth_a_move(&found, &plan, &weights).then(|| {
-                    let next = Plan::by_weights(&found, workers, world, &weights);
-                    Self::move_to(crew, (&plan, next), parts, bound)
-                })
-            });
-            let events = total_events(parts);
-            let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            self.next_choice =
-                (EVENTS_GROWTH * events).max(events.saturating_add(took_us.saturating_mul(EVENTS_PER_CHOICE_US)));
-            if let Some(next) = next {
-                self.restart(windows, bound, parts);
-                return next;
-            }
+        if self.may_choose_partitions(&plan, &crew.settings, &costs, total_events(parts))
+            && let Some(next) = self.choose_partitions(crew, &plan, world, parts, bound)
+        {
+            self.restart(windows, bound, parts);
+            return next;
         }
         let mut next = plan.unassigned();
         next.assign(&costs, &crew.settings);
         self.restart(windows, bound, parts);
         self.due = 2 * windows;
         Arc::new(next)
+    }
+
+    /// Returns the plan to follow after a change of lookahead, as if the run began.
+    fn adapt_to_lookahead<M: Model>(
+        &mut self,
+        crew: &Crew<'_, M>,
+        plan: &Plan,
+        world: &World,
+        parts: &mut [MutexGuard<'_, Part<M>>],
+        (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
+    ) -> Arc<Plan> {
+        self.changes = world.lookahead_changes();
+        self.retreat.forget();
+        self.begin_spell(parts, windows, stopwatch);
+        let workers = plan.workers();
+        self.next_choice = match workers {
+            // A single worker can go on without other partitions, and finding them takes time.
+            1 => self.next_choice.max(total_events(parts) + EVENTS_FIRST),
+            _ => total_events(parts) + EVENTS_FIRST,
+        };
+        let found = first_partition(world, &crew.settings, 1);
+        self.restart(windows, bound, parts);
+        Self::move_to(crew, (plan, Plan::first(&found, Workers::alone(workers), world)), parts, bound)
+    }
+
+    /// Returns true if partitions may be chosen by measurement, after `events` events of the run. By `costs`,
+    /// partitions have executed since the last review.
+    fn may_choose_partitions(&self, plan: &Plan, settings: &Settings, costs: &[u64], events: u64) -> bool {
+        // Several workers may share the work more evenly. A single worker may have partitions that fit its
+        // cache.
+        let may_cut = plan.workers() > 1 || settings.threads == 1;
+        let is_measured = costs.iter().sum::<u64>() > EVENTS_FIRST;
+        may_cut && !self.retreat.alone && is_measured && events >= self.next_choice
+    }
+
+    /// Chooses partitions by measurement. Returns the plan with them, if they are worth a move.
+    fn choose_partitions<M: Model>(
+        &mut self,
+        crew: &Crew<'_, M>,
+        plan: &Plan,
+        world: &World,
+        parts: &mut [MutexGuard<'_, Part<M>>],
+        bound: Time,
+    ) -> Option<Arc<Plan>> {
+        let (next, took) = timed(|| {
+            let weights = measured_weights(plan, world.lps(), parts);
+            let found = self.measured_partitioning(crew, world, (parts, &weights), bound);
+            is_worth_a_move(&found, plan, &weights).then(|| {
+                let next = Plan::by_weights(&found, plan.workers(), world, &weights);
+                Self::move_to(crew, (plan, next), parts, bound)
+            })
+        });
+        let events = total_events(parts);
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.next_choice =
+            (EVENTS_GROWTH * events).max(events.saturating_add(took_us.saturating_mul(EVENTS_PER_CHOICE_US)));
+        next
+    }
+
+    /// Returns the partitioning that suits measured weights and the measured rate of events.
+    fn measured_partitioning<M: Model>(
+        &self,
+        crew: &Crew<'_, M>,
+        world: &World,
+        (parts, weights): (&[MutexGuard<'_, Part<M>>], &[u64]),
+        bound: Time,
+    ) -> Partitioning {
+        let rated = Wish::of_workers(workers_at_most(&crew.settings));
+        let events_per_second = self.events_per_second(parts, bound);
+        partition(world, &crew.settings, Wish { events_per_second, weights: Some(weights), ..rated })
     }
 
     /// Switches from several workers to one, or back, if that is due. Returns the next plan.
@@ -209,32 +249,24 @@ impl Reviewer {
         if plan.has_one_partition() && !self.retreat.alone {
             return None; // The channels allow only one partition.
         }
-        let (time, workers) = (stopwatch.time(), plan.workers());
-        let (share_worked, share_on_core) = (stopwatch.share_worked(), self.core.share());
-        let spell =
-            Spell { executed: total_events(parts) - self.spell_start.0, time, workers, share_worked, share_on_core };
-        let windows_since = windows - self.spell_start.1;
-        let switches = match self.retreats {
-            Retreats::Never => return None,
-            Retreats::Every(each) if windows_since < each.into() => return None,
-            Retreats::Every(_) => true,
-            Retreats::WhereFaster if self.retreat.gives_up(spell, windows_since) => true,
-            Retreats::WhereFaster if !self.retreat.is_due(time) => return None,
-            Retreats::WhereFaster if !self.retreat.can_decide(spell) => return None,
-            Retreats::WhereFaster => self.retreat.should_switch(spell),
+        let workers = plan.workers();
+        let spell = Spell {
+            executed: total_events(parts) - self.spell_start.0,
+            time: stopwatch.time(),
+            workers,
+            share_worked: stopwatch.share_worked(),
+            share_on_core: self.core.share(),
         };
+        let switches = self.decide(spell, windows - self.spell_start.1)?;
         self.begin_spell(parts, windows, stopwatch);
         if !switches {
             return None;
         }
         let (next, took) = timed(|| {
             let weights = measured_weights(plan, world.lps(), parts);
-            let found = if self.retreat.alone {
-                let rated = Wish::of_workers(workers_at_most(&crew.settings));
-                let events_per_second = self.events_per_second(parts, bound);
-                partition(world, &crew.settings, Wish { events_per_second, weights: Some(&weights), ..rated })
-            } else {
-                Partitioning::one(world.lps())
+            let found = match self.retreat.alone {
+                true => self.measured_partitioning(crew, world, (parts, &weights), bound),
+                false => Partitioning::one(world.lps()),
             };
             let next = Plan::by_weights(&found, workers, world, &weights);
             Self::move_to(crew, (plan, next), parts, bound)
@@ -242,6 +274,17 @@ impl Reviewer {
         self.retreat.note_switch(took);
         self.core = CoreClock::start();
         Some(next)
+    }
+
+    /// Returns true if the run must switch after a spell of `windows` windows, or `None` if the spell goes on.
+    fn decide(&mut self, spell: Spell, windows: u64) -> Option<bool> {
+        match self.retreats {
+            Retreats::Never => None,
+            Retreats::Every(each) => (windows >= each.into()).then_some(true),
+            Retreats::WhereFaster if self.retreat.gives_up(spell, windows) => Some(true),
+            Retreats::WhereFaster if !self.retreat.is_due(spell.time) => None,
+            Retreats::WhereFaster => self.retreat.can_decide(spell).then(|| self.retreat.should_switch(spell)),
+        }
     }
 
     /// Returns the events in a second of virtual time since the last review, if virtual time has passed.
