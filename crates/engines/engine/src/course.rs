@@ -2,7 +2,7 @@
 //!
 //! One thread directs it: the only thread, or the leader of several.
 
-use crate::ledger::{EarliestFailure, Ledger, Trace};
+use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Results, Seat, lost};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
@@ -182,7 +182,7 @@ impl<'a, M: Model> Course<'a, M> {
             event: Some(event.key()),
         };
         trace.retain(|(event, _)| self.failure.place().is_none_or(|failed| place(event) < *failed));
-        trace.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        ledger::sort(&mut trace);
         trace.iter().try_for_each(|(event, notes)| self.trace(event, notes))
     }
 

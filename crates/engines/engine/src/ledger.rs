@@ -12,6 +12,11 @@ use serde::{Deserialize, Serialize};
 /// Executed events for the trace, with their notes.
 pub(crate) type Trace<P> = Vec<(Event<P>, Vec<Note>)>;
 
+/// Sorts a trace by event. A sort in a function that is generic over models would be compiled for each model.
+pub(crate) fn sort<P>(trace: &mut Trace<P>) {
+    trace.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+}
+
 /// The earliest of the failures that are known, by place: instant, LP, event key.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct EarliestFailure(Option<(Place, ErrorKind)>);

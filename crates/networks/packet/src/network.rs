@@ -156,6 +156,14 @@ pub(crate) enum Vocabulary {
 /// ```
 #[derive(Debug, Restorable)]
 pub struct Network<D: Record = NoRecord> {
+    pub(crate) layout: Layout,
+    records: PhantomData<fn() -> D>,
+}
+
+/// Everything that is fixed when a network is made. Functions that take it instead of a [`Network`] are compiled
+/// once, and not for each type of records.
+#[derive(Debug)]
+pub(crate) struct Layout {
     pub(crate) topology: Topology,
     pub(crate) lines: Lines,
     /// The name of each link. Empty if links have no names.
@@ -174,7 +182,12 @@ pub struct Network<D: Record = NoRecord> {
     pub(crate) measure: Measure,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) ids: report::Ids,
-    records: PhantomData<fn() -> D>,
+}
+
+impl<D: Record> From<Layout> for Network<D> {
+    fn from(layout: Layout) -> Network<D> {
+        Network { layout, records: PhantomData }
+    }
 }
 
 impl Network {
@@ -184,7 +197,7 @@ impl Network {
     ///
     /// If a flow is impossible or has no route, or a queue is given to a link that does not exist.
     pub fn new(topology: Topology, flows: Vec<Flow>, settings: Settings) -> Result<Network, NetworkError> {
-        assemble::of_flows(topology, flows, settings, None)
+        assemble::of_flows(topology, flows, settings, None).map(Network::from)
     }
 
     /// Makes the network of a description.
@@ -193,7 +206,7 @@ impl Network {
     ///
     /// If something in it is impossible, or a flow has no path at the start.
     pub fn described(description: Description) -> Result<Network, NetworkError> {
-        assemble::described(description)
+        assemble::described(description).map(Network::from)
     }
 }
 
@@ -240,31 +253,31 @@ impl<D: Record> Network<D> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn multicast(topology: Topology, groups: Vec<Group>, settings: Settings) -> Result<Network<D>, NetworkError> {
-        assemble::of_groups(topology, groups, settings)
+        assemble::of_groups(topology, groups, settings).map(Network::from)
     }
 
     /// Returns the nodes and links.
     pub fn topology(&self) -> &Topology {
-        &self.topology
+        &self.layout.topology
     }
 
     /// Returns the ends of all flows. A receiver of a group counts as a flow.
     pub fn flows(&self) -> &[Ends] {
-        &self.flows
+        &self.layout.flows
     }
 
     /// Returns all groups.
     pub fn groups(&self) -> Vec<Group> {
         let flows_of = |app: usize| {
-            let first = self.app_of_flow.partition_point(|&of| (of as usize) < app);
-            let end = self.app_of_flow.partition_point(|&of| of as usize <= app);
-            &self.flows[first..end]
+            let first = self.layout.app_of_flow.partition_point(|&of| (of as usize) < app);
+            let end = self.layout.app_of_flow.partition_point(|&of| of as usize <= app);
+            &self.layout.flows[first..end]
         };
         let group = |(number, app): (usize, &App)| match &app.kind {
             AppKind::Multicast(datagrams) => Group::of(datagrams, flows_of(number)),
             _ => None,
         };
-        self.apps.iter().enumerate().filter_map(group).collect()
+        self.layout.apps.iter().enumerate().filter_map(group).collect()
     }
 
     /// Returns the number of links that a packet of this flow crosses, in a network whose links do not
@@ -274,7 +287,7 @@ impl<D: Record> Network<D> {
     ///
     /// If there is no such flow.
     pub fn hops(&self, flow: u32) -> usize {
-        self.forwarding.routes.hops(crate::packet::direction(flow, false))
+        self.layout.forwarding.routes.hops(crate::packet::direction(flow, false))
     }
 
     /// Returns the number of links of all trees. If each group sends one packet and none is lost, the packets
@@ -289,9 +302,11 @@ impl<D: Record> Network<D> {
     /// # Ok::<(), parades_packet::network::NetworkError>(())
     /// ```
     pub fn tree_links(&self) -> usize {
-        self.forwarding.trees.links()
+        self.layout.forwarding.trees.links()
     }
+}
 
+impl Layout {
     /// Returns the protocol of a flow.
     #[inline]
     pub(crate) fn kind_of(&self, flow: u32) -> &AppKind {
@@ -304,7 +319,7 @@ impl<D: Record> Network<D> {
         self.slots.end() + place
     }
 
-    /// Returns the place of a key made by [`Network::lost_key`]; `None` for a direction.
+    /// Returns the place of a key made by [`Layout::lost_key`]; `None` for a direction.
     pub(crate) fn place_of_key(&self, key: u32) -> Option<u32> {
         key.checked_sub(self.slots.end())
     }
@@ -322,16 +337,17 @@ impl<D: Record> Model for Network<D> {
     type Global = Sample;
 
     fn lps(&self) -> u32 {
-        LpId::from_index(self.topology.nodes()).0
+        LpId::from_index(self.layout.topology.nodes()).0
     }
 
     /// A channel for each interface, at the port of the interface's number.
     fn channels(&self) -> Channels {
-        let lookaheads: Vec<Delay> = self.lines.kinds.iter().map(|line| line.lookahead(self.packet_min)).collect();
+        let lookaheads: Vec<Delay> =
+            self.layout.lines.kinds.iter().map(|line| line.lookahead(self.layout.packet_min)).collect();
         let mut channels = Channels::none();
-        for node in self.topology.node_ids() {
-            for end in self.topology.interfaces(node) {
-                let kind = self.lines.kind_of_link[end.link.index()];
+        for node in self.layout.topology.node_ids() {
+            for end in self.layout.topology.interfaces(node) {
+                let kind = self.layout.lines.kind_of_link[end.link.index()];
                 channels.connect(LpId(node.0), LpId(end.neighbour.0), lookaheads[kind as usize]);
             }
         }
@@ -339,24 +355,24 @@ impl<D: Record> Model for Network<D> {
     }
 
     fn metrics(&self) -> Metrics {
-        report::declare(self).0
+        report::declare(&self.layout).0
     }
 
     fn globals(&self) -> Vec<(Time, Sample)> {
-        Sample::first(self.measure.every).into_iter().collect()
+        Sample::first(self.layout.measure.every).into_iter().collect()
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> Node {
         let node = NodeId(ctx.id().0);
-        let addresses = self.slots.of(node);
+        let addresses = self.layout.slots.of(node);
         let start = |(slot, &address): (u32, &u32)| {
-            let (flow, begins) = self.slots.role(address);
-            let start = self.flows[flow as usize].start;
+            let (flow, begins) = self.layout.slots.role(address);
+            let start = self.layout.flows[flow as usize].start;
             let mut setup = Starting { ctx, slot, slots: addresses.len() };
-            Endpoint::on_start(self.kind_of(flow), (begins, start, self.measure.percentiles), &mut setup)
+            Endpoint::on_start(self.layout.kind_of(flow), (begins, start, self.layout.measure.percentiles), &mut setup)
         };
         let endpoints = (0..).zip(addresses).map(start);
-        Node::new(self.topology.interfaces(node).len(), endpoints.collect())
+        Node::new(self.layout.topology.interfaces(node).len(), endpoints.collect())
     }
 
     #[inline]
@@ -369,19 +385,19 @@ impl<D: Record> Model for Network<D> {
     }
 
     fn finish(&self, id: LpId, node: &Node, end: &End, metrics: &mut Metrics) {
-        report::finish(self, (NodeId(id.0), node), end, metrics);
+        report::finish(&self.layout, (NodeId(id.0), node), end, metrics);
     }
 
     fn unfinished(&self, messages: Unfinished<Packet<D>>, metrics: &mut Metrics) {
         for event in messages.in_order() {
             if let Body::Message(packet) = &event.body {
-                report::in_flight(self, packet, metrics);
+                report::in_flight(&self.layout, packet, metrics);
             }
         }
     }
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        report::conclude(self, end, metrics)
+        report::conclude(&self.layout, end, metrics)
     }
 }
 
@@ -394,10 +410,10 @@ impl<D: Record> ByRecord for Network<D> {
         ctx: &mut Context<'_, Self>,
     ) {
         let NodeParts { egress, mut endpoints } = node.split();
-        let mut outlet = Outlet::new(self, egress, ctx);
+        let mut outlet = Outlet::new(&self.layout, egress, ctx);
         match event {
             Body::Message(packet) if packet.is_served() => outlet.serve(&mut endpoints, packet),
-            Body::Message(packet) => match self.forwarding.next(outlet.node(), packet, outlet.ctx.now()) {
+            Body::Message(packet) => match self.layout.forwarding.next(outlet.node(), packet, outlet.ctx.now()) {
                 Next::Port(exit) => outlet.forward(packet, exit),
                 Next::Endpoint(slot) => outlet.deliver(&mut endpoints, slot, packet),
                 Next::Copies(place, hops) => {

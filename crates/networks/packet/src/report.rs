@@ -12,10 +12,9 @@ mod flows;
 mod links;
 
 use crate::description::{App, AppKind};
-use crate::network::{Network, Vocabulary};
+use crate::network::{Layout, Vocabulary};
 use crate::node::Node;
 use crate::protocols::Duration;
-use crate::record::Record;
 use crate::sampling::Series;
 use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::run::End;
@@ -69,7 +68,7 @@ impl Ids {
 }
 
 /// Declares the metrics of a network.
-pub(crate) fn declare<D: Record>(net: &Network<D>) -> (Metrics, Ids) {
+pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
     let columns = |of: &[(&str, Unit)]| of.iter().map(|&(name, unit)| Column::new(name, unit)).collect();
     let (mut metrics, mut ids) = (Metrics::new(), Ids::default());
     let of_flows = columns::of_flows(net.vocabulary).iter().map(|column| Column::new(column.name, column.unit));
@@ -117,7 +116,7 @@ fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
 }
 
 /// Adds the part of a node.
-pub(crate) fn finish<D: Record>(net: &Network<D>, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
+pub(crate) fn finish(net: &Layout, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
     for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
         flows::finish_endpoint(net, address, endpoint, metrics);
         exchanges::finish_endpoint(net, address, endpoint, metrics);
@@ -129,7 +128,7 @@ pub(crate) fn finish<D: Record>(net: &Network<D>, (id, node): (NodeId, &Node), e
 }
 
 /// Makes tables and totals, and checks that every packet is accounted for.
-pub(crate) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+pub(crate) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result<(), String> {
     flows::conclude(net, end, metrics)?;
     let utilisation_max = links::conclude(net, end, metrics);
     set(metrics, net.ids.utilisation_max, utilisation_max);

@@ -18,7 +18,7 @@
 //! global events.
 
 use crate::description::Measure;
-use crate::network::{Network, Vocabulary};
+use crate::network::{Layout, Network, Vocabulary};
 use crate::node::Node;
 use crate::record::Record;
 use parades_core::metrics::{MetricId, Metrics, Unit};
@@ -71,7 +71,7 @@ pub(crate) struct Series {
 
 impl Series {
     /// Declares the series of a network.
-    pub(crate) fn declare<D: Record>(net: &Network<D>, metrics: &mut Metrics) -> Series {
+    pub(crate) fn declare(net: &Layout, metrics: &mut Metrics) -> Series {
         let Measure { apps, links, .. } = &net.measure;
         let [throughput, loss_rate] = match net.vocabulary {
             Vocabulary::Flows => ["goodput", "drop_rate"],
@@ -98,6 +98,35 @@ impl Series {
                 })
                 .collect(),
         }
+    }
+}
+
+impl Summary {
+    fn of_node(net: &Layout, (id, node): (NodeId, &Node), now: Time) -> Summary {
+        let mut summary = Summary::default();
+        let Some(series) = &net.ids.series else { return summary };
+        summary.totals.lost = node.egress.lost.values().flatten().sum();
+        for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
+            let (flow, _) = net.slots.role(address);
+            let bytes = endpoint.received_bytes(net.kind_of(flow));
+            summary.totals.bytes += bytes;
+            let app = net.app_of_flow[flow as usize];
+            if series.apps.contains_key(&app) {
+                *summary.totals.of_apps.entry(app).or_default() += bytes;
+            }
+        }
+        for (port, interface) in node.egress.ports.iter().zip(net.topology.interfaces(id)) {
+            let waiting = port.waiting_at(now);
+            summary.waiting += waiting;
+            summary.longest = summary.longest.max(waiting);
+            let link = interface.link.0;
+            if series.links.contains_key(&link) {
+                let is_back = net.topology.link(interface.link).a != id;
+                summary.totals.busy.insert((link, is_back), port.busy_at(now));
+                *summary.queues.entry(link).or_default() += waiting;
+            }
+        }
+        summary
     }
 }
 
@@ -132,31 +161,7 @@ impl<D: Record> Global<Network<D>> for Sample {
     type Summary = Summary;
 
     fn visit(&self, net: &Network<D>, node: &mut Node, ctx: &mut Context<'_, Network<D>>) -> Summary {
-        let (id, now) = (NodeId(ctx.id().0), ctx.now());
-        let mut summary = Summary::default();
-        let Some(series) = &net.ids.series else { return summary };
-        summary.totals.lost = node.egress.lost.values().flatten().sum();
-        for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
-            let (flow, _) = net.slots.role(address);
-            let bytes = endpoint.received_bytes(net.kind_of(flow));
-            summary.totals.bytes += bytes;
-            let app = net.app_of_flow[flow as usize];
-            if series.apps.contains_key(&app) {
-                *summary.totals.of_apps.entry(app).or_default() += bytes;
-            }
-        }
-        for (port, interface) in node.egress.ports.iter().zip(net.topology.interfaces(id)) {
-            let waiting = port.waiting_at(now);
-            summary.waiting += waiting;
-            summary.longest = summary.longest.max(waiting);
-            let link = interface.link.0;
-            if series.links.contains_key(&link) {
-                let is_back = net.topology.link(interface.link).a != id;
-                summary.totals.busy.insert((link, is_back), port.busy_at(now));
-                *summary.queues.entry(link).or_default() += waiting;
-            }
-        }
-        summary
+        Summary::of_node(&net.layout, (NodeId(ctx.id().0), node), ctx.now())
     }
 
     fn fold(&self, mut left: Summary, right: Summary) -> Summary {
@@ -172,10 +177,10 @@ impl<D: Record> Global<Network<D>> for Sample {
     }
 
     fn act(&self, net: &Network<D>, summary: Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
-        let Some(series) = &net.ids.series else { return };
+        let Some(series) = &net.layout.ids.series else { return };
         // The length of the run is not known when the network is described, so the number of samples is
         // checked here.
-        let samples_max = net.measure.samples_max;
+        let samples_max = net.layout.measure.samples_max;
         if ctx.now().as_ps() / self.period.as_ps().max(1) > samples_max {
             let (period, end) = (self.period, ctx.now());
             return ctx.fail(format!(

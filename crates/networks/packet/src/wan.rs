@@ -147,7 +147,7 @@ impl Parameters {
         let flows: Result<Vec<Flow>, NetworkError> = ends.iter().zip(&demand.shares_bps).map(flow).collect();
         let Parameters { headers, metric, queue, sample, .. } = *self;
         let settings = Settings { headers, metric, queue, queues: Vec::new(), sample };
-        let network = assemble::of_flows(topology, flows?, settings, Some(&routes))?;
+        let network = assemble::of_flows(topology, flows?, settings, Some(&routes))?.into();
         Ok(Wan { network, load: self.load * slowdown, packets_per_s: packets(factor) })
     }
 

@@ -141,7 +141,7 @@ fn receiver(line: &str) -> &str {
 }
 
 /// Returns the place where two traces diverge: the first different event of the first LP that has one.
-fn first_divergence(expected: &[String], found: &[String]) -> Option<String> {
+pub fn first_divergence(expected: &[String], found: &[String]) -> Option<String> {
     let here = |(i, line): (usize, &String), other: &[String], seen: &[String]| {
         let lp = receiver(line);
         let number = seen[..i].iter().filter(|line| receiver(line) == lp).count();
@@ -157,21 +157,4 @@ fn first_divergence(expected: &[String], found: &[String]) -> Option<String> {
     extra.map(|(line, (lp, number, _))| {
         format!("LP {lp} parts at its event {number}, which it should not have:\n    {line}")
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parting_is_the_first_event_of_the_first_lp() {
-        let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
-        let expected = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 1 #2");
-        let found = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 2 #2");
-        let text = first_divergence(&expected, &found).expect("they part");
-        assert!(text.starts_with("LP 3 parts at its event 1:\n    3s LP 3 <- LP 1 #2"), "{text}");
-        assert_eq!(first_divergence(&expected, &expected), None);
-        let text = first_divergence(&expected[..2], &expected).expect("one has more");
-        assert!(text.starts_with("LP 3 parts at its event 1, which it should not have"), "{text}");
-    }
 }

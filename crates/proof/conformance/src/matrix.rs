@@ -272,7 +272,8 @@ pub fn check_selection(selection: &Selection) -> Report {
     check_models(&models(), selection)
 }
 
-fn check_models(models: &[Case], selection: &Selection) -> Report {
+/// Runs the selected part of the matrix of these models.
+pub fn check_models(models: &[Case], selection: &Selection) -> Report {
     let mut report = Report::default();
     for case in models.iter().filter(|case| Selection::allows(selection.model.as_ref(), case.name)) {
         (case.check)(selection, &mut report);
@@ -338,44 +339,4 @@ fn variants(varies: Varies, has_codec: bool, selection: &Selection) -> impl Iter
     let numbers = if selection.ranks { &WORKERS_OF_RANK[..] } else { &WORKERS[..] };
     let workers = numbers.iter().copied().filter(|workers| selection.workers.is_none_or(|wanted| wanted == *workers));
     varies.variants(carriers, workers)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::Occurrences;
-
-    #[test]
-    fn a_matrix_in_which_engines_had_nothing_special_to_do_shows_less_than_it_should() {
-        let one_lp: Vec<Case> = models().into_iter().filter(|case| case.name == "phold-one-lp").collect();
-        let selection = Selection { engine: Some("time-warp".into()), ..Selection::default() };
-        let report = check_models(&one_lp, &selection);
-        // Three seeds, on 2, 3 and 8 workers.
-        let nothing = Occurrences { runs: 9, ..Occurrences::default() };
-        let of = |(feature, transport)| ((feature, "time-warp", transport), nothing);
-        assert_eq!(
-            report.occurrences.iter().map(|(of, what)| (*of, *what)).collect::<Vec<_>>(),
-            [
-                (Feature::Rollback, "bytes"),
-                (Feature::Rollback, "direct"),
-                (Feature::ModeSwitch, "bytes"),
-                (Feature::ModeSwitch, "direct")
-            ]
-            .map(of)
-        );
-        assert!(report.differences.is_empty() && !report.is_good());
-        assert_eq!(report.gaps.len(), 4);
-        let text = report.to_string();
-        assert!(text.contains("GAP time-warp over bytes had no rollbacks in 9 runs on several workers"), "{text}");
-        assert!(text.contains("time-warp over direct: 0 rollbacks, in 0 of 9 runs"), "{text}");
-        // These selections require nothing: one names the model, one has a single worker, which never rolls
-        // back, and `rounds` never rolls back at all.
-        for selection in [
-            Selection { model: Some("phold-one-lp".into()), ..selection.clone() },
-            Selection { workers: Some(1), ..selection },
-            Selection { engine: Some("rounds".into()), ..Selection::default() },
-        ] {
-            assert!(check_models(&one_lp, &selection).is_good());
-        }
-    }
 }

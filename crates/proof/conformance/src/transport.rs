@@ -163,39 +163,3 @@ impl<P> Direct<P> {
         self.queues.iter().flatten().map(|parcel| parcel.address().1.instant).min()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use parades_core::event::{Body, Sender, TimerId};
-    use parades_core::time::Time;
-
-    fn event(sequence: u64) -> Event<Vec<u8>> {
-        let instant = Instant { time: Time::from_ps(10 + sequence % 3), round: 7 };
-        let key = EventKey { instant, tie: 3, sender: Sender::lp(LpId(5)), sequence };
-        Event::new(key, LpId(9), Body::Message(vec![8; 20]))
-    }
-
-    #[test]
-    fn bytes_keep_every_field_and_the_order_of_each_pair() {
-        let mut transport = Carrier::Bytes.open(Some(Codec::<Vec<u8>>::postcard()), 2, 1);
-        for sequence in 0..100 {
-            transport.send(1, 0, Parcel::Event(event(sequence), 1000 + sequence));
-            transport.send(1, 0, Parcel::Anti(LpId(9), event(sequence).key(), 1000 + sequence));
-        }
-        transport.send(1, 0, Parcel::Event(Event::new(event(0).key(), LpId(9), Body::Timer(TimerId(44))), 0));
-        let (mut parcels, mut steps) = (Vec::new(), 0);
-        while transport.least_in_flight().is_some() {
-            parcels.extend(transport.receive(0));
-            steps += 1;
-        }
-        assert!(steps > 1, "something was held back");
-        assert!(matches!(&parcels[200], Parcel::Event(event, 0) if event.body == Body::Timer(TimerId(44))));
-        for (i, pair) in (0..).zip(parcels[..200].chunks(2)) {
-            let Parcel::Event(found, incarnation) = &pair[0] else { panic!("an event comes first") };
-            assert_eq!((found.key(), found.receiver, &found.body), (event(i).key(), LpId(9), &event(i).body));
-            assert_eq!(*incarnation, 1000 + i);
-            assert!(matches!(pair[1], Parcel::Anti(LpId(9), key, n) if key == event(i).key() && n == 1000 + i));
-        }
-    }
-}

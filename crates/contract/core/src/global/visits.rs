@@ -103,10 +103,15 @@ pub(super) fn visit_all<M: Model>(
             return Err(at(Some(lp), kind));
         }
         let mut summaries: Vec<_> = all.into_iter().flat_map(|visits| visits.summaries).collect();
-        summaries.sort_by_key(|(id, _)| *id);
+        sort_by_id(&mut summaries);
         summaries.into_iter().try_for_each(|(_, summary)| fold.add(summary)).map_err(|kind| at(None, kind))?;
     }
     Ok(fold.summary.expect("there is at least one LP, and its visit did not fail"))
+}
+
+/// Sorts by id. A sort in [`visit_all`] itself would be compiled for each model instead of each type `S`.
+fn sort_by_id<S>(summaries: &mut [(LpId, S)]) {
+    summaries.sort_by_key(|(id, _)| *id);
 }
 
 /// Visits the LPs of this process in id order, up to the first failure, and gives each result to `take`.

@@ -4,8 +4,7 @@ use super::reviewer::Reviewer;
 use super::site::{Counts, Site};
 use super::{Crew, Memory, Orders, View};
 use crate::course::Course;
-use crate::ledger::Ledger;
-use crate::ledger::Trace;
+use crate::ledger::{self, Ledger, Trace};
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::workers::imbalance;
@@ -207,7 +206,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         let (mut before, after) =
             std::mem::take(&mut self.trace).into_iter().partition::<Vec<_>, _>(|(event, _)| event.time() < bound);
         self.trace = after;
-        before.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        ledger::sort(&mut before);
         let written = before.iter().try_for_each(|(event, notes)| self.course.trace(event, notes));
         if let (Err(error), None) = (written, &self.end) {
             self.end = Some(Err(error));

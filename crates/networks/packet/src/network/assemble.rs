@@ -1,7 +1,7 @@
 //! The construction of a network: from flows, from groups, or from a description.
 
 use super::slots::Slots;
-use super::{Network, NetworkError, Settings, Vocabulary};
+use super::{Layout, NetworkError, Settings, Vocabulary};
 use crate::description::{App, AppKind, Description, Ends, Event, Measure, check, check_group, check_kind};
 use crate::flow::{Flow, Group};
 use crate::forwarding::Forwarding;
@@ -11,13 +11,11 @@ use crate::forwarding::trees::{Members, Trees};
 use crate::line::{Course, Line, Lines, Quality};
 use crate::packet::direction;
 use crate::queue::QueueLimit;
-use crate::record::Record;
 use crate::report;
 use parades_core::event::TimerId;
 use parades_core::time::Delay;
 use parades_topology::routing::{Metric, Routes, RoutingError};
 use parades_topology::{Link, LinkId, NodeId, Topology};
-use std::marker::PhantomData;
 
 /// Everything that a network is made of.
 struct Parts {
@@ -35,12 +33,12 @@ struct Parts {
 }
 
 /// Makes a network of flows. `routes` are the routes of all flows, if the caller has found them already.
-pub(crate) fn of_flows<D: Record>(
+pub(crate) fn of_flows(
     topology: Topology,
     flows: Vec<Flow>,
     settings: Settings,
     routes: Option<&Routes>,
-) -> Result<Network<D>, NetworkError> {
+) -> Result<Layout, NetworkError> {
     let mut apps: Vec<App> = Vec::new();
     for (number, flow) in flows.into_iter().enumerate() {
         let (ends, datagrams) = flow.split();
@@ -62,11 +60,7 @@ pub(crate) fn of_flows<D: Record>(
 }
 
 /// Makes a network of groups.
-pub(super) fn of_groups<D: Record>(
-    topology: Topology,
-    groups: Vec<Group>,
-    settings: Settings,
-) -> Result<Network<D>, NetworkError> {
+pub(super) fn of_groups(topology: Topology, groups: Vec<Group>, settings: Settings) -> Result<Layout, NetworkError> {
     let apps: Vec<App> = groups.into_iter().map(Group::into_app).collect();
     for (group, app) in apps.iter().enumerate() {
         check_group(app).and_then(|()| check_kind(&app.kind)).map_err(|what| NetworkError::Group { group, what })?;
@@ -100,7 +94,7 @@ fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result
 }
 
 /// Makes the network of a description.
-pub(super) fn described<D: Record>(description: Description) -> Result<Network<D>, NetworkError> {
+pub(super) fn described(description: Description) -> Result<Layout, NetworkError> {
     check(&description).map_err(NetworkError::Parameter)?;
     let Description { nodes, links, apps, events, routing, convergence, headers, measure } = description;
     let one_way = (0..).map(LinkId).zip(&links).filter(|(_, link)| !link.is_duplex).map(|(id, _)| id).collect();
@@ -138,7 +132,7 @@ struct Traffic {
 }
 
 impl Parts {
-    fn assemble<D: Record>(mut self, routes: Option<&Routes>) -> Result<Network<D>, NetworkError> {
+    fn assemble(mut self, routes: Option<&Routes>) -> Result<Layout, NetworkError> {
         let traffic = Traffic::new(std::mem::take(&mut self.apps))?;
         let quality = |(link, &(loss, _)): (&Link, &(f64, QueueLimit))| Quality {
             rate_bps: link.rate_bps,
@@ -157,7 +151,7 @@ impl Parts {
         let packet_min = traffic.least_payload().saturating_add(self.headers);
         let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
         let Traffic { flows, app_of_flow, apps, .. } = traffic;
-        let mut network = Network {
+        let mut layout = Layout {
             topology,
             lines,
             link_names,
@@ -172,10 +166,9 @@ impl Parts {
             measure,
             vocabulary,
             ids: report::Ids::default(),
-            records: PhantomData,
         };
-        network.ids = report::declare(&network).1;
-        Ok(network)
+        layout.ids = report::declare(&layout).1;
+        Ok(layout)
     }
 
     /// Finds the paths of all flows and groups, and lays out the endpoints.

@@ -1,6 +1,6 @@
 //! A node in action: the environment of its endpoints.
 
-use super::Network;
+use super::{Layout, Network};
 use crate::forwarding::trees::Hop;
 use crate::forwarding::{Exit, Next};
 use crate::node::{EgressMut, EgressUndo};
@@ -18,7 +18,7 @@ type Endpoints<'a, R> = Tracked<'a, Box<[Endpoint]>, R>;
 
 /// A node in action.
 pub(super) struct Outlet<'a, 'c, D: Record, R> {
-    net: &'a Network<D>,
+    net: &'a Layout,
     egress: EgressMut<'a, R>,
     pub(super) ctx: &'a mut Context<'c, Network<D>>,
     /// The slot of the endpoint that reacts.
@@ -30,7 +30,7 @@ pub(super) struct Outlet<'a, 'c, D: Record, R> {
 impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
     #[inline(always)]
     pub(super) fn new(
-        net: &'a Network<D>,
+        net: &'a Layout,
         egress: EgressMut<'a, R>,
         ctx: &'a mut Context<'c, Network<D>>,
     ) -> Outlet<'a, 'c, D, R> {

@@ -2,9 +2,8 @@
 
 use super::{REQUESTS, TRANSFERS};
 use crate::description::AppKind;
-use crate::network::Network;
+use crate::network::Layout;
 use crate::protocols::Endpoint;
-use crate::record::Record;
 use parades_core::metrics::{Cell, Metrics, Unit};
 use parades_core::time::Time;
 
@@ -34,7 +33,7 @@ pub(super) const REQUEST_COLUMNS: [(&str, Unit); 9] = [
 ];
 
 /// Adds the part of an endpoint that begins a transfer or asks for responses.
-pub(super) fn finish_endpoint<D: Record>(net: &Network<D>, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
+pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
     let (flow, _) = net.slots.role(address);
     match (endpoint, net.kind_of(flow)) {
         (Endpoint::TransferSender(sender), AppKind::Transfer(transfer)) => {
@@ -58,7 +57,7 @@ pub(super) fn finish_endpoint<D: Record>(net: &Network<D>, address: u32, endpoin
 }
 
 /// Makes the rows.
-pub(super) fn conclude<D: Record>(net: &Network<D>, metrics: &mut Metrics) {
+pub(super) fn conclude(net: &Layout, metrics: &mut Metrics) {
     for (flow, words) in metrics.take_sums(TRANSFERS) {
         let (kind, mut row) = begin_row(net, flow);
         let AppKind::Transfer(transfer) = kind else { continue };
@@ -77,7 +76,7 @@ pub(super) fn conclude<D: Record>(net: &Network<D>, metrics: &mut Metrics) {
 }
 
 /// Returns the protocol of a flow, and the first cells of its row: number, app, source, destination.
-fn begin_row<D: Record>(net: &Network<D>, flow: u64) -> (&AppKind, Vec<Cell>) {
+fn begin_row(net: &Layout, flow: u64) -> (&AppKind, Vec<Cell>) {
     let place = usize::try_from(flow).expect("flows are counted in 32 bits");
     let app = &net.apps[net.app_of_flow[place] as usize];
     let ends = &net.flows[place];

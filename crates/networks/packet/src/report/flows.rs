@@ -3,7 +3,7 @@
 use super::columns::{FlowRow, Totals, of_flows, totals as totals_of};
 use super::{FLOWS, ratio, set};
 use crate::description::AppKind;
-use crate::network::Network;
+use crate::network::Layout;
 use crate::packet::Packet;
 use crate::port::LOSSES;
 use crate::protocols::Endpoint;
@@ -54,13 +54,13 @@ fn add(flow: u32, metrics: &mut Metrics, of: impl IntoIterator<Item = (usize, u6
 }
 
 /// Returns the key of the sums that count the copies of all groups. The keys before it are those of flows.
-fn copies_key<D: Record>(net: &Network<D>) -> u32 {
+fn copies_key(net: &Layout) -> u32 {
     u32::try_from(net.flows.len()).expect("flows are counted in 32 bits")
 }
 
 /// Adds amounts to the sums of some flows of a group, and to those of the copies.
-fn add_to_group<D: Record>(
-    net: &Network<D>,
+fn add_to_group(
+    net: &Layout,
     flows: impl Iterator<Item = u32>,
     metrics: &mut Metrics,
     of: impl IntoIterator<Item = (usize, u64)> + Clone,
@@ -69,7 +69,7 @@ fn add_to_group<D: Record>(
 }
 
 /// Adds a packet that was still in flight.
-pub(crate) fn in_flight<D: Record>(net: &Network<D>, packet: &Packet<D>, metrics: &mut Metrics) {
+pub(crate) fn in_flight<D: Record>(net: &Layout, packet: &Packet<D>, metrics: &mut Metrics) {
     if packet.is_served() {
         return;
     }
@@ -83,7 +83,7 @@ pub(crate) fn in_flight<D: Record>(net: &Network<D>, packet: &Packet<D>, metrics
 }
 
 /// Adds packets that a node lost: of a direction, or on the way to a place of a tree.
-pub(super) fn finish_lost<D: Record>(net: &Network<D>, key: u32, lost: [u64; LOSSES], metrics: &mut Metrics) {
+pub(super) fn finish_lost(net: &Layout, key: u32, lost: [u64; LOSSES], metrics: &mut Metrics) {
     let at = |first: usize| (first..).zip(lost);
     match net.place_of_key(key) {
         Some(place) => add_to_group(net, net.forwarding.trees.flows_from(place), metrics, at(LOST)),
@@ -95,7 +95,7 @@ pub(super) fn finish_lost<D: Record>(net: &Network<D>, key: u32, lost: [u64; LOS
 }
 
 /// Adds the part of an endpoint to the results of its flow.
-pub(super) fn finish_endpoint<D: Record>(net: &Network<D>, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
+pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
     let (flow, _) = net.slots.role(address);
     let kind = net.kind_of(flow);
     if let Some(sink) = endpoint.sink().filter(|sink| sink.arrivals.packets > 0) {
@@ -171,7 +171,7 @@ struct OfApp {
 }
 
 /// Makes the rows of flows, the totals, and the values of apps.
-pub(super) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result<(), String> {
     let mut all = metrics.take_sums(FLOWS);
     let copies = all.remove(&u64::from(copies_key(net))).map(|words| from_words(&words));
     let mut totals = Totals::default();
@@ -239,7 +239,7 @@ fn from_words(words: &[u64]) -> Sums {
 }
 
 /// Checks that packets of groups sent + copies made = arrived + lost + in flight.
-fn check_copies<D: Record>(net: &Network<D>, copies: &Sums, received: u64, metrics: &Metrics) -> Result<(), String> {
+fn check_copies(net: &Layout, copies: &Sums, received: u64, metrics: &Metrics) -> Result<(), String> {
     let made = net.ids.copies_made.and_then(|id| metrics.by_id(id)).and_then(MetricValue::counter).unwrap_or(0);
     let (sent, in_flight) = (copies[SENT], copies[IN_FLIGHT]);
     let lost: u64 = copies[LOST..LOST + LOSSES].iter().sum();

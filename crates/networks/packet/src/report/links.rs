@@ -2,10 +2,9 @@
 
 use super::LINKS;
 use super::columns::{LinkRow, of_links};
-use crate::network::{Network, Vocabulary};
+use crate::network::{Layout, Vocabulary};
 use crate::node::Node;
 use crate::port::LOSSES;
-use crate::record::Record;
 use parades_core::metrics::Metrics;
 use parades_core::run::End;
 use parades_core::time::{Delay, Time};
@@ -13,7 +12,7 @@ use parades_topology::{Interface, NodeId};
 use std::cmp::Reverse;
 
 /// Adds the part of a node to the results of its links: busy time, packets, losses, longest queue.
-pub(super) fn finish<D: Record>(net: &Network<D>, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
+pub(super) fn finish(net: &Layout, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
     let first = net.topology.first_interface(id) as u64;
     let interfaces = net.topology.interfaces(id);
     for ((number, port), interface) in (first..).zip(&node.egress.ports).zip(interfaces) {
@@ -52,7 +51,7 @@ impl Direction {
 }
 
 /// Returns the directions that accepted or lost a packet. Rows of equal rank keep the order of this list.
-fn used<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
+fn used(net: &Layout, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
     let sums = metrics.take_sums(LINKS);
     let of_node = |node| net.topology.interfaces(node).iter().map(move |interface| (node, *interface));
     let share = |busy: u64| if end.time > Time::ZERO { busy as f64 / end.time.as_ps() as f64 } else { 0.0 };
@@ -71,7 +70,7 @@ fn used<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> Vec<Di
 
 /// Makes the rows. The directions that lost the most packets come first; of equal ones, the busiest. Returns
 /// the greatest utilisation.
-pub(super) fn conclude<D: Record>(net: &Network<D>, end: &End, metrics: &mut Metrics) -> f64 {
+pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> f64 {
     let mut directions = used(net, end, metrics);
     // Stable sorts: equal directions stay in order.
     directions.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));

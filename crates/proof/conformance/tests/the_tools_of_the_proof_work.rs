@@ -1,0 +1,83 @@
+//! The matrix reports what it did not test, a comparison finds the first difference, and bytes keep events.
+
+use parades_conformance::compare::first_divergence;
+use parades_conformance::matrix::{Case, Selection, check_models, models};
+use parades_conformance::report::{Feature, Occurrences};
+use parades_conformance::transport::{Carrier, Codec, Parcel};
+use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use parades_core::time::{Instant, Time};
+
+#[test]
+fn a_matrix_in_which_engines_had_nothing_special_to_do_shows_less_than_it_should() {
+    let one_lp: Vec<Case> = models().into_iter().filter(|case| case.name == "phold-one-lp").collect();
+    let selection = Selection { engine: Some("time-warp".into()), ..Selection::default() };
+    let report = check_models(&one_lp, &selection);
+    // Three seeds, on 2, 3 and 8 workers.
+    let nothing = Occurrences { runs: 9, ..Occurrences::default() };
+    let of = |(feature, transport)| ((feature, "time-warp", transport), nothing);
+    assert_eq!(
+        report.occurrences.iter().map(|(of, what)| (*of, *what)).collect::<Vec<_>>(),
+        [
+            (Feature::Rollback, "bytes"),
+            (Feature::Rollback, "direct"),
+            (Feature::ModeSwitch, "bytes"),
+            (Feature::ModeSwitch, "direct")
+        ]
+        .map(of)
+    );
+    assert!(report.differences.is_empty() && !report.is_good());
+    assert_eq!(report.gaps.len(), 4);
+    let text = report.to_string();
+    assert!(text.contains("GAP time-warp over bytes had no rollbacks in 9 runs on several workers"), "{text}");
+    assert!(text.contains("time-warp over direct: 0 rollbacks, in 0 of 9 runs"), "{text}");
+    // These selections require nothing: one names the model, one has a single worker, which never rolls
+    // back, and `rounds` never rolls back at all.
+    for selection in [
+        Selection { model: Some("phold-one-lp".into()), ..selection.clone() },
+        Selection { workers: Some(1), ..selection },
+        Selection { engine: Some("rounds".into()), ..Selection::default() },
+    ] {
+        assert!(check_models(&one_lp, &selection).is_good());
+    }
+}
+
+#[test]
+fn the_parting_is_the_first_event_of_the_first_lp() {
+    let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+    let expected = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 1 #2");
+    let found = lines("1s LP 3 <- LP 1 #0\n2s LP 4 <- LP 1 #1\n3s LP 3 <- LP 2 #2");
+    let text = first_divergence(&expected, &found).expect("they part");
+    assert!(text.starts_with("LP 3 parts at its event 1:\n    3s LP 3 <- LP 1 #2"), "{text}");
+    assert_eq!(first_divergence(&expected, &expected), None);
+    let text = first_divergence(&expected[..2], &expected).expect("one has more");
+    assert!(text.starts_with("LP 3 parts at its event 1, which it should not have"), "{text}");
+}
+
+fn event(sequence: u64) -> Event<Vec<u8>> {
+    let instant = Instant { time: Time::from_ps(10 + sequence % 3), round: 7 };
+    let key = EventKey { instant, tie: 3, sender: Sender::lp(LpId(5)), sequence };
+    Event::new(key, LpId(9), Body::Message(vec![8; 20]))
+}
+
+#[test]
+fn bytes_keep_every_field_and_the_order_of_each_pair() {
+    let mut transport = Carrier::Bytes.open(Some(Codec::<Vec<u8>>::postcard()), 2, 1);
+    for sequence in 0..100 {
+        transport.send(1, 0, Parcel::Event(event(sequence), 1000 + sequence));
+        transport.send(1, 0, Parcel::Anti(LpId(9), event(sequence).key(), 1000 + sequence));
+    }
+    transport.send(1, 0, Parcel::Event(Event::new(event(0).key(), LpId(9), Body::Timer(TimerId(44))), 0));
+    let (mut parcels, mut steps) = (Vec::new(), 0);
+    while transport.least_in_flight().is_some() {
+        parcels.extend(transport.receive(0));
+        steps += 1;
+    }
+    assert!(steps > 1, "something was held back");
+    assert!(matches!(&parcels[200], Parcel::Event(event, 0) if event.body == Body::Timer(TimerId(44))));
+    for (i, pair) in (0..).zip(parcels[..200].chunks(2)) {
+        let Parcel::Event(found, incarnation) = &pair[0] else { panic!("an event comes first") };
+        assert_eq!((found.key(), found.receiver, &found.body), (event(i).key(), LpId(9), &event(i).body));
+        assert_eq!(*incarnation, 1000 + i);
+        assert!(matches!(pair[1], Parcel::Anti(LpId(9), key, n) if key == event(i).key() && n == 1000 + i));
+    }
+}
