@@ -114,6 +114,15 @@ impl Report {
         self.differences.is_empty() && self.gaps.is_empty()
     }
 
+    /// Returns [`Report::is_good`].
+    ///
+    /// # Errors
+    ///
+    /// If nothing was run, which proves nothing.
+    pub fn verdict(&self) -> Result<bool, String> {
+        if self.runs == 0 { Err("nothing was run".into()) } else { Ok(self.is_good()) }
+    }
+
     /// Adds a difference, and the arguments that replay it.
     pub fn difference(&mut self, what: String, replay: &str) {
         self.differences.push(format!("{what}\n  replay: cargo run --release -p parades-conformance -- {replay}"));

@@ -2,7 +2,7 @@
 
 use parades_conformance::compare::first_divergence;
 use parades_conformance::matrix::{Case, Selection, check_models, models};
-use parades_conformance::report::{Feature, Occurrences};
+use parades_conformance::report::{Feature, Occurrences, Report};
 use parades_conformance::transport::{Carrier, Codec, Parcel};
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::time::{Instant, Time};
@@ -39,6 +39,14 @@ fn a_matrix_in_which_engines_had_nothing_special_to_do_shows_less_than_it_should
     ] {
         assert!(check_models(&one_lp, &selection).is_good());
     }
+}
+
+#[test]
+fn what_was_not_put_to_the_test_is_a_failure() {
+    let report = |runs, gaps| Report { runs, gaps, ..Report::default() };
+    assert_eq!(report(1, Vec::new()).verdict(), Ok(true));
+    assert_eq!(report(1, vec!["an engine never rolled back".into()]).verdict(), Ok(false));
+    assert_eq!(report(0, Vec::new()).verdict(), Err("nothing was run".to_owned()));
 }
 
 #[test]
