@@ -190,17 +190,17 @@ fn chord() -> parades_p2p::chord::Parameters {
     Parameters { nodes: 16, churn: Some(churn), ..Parameters::default() }
 }
 
-fn chord_constant() -> parades_program::Processes<parades_p2p::chord::Chord> {
+fn chord_constant() -> impl Model + 'static {
     parades_p2p::chord::Chord::model(chord(), 1).expect("the parameters are possible")
 }
 
 /// Makes the same Chord as a model whose state can be restored.
-fn chord_machine() -> parades_p2p::chord::ChordModel {
-    parades_p2p::chord::ChordModel::new(chord(), 1).expect("the parameters are possible")
+fn chord_machine() -> impl Subject + WireModel + 'static {
+    parades_p2p::chord::Chord::restorable(chord(), 1).expect("the parameters are possible")
 }
 
 /// Makes a Chord whose messages are flows that share the links of a star.
-fn chord_precise() -> parades_program::Processes<parades_p2p::chord::Chord<ChordFlows>> {
+fn chord_precise() -> impl Model + 'static {
     use parades_flow::{generators, network_model};
     let platform = generators::star(16).expect("it is possible").into();
     let network =

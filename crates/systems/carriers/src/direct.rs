@@ -71,6 +71,8 @@ impl<M: Payload + Clone, L: Latencies<M>> Carrier<M> for Direct<L> {
     type Lp = Infallible;
     type Plan = Delay;
 
+    const POSTS_AT_ONCE: bool = true;
+
     fn wire(&self, layout: Layout, wiring: &mut Wiring) {
         self.0.wire(layout, wiring);
     }

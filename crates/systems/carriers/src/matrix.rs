@@ -152,6 +152,8 @@ impl<M: Payload + Clone> Carrier<M> for Matrix {
     type Lp = Infallible;
     type Plan = Delay;
 
+    const POSTS_AT_ONCE: bool = true;
+
     fn node_ports(&self, layout: Layout, _: LpId) -> u32 {
         if is_paired(layout) { layout.nodes() - 1 } else { 0 }
     }

@@ -1,9 +1,9 @@
 //! The carrier of `tests/outside`, which is a crate of its own outside of the workspace. `.ci/run` builds
 //! that crate alone.
 
-#[path = "outside/src/gossip.rs"]
+#[path = "outside/src/random_traffic.rs"]
 #[allow(unreachable_pub, reason = "in its own crate it is public")]
-mod gossip;
+mod random_traffic;
 #[path = "outside/src/router_line.rs"]
 #[allow(unreachable_pub, reason = "in its own crate it is public")]
 mod router_line;
@@ -15,7 +15,7 @@ use support::{Exchange, arrivals, counter, run_under_all_engines};
 
 #[test]
 fn it_gives_one_answer_under_every_engine() {
-    let outcome = run_under_all_engines(gossip::Gossip::new(12), 10);
+    let outcome = run_under_all_engines(random_traffic::RandomTraffic::new(12), 10);
     assert!(counter(&outcome, "arrived") > 2000, "{:?}", outcome.metrics);
     assert_eq!(counter(&outcome, "arrived") + counter(&outcome, "dropped"), 12 * 200);
     assert_eq!(counter(&outcome, "received") + counter(&outcome, "messages_failed"), 12 * 200 * 3);

@@ -9,13 +9,9 @@
 //!
 //! # Two forms
 //!
-//! A node is a state machine without input or output ([`machine`]). There are two drivers for it, which give
-//! the same answers:
-//!
-//! - [`Chord`] is a program, over any carrier. The machine is driven by a process, which waits as
-//!   straight-line code does.
-//! - [`ChordModel`] is a model, over messages that all take the same time. The machine is driven by the
-//!   handler of its LP, so it can be rolled back.
+//! A node is a state machine without input or output ([`machine`]). Either of the two drivers
+//! ([`crate::driver`]) drives it, with the same answers: as a program ([`Chord::model`], [`Chord::over`]), or
+//! as a model that can be rolled back ([`Chord::restorable`]).
 //!
 //! # Joining
 //!
@@ -51,26 +47,24 @@
 //! SIGCOMM 2001. M. Quinson, C. Rosa, C. Thiéry, "Parallel Simulation of Peer-to-Peer Systems", CCGrid 2012
 //! (the workload).
 //!
-//! *Read next*: [`machine`], then `program` and `model`, its drivers.
+//! *Read next*: [`machine`], then `protocol`, which joins it to the drivers.
 
+mod constants;
 pub mod machine;
 mod message;
-mod model;
 mod peer;
-mod program;
+mod protocol;
 mod report;
 mod ring;
-mod setup;
 
+pub use constants::{Chord, Invalid};
 pub use machine::Machine;
 pub use message::{MESSAGE_BYTES, Message};
-pub use model::{ChordModel, Resident};
 pub use peer::Peer;
-pub use program::Chord;
 pub use ring::Ring;
-pub use setup::{Invalid, Setup};
 
 use crate::churn::Churn;
+use parades_carriers::Constant;
 use parades_core::time::Delay;
 
 /// The keys that nodes look up.
@@ -161,11 +155,11 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// Refuses messages that take no time.
-    fn check_latency(&self) -> Result<(), Invalid> {
+    /// Returns the carrier whose messages all take [`Parameters::latency`].
+    fn constant(&self) -> Result<Constant, Invalid> {
         match self.latency {
             Delay::ZERO => Err(("latency", "`latency` must be above zero, or time would stand still".into())),
-            _ => Ok(()),
+            latency => Ok(Constant::new(latency)),
         }
     }
 }

@@ -1,17 +1,20 @@
 //! Peer-to-peer systems.
 //!
 //! A protocol is a state machine without input or output of its own. Time, random numbers and sends come from
-//! the driver of the machine: a program ([`parades_program`]), over any carrier, or a model, which can be
-//! rolled back.
+//! the driver of the machine.
 //!
 //! | where | what |
 //! |---|---|
-//! | [`chord`] | look-ups in a ring of identifiers: the machine, and its two drivers |
+//! | [`driver`] | the trait of a protocol, and the two drivers: a program, and a model that can be rolled back |
 //! | [`churn`] | nodes that come and go, for any protocol |
+//! | [`chord`] | look-ups in a ring of identifiers |
 //!
-//! *Read next*: [`chord`].
+//! `tests/rumours_spread_as_theory_says.rs` has a whole protocol in a page.
+//!
+//! *Read next*: [`driver`].
 
 #![forbid(unsafe_code)]
 
 pub mod chord;
 pub mod churn;
+pub mod driver;

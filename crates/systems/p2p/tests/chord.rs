@@ -1,6 +1,6 @@
 //! Chord's ring as nodes come and go, on every engine that can run the program.
 
-use parades_carriers::FlowLevel;
+use parades_carriers::{Constant, FlowLevel};
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::rounds::{Main, Settings, Threshold};
@@ -9,8 +9,9 @@ use parades_flow::generators::star;
 use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::platform::Platform;
 use parades_flow::xml;
-use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Message, Parameters};
+use parades_p2p::chord::{Chord, Keys, Message, Parameters};
 use parades_p2p::churn::{Churn, Law};
+use parades_p2p::driver::{AsProgram, Protocol};
 use parades_program::Processes;
 use parades_sync::pool::Waiting;
 use std::path::Path;
@@ -20,7 +21,7 @@ fn seconds(seconds: u64) -> Time {
     Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("not for so long")
 }
 
-fn model(parameters: Parameters, seed: u64) -> Processes<Chord> {
+fn model(parameters: Parameters, seed: u64) -> Processes<AsProgram<Chord, Constant>> {
     Chord::model(parameters, seed).expect("the parameters are possible")
 }
 
@@ -199,12 +200,11 @@ fn a_ring_that_has_not_had_time_to_settle_is_told_of_and_no_error() {
     assert!(error.to_string().contains("the ring is wrong: of "), "{error}");
 }
 
-type Precise = Chord<FlowLevel<Message>>;
+type Precise = AsProgram<Chord, FlowLevel<Message>>;
 
 fn precise_on(platform: Platform, parameters: Parameters, seed: u64) -> Processes<Precise> {
-    let flows = FlowLevel::new(Arc::new(platform), NetworkModel::MaxMin(MaxMinModel::LV08), parameters.nodes, |_| {
-        MESSAGE_BYTES
-    });
+    let flows =
+        FlowLevel::new(Arc::new(platform), NetworkModel::MaxMin(MaxMinModel::LV08), parameters.nodes, Chord::bytes);
     Chord::over(flows, parameters, seed).expect("the parameters are possible")
 }
 

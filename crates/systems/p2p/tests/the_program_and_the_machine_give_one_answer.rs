@@ -4,7 +4,7 @@
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
-use parades_p2p::chord::{Chord, ChordModel, Keys, Parameters};
+use parades_p2p::chord::{Chord, Keys, Parameters};
 use parades_p2p::churn::{Churn, Law, Schedule};
 
 fn seconds(seconds: u64) -> Time {
@@ -60,7 +60,7 @@ fn they_look_up_the_same_keys_at_the_same_times_and_find_the_same_nodes() {
         for seed in 1..=4 {
             let program = Chord::model(parameters.clone(), seed).expect("possible");
             let program = sequential::run(&program, options(seed, 400)).expect("it runs");
-            let machine = ChordModel::new(parameters.clone(), seed).expect("possible");
+            let machine = Chord::restorable(parameters.clone(), seed).expect("possible");
             let machine = sequential::run(&machine, options(seed, 400)).expect("it runs");
             let (of_program, of_machine) = (look_ups(&program), look_ups(&machine));
             assert!(of_program.len() > 20, "{name}: {} look-ups", of_program.len());
@@ -79,7 +79,8 @@ fn they_look_up_the_same_keys_at_the_same_times_and_find_the_same_nodes() {
 #[test]
 fn the_machine_gives_one_answer_under_every_engine_also_those_that_roll_back() {
     for (name, parameters) in cases() {
-        let model = ChordModel::new(Parameters { nodes: parameters.nodes.min(30), ..parameters }, 1).expect("possible");
+        let model =
+            Chord::restorable(Parameters { nodes: parameters.nodes.min(30), ..parameters }, 1).expect("possible");
         let options = || options(1, 120);
         let expected = sequential::run(&model, options()).expect("it runs");
         let check = |engine: &str, outcome: Result<Outcome, parades_core::error::Error>| {

@@ -17,8 +17,7 @@
 mod context;
 mod wiring;
 
-pub(crate) use context::{AtNode, Kernel, News};
-pub use context::{CarrierContext, NodeContext};
+pub use context::{AtNode, CarrierContext, Kernel, Mailbox, NodeContext};
 pub use wiring::{Layout, Wiring};
 
 use parades_core::digest::{Digest, Payload};
@@ -125,6 +124,10 @@ pub trait Carrier<M>: Send + Sync + 'static {
     type Lp: Send + 'static;
     /// The decision of [`Carrier::plan`] about a message.
     type Plan: Copy + Send + fmt::Debug + 'static;
+
+    /// True if [`Carrier::post`] only sends packets: it neither reads nor writes the state at the node, and
+    /// draws no random numbers. Then it may also be called earlier in the event, which saves time.
+    const POSTS_AT_ONCE: bool = false;
 
     /// Returns the number of LPs that the carrier has beside the nodes. They follow the nodes in the order of
     /// ids ([`Layout`]).

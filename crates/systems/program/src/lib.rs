@@ -36,6 +36,7 @@ mod desk;
 mod here;
 mod inbox;
 mod model;
+mod news;
 mod polling;
 mod program;
 mod receive;
@@ -50,7 +51,8 @@ mod wait;
 
 pub use blocking::{Stack, StackKind};
 pub use carrier::{
-    Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Receipt, Timed, Undelivered, Wiring,
+    AtNode, Carrier, CarrierContext, Departure, Held, Kernel, Layout, Letter, Mailbox, NodeContext, Receipt, Timed,
+    Undelivered, Wiring,
 };
 pub use context::{Node, Start};
 pub use delivery::{Delivery, HostIs};

@@ -1,9 +1,10 @@
 //! A program as a model: how a node executes an event.
 
-use crate::carrier::{AccessOf, AtNode, Carrier, Kernel, Layout, News, OwnLpOf, PacketOf, Wiring};
+use crate::carrier::{AccessOf, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, Wiring};
 use crate::context::{Node, Start};
 use crate::desk::{self, Desk, Outgoing, Record, Worker};
 use crate::inbox::Inbox;
+use crate::news::{News, ToProcesses};
 use crate::polling::{self, Polled};
 use crate::program::{Program, Received};
 use crate::table::{CLOCKS, Table};
@@ -174,13 +175,13 @@ impl<P: Program> Processes<P> {
         &self,
         state: &mut NodeState<P>,
         ctx: &mut Context<'_, Self>,
-        handle: impl FnOnce(&P::Carrier, &mut AccessOf<P>, &mut AtNode<'_, '_, Self, P::Message>),
+        handle: impl FnOnce(&P::Carrier, &mut AccessOf<P>, &mut AtNode<'_, '_, Self, ToProcesses<'_, P::Message>>),
     ) {
         let Inner { table, inbox, lost, access, .. } = state.0.as_deref_mut().expect(WHOLE);
         let kernel = Kernel::node(ctx, self.layout);
-        let mut node = AtNode { kernel, table, inbox, lost, news: News::default() };
+        let mut node = AtNode { kernel, mailbox: ToProcesses { table, inbox, lost, news: News::default() } };
         handle(self.program.carrier(), access, &mut node);
-        let News { delivered, reports, host } = node.news;
+        let News { delivered, reports, host } = node.mailbox.news;
         let is_received = delivered > 0 && table.receiver.is_some();
         if !is_received && reports.is_empty() && host.is_none() {
             return;

@@ -6,7 +6,7 @@ use crate::program::{Program, Received};
 use crate::receive::{end, give_up};
 use crate::sleep::{Sleep, TIMEOUT};
 use crate::wait::{Ticket, Wait};
-use parades_core::time::Delay;
+use parades_core::time::{Delay, Time};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -61,32 +61,33 @@ use std::task::{Context, Poll};
 pub struct Serve<P: Program, F> {
     serve: F,
     ticket: Ticket,
-    patience: Patience,
-    program: std::marker::PhantomData<fn() -> P>,
+    patience: Patience<P>,
 }
 
 /// The bound on the time of the wait.
-#[derive(Debug)]
-enum Patience {
+enum Patience<P: Program> {
     Endless,
     /// This time from the start of the wait.
     Whole(Delay),
-    /// This time from the start of the wait, and again after each message.
-    Each(Delay),
-    /// The wait has begun. With a delay, the timer is reset to this delay after each message.
-    Timed(Sleep, Option<Delay>),
+    /// The time that the function reads from the node.
+    Until(Deadline<P>),
+    /// The wait has begun. With a function, the timer is set to its time again after messages.
+    Timed(Sleep, Option<Deadline<P>>),
 }
+
+/// Reads from a node until when it waits.
+type Deadline<P> = fn(&Here<'_, P>) -> Time;
 
 impl<P: Program, F> fmt::Debug for Serve<P, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serve").field("patience", &self.patience).finish_non_exhaustive()
+        f.debug_struct("Serve").field("waits", &(self.ticket != 0)).finish_non_exhaustive()
     }
 }
 
 impl<P: Program, F> Serve<P, F> {
     #[inline]
     pub(crate) fn new(serve: F) -> Serve<P, F> {
-        Serve { serve, ticket: 0, patience: Patience::Endless, program: std::marker::PhantomData }
+        Serve { serve, ticket: 0, patience: Patience::Endless }
     }
 
     /// Gives up after `patience`, counted from the first poll, and returns `None`.
@@ -96,10 +97,11 @@ impl<P: Program, F> Serve<P, F> {
         self
     }
 
-    /// Gives up when no message has come for `patience`, and returns `None`.
+    /// Gives up at the time that `deadline` reads from the node, and returns `None`. The time is read at the
+    /// first poll, and again after messages, which may have changed it. [`Time::MAX`] stands for no bound.
     #[inline]
-    pub fn within_each(mut self, patience: Delay) -> Serve<P, F> {
-        self.patience = Patience::Each(patience);
+    pub fn until(mut self, deadline: fn(&Here<'_, P>) -> Time) -> Serve<P, F> {
+        self.patience = Patience::Until(deadline);
         self
     }
 }
@@ -135,14 +137,21 @@ where
                 Patience::Whole(delay) => {
                     *patience = Patience::Timed(Sleep::until(now.checked_add(*delay), TIMEOUT), None);
                 }
-                Patience::Each(delay) => {
-                    *patience = Patience::Timed(Sleep::until(now.checked_add(*delay), TIMEOUT), Some(*delay));
+                Patience::Until(deadline) => {
+                    let deadline = *deadline;
+                    *patience = Patience::Timed(Sleep::until(Some(deadline(&here)), TIMEOUT), Some(deadline));
                 }
-                Patience::Timed(timer, Some(delay)) if served => timer.restart(now.checked_add(*delay), table),
+                Patience::Timed(timer, Some(deadline)) if served => {
+                    let due = deadline(&here);
+                    if due != timer.due() {
+                        timer.restart(Some(due), table);
+                    }
+                }
                 Patience::Timed(..) => {}
             }
             let worker = here.worker();
-            if let Patience::Timed(timer, _) = patience
+            if let Patience::Timed(timer, deadline) = patience
+                && (deadline.is_none() || timer.due() < Time::MAX)
                 && timer.poll_on(worker, table, context).is_ready()
             {
                 return Poll::Ready(None);

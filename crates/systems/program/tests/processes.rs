@@ -3,7 +3,7 @@
 mod support;
 
 use parades_core::prelude::*;
-use parades_program::{Barrier, Condition, Either, Killed, Node, Semaphore, all, select};
+use parades_program::{Barrier, Condition, Either, Here, Killed, Node, Semaphore, all, select};
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -596,10 +596,11 @@ fn who_has_served_its_message_leaves_the_others_in_their_order() {
 }
 
 #[test]
-fn patience_that_begins_again_keeps_its_place_among_other_timeouts() {
+fn a_deadline_that_messages_postpone_keeps_its_place_among_other_timeouts() {
     let log = log_of(1, |node| async move {
         node.spawn("patient", |node| async move {
-            let served = node.serve(|_, _| ControlFlow::<()>::Continue(())).within_each(ms(10)).await;
+            let all = node.serve(|_, _| ControlFlow::<()>::Continue(()));
+            let served = all.until(|here| here.now().checked_add(ms(10)).expect("a short run")).await;
             support::log(node, &format!("given up: {}", served.is_none()));
         });
         node.sleep(Delay::ZERO).await;
@@ -614,6 +615,31 @@ fn patience_that_begins_again_keeps_its_place_among_other_timeouts() {
         assert_eq!(node.send(node.id(), 2).await, Ok(()));
     });
     assert_eq!(log, ["5 timer of 4", "12 given up: true", "21 timer of 20"]);
+}
+
+#[test]
+fn a_deadline_that_a_message_takes_away_is_none() {
+    let log = log_of(1, |node| async move {
+        node.spawn("patient", |node| async move {
+            let two = node.serve(|here, received| match received.message {
+                2 => ControlFlow::Break(()),
+                _ => {
+                    here.state.push("no deadline".into());
+                    ControlFlow::Continue(())
+                }
+            });
+            let five_ms = |here: &Here<'_, Script>| match here.state.is_empty() {
+                true => Time::from_ps(5_000_000_000),
+                false => Time::MAX,
+            };
+            let served = two.until(five_ms).await;
+            support::log(node, &format!("given up: {}", served.is_none()));
+        });
+        assert_eq!(node.send(node.id(), 1).await, Ok(()));
+        node.sleep(ms(20)).await;
+        assert_eq!(node.send(node.id(), 2).await, Ok(()));
+    });
+    assert_eq!(log, ["no deadline", "22 given up: false"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
 use parades_flow::network_model::NetworkModel;
-use parades_p2p::chord::{Chord, ChordModel, Keys, MESSAGE_BYTES, Message, Parameters};
+use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Message, Parameters};
 use parades_p2p::churn::{Churn, Law, Schedule};
 use std::sync::Arc;
 
@@ -166,7 +166,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
             Err(values.error_at("platform", message, "set `network=precise`, or leave it out"))
         }
         (Network::Constant, Form::Machine) => {
-            let model = ChordModel::new(parameters, seed).map_err(refused)?;
+            let model = Chord::restorable(parameters, seed).map_err(refused)?;
             Ok(Simulation::restorable(model, UNTIL))
         }
         (Network::Constant, Form::Program) => {

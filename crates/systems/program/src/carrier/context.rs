@@ -1,9 +1,7 @@
 //! The contexts in which a carrier acts.
 
 use super::{Layout, Receipt, Undelivered};
-use crate::inbox::Inbox;
-use crate::program::Received;
-use crate::table::{CLOCKS, Table};
+use crate::table::CLOCKS;
 use parades_core::channel::Port;
 use parades_core::event::{LpId, Sender, TimerId};
 use parades_core::model::{Context, Model};
@@ -58,8 +56,22 @@ pub trait NodeContext<M, P>: CarrierContext<P> {
     fn report_host(&mut self, works: bool);
 }
 
-/// The context of an event, as a carrier sees it.
-pub(crate) struct Kernel<'a, 'c, L: Model> {
+/// The receiver of a carrier's news for a node: the node's processes, or a part of another model.
+pub trait Mailbox<M> {
+    /// Accepts a message, or loses it, as [`NodeContext::deliver`].
+    fn deliver(&mut self, from: LpId, message: M);
+
+    /// Accepts a report, as [`NodeContext::report`].
+    fn report(&mut self, receipt: Receipt, outcome: Result<(), Undelivered>);
+
+    /// Accepts news of the node's host, as [`NodeContext::report_host`].
+    fn report_host(&mut self, works: bool);
+}
+
+/// The context of an event, as a carrier sees it. It is public for models other than [`crate::Processes`] that
+/// use carriers.
+#[derive(Debug)]
+pub struct Kernel<'a, 'c, L: Model> {
     ctx: &'a mut Context<'c, L>,
     layout: Layout,
     /// The kernel's number of the carrier's timer 0.
@@ -67,15 +79,16 @@ pub(crate) struct Kernel<'a, 'c, L: Model> {
 }
 
 impl<'a, 'c, L: Model> Kernel<'a, 'c, L> {
-    /// The context of an LP of the carrier's own.
+    /// Makes the context of an LP of the carrier's own.
     #[inline]
-    pub(crate) fn own(ctx: &'a mut Context<'c, L>, layout: Layout) -> Kernel<'a, 'c, L> {
+    pub fn own(ctx: &'a mut Context<'c, L>, layout: Layout) -> Kernel<'a, 'c, L> {
         Kernel { ctx, layout, first_timer: 0 }
     }
 
-    /// The context of a node. The first timers there belong to the node's processes.
+    /// Makes the context of a node. The kernel's timers 0 and 1 there belong to the model. The carrier's timers
+    /// follow.
     #[inline]
-    pub(crate) fn node(ctx: &'a mut Context<'c, L>, layout: Layout) -> Kernel<'a, 'c, L> {
+    pub fn node(ctx: &'a mut Context<'c, L>, layout: Layout) -> Kernel<'a, 'c, L> {
         Kernel { ctx, layout, first_timer: CLOCKS }
     }
 }
@@ -124,26 +137,16 @@ impl<L: Model> CarrierContext<L::Message> for Kernel<'_, '_, L> {
     }
 }
 
-/// The news for the processes of a node from its carrier, in one event.
-#[derive(Debug, Default)]
-pub(crate) struct News {
-    /// The number of messages that were added to the inbox.
-    pub(crate) delivered: u32,
-    pub(crate) reports: Vec<(Receipt, Result<(), Undelivered>)>,
-    /// True if the host works; `None` without a report.
-    pub(crate) host: Option<bool>,
+/// A node that a packet has reached, with the mailbox for the carrier's news.
+#[derive(Debug)]
+pub struct AtNode<'a, 'c, L: Model, B> {
+    /// The context of the event.
+    pub kernel: Kernel<'a, 'c, L>,
+    /// The receiver of the news.
+    pub mailbox: B,
 }
 
-/// A node that a packet has reached.
-pub(crate) struct AtNode<'a, 'c, L: Model, M> {
-    pub(crate) kernel: Kernel<'a, 'c, L>,
-    pub(crate) table: &'a Table,
-    pub(crate) inbox: &'a mut Inbox<Received<M>>,
-    pub(crate) lost: &'a mut u64,
-    pub(crate) news: News,
-}
-
-impl<L: Model, M> CarrierContext<L::Message> for AtNode<'_, '_, L, M> {
+impl<L: Model, B> CarrierContext<L::Message> for AtNode<'_, '_, L, B> {
     #[inline]
     fn layout(&self) -> Layout {
         self.kernel.layout()
@@ -186,22 +189,17 @@ impl<L: Model, M> CarrierContext<L::Message> for AtNode<'_, '_, L, M> {
     }
 }
 
-impl<L: Model, M> NodeContext<M, L::Message> for AtNode<'_, '_, L, M> {
+impl<L: Model, M, B: Mailbox<M>> NodeContext<M, L::Message> for AtNode<'_, '_, L, B> {
     #[inline]
     fn deliver(&mut self, from: LpId, message: M) {
-        if self.table.online && self.table.alive > 0 {
-            self.inbox.push(Received { from, message });
-            self.news.delivered += 1;
-        } else {
-            *self.lost += 1;
-        }
+        self.mailbox.deliver(from, message);
     }
-
+    #[inline]
     fn report(&mut self, receipt: Receipt, outcome: Result<(), Undelivered>) {
-        self.news.reports.push((receipt, outcome));
+        self.mailbox.report(receipt, outcome);
     }
-
+    #[inline]
     fn report_host(&mut self, works: bool) {
-        self.news.host = Some(works);
+        self.mailbox.report_host(works);
     }
 }

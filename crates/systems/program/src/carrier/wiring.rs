@@ -63,7 +63,8 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    pub(crate) fn new(nodes: u32, lps: u32) -> Wiring {
+    /// Makes the wiring of a model of `lps` LPs, of which the first are nodes. Nothing is declared yet.
+    pub fn new(nodes: u32, lps: u32) -> Wiring {
         Wiring { nodes, lps, pairs: Vec::new(), nodes_to_anyone: None, to_anyone: Vec::new() }
     }
 
@@ -99,7 +100,8 @@ impl Wiring {
         (no_exceptions && (self.nodes..self.lps).all(|lp| self.anyone(lp) == Some(whole))).then_some(whole)
     }
 
-    pub(crate) fn into_channels(self) -> Channels {
+    /// Returns the channels, as the model declares them to the kernel.
+    pub fn into_channels(self) -> Channels {
         let mut channels = match self.whole() {
             Some(whole) => Channels::whole(whole),
             None => {

@@ -1,16 +1,16 @@
-//! Runs the gossip over the router line with each engine, and compares the digests.
+//! Runs random traffic over the router line with each engine, and compares the digests.
 
-mod gossip;
+mod random_traffic;
 mod router_line;
 
-use gossip::Gossip;
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::{null_message, rounds, sequential, window};
 use parades_program::Processes;
+use random_traffic::RandomTraffic;
 
 fn main() -> Result<(), Error> {
-    let model = Processes::new(Gossip::new(12));
+    let model = Processes::new(RandomTraffic::new(12));
     let options = || RunOptions::until(Time::from_ps(10_000_000_000_000));
     let expected = sequential::run(&model, options())?.digest;
     for workers in 1..=3 {

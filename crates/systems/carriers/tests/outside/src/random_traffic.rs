@@ -6,7 +6,7 @@ use parades_program::{Program, Start};
 
 /// The program.
 #[derive(Debug)]
-pub struct Gossip {
+pub struct RandomTraffic {
     nodes: u32,
     carrier: RouterLine,
 }
@@ -22,14 +22,14 @@ pub struct Seen {
     pub dropped: u64,
 }
 
-impl Gossip {
+impl RandomTraffic {
     /// The program of `nodes` nodes.
-    pub fn new(nodes: u32) -> Gossip {
-        Gossip { nodes, carrier: RouterLine }
+    pub fn new(nodes: u32) -> RandomTraffic {
+        RandomTraffic { nodes, carrier: RouterLine }
     }
 }
 
-impl Program for Gossip {
+impl Program for RandomTraffic {
     type Message = u64;
     type State = Seen;
     type Carrier = RouterLine;
@@ -50,7 +50,7 @@ impl Program for Gossip {
         metrics
     }
 
-    fn start(&self, start: &mut Start<'_, Gossip>) -> Seen {
+    fn start(&self, start: &mut Start<'_, RandomTraffic>) -> Seen {
         start.spawn("speaker", |node| async move {
             for burst in 0..200 {
                 node.sleep(node.random(|rng| rng.exponential_delay(Delay::from_ms(5)))).await;

@@ -14,9 +14,9 @@ const NODES_MAX: u32 = u32::MAX - 2;
 /// A refused parameter: its name, and a sentence on what is wrong.
 pub type Invalid = (&'static str, String);
 
-/// Parameters that have been checked, and constants that follow from them.
+/// The protocol: parameters that have been checked, and constants that follow from them.
 #[derive(Debug)]
-pub struct Setup {
+pub struct Chord {
     parameters: Parameters,
     ring: Ring,
     /// From this time, every link of the ring must be correct. `None`: the ring is not checked.
@@ -26,8 +26,13 @@ pub struct Setup {
     pub(super) ids: Ids,
 }
 
-impl Setup {
-    pub(super) fn new(parameters: Parameters, seed: u64) -> Result<Setup, Invalid> {
+impl Chord {
+    /// Makes the protocol of these parameters, with the identifiers that `seed` gives.
+    ///
+    /// # Errors
+    ///
+    /// On a parameter that makes no sense, with its name.
+    pub fn new(parameters: Parameters, seed: u64) -> Result<Chord, Invalid> {
         check(&parameters)?;
         let Parameters { nodes, bits, spacing, settle, .. } = parameters;
         let joined = u64::from(nodes - 1).checked_mul(spacing.as_ps()).map(Time::from_ps);
@@ -43,7 +48,7 @@ impl Setup {
             before[ring.lp(id).index()] = previous;
         }
         let ids = Ids::declare(&mut Metrics::new(), parameters.keeps_look_ups);
-        Ok(Setup { parameters, ring, settled: changed.checked_add(settle), before, ids })
+        Ok(Chord { parameters, ring, settled: changed.checked_add(settle), before, ids })
     }
 
     /// Returns the parameters.
@@ -58,14 +63,8 @@ impl Setup {
         &self.ring
     }
 
-    /// Returns the number of nodes.
-    #[inline]
-    pub fn nodes(&self) -> u32 {
-        self.parameters.nodes
-    }
-
     /// Declares the metrics.
-    pub(super) fn metrics(&self) -> Metrics {
+    pub(super) fn declare_metrics(&self) -> Metrics {
         let mut metrics = Metrics::new();
         Ids::declare(&mut metrics, self.parameters.keeps_look_ups);
         metrics
@@ -80,13 +79,6 @@ impl Setup {
             peer.known = self.ring.id(LpId(known));
         }
         peer
-    }
-
-    /// Returns the time that passes before a node comes for the first time; `None` if it comes at the start.
-    pub(super) fn turn(&self, lp: LpId) -> Option<Delay> {
-        let Parameters { spacing, churn, .. } = &self.parameters;
-        let first = churn.as_ref().and_then(|churn| churn.first(lp)).map(|first| first.since(Time::ZERO));
-        first.or_else(|| (*spacing > Delay::ZERO).then(|| Delay::from_ps(spacing.as_ps() * u64::from(lp.0))))
     }
 
     /// Returns whether a node that waits for an answer waits for the whole timeout again after each message

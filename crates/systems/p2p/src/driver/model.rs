@@ -1,0 +1,151 @@
+//! A protocol as a model: the handler of an LP drives the machine of each node.
+
+use super::Protocol;
+use super::few::Few;
+use super::node::{Event, NodeState};
+use parades_core::prelude::*;
+use parades_program::{AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, Undelivered, Wiring};
+
+/// The number of the kernel's timers that a node's driver uses.
+pub(super) const TIMERS: u32 = 2;
+
+/// The model of a protocol's nodes, over the carrier `C`.
+#[derive(Debug)]
+pub struct AsModel<P, C> {
+    pub(super) protocol: P,
+    pub(super) carrier: C,
+    pub(super) layout: Layout,
+}
+
+impl<P: Protocol, C: Carrier<P::Message>> AsModel<P, C> {
+    /// Makes the model.
+    pub fn new(protocol: P, carrier: C) -> AsModel<P, C> {
+        let nodes = protocol.nodes();
+        let layout = Layout::new(nodes, nodes, carrier.lps(nodes));
+        AsModel { protocol, carrier, layout }
+    }
+
+    /// Returns the protocol.
+    pub fn protocol(&self) -> &P {
+        &self.protocol
+    }
+
+    /// Lets the carrier handle an event at a node, and then the node's driver the messages from it.
+    #[inline]
+    fn carry(
+        &self,
+        node: &mut NodeState<P::Machine, P::Message, C::Access>,
+        ctx: &mut Context<'_, Self>,
+        handle: impl FnOnce(&C, &mut C::Access, &mut AtNode<'_, '_, Self, Arrived<P::Message>>),
+    ) {
+        let mut at = AtNode { kernel: Kernel::node(ctx, self.layout), mailbox: Arrived(Few::new()) };
+        handle(&self.carrier, &mut node.access, &mut at);
+        let Arrived(messages) = at.mailbox;
+        if !messages.is_empty() {
+            Event::run(self, node, ctx, |event| event.on_messages(messages));
+        }
+    }
+}
+
+/// The state of an LP: a node with the machine `S`, the messages `M` and the carrier's state `A`; or an LP of
+/// the carrier's own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LpState<S, M, A, L> {
+    /// A node.
+    Node(NodeState<S, M, A>),
+    /// An LP of the carrier's own.
+    Carrier(L),
+}
+
+/// The messages that have arrived in one event.
+struct Arrived<M>(Few<(LpId, M)>);
+
+impl<M> Mailbox<M> for Arrived<M> {
+    #[inline]
+    fn deliver(&mut self, from: LpId, message: M) {
+        self.0.push((from, message));
+    }
+
+    fn report(&mut self, _: Receipt, _: Result<(), Undelivered>) {
+        unreachable!("machines ask for no receipts");
+    }
+
+    /// Machines do not hear of their host. Their messages do not arrive.
+    fn report_host(&mut self, _: bool) {}
+}
+
+impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
+    type State = LpState<P::Machine, P::Message, C::Access, C::Lp>;
+    type Message = C::Packet;
+    type Global = NoGlobal;
+
+    fn lps(&self) -> u32 {
+        self.layout.nodes().saturating_add(self.layout.lps())
+    }
+
+    fn channels(&self) -> Channels {
+        let mut wiring = Wiring::new(self.layout.nodes(), self.lps());
+        self.carrier.wire(self.layout, &mut wiring);
+        wiring.into_channels()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.protocol.metrics()
+    }
+
+    fn start(&self, ctx: &mut Context<'_, Self>) -> Self::State {
+        let id = ctx.id();
+        if id.0 >= self.layout.nodes() {
+            return LpState::Carrier(self.carrier.start(&mut Kernel::own(ctx, self.layout)));
+        }
+        let machine = self.protocol.machine(id, ctx.rng());
+        let mut node = NodeState::new(machine, self.carrier.access(id, self.layout));
+        Event::run(self, &mut node, ctx, |_| true);
+        LpState::Node(node)
+    }
+
+    #[inline]
+    fn handle(&self, lp: &mut Self::State, event: Body<&C::Packet>, ctx: &mut Context<'_, Self>) {
+        let node = match lp {
+            LpState::Node(node) => node,
+            LpState::Carrier(own) => return self.carrier.execute(own, event, &mut Kernel::own(ctx, self.layout)),
+        };
+        match event {
+            Body::Message(packet) => self.carry(node, ctx, |carrier, access, at| carrier.receive(packet, access, at)),
+            Body::Timer(TimerId(timer)) if timer < TIMERS => {
+                Event::run(self, node, ctx, |event| event.on_timer(timer as usize));
+            }
+            Body::Timer(TimerId(timer)) => {
+                self.carry(node, ctx, |carrier, access, at| carrier.timer(TimerId(timer - TIMERS), access, at));
+            }
+        }
+    }
+
+    fn fold(&self, lp: &Self::State, digest: &mut Digest) {
+        match lp {
+            LpState::Node(node) => {
+                digest.word(node.word());
+                self.protocol.fold(&node.machine, digest);
+            }
+            LpState::Carrier(own) => self.carrier.fold(own, digest),
+        }
+    }
+
+    fn finish(&self, id: LpId, lp: &Self::State, end: &End, metrics: &mut Metrics) {
+        if let LpState::Node(node) = lp {
+            self.protocol.finish(id, &node.machine, end, metrics);
+        }
+    }
+
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        self.protocol.conclude(end, metrics)
+    }
+}
+
+/// Where machine and carrier are plain data, a rollback restores a copy of them.
+impl<P, C> ByCopy for AsModel<P, C>
+where
+    P: Protocol<Machine: Clone>,
+    C: Carrier<P::Message, Access: Clone, Lp: Clone>,
+{
+}
