@@ -35,7 +35,8 @@ const EVENTS_PER_WINDOW: u64 = 32;
 const WINDOWS_MIN: u64 = 64;
 /// The time to move an LP or a pending event, until it has been measured.
 const MOVE: Duration = Duration::from_nanos(60);
-/// The share of its time on a core below which a lone worker has been disturbed by another program.
+/// A lone worker that has had a core for less than this share of the time has been disturbed by another
+/// program.
 const UNDISTURBED: f64 = 0.9;
 /// The length of a long spell, in multiples of the shortest. Spells outside of trials are long, because each
 /// spell ends with a cut. Disturbed spells are long, because programs that share a core take turns of some

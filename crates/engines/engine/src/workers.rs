@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a mutex, even if a thread has panicked while it held the lock.
 ///
-/// This is sound: the content is consistent whenever the mutex is free, or else is used only by a run that
-/// goes on, and no run goes on after a panic.
+/// This is sound. Some contents are consistent whenever the mutex is free. The others are used only while the
+/// run goes on, and no run goes on after a panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -158,8 +158,8 @@ for = "298ms"
     assert!((mean - (70.0 * 6.0 + 29.0 * 42.0) / 99.0).abs() < 1e-6, "{mean}");
     // The last ones that went round are overtaken.
     assert!(integer(&outcome, "flows", 0, "packets_reordered") > 0);
-    // Where routes take 25 ms to be anew, those of 310 and 320 ms are lost too, and back they are late, which
-    // loses nothing.
+    // If new routes take 25 ms, the packets of 310 and 320 ms are lost too. After the repair, the old routes
+    // also hold 25 ms longer, which loses no packet.
     let outcome = run(&text("25ms", ""));
     assert_eq!(count(&outcome, "packets_lost_down"), 3);
     // A node that is lost rests, and has not sent what it would have.
@@ -194,7 +194,7 @@ fn clients_wait_for_a_round_trip_the_service_and_the_response() {
         assert_eq!(integer(&outcome, "requests", 0, column), Delay::from_ms(26).as_ps());
     }
     assert_eq!(integer(&outcome, "flows", 0, "answers_received"), 600);
-    // Where half the packets are lost, clients ask again, and what they count they have.
+    // If half the packets are lost, clients ask again, and responses still arrive.
     let lossy = run(&pair("rate = \"8Mbps\"\ndelay = \"10ms\"\nloss = 0.3", more, "100s"));
     assert!(integer(&lossy, "requests", 0, "timeouts") > 10 && integer(&lossy, "requests", 0, "responses") > 10);
 }

@@ -210,7 +210,7 @@ impl<M: Payload + Clone> Solver<M> {
         }
     }
 
-    /// Sends what has arrived to its receivers, and reports to its senders.
+    /// Delivers the messages whose flows have ended, and reports the outcomes to their senders.
     #[inline]
     fn deliver(&mut self, ctx: &mut impl CarrierContext<Packet<M>>) {
         for (InFlight { from, to, receipt, message }, outcome) in self.ended.drain(..) {

@@ -80,7 +80,8 @@ impl<P: Program> NodeState<P> {
     }
 }
 
-/// The destructors of processes act on their own node, and not on another that may be on the desk.
+/// While the processes of a node are dropped, their destructors act on that node, even if another node is on
+/// the desk.
 impl<P: Program> Drop for NodeState<P> {
     fn drop(&mut self) {
         let Some(mut inner) = self.0.take() else { return };

@@ -50,7 +50,10 @@ impl<P: Protocol, C: Carrier<P::Message>> Program for AsProgram<P, C> {
 
     fn start(&self, start: &mut Start<'_, Self>) -> P::Machine {
         let machine = self.protocol.machine(start.id(), start.rng());
-        start.spawn("peer", come_and_go::<P, C>);
+        match self.protocol.churn() {
+            None => start.spawn("peer", remain::<P, C>),
+            Some(_) => start.spawn("peer", come_and_go::<P, C>),
+        }
         machine
     }
 
@@ -134,11 +137,16 @@ fn advance<P: Protocol, C: Carrier<P::Message>>(here: &mut Here<'_, AsProgram<P,
     }
 }
 
-/// The process of a node: the node's sessions, one after another.
+/// The process of a node that stays, and so needs less memory than one that comes and goes.
+async fn remain<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P, C>>) {
+    wait_to_come(node).await;
+    live(node, Time::MAX).await;
+    leave(node);
+}
+
+/// The process of a node under churn: the node's sessions, one after another.
 async fn come_and_go<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P, C>>) {
-    if let Some(first) = node.with(|here| here.program.protocol.first_coming(here.id())) {
-        node.sleep(first).await;
-    }
+    wait_to_come(node).await;
     loop {
         let stay = node.with(|here| {
             let (id, now) = (here.id(), here.now());
@@ -151,9 +159,8 @@ async fn come_and_go<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P
         } else {
             live(node, stay.end).await;
         }
-        node.disconnect();
+        leave(node);
         let back = node.with(|here| {
-            here.program.protocol.forget(here.state);
             let churn = here.program.protocol.churn();
             churn.map_or(Time::MAX, |churn| churn.back(here.id(), &stay, here.now()))
         });
@@ -163,6 +170,19 @@ async fn come_and_go<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P
         node.sleep_until(back).await;
         node.connect();
     }
+}
+
+/// Waits until the node comes for the first time.
+async fn wait_to_come<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P, C>>) {
+    if let Some(first) = node.with(|here| here.program.protocol.first_coming(here.id())) {
+        node.sleep(first).await;
+    }
+}
+
+/// From now on, no message reaches the node. Its machine forgets what it knew of other nodes.
+fn leave<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P, C>>) {
+    node.disconnect();
+    node.with(|here| here.program.protocol.forget(here.state));
 }
 
 /// A session of a node, until its machine is gone.
