@@ -305,13 +305,16 @@ impl<M: Model> Run<'_, M> {
     /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
         let (workers, transport) = (self.crew.ledgers.len(), self.crew.seat.transport);
+        // All workers begin by this plan. A leader that goes on alone may have another one before the thread of
+        // the last worker has begun.
+        let first = &Arc::clone(&lock(&self.crew.orders).plan);
         let mut lead = || {
             let _alarm = Alarm(transport);
-            Worker::start(self, 0).lead(&mut leader)
+            Worker::start(self, 0, first).lead(&mut leader)
         };
         let follow = |number| {
             let _alarm = Alarm(transport);
-            Worker::start(self, number).follow()
+            Worker::start(self, number, first).follow()
         };
         let end = on_all_workers((workers, self.crew.settings.pinned), &|| transport.break_up(), &mut lead, &follow)?;
         end.map_err(|Broken| lost(transport))?;

@@ -21,9 +21,9 @@ pub(super) struct Worker<'r, 'a, M: Model> {
 }
 
 impl<'r, 'a, M: Model> Worker<'r, 'a, M> {
-    /// Starts the LPs of a worker.
-    pub(super) fn start(run: &'r Run<'a, M>, number: usize) -> Self {
-        let plan = Arc::clone(&lock(&run.crew.orders).plan);
+    /// Starts the LPs of a worker, by the first plan.
+    pub(super) fn start(run: &'r Run<'a, M>, number: usize, plan: &Arc<Plan>) -> Self {
+        let plan = Arc::clone(plan);
         let mut hand = Hand::new(number, plan.placement.clone(), run.crew.traces);
         run.crew.start(&mut hand, &plan);
         Worker { run, hand, plan, events_of_others: 0 }

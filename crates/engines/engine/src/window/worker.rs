@@ -44,13 +44,16 @@ impl<M: Model> Crew<'_, M> {
     /// Runs all workers.
     pub(super) fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
         let (workers, transport) = (self.ledgers.len(), self.seat.transport);
+        // All workers begin by these orders. A leader that goes on alone may give others, or be at the end of
+        // the run, before the thread of the last worker has begun.
+        let first = &lock(&self.orders).clone();
         let mut lead = || {
             let _alarm = Alarm(transport);
-            Worker::start(self, 0).lead(&mut leader)
+            Worker::start(self, 0, first.clone()).lead(&mut leader)
         };
         let follow = |worker| {
             let _alarm = Alarm(transport);
-            Worker::start(self, worker).follow()
+            Worker::start(self, worker, first.clone()).follow()
         };
         let end = on_all_workers((workers, self.settings.pinned), &|| transport.break_up(), &mut lead, &follow)?;
         end.map_err(|Broken| lost(transport))?;
@@ -59,9 +62,8 @@ impl<M: Model> Crew<'_, M> {
 }
 
 impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
-    /// Starts the LPs of a worker, which then asks for a cut.
-    fn start(crew: &'c Crew<'a, M>, worker: usize) -> Self {
-        let orders = lock(&crew.orders).clone();
+    /// Starts the LPs of a worker, by the first orders. It then asks for a cut.
+    fn start(crew: &'c Crew<'a, M>, worker: usize, orders: Orders) -> Self {
         let mut hand = Hand::new(worker, orders.plan.placement.clone(), crew.traces);
         let mine = Summary { wants_cut: true, ..crew.start(&mut hand, &orders.plan) };
         let pace = Pace::of(&orders.plan, 0);

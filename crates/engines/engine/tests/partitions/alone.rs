@@ -3,7 +3,9 @@
 use super::{check, linked};
 use parades_core::prelude::*;
 use parades_engine::partition::Wish;
-use parades_engine::{sequential, window};
+use parades_engine::{null_message, sequential, window};
+use parades_sync::barrier::BarrierKind;
+use parades_transport::{Loopback, Ranked, Threads};
 
 /// A ring of rings. Neighbours in a ring are near each other; the first LPs of two rings are far. Each LP
 /// passes each event on at once, mostly to its neighbour.
@@ -88,4 +90,49 @@ fn windows_of_few_events_leave_one_worker_one_partition() {
     };
     // The window is a millisecond.
     assert_eq!([1e6, 1e8].map(found), [1, 8]);
+}
+
+/// One LP, which sends itself an event ten times.
+struct One;
+
+impl Model for One {
+    type State = u64;
+    type Message = ();
+    type Global = NoGlobal;
+    fn lps(&self) -> u32 {
+        1
+    }
+    fn channels(&self) -> Channels {
+        Channels::none()
+    }
+    fn start(&self, ctx: &mut Context<'_, Self>) -> u64 {
+        ctx.send_self(NEAR, ());
+        0
+    }
+    fn handle(&self, count: &mut u64, _: Body<&()>, ctx: &mut Context<'_, Self>) {
+        *count += 1;
+        if *count < 10 {
+            ctx.send_self(NEAR, ());
+        }
+    }
+}
+
+#[test]
+fn a_leader_alone_may_come_to_the_end_before_the_other_threads_begin() {
+    const WORKERS: usize = 4;
+    let until = || RunOptions::until(Time::MAX);
+    let seat = || {
+        let end = Loopback::connect(1).remove(0);
+        Ranked::<()>::new(Box::new(end), Threads::new(WORKERS, 16, BarrierKind::default()), WORKERS)
+    };
+    for _ in 0..300 {
+        let (settings, seat) = (window::Settings::of_threads(WORKERS), seat());
+        let outcome = window::run_rank(&One, until(), &settings, &seat, &seat).expect("it runs");
+        assert_eq!(outcome.map(|outcome| outcome.events), Some(10));
+    }
+    for _ in 0..300 {
+        let (settings, seat) = (null_message::Settings::of_threads(WORKERS), seat());
+        let outcome = null_message::run_rank(&One, until(), &settings, &seat, &seat).expect("it runs");
+        assert_eq!(outcome.map(|outcome| outcome.events), Some(10));
+    }
 }
