@@ -1,7 +1,7 @@
 //! The engines: their names, what each of them can do, and its settings.
 //!
 //! [`Engine`] is the only list of engines. A new engine is a new variant, which also stands in
-//! [`Engine::ALL`]. The compiler then asks for its facts here, and for its run in [`Choice`](crate::Choice).
+//! [`Engine::ALL`]. The compiler then asks for its facts here, and for its run in [`Choice`].
 //!
 //! *Read next*: [`settings`], the settings of each engine.
 
