@@ -3,7 +3,7 @@
 //! [`Engine`] is the only list of engines. A new engine is a new variant, which also stands in
 //! [`Engine::ALL`]. The compiler then asks for its facts here, and for its run in [`Choice`].
 //!
-//! *Read next*: [`settings`], the settings of each engine.
+//! *Read next*: `engine/settings.rs`, the settings of each engine.
 
 pub(crate) mod settings;
 
