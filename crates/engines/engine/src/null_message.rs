@@ -305,8 +305,8 @@ impl<M: Model> Run<'_, M> {
     /// Runs all workers.
     fn all(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
         let (workers, transport) = (self.crew.ledgers.len(), self.crew.seat.transport);
-        // All workers begin by this plan. A leader that goes on alone may have another one before the thread of
-        // the last worker has begun.
+        // All workers begin by this plan. A leader that goes on alone may have another plan before the thread
+        // of the last worker has begun.
         let first = &Arc::clone(&lock(&self.crew.orders).plan);
         let mut lead = || {
             let _alarm = Alarm(transport);

@@ -1,18 +1,13 @@
 //! `cargo test` skips the unit tests of a target with `test = false`. Such a target must have none.
 
+mod workspace;
+
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
 
 /// Returns the root files of the libraries and programs that `cargo test` skips.
 fn skipped() -> Vec<String> {
-    let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."))
-        .output()
-        .expect("cargo runs");
-    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("cargo writes JSON");
+    let metadata = workspace::metadata();
     let packages = metadata["packages"].as_array().expect("it is a list");
     let targets = packages.iter().flat_map(|package| package["targets"].as_array().expect("it is a list"));
     let is_code = |target: &&Value| {

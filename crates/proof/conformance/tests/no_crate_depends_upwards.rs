@@ -1,8 +1,9 @@
 //! A crate uses its own floor and those below it. The folders under `crates/` are the floors.
 
+mod workspace;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::process::Command;
 
 /// The floors, from the ground up.
 const FLOORS: [&str; 8] = ["ground", "contract", "networks", "systems", "engines", "runs", "proof", "doors"];
@@ -15,13 +16,7 @@ struct Member {
 
 /// Returns the crates of the project by name. Dependencies of tests alone are left out.
 fn members() -> BTreeMap<String, Member> {
-    let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."))
-        .output()
-        .expect("cargo runs");
-    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("cargo writes JSON");
+    let metadata = workspace::metadata();
     let text = |value: &Value| value.as_str().expect("it is text").to_owned();
     let list = |value: &Value| value.as_array().expect("it is a list").clone();
     let member = |package: &Value| {

@@ -276,7 +276,8 @@ impl Reviewer {
         Some(next)
     }
 
-    /// Returns true if the run must switch after a spell of `windows` windows, or `None` if the spell goes on.
+    /// Returns true if the run must switch after a spell of `windows` windows, or `None` if the spell goes
+    /// on.
     fn decide(&mut self, spell: Spell, windows: u64) -> Option<bool> {
         match self.retreats {
             Retreats::Never => None,
