@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::process::Command;
 
 /// Returns the packages of the workspace and their targets: the answer of `cargo metadata`.
-pub fn metadata() -> Value {
+pub(crate) fn metadata() -> Value {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."))
