@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`solver`] | max-min fairness, solved again only where something has changed |
 //! | [`network_model`] | the models: latencies, penalties and bounds of flows |
+//! | [`settings`] | settings of models by SimGrid's names |
 //! | [`platform`] | hosts, links, zones and routes |
 //! | [`xml`], [`toml_form`] | platforms from files |
 //! | [`generators`] | generated platforms |
@@ -28,6 +29,7 @@ pub mod network_model;
 pub mod pattern;
 pub mod platform;
 pub mod profile;
+pub mod settings;
 pub mod solver;
 pub mod toml_form;
 mod units;

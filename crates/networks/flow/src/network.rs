@@ -162,6 +162,9 @@ impl FluidNetwork {
     /// Returns a network without activities, at time zero.
     pub fn new(platform: Arc<Platform>, model: NetworkModel) -> FluidNetwork {
         let mut system = System::default();
+        if let NetworkModel::MaxMin(model) = model {
+            system.set_precision(model.precision);
+        }
         for link in platform.links() {
             system.add_constraint(link.bandwidth, link.policy);
         }

@@ -1,5 +1,6 @@
 //! Network models: the latency, the penalty and the bound of a flow.
 
+use crate::solver::PRECISION;
 use parades_core::time::Delay;
 
 /// How long flows take.
@@ -37,6 +38,9 @@ pub struct MaxMinModel {
     /// The acknowledgements: the share of a flow's rate that it takes on each link of the reverse route. 0
     /// for none.
     pub cross_traffic: f64,
+    /// The precision of rates: a link of which less than this share is left counts as full. SimGrid's
+    /// `maxmin/precision`.
+    pub precision: f64,
 }
 
 /// The default window: 4 MiB, in bytes.
@@ -44,8 +48,14 @@ const WINDOW: f64 = 4_194_304.0;
 
 impl MaxMinModel {
     /// The model of Casanova and Marchal, with cross-traffic.
-    pub const CM02: MaxMinModel =
-        MaxMinModel { latency_factor: 1.0, bandwidth_factor: 1.0, weight_s: 0.0, window: WINDOW, cross_traffic: 0.05 };
+    pub const CM02: MaxMinModel = MaxMinModel {
+        latency_factor: 1.0,
+        bandwidth_factor: 1.0,
+        weight_s: 0.0,
+        window: WINDOW,
+        cross_traffic: 0.05,
+        precision: PRECISION,
+    };
     /// The same model with the constants that Velho and Legrand fitted to packet-level simulations.
     pub const LV08: MaxMinModel = MaxMinModel {
         latency_factor: 13.01,
@@ -53,12 +63,18 @@ impl MaxMinModel {
         weight_s: 20537.0,
         window: WINDOW,
         cross_traffic: 0.05,
+        precision: PRECISION,
     };
     /// LV08 without cross-traffic.
     pub const LV08_NOCT: MaxMinModel = MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::LV08 };
 }
 
 impl NetworkModel {
+    /// Returns true if flows use the routes of the platform.
+    pub fn uses_routes(&self) -> bool {
+        matches!(self, NetworkModel::MaxMin(_))
+    }
+
     /// The names that [`NetworkModel::named`] accepts.
     pub const NAMES: [&'static str; 4] = ["CM02", "LV08", "LV08-noct", "constant"];
 

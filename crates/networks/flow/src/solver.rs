@@ -15,8 +15,9 @@
 //! higher.
 //!
 //! A constraint with [`SharingPolicy::Shared`] bounds the sum of its elements: `Σ w × ρ ≤ C`. One with
-//! [`SharingPolicy::FatPipe`] bounds each element alone: `w × ρ ≤ C`. As in SimGrid, a fat pipe still fixes
-//! all its variables at the level at which the first of them fills it.
+//! [`SharingPolicy::FatPipe`] bounds each element alone: `w × ρ ≤ C`. So a fat pipe is no more than a bound
+//! `C / w` on the rate of each of its variables, and connects none of them. SimGrid's default solver instead
+//! fixes all variables of a fat pipe at the level at which the first of them fills it.
 //!
 //! # The algorithm
 //!
@@ -50,7 +51,7 @@ mod select;
 use demand::{Demand, units_of_demand};
 use fill::Scratch;
 
-/// The precision of solutions. A remaining capacity below this share of the capacity counts as zero. A
+/// The default precision of solutions. A remaining capacity below this share of the capacity counts as zero. A
 /// remaining usage below this value counts as zero, too. The value is the default of SimGrid's
 /// `maxmin/precision`.
 pub(crate) const PRECISION: f64 = 1e-5;
@@ -76,10 +77,6 @@ struct Constraint {
     policy: SharingPolicy,
     /// The elements on this constraint. Their order affects no result but the rounding of sums.
     users: Vec<User>,
-    /// For a fat pipe: the highest level that a bound of its variables has allowed, since the pipe became empty.
-    bound_level_max: f64,
-    /// For a fat pipe: the lowest level at which one of its variables fills the pipe, since the pipe became empty.
-    saturation_level_min: f64,
 }
 
 /// The state of a constraint in solutions.
@@ -112,8 +109,10 @@ struct User {
 #[derive(Clone, Debug, PartialEq)]
 struct Variable {
     penalty: f64,
-    /// The greatest rate; infinite if the rate has no bound of its own.
+    /// The greatest rate: the least of `own_bound` and the bounds of the variable's fat pipes.
     bound: f64,
+    /// The bound that the caller has set; infinite for none.
+    own_bound: f64,
     rate: f64,
     elements: Vec<Element>,
     /// True if the variable has been modified since the last solution.
@@ -155,6 +154,8 @@ struct Element {
 #[derive(Clone, Debug, Default)]
 pub struct System {
     constraints: Vec<Constraint>,
+    /// The number of constraints that are fat pipes.
+    fat_pipes: u32,
     /// By number of the constraint.
     demands: Vec<Demand>,
     /// By number of the constraint.
@@ -167,6 +168,17 @@ pub struct System {
     /// The variables whose rates the last solution changed.
     changed: Vec<VariableId>,
     scratch: Scratch,
+    precision: Precision,
+}
+
+/// The precision of solutions. See [`PRECISION`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Precision(f64);
+
+impl Default for Precision {
+    fn default() -> Precision {
+        Precision(PRECISION)
+    }
 }
 
 /// Systems are equal if their next solutions are. Working memory is not compared.
@@ -174,6 +186,7 @@ impl PartialEq for System {
     fn eq(&self, other: &System) -> bool {
         let System {
             constraints,
+            fat_pipes,
             demands,
             statuses,
             variables,
@@ -182,8 +195,11 @@ impl PartialEq for System {
             modified_variables,
             changed,
             scratch: _,
+            precision,
         } = self;
         *constraints == other.constraints
+            && *fat_pipes == other.fat_pipes
+            && *precision == other.precision
             && *demands == other.demands
             && *statuses == other.statuses
             && *variables == other.variables
@@ -195,6 +211,12 @@ impl PartialEq for System {
 }
 
 impl System {
+    /// Sets the precision of the next solutions: a remaining capacity below this share of the capacity counts
+    /// as zero.
+    pub fn set_precision(&mut self, precision: f64) {
+        self.precision = Precision(precision);
+    }
+
     /// Adds a constraint, and returns its number: the count of the constraints before it.
     ///
     /// # Panics
@@ -203,7 +225,8 @@ impl System {
     pub fn add_constraint(&mut self, capacity: f64, policy: SharingPolicy) -> u32 {
         assert!(capacity >= 0.0, "a constraint cannot have a capacity of {capacity}");
         let number = u32::try_from(self.constraints.len()).expect("fewer than 2^32 constraints");
-        self.constraints.push(Constraint::new(capacity, policy));
+        self.constraints.push(Constraint { capacity, policy, users: Vec::new() });
+        self.fat_pipes += u32::from(policy == SharingPolicy::FatPipe);
         self.demands.push(Demand::new(capacity, policy));
         self.statuses.push(Status::default());
         number
@@ -224,11 +247,12 @@ impl System {
         let slot = self.free.pop().unwrap_or_else(|| {
             let slot = u32::try_from(self.variables.len()).expect("fewer than 2^32 variables");
             let elements = Vec::new();
-            self.variables.push(Variable { penalty, bound, rate: 0.0, elements, modified: false, alive: false });
+            let (own_bound, rate) = (bound, 0.0);
+            self.variables.push(Variable { penalty, bound, own_bound, rate, elements, modified: false, alive: false });
             slot
         });
         let variable = &mut self.variables[slot as usize];
-        (variable.penalty, variable.bound, variable.rate) = (penalty, bound, 0.0);
+        (variable.penalty, variable.bound, variable.own_bound, variable.rate) = (penalty, bound, bound, 0.0);
         variable.alive = true;
         variable.elements.clear();
         for &(constraint, weight) in elements {
@@ -242,22 +266,29 @@ impl System {
                 SharingPolicy::FatPipe => known.weight = known.weight.max(weight),
             }
         }
+        variable.renew_bound(&self.constraints, self.fat_pipes);
+        let bound = variable.bound;
         for (position, element) in (0..).zip(&mut variable.elements) {
             let constraint = &mut self.constraints[element.constraint as usize];
             let demand = &mut self.demands[element.constraint as usize];
             element.place = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
             element.units = units_of_demand(element.weight * bound);
             constraint.users.push(User { variable: slot, position, usage: element.weight / penalty });
-            constraint.add_demand(demand, penalty, bound, element);
+            demand.add(element.units);
             let status = &mut self.statuses[element.constraint as usize];
-            if status.could_saturate || constraint.can_saturate(demand) {
+            if status.could_saturate || demand.can_saturate() {
                 status.mark_modified(element.constraint, &mut self.modified_constraints);
             }
         }
-        if !std::mem::replace(&mut variable.modified, true) {
+        self.mark_variable_modified(slot);
+        VariableId(slot)
+    }
+
+    #[inline]
+    fn mark_variable_modified(&mut self, slot: u32) {
+        if !std::mem::replace(&mut self.variables[slot as usize].modified, true) {
             self.modified_variables.push(slot);
         }
-        VariableId(slot)
     }
 
     /// Removes a variable. A later variable may get its id.
@@ -266,9 +297,9 @@ impl System {
         for element in &elements {
             let constraint = &mut self.constraints[element.constraint as usize];
             let demand = &mut self.demands[element.constraint as usize];
-            constraint.remove_demand(demand, element);
+            demand.remove(element.units);
             let status = &mut self.statuses[element.constraint as usize];
-            if status.could_saturate || constraint.can_saturate(demand) {
+            if status.could_saturate || demand.can_saturate() {
                 status.mark_modified(element.constraint, &mut self.modified_constraints);
             }
             constraint.users.swap_remove(element.place as usize);
@@ -286,39 +317,42 @@ impl System {
     /// Changes the capacity of a constraint.
     pub fn set_capacity(&mut self, constraint: u32, capacity: f64) {
         assert!(capacity >= 0.0, "a constraint cannot have a capacity of {capacity}");
-        self.statuses[constraint as usize].mark_modified(constraint, &mut self.modified_constraints);
         let changed = &mut self.constraints[constraint as usize];
-        let demand = &mut self.demands[constraint as usize];
-        *demand = Demand::new(capacity, changed.policy);
-        // The extremes of a fat pipe depend on its capacity, so they are computed again.
-        let users = std::mem::take(&mut changed.users);
-        *changed = Constraint::new(capacity, changed.policy);
-        for user in &users {
-            let variable = &self.variables[user.variable as usize];
-            let element = &variable.elements[user.position as usize];
-            changed.add_demand(demand, variable.penalty, variable.bound, element);
+        changed.capacity = capacity;
+        self.demands[constraint as usize].set_capacity(capacity);
+        if changed.policy == SharingPolicy::Shared {
+            return self.statuses[constraint as usize].mark_modified(constraint, &mut self.modified_constraints);
         }
-        changed.users = users;
+        let users = std::mem::take(&mut changed.users);
+        users.iter().for_each(|user| self.renew_variable(user.variable));
+        self.constraints[constraint as usize].users = users;
     }
 
     /// Changes the penalty and the bound of a variable.
     pub fn set_penalty_and_bound(&mut self, id: VariableId, penalty: f64, bound: f64) {
         assert!(penalty > 0.0 && bound >= 0.0, "a variable cannot have penalty {penalty} and bound {bound}");
         let variable = &mut self.variables[id.0 as usize];
-        (variable.penalty, variable.bound) = (penalty, bound);
+        (variable.penalty, variable.own_bound) = (penalty, bound);
+        for element in &variable.elements {
+            self.constraints[element.constraint as usize].users[element.place as usize].usage =
+                element.weight / penalty;
+        }
+        self.renew_variable(id.0);
+    }
+
+    /// Computes the bound and the demands of a variable again, after a change of its own or of a fat pipe.
+    fn renew_variable(&mut self, slot: u32) {
+        let variable = &mut self.variables[slot as usize];
+        variable.renew_bound(&self.constraints, self.fat_pipes);
         for element in &mut variable.elements {
             let number = element.constraint;
             self.statuses[number as usize].mark_modified(number, &mut self.modified_constraints);
-            let constraint = &mut self.constraints[number as usize];
             let demand = &mut self.demands[number as usize];
-            constraint.remove_demand(demand, element);
-            element.units = units_of_demand(element.weight * bound);
-            constraint.users[element.place as usize].usage = element.weight / penalty;
-            constraint.add_demand(demand, penalty, bound, element);
+            demand.remove(element.units);
+            element.units = units_of_demand(element.weight * variable.bound);
+            demand.add(element.units);
         }
-        if !std::mem::replace(&mut variable.modified, true) {
-            self.modified_variables.push(id.0);
-        }
+        self.mark_variable_modified(slot);
     }
 
     /// Returns the rate of a variable as of the last [`System::solve`].
@@ -387,8 +421,19 @@ impl Status {
     }
 }
 
-impl Constraint {
-    fn new(capacity: f64, policy: SharingPolicy) -> Constraint {
-        Constraint { capacity, policy, users: Vec::new(), bound_level_max: 0.0, saturation_level_min: f64::INFINITY }
+impl Variable {
+    /// Computes the bound again: a variable on a fat pipe takes at most the whole pipe.
+    #[inline]
+    fn renew_bound(&mut self, constraints: &[Constraint], fat_pipes: u32) {
+        self.bound = self.own_bound;
+        if fat_pipes == 0 {
+            return;
+        }
+        for element in &self.elements {
+            let constraint = &constraints[element.constraint as usize];
+            if constraint.policy == SharingPolicy::FatPipe {
+                self.bound = self.bound.min(constraint.capacity / element.weight);
+            }
+        }
     }
 }

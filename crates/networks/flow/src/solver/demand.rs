@@ -4,7 +4,7 @@
 //! Demands are counted in integers. So they are exact, and removing a variable leaves no rounding error
 //! behind.
 
-use super::{Constraint, Element, SharingPolicy};
+use super::SharingPolicy;
 
 /// The number of demand units in a rate of one.
 const UNITS_PER_RATE: f64 = 1024.0;
@@ -57,49 +57,46 @@ impl Demand {
         Demand { units: 0, capacity_units: units_of_capacity(capacity), unbounded: 0, policy }
     }
 
-    /// Returns true if the capacity suffices for the demand plus `units` more.
+    /// Changes the capacity. Keeps the demand.
+    pub(super) fn set_capacity(&mut self, capacity: f64) {
+        self.capacity_units = units_of_capacity(capacity);
+    }
+
+    /// Returns true if the variables may have `units` more without being limited.
+    ///
+    /// A fat pipe takes part in no sum, so there the new demand counts alone.
     #[inline]
     pub(super) fn has_room(&self, units: u64) -> bool {
-        self.unbounded == 0 && self.units + u128::from(units) <= u128::from(self.capacity_units)
-    }
-}
-
-impl Constraint {
-    /// Returns true if the constraint could limit a variable: if all its variables at their bounds need more
-    /// than the capacity.
-    #[inline]
-    pub(super) fn can_saturate(&self, demand: &Demand) -> bool {
         match self.policy {
-            SharingPolicy::Shared => !demand.has_room(0),
-            SharingPolicy::FatPipe => demand.unbounded > 0 || self.bound_level_max > self.saturation_level_min,
+            SharingPolicy::Shared => {
+                self.unbounded == 0 && self.units + u128::from(units) <= u128::from(self.capacity_units)
+            }
+            SharingPolicy::FatPipe => units <= self.capacity_units,
         }
     }
 
-    /// Adds the demand of an element, whose variable has this penalty and bound.
+    /// Returns true if the constraint could limit a variable: if all its variables at their bounds need more
+    /// than the capacity. A fat pipe is part of the bounds, so it limits nobody beyond them.
     #[inline]
-    pub(super) fn add_demand(&mut self, demand: &mut Demand, penalty: f64, bound: f64, element: &Element) {
-        match element.units {
-            UNBOUNDED => demand.unbounded += 1,
-            units => demand.units += u128::from(units),
-        }
-        if self.policy == SharingPolicy::FatPipe {
-            self.bound_level_max = self.bound_level_max.max(bound * penalty);
-            self.saturation_level_min = self.saturation_level_min.min(self.capacity * (penalty / element.weight));
+    pub(super) fn can_saturate(&self) -> bool {
+        !self.has_room(0)
+    }
+
+    /// Adds the demand of an element.
+    #[inline]
+    pub(super) fn add(&mut self, units: u64) {
+        match units {
+            UNBOUNDED => self.unbounded += 1,
+            units => self.units += u128::from(units),
         }
     }
 
     /// Removes the demand of an element.
-    ///
-    /// The extremes of a fat pipe cannot be lowered by one element. They are reset when the last element
-    /// goes.
     #[inline]
-    pub(super) fn remove_demand(&mut self, demand: &mut Demand, element: &Element) {
-        match element.units {
-            UNBOUNDED => demand.unbounded -= 1,
-            units => demand.units -= u128::from(units),
-        }
-        if self.policy == SharingPolicy::FatPipe && self.users.len() <= 1 {
-            (self.bound_level_max, self.saturation_level_min) = (0.0, f64::INFINITY);
+    pub(super) fn remove(&mut self, units: u64) {
+        match units {
+            UNBOUNDED => self.unbounded -= 1,
+            units => self.units -= u128::from(units),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One solution: progressive filling of the selected subsystem.
 
 use super::levels::{BoundLevels, Level};
-use super::{Constraint, PRECISION, SharingPolicy, Status, System, User, Variable, VariableId};
+use super::{Constraint, Precision, Status, System, User, Variable, VariableId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -38,7 +38,6 @@ pub(super) struct Residual {
     /// The capacity minus the loads of the fixed variables.
     remaining: f64,
     /// The capacity that the unfixed variables take per unit of level: the sum of their `weight / penalty`.
-    /// For a fat pipe, the greatest.
     usage: f64,
     /// `remaining / usage` before the last variable was fixed: the level at which the constraint saturates.
     last_level: f64,
@@ -78,7 +77,7 @@ impl System {
 
     /// Computes the rates of the subsystem by progressive filling.
     pub(super) fn fill(&mut self) {
-        let System { constraints, statuses, variables, changed, scratch, .. } = self;
+        let System { constraints, statuses, variables, changed, scratch, precision: Precision(precision), .. } = self;
         let Scratch { constraints: selected, variables: reached, residuals, stages, saturations, bound_levels } =
             scratch;
         let unfixed = reached.len();
@@ -92,6 +91,7 @@ impl System {
             saturations,
             bound_levels,
             unfixed,
+            precision: *precision,
         };
         filling.begin(selected, reached);
         if !filling.fix_all_at_first_saturation() {
@@ -114,6 +114,7 @@ struct Filling<'a> {
     bound_levels: &'a mut BoundLevels,
     /// The number of variables whose rates are not fixed.
     unfixed: usize,
+    precision: f64,
 }
 
 impl Filling<'_> {
@@ -129,7 +130,7 @@ impl Filling<'_> {
             if status.active {
                 residual.unfixed = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
                 residual.remaining = constraint.capacity;
-                residual.usage = constraint.usage(|_| true);
+                residual.usage = constraint.users.iter().map(|user| user.usage).sum();
                 residual.last_level = residual.remaining / residual.usage;
                 saturations.push(Reverse((Level::new(residual.last_level), number)));
             }
@@ -193,10 +194,6 @@ impl Filling<'_> {
         if !self.statuses[number as usize].active {
             return;
         }
-        if constraint.policy == SharingPolicy::FatPipe {
-            let stages = &*self.stages;
-            residual.usage = constraint.usage(|slot| stages[slot as usize] == Stage::Unfixed);
-        }
         let now = residual.remaining / residual.usage;
         if Level::new(now) > level {
             // Variables have been fixed at lower levels since, so the constraint saturates later.
@@ -231,15 +228,13 @@ impl Filling<'_> {
             let residual = &mut self.residuals[element.constraint as usize];
             residual.unfixed -= 1;
             let constraint = &self.constraints[element.constraint as usize];
-            if constraint.policy == SharingPolicy::Shared {
-                residual.last_level = residual.remaining / residual.usage;
-                residual.remaining -= element.weight * rate;
-                residual.usage -= element.weight / variable.penalty;
-                // Below the precision, the remainders are rounding errors, and their quotient would be
-                // meaningless.
-                status.active = residual.remaining > constraint.capacity * PRECISION && residual.usage > PRECISION;
-            }
-            status.active &= residual.unfixed > 0;
+            residual.last_level = residual.remaining / residual.usage;
+            residual.remaining -= element.weight * rate;
+            residual.usage -= element.weight / variable.penalty;
+            // Below the precision, the remainders are rounding errors, and their quotient would be meaningless.
+            status.active = residual.unfixed > 0
+                && residual.remaining > constraint.capacity * self.precision
+                && residual.usage > self.precision;
         }
     }
 
@@ -275,19 +270,5 @@ impl Filling<'_> {
             self.stages[slot as usize] = Stage::NotSelected;
         }
         self.saturations.clear();
-    }
-}
-
-impl Constraint {
-    /// Returns the usage of the variables that `counts` accepts: the sum of their `weight / penalty`, or for
-    /// a fat pipe the greatest.
-    #[inline]
-    fn usage(&self, counts: impl Fn(u32) -> bool) -> f64 {
-        let users = self.users.iter().filter(|user| counts(user.variable));
-        let usages = users.map(|user| user.usage);
-        match self.policy {
-            SharingPolicy::Shared => usages.sum(),
-            SharingPolicy::FatPipe => usages.fold(0.0, f64::max),
-        }
     }
 }

@@ -4,7 +4,7 @@
 //! solve, and it suffices to know the variable's demand. Most flows on most platforms are like that.
 
 use super::demand::{UNBOUNDED, units_of_demand};
-use super::{SharingPolicy, System, VariableId};
+use super::{System, VariableId};
 
 /// Computes the demand units of a variable's elements. Successive elements mostly have the same weight, so
 /// the result for the last weight is kept.
@@ -42,10 +42,8 @@ impl System {
         for (index, &(number, weight)) in elements.iter().enumerate() {
             let demand = &mut self.demands[number as usize];
             let units = units_at.at(weight);
-            let has_room = units != UNBOUNDED
-                && demand.policy == SharingPolicy::Shared
-                && !self.statuses[number as usize].could_saturate
-                && demand.has_room(units);
+            let has_room =
+                units != UNBOUNDED && !self.statuses[number as usize].could_saturate && demand.has_room(units);
             if !has_room {
                 self.release(bound, &elements[..index]);
                 return false;

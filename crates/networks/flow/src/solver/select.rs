@@ -20,7 +20,7 @@ impl System {
             let constraint = &constraints[number as usize];
             let status = &mut statuses[number as usize];
             status.modified = false;
-            let can_saturate = constraint.can_saturate(&self.demands[number as usize]);
+            let can_saturate = self.demands[number as usize].can_saturate();
             let could_saturate = std::mem::replace(&mut status.could_saturate, can_saturate);
             // A constraint that has limited variables before must release them, even if it cannot limit any
             // now.
