@@ -59,13 +59,13 @@ pub struct Spot {
 impl ConfigError {
     /// Creates an error without a place. `message` is a sentence without a full stop.
     pub fn new(message: impl Into<String>) -> ConfigError {
-        ConfigError { message: message.into(), place: None, help: None }
+        ConfigError { message: escaped(&message.into()), place: None, help: None }
     }
 
     /// Adds a remedy: what the user can do.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> ConfigError {
-        self.help = Some(help.into());
+        self.help = Some(escaped(&help.into()));
         self
     }
 
@@ -170,7 +170,8 @@ impl Spot {
 
 /// Returns true if a terminal executes this character instead of showing it.
 fn is_executed(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Replaces each character that a terminal would execute by a visible character, so that columns stay.
@@ -196,8 +197,15 @@ pub(crate) fn escaped(text: &str) -> String {
     shown
 }
 
-/// Escapes `text` and limits its length for display.
-pub(crate) fn shortened(text: &str) -> String {
+/// Returns a text from a user or a file as it may be shown: the characters that a terminal would execute are
+/// escaped, and the length is limited.
+///
+/// ```
+/// # use parades_config::shortened;
+/// assert_eq!(shortened("red \u{1b}[31m, and \u{202e}reversed"), "red \\u{1b}[31m, and \\u{202e}reversed");
+/// assert_eq!(shortened(&"long".repeat(100)).chars().count(), 61);
+/// ```
+pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS_MAX) {
         Some((end, _)) => format!("{}…", escaped(&text[..end])),
         None => escaped(text),

@@ -64,7 +64,7 @@ fn setting(text: &mut String, key: &str, value: Option<String>, example: &str, m
 fn parameter(text: &mut String, parameter: &Parameter, value: &Value) {
     text.push('\n');
     comment(text, parameter.meaning());
-    let key = parameter.key();
+    let key = toml_key(parameter.key());
     let accepts = match parameter.default_value() {
         Value::Path(_) => format!("({}; relative to the folder of this file)", parameter.accepts()),
         Value::Text(default) => format!("({}; default {})", parameter.accepts(), toml_string(&default)),
@@ -79,6 +79,12 @@ fn parameter(text: &mut String, parameter: &Parameter, value: &Value) {
         value => writeln!(text, "{key} = {}", toml_string(&value.to_string())),
     }
     .expect("text grows");
+}
+
+/// Returns a key as TOML writes it: between quotes if it has other characters than letters, digits, `-`, `_`.
+fn toml_key(key: &str) -> String {
+    let is_bare = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if is_bare { key.to_owned() } else { toml_string(key) }
 }
 
 /// Returns `text` as a TOML string on one line.

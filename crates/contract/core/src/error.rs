@@ -31,7 +31,8 @@ pub enum ErrorKind {
         /// LPs that executed events in the last rounds of that time, at most eight.
         lps: Vec<LpId>,
     },
-    /// A delay led past the end of virtual time.
+    /// A delay led past the end of virtual time, in a run to that end. In a run that ends earlier, the event
+    /// is one of those after the end.
     TimeOverflow {
         /// The delay.
         delay: Delay,

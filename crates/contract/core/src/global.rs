@@ -144,7 +144,7 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 
     fn next_key(&mut self, delay: Delay) -> Option<EventKey> {
-        let Some(time) = self.now.checked_add(delay) else {
+        let Some(time) = self.now.checked_add(delay).or_else(|| self.world.beyond_virtual_time()) else {
             self.set_failure(ErrorKind::TimeOverflow { delay });
             return None;
         };

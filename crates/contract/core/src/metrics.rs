@@ -112,6 +112,8 @@ pub struct Metrics {
     /// A recording that a metric could not take. Of several such recordings the first by LP, metric and
     /// sentence is kept, because that choice merges in any order.
     mistake: Option<Box<(Sender, MetricId, String)>>,
+    /// Why the results are not those of a complete run. Of several sentences, the first by LP counts.
+    incomplete: Option<Box<(Sender, String)>>,
 }
 
 /// The recordings of one process, on their way to another.
@@ -119,18 +121,23 @@ pub struct Metrics {
 pub struct Recorded {
     values: Vec<MetricValue>,
     mistake: Option<Box<(Sender, MetricId, String)>>,
+    incomplete: Option<Box<(Sender, String)>>,
 }
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        Metrics { declared: Arc::default(), values: Vec::new(), recorder: Sender::GLOBAL, mistake: None }
+        let (values, recorder) = (Vec::new(), Sender::GLOBAL);
+        Metrics { declared: Arc::default(), values, recorder, mistake: None, incomplete: None }
     }
 }
 
 impl PartialEq for Metrics {
     /// True if the declarations and the recordings are equal, bit for bit.
     fn eq(&self, other: &Metrics) -> bool {
-        self.declared == other.declared && self.values == other.values && self.mistake == other.mistake
+        self.declared == other.declared
+            && self.values == other.values
+            && self.mistake == other.mistake
+            && self.incomplete == other.incomplete
     }
 }
 
@@ -227,6 +234,10 @@ impl Metrics {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
+        self.incomplete = match (self.incomplete.take(), other.incomplete) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
     }
 
     /// Returns metrics with the same declarations, in which nothing is recorded.
@@ -238,7 +249,7 @@ impl Metrics {
 
     /// Returns the recordings without the declarations, which every process of a run has.
     pub fn into_recorded(self) -> Recorded {
-        Recorded { values: self.values, mistake: self.mistake }
+        Recorded { values: self.values, mistake: self.mistake, incomplete: self.incomplete }
     }
 
     /// Merges the recordings of another process, as [`Metrics::merge`].
@@ -246,8 +257,9 @@ impl Metrics {
     /// # Panics
     ///
     /// As [`Metrics::merge`].
-    pub fn merge_recorded(&mut self, Recorded { values, mistake }: Recorded) {
-        self.merge(Metrics { declared: Arc::clone(&self.declared), values, mistake, ..Metrics::default() });
+    pub fn merge_recorded(&mut self, Recorded { values, mistake, incomplete }: Recorded) {
+        let declared = Arc::clone(&self.declared);
+        self.merge(Metrics { declared, values, mistake, incomplete, ..Metrics::default() });
     }
 
     /// Removes and returns the per-LP recordings of the LPs that `moves` selects. Takes time in proportion to

@@ -35,6 +35,7 @@ pub struct World {
     pub(crate) channels: Channels,
     lookahead_changes: u64,
     controllers: Controllers,
+    until: Time,
     pub(crate) round_limit: u32,
     pub(crate) digest: bool,
     /// True if a trace wants the notes of handlers.
@@ -82,6 +83,7 @@ impl World {
             channels,
             lookahead_changes: 0,
             controllers,
+            until: options.until,
             round_limit: model.round_limit(),
             digest: options.digest,
             notes: options.notes,
@@ -123,6 +125,15 @@ impl World {
     /// True if `lp` may ask for global events.
     pub(crate) fn is_controller(&self, lp: LpId) -> bool {
         self.controllers.lps.binary_search(&lp).is_ok()
+    }
+
+    /// Returns the arrival of an event whose delay leads past the end of virtual time.
+    ///
+    /// Such an event lies beyond the end of every run that ends earlier, and is never executed there. So its
+    /// arrival is the last time. In a run to the end of virtual time, it is an error: `None`.
+    #[cold]
+    pub(crate) fn beyond_virtual_time(&self) -> Option<Time> {
+        (self.until < Time::MAX).then_some(Time::MAX)
     }
 
     /// Returns the number of times that a global event has changed a lookahead. Anything that an engine

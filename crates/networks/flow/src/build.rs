@@ -5,18 +5,21 @@
 
 mod cluster;
 mod dragonfly;
+mod ignored;
 mod profiles;
 mod radical;
 mod routes;
 mod zones;
 
 pub(crate) use cluster::{Cluster, Topology};
+pub(crate) use ignored::{Ignored, NO_EFFECT};
 pub(crate) use profiles::{Connection, ConnectionKind};
 pub(crate) use radical::{NUMBERS_MAX, radicals};
 pub(crate) use zones::Cabinet;
 
 use crate::platform::{Host, HostId, Link, LinkId, Platform, Point, PointId, PointKind, SharingPolicy, ZoneId};
 use crate::profile::Profile;
+use crate::units::{BANDWIDTH, DURATION};
 use parades_config::Fault;
 use parades_config::{nearest, quoted};
 use std::collections::BTreeMap;
@@ -95,18 +98,22 @@ pub(crate) struct Builder {
     /// The two links of each split-duplex link, up and down.
     duplex: BTreeMap<Box<str>, (LinkId, LinkId)>,
     open: Vec<OpenZone>,
-    /// Profiles by name.
-    traces: BTreeMap<String, Arc<Profile>>,
+    /// Profiles by name, with the offsets of their elements in the file.
+    traces: BTreeMap<String, (Arc<Profile>, usize)>,
     /// The connections between profiles and elements, each with its offset in the file.
     connections: Vec<(usize, Connection)>,
     /// The link from a host to itself that all zones of declared routes share.
     loopback: Option<LinkId>,
+    /// Bandwidth (bytes per second) and latency (seconds) of that link.
+    loopback_quality: (f64, f64),
     /// The number of members of the fat trees up to now.
     fat_tree_members: u32,
     /// The number of cables of fat trees up to now. It makes their names unique.
     fat_tree_cables: u32,
     /// The number of links of dragonflies up to now. It makes their names unique.
     dragonfly_links: u32,
+    /// True for a file of version 3, whose elements have other attributes.
+    pub(crate) is_version_3: bool,
     /// The folder that names of files are relative to.
     folder: PathBuf,
     /// The offset of the current element in the file.
@@ -123,9 +130,11 @@ impl Builder {
             traces: BTreeMap::new(),
             connections: Vec::new(),
             loopback: None,
+            loopback_quality: (10e9, 0.0),
             fat_tree_members: 0,
             fat_tree_cables: 0,
             dragonfly_links: 0,
+            is_version_3: false,
             folder,
             offset: 0,
         }
@@ -145,11 +154,18 @@ impl Builder {
         }
     }
 
-    /// Records that something in the file is ignored. The same note is recorded once only.
-    pub(crate) fn note(&mut self, note: &str) {
-        if self.platform.notes.iter().all(|known| known != note) {
-            self.platform.notes.push(note.to_owned());
+    /// Records a setting of the network model. Returns false if nothing in this crate has this name.
+    ///
+    /// # Errors
+    ///
+    /// The second half of a sentence that begins with the value.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        match &*name.to_ascii_lowercase().replace('_', "-") {
+            "network/loopback-bw" => self.loopback_quality.0 = BANDWIDTH.read(value)?,
+            "network/loopback-lat" => self.loopback_quality.1 = DURATION.read(value)?,
+            _ => return self.platform.settings.set(name, value),
         }
+        Ok(true)
     }
 
     /// Returns the innermost open zone.
@@ -171,6 +187,9 @@ impl Builder {
             return Err(self.wrong(format!("there are more than {POINTS_MAX} hosts and routers"), "use fewer"));
         }
         let zone = self.open.last().map(|open| open.zone);
+        if coordinates.is_some() && !zone.is_some_and(|zone| self.platform.zone(zone).is_vivaldi()) {
+            self.ignore("coordinates in a zone whose routing is not Vivaldi", "have no effect on flows");
+        }
         let id = PointId(index(self.platform.points.len()));
         let member_index = match zone {
             Some(zone) => {
@@ -282,12 +301,13 @@ impl Builder {
         Ok((id, id))
     }
 
-    /// Returns the link from a host to itself: 10 GB/s for each flow, without latency.
+    /// Returns the link from a host to itself: for each flow 10 GB/s without latency, unless the file says
+    /// otherwise.
     fn loopback(&mut self) -> Result<LinkId, Fault> {
         if let Some(id) = self.loopback {
             return Ok(id);
         }
-        let (id, _) = self.generate_link("__loopback__".to_owned(), (10e9, 0.0), DeclaredPolicy::FatPipe)?;
+        let (id, _) = self.generate_link("__loopback__".to_owned(), self.loopback_quality, DeclaredPolicy::FatPipe)?;
         self.loopback = Some(id);
         Ok(id)
     }
@@ -296,7 +316,7 @@ impl Builder {
     pub(crate) fn named(&self, name: &str) -> Result<PointId, Fault> {
         self.points.get(name).copied().ok_or_else(|| {
             let help = match nearest(name, self.points.keys().map(|name| &**name)) {
-                Some(near) => format!("did you mean `{near}`?"),
+                Some(near) => format!("did you mean {}?", quoted(near)),
                 None => "declare it before the routes that name it".to_owned(),
             };
             self.wrong(format!("there is no host, router or zone {} before this", quoted(name)), help)
@@ -313,7 +333,7 @@ impl Builder {
             return Err(self.wrong(message, "say which: UP or DOWN"));
         }
         let help = match nearest(name, self.platform.link_names.keys().map(|name| &**name)) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(near) => format!("did you mean {}?", quoted(near)),
             None => "declare it before the routes that use it".to_owned(),
         };
         Err(self.wrong(format!("there is no link {} before this", quoted(name)), help))

@@ -7,6 +7,7 @@
 use crate::network::{Ended, FluidNetwork, Outcome};
 use crate::network_model::NetworkModel;
 use crate::platform::{HostId, Platform};
+use parades_config::{quoted, shortened};
 use parades_core::prelude::*;
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ pub struct Flow {
     pub destination: HostId,
     /// The size.
     pub bytes: f64,
-    /// The date at which the flow starts.
+    /// The date at which the flow starts. [`Time::MAX`] for a flow that would start after the end of virtual
+    /// time: it never starts.
     pub start: Time,
 }
 
@@ -36,9 +38,10 @@ pub struct Flow {
 /// let text = r#"<platform version="4.1">
 ///   <cluster id="c" prefix="n" radical="0-9" suffix="" speed="1Gf" bw="100MBps" lat="50us"/></platform>"#;
 /// let platform = xml::parse("c.xml".as_ref(), text.as_bytes())?;
-/// let list = pattern::parse("p.txt".as_ref(), b"1 n0 n1 1e8 0\n2 n0 n2 1e8 0.5", &platform)?;
+/// let network = NetworkModel::MaxMin(MaxMinModel::CM02);
+/// let list = pattern::parse("p.txt".as_ref(), b"1 n0 n1 1e8 0\n2 n0 n2 1e8 0.5", &platform, network)?;
 ///
-/// let model = Flows::new(platform, list, NetworkModel::MaxMin(MaxMinModel::CM02));
+/// let model = Flows::new(platform, list, network);
 /// let outcome = sequential::run(&model, RunOptions::until(Time::MAX)).unwrap();
 /// let rows = outcome.metrics.get("flows").and_then(|metric| metric.table()).unwrap().rows();
 /// // Each flow is alone for half a second. In between they share the link of n0. The latency is 100 µs.
@@ -130,7 +133,7 @@ impl Flows {
             while let Some(flow) = self.flows.get(progress.next).filter(|flow| flow.start <= now) {
                 progress.next += 1;
                 let started = progress.network.start_flow(flow.source, flow.destination, flow.bytes);
-                started.map_err(|why| format!("the flow {} cannot start: {why}", flow.id))?;
+                started.map_err(|why| format!("the flow {} cannot start: {why}", quoted(&flow.id)))?;
             }
             if progress.network.next_event().is_none_or(|date| date > now) {
                 break;
@@ -157,7 +160,7 @@ impl Flows {
                 }
                 Outcome::Failed | Outcome::Cancelled => ctx.count(FAILED, 1),
             }
-            ctx.note(|| format!("flow {} {:?}", flow.id, ended.outcome));
+            ctx.note(|| format!("flow {} {:?}", shortened(&flow.id), ended.outcome));
         }
     }
 
@@ -170,12 +173,30 @@ impl Flows {
         self.set_timer(&mut state.progress, ctx);
     }
 
+    /// Returns the sentence about flows that virtual time has left without end.
+    fn beyond_the_end(&self, progress: &Progress) -> String {
+        let mut left = self.flows.iter().zip(&progress.ends).filter(|(_, end)| end.is_none());
+        let (first, _) = left.next().expect("a flow is left");
+        let name = |host: HostId| quoted(&self.platform.hosts()[host.0 as usize].name);
+        let (first, others) =
+            (format!("{} from {} to {}", quoted(&first.id), name(first.source), name(first.destination)), left.count());
+        let flows = match others {
+            0 => format!("the flow {first} has not ended"),
+            others => format!("{} flows have not ended, the first of them {first}", others + 1),
+        };
+        format!(
+            "virtual time ends after {:.0} s (213 days), and {flows}; \
+             the results are those up to there: end the run earlier, or let the flows take less time",
+            Time::MAX.as_secs_f64()
+        )
+    }
+
     /// Sets the timer to the next start or the network's next event. Ends the run if all flows have ended.
     fn set_timer(&self, progress: &mut Progress, ctx: &mut Context<'_, Self>) {
         if progress.ended == self.flows.len() {
             return ctx.request_stop();
         }
-        let start = self.flows.get(progress.next).map(|flow| flow.start);
+        let start = self.flows.get(progress.next).map(|flow| flow.start).filter(|&start| start < Time::MAX);
         if let Some(date) = start.into_iter().chain(progress.network.next_event()).min() {
             ctx.set_timer(TIMER, date.since(ctx.now()));
         }
@@ -235,12 +256,16 @@ impl Model for Flows {
         }
     }
 
-    fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {
+    fn finish(&self, _: LpId, state: &State, end: &End, metrics: &mut Metrics) {
+        if end.time == Time::MAX && state.progress.ended < self.flows.len() {
+            metrics.set_incomplete(self.beyond_the_end(&state.progress));
+        }
         for ((flow, id), end) in self.flows.iter().zip(&self.ids).zip(&state.progress.ends) {
             // The end of a failed flow cannot be compared with those of completed flows.
             let done = end.filter(|(_, outcome)| *outcome == Outcome::Done);
             let end_cell = done.map_or(Cell::Empty, |(time, _)| Cell::Integer(time.as_ps()));
-            metrics.row(TABLE, [id.clone(), Cell::Integer(flow.start.as_ps()), end_cell]);
+            let start = if flow.start < Time::MAX { Cell::Integer(flow.start.as_ps()) } else { Cell::Empty };
+            metrics.row(TABLE, [id.clone(), start, end_cell]);
             if end.is_none() {
                 metrics.count(UNFINISHED, 1);
             }

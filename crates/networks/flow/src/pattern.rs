@@ -1,9 +1,13 @@
 //! Patterns: lists of flows.
 //!
 //! A pattern file has a line for each flow: `id source destination bytes start_s`, separated by white space.
-//! Lines that begin with `#` are comments.
+//! A name that contains white space is put between quotes, `"` or `'`. Quotes may be left out where the names
+//! of the platform's hosts leave one meaning only. Lines that begin with `#` are comments.
+
+mod words;
 
 use crate::flows::Flow;
+use crate::network_model::NetworkModel;
 use crate::platform::{HostId, Platform};
 use crate::xml;
 use parades_config::Fault;
@@ -19,9 +23,10 @@ pub const FLOWS_MAX: usize = 1 << 24;
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or if a line is not a flow between hosts of this platform.
-pub fn read(path: &Path, platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
-    parse(path, &xml::bytes_of(path)?, platform)
+/// If the file cannot be read, or if a line is not a flow between hosts of this platform. If `model` uses
+/// routes, each flow must have one.
+pub fn read(path: &Path, platform: &Platform, model: NetworkModel) -> Result<Vec<Flow>, ConfigError> {
+    parse(path, &xml::bytes_of(path)?, platform, model)
 }
 
 /// Reads a pattern from memory. Errors name the file `file`.
@@ -29,14 +34,16 @@ pub fn read(path: &Path, platform: &Platform) -> Result<Vec<Flow>, ConfigError> 
 /// # Examples
 ///
 /// ```
-/// use parades_flow::{pattern, xml};
+/// use parades_flow::{network_model::{MaxMinModel, NetworkModel}, pattern, xml};
 /// let text = r#"<platform version="4.1">
 ///   <cluster id="c" prefix="n" radical="0-9" suffix="" speed="1Gf" bw="125MBps" lat="50us"/></platform>"#;
 /// let platform = xml::parse("c.xml".as_ref(), text.as_bytes())?;
-/// let flows = pattern::parse("p.txt".as_ref(), b"# id source destination bytes start_s\n7 n0 n9 1e6 .25\n", &platform)?;
+/// let model = NetworkModel::MaxMin(MaxMinModel::LV08);
+/// let text = b"# id source destination bytes start_s\n7 n0 n9 1e6 .25\n";
+/// let flows = pattern::parse("p.txt".as_ref(), text, &platform, model)?;
 /// assert_eq!((&*flows[0].id, flows[0].bytes, flows[0].start.as_secs_f64()), ("7", 1e6, 0.25));
 ///
-/// let error = pattern::parse("p.txt".as_ref(), b"7 n0 n10 1e6 0", &platform).unwrap_err();
+/// let error = pattern::parse("p.txt".as_ref(), b"7 n0 n10 1e6 0", &platform, model).unwrap_err();
 /// assert_eq!(error.to_string(), "p.txt:1:6: there is no host `n10` on the platform; did you mean `n0`?");
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
@@ -44,15 +51,16 @@ pub fn read(path: &Path, platform: &Platform) -> Result<Vec<Flow>, ConfigError> 
 /// # Errors
 ///
 /// As [`read`].
-pub fn parse(file: &Path, bytes: &[u8], platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
+pub fn parse(file: &Path, bytes: &[u8], platform: &Platform, model: NetworkModel) -> Result<Vec<Flow>, ConfigError> {
     let text = parades_topology::xml::text_of(file, bytes)?;
-    lines(text, platform).map_err(|fault| fault.within(file, text))
+    lines(text, platform, model).map_err(|fault| fault.within(file, text))
 }
 
 const FORM: &str = "write `id source destination bytes start_s`";
+const FORM_WITH_QUOTES: &str = "write `id source destination bytes start_s`, and put a name with blanks between quotes";
 
 /// Reads the flows, line by line.
-fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
+fn lines(text: &str, platform: &Platform, model: NetworkModel) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let mut ids = BTreeSet::new();
     let mut routed = BTreeSet::new();
@@ -61,7 +69,8 @@ fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
-        let words: Vec<&str> = content.split_whitespace().collect();
+        let words =
+            words::split(content, platform).map_err(|(at, what)| Fault::new(offset_in(text, at), what, FORM))?;
         let flow = flow(text, &words, platform)?;
         if !ids.insert(words[0]) {
             return Err(Fault::new(
@@ -70,7 +79,8 @@ fn lines(text: &str, platform: &Platform) -> Result<Vec<Flow>, Fault> {
                 "give each an id of its own",
             ));
         }
-        if routed.insert((flow.source, flow.destination))
+        if model.uses_routes()
+            && routed.insert((flow.source, flow.destination))
             && let Err(why) = platform.route(flow.source, flow.destination)
         {
             return Err(Fault::new(offset_in(text, words[1]), why.to_string(), "add a route to the platform"));
@@ -96,7 +106,7 @@ fn offset_in(text: &str, part: &str) -> usize {
 fn flow(text: &str, words: &[&str], platform: &Platform) -> Result<Flow, Fault> {
     let &[id, source, destination, bytes, start] = words else {
         let message = format!("the line has {} words, and a flow has five", words.len());
-        return Err(Fault::new(offset_in(text, words[0]), message, FORM));
+        return Err(Fault::new(offset_in(text, words[0]), message, FORM_WITH_QUOTES));
     };
     let host = |name: &str| {
         host(platform, name).map_err(|help| {
@@ -104,6 +114,8 @@ fn flow(text: &str, words: &[&str], platform: &Platform) -> Result<Flow, Fault> 
             Fault::new(offset_in(text, name), message, help)
         })
     };
+    // A start after the end of virtual time is a date too: the run may end before it.
+    let date = |seconds| Time::from_secs_f64(seconds).unwrap_or(Time::MAX);
     let number = |word: &str| word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
     let no_number =
         |word: &str, what: &str| Fault::new(offset_in(text, word), format!("{} is no {what}", quoted(word)), FORM);
@@ -112,14 +124,14 @@ fn flow(text: &str, words: &[&str], platform: &Platform) -> Result<Flow, Fault> 
         source: host(source)?,
         destination: host(destination)?,
         bytes: number(bytes).ok_or_else(|| no_number(bytes, "number of bytes"))?,
-        start: number(start).and_then(Time::from_secs_f64).ok_or_else(|| no_number(start, "date in seconds"))?,
+        start: number(start).map(date).ok_or_else(|| no_number(start, "date in seconds"))?,
     })
 }
 
 /// Returns the host of a name, or else a hint at what the user may have meant.
 fn host(platform: &Platform, name: &str) -> Result<HostId, String> {
     platform.host(name).ok_or_else(|| match nearest(name, platform.hosts().iter().map(|host| &*host.name)) {
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(near) => format!("did you mean {}?", quoted(near)),
         None => "name a host of the platform".to_owned(),
     })
 }

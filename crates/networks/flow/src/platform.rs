@@ -36,7 +36,9 @@ pub(crate) use star::{Branch, Star};
 pub(crate) use table::{Gateways, Leg, Table};
 pub(crate) use torus::Torus;
 
+use crate::build::Ignored;
 use crate::profile::Profile;
+use crate::settings::Settings;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,6 +134,13 @@ pub(crate) struct Zone {
     pub(crate) bypasses: BTreeMap<(PointId, PointId), Leg>,
 }
 
+impl Zone {
+    /// Returns true if coordinates count in this zone.
+    pub(crate) fn is_vivaldi(&self) -> bool {
+        matches!(self.routing, Routing::Star { vivaldi: true, .. })
+    }
+}
+
 /// How a zone finds routes between its members.
 #[derive(Clone, Debug)]
 pub(crate) enum Routing {
@@ -177,6 +186,8 @@ pub struct Platform {
     pub(crate) host_names: BTreeMap<Box<str>, HostId>,
     pub(crate) link_names: BTreeMap<Box<str>, LinkId>,
     pub(crate) notes: Vec<String>,
+    pub(crate) ignored: Vec<Ignored>,
+    pub(crate) settings: Settings,
     pub(crate) profile_files: Vec<PathBuf>,
 }
 
@@ -196,9 +207,14 @@ impl PartialEq for Platform {
 }
 
 impl Platform {
-    /// Returns a sentence for each kind of element that the reader ignored.
+    /// Returns a sentence for each kind of thing in the file that has no effect on flows.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Returns the settings of the network model in the file's `<config>`.
+    pub fn settings(&self) -> Settings {
+        self.settings
     }
 
     /// Returns the paths of the profiles that the platform's file names.

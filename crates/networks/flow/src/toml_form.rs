@@ -96,7 +96,8 @@ pub fn read(path: &Path) -> Result<Platform, ConfigError> {
 pub fn parse(file: &Path, bytes: &[u8]) -> Result<Platform, ConfigError> {
     let text = parades_topology::xml::text_of(file, bytes)?;
     let folder = file.parent().map(Path::to_owned).unwrap_or_default();
-    document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text))
+    let read = document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text));
+    read.map(|platform| platform.write_notes(file, text))
 }
 
 /// Reads a whole document into `builder`.

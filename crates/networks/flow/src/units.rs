@@ -94,15 +94,15 @@ impl Quantity {
     pub(crate) fn read(&self, text: &str) -> Result<f64, String> {
         let text = text.trim();
         let number = |text: &str| {
-            // Rust would parse `inf` and `nan` as numbers.
-            text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
+            // Rust would parse `inf` and `nan` as numbers, also after a sign.
+            text.trim_start_matches(['+', '-'])
+                .starts_with(|c: char| c.is_ascii_digit() || c == '.')
                 .then(|| text.parse::<f64>().ok())
                 .flatten()
         };
         // The longest number at the beginning of the text: an `E` may belong to the number or be a unit's
         // prefix.
-        let end =
-            (0..=text.len().min(64)).rev().find(|&end| text.get(..end).and_then(number).is_some_and(f64::is_finite));
+        let end = (0..=text.len().min(64)).rev().find(|&end| text.get(..end).and_then(number).is_some());
         let Some((value, unit)) = end.and_then(|end| Some((number(&text[..end])?, text[end..].trim_start()))) else {
             return Err(format!("is not a {} such as {}", self.noun, self.example));
         };
@@ -154,5 +154,8 @@ mod tests {
         for text in ["", "fast", "nan", "inf", "1e999", "-1s", "1 parsec", "1Gs", "--1", "1e308w"] {
             assert!(DURATION.read(text).is_err(), "{text}");
         }
+        // Beyond what doubles can hold, the sentences are about the number, not about its last digits.
+        assert_eq!(BANDWIDTH.read("1e400MBps"), Err("is too great".to_owned()));
+        assert_eq!(BANDWIDTH.read("-1e400MBps"), Err("is below zero, which no bandwidth is".to_owned()));
     }
 }

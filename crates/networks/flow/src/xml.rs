@@ -1,4 +1,4 @@
-//! Platforms from SimGrid's XML files, version 4.1 of the format.
+//! Platforms from SimGrid's XML files, versions 3, 4 and 4.1 of the format.
 //!
 //! # Supported elements
 //!
@@ -10,10 +10,14 @@
 //! - `<host_link>`, `<backbone>`, `<cabinet>`, `<peer>`.
 //! - `<trace>` and `<trace_connect>`, and profiles in files.
 //!
+//! - `<config>`: the settings of [`crate::settings`], and the bandwidth and latency of loopbacks.
+//!
 //! Routes are the same as in SimGrid 3.32.
 //!
-//! `<prop>`, `<disk>` and deployed actors have no effect on a network and are ignored. `<config>` is ignored
-//! with a note: a parameter of the scenario chooses the model. `WIFI` links and random profiles are refused.
+//! Version 3 writes `power` for `speed`, and hosts and links have a `state`.
+//!
+//! Everything else that SimGrid knows has no effect on flows: cores, disks, properties, deployed actors and
+//! other settings. [`Platform::notes`] names each kind once. `WIFI` links and random profiles are refused.
 //!
 //! # Bounds
 //!
@@ -24,7 +28,7 @@
 mod attributes;
 mod elements;
 
-use crate::build::{Builder, Direction};
+use crate::build::{Builder, Direction, NO_EFFECT};
 use crate::platform::Platform;
 use crate::profile::{self, Profile};
 use attributes::Attributes;
@@ -85,7 +89,8 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
 pub fn parse(file: &Path, bytes: &[u8]) -> Result<Platform, ConfigError> {
     let text = text_of(file, bytes)?;
     let folder = file.parent().map(Path::to_owned).unwrap_or_default();
-    document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text))
+    let read = document(text, Builder::new(folder)).map_err(|fault| fault.within(file, text));
+    read.map(|platform| platform.write_notes(file, text))
 }
 
 /// An element whose end has not been read.
@@ -97,8 +102,12 @@ enum Element {
     Route(RouteKind, Attributes, Vec<(String, Direction)>),
     /// A profile and its text up to here.
     Trace(Attributes, String),
-    /// An element whose content is ignored.
+    /// A `<config>`: its properties are settings.
+    Config,
+    /// An element that has no content. Elements in it are recorded as ignored.
     Leaf,
+    /// An element in a [`Element::Leaf`], which has been recorded as ignored with all its content.
+    Ignored,
 }
 
 /// The kinds of routes, one for each element.
@@ -139,7 +148,15 @@ impl Elements for Reader {
         let name = name.as_ref();
         let element = match self.open.last_mut().map(|(element, _)| element) {
             None => self.root(name, tag)?,
-            Some(Element::Leaf) => Element::Leaf,
+            Some(Element::Ignored) => Element::Ignored,
+            Some(Element::Leaf) => {
+                self.builder.ignore(&format!("the element {}", quoted(name)), NO_EFFECT);
+                Element::Ignored
+            }
+            Some(Element::Config) => {
+                elements::setting(&mut self.builder, name, tag)?;
+                Element::Leaf
+            }
             Some(Element::Platform | Element::Zone) => self.element(name, tag)?,
             Some(Element::Route(_, _, links)) if name == "link_ctn" => {
                 links.push(elements::link_of_route(&self.builder, tag)?);
@@ -163,7 +180,7 @@ impl Elements for Reader {
                     false => Ok(()),
                 }
             }
-            Some((Element::Leaf, _)) => Ok(()),
+            Some((Element::Ignored, _)) => Ok(()),
             _ if characters.trim().is_empty() => Ok(()),
             _ => {
                 let before = characters.len() - characters.trim_start().len();
@@ -194,7 +211,7 @@ impl Elements for Reader {
                 };
                 self.builder.trace(name, profile)
             }
-            Element::Platform | Element::Leaf => Ok(()),
+            Element::Platform | Element::Config | Element::Leaf | Element::Ignored => Ok(()),
         }
     }
 }
@@ -214,12 +231,15 @@ impl Reader {
         let attributes = Attributes::of(&self.builder, tag, &["version"])?;
         let version = attributes.required("version")?;
         match version.parse::<f64>() {
-            Ok(version) if (4.0..4.15).contains(&version) => Ok(Element::Platform),
+            Ok(version) if (3.0..4.15).contains(&version) => {
+                self.builder.is_version_3 = version < 4.0;
+                Ok(Element::Platform)
+            }
             _ => {
                 let message = format!("the file is of version {}", quoted(version));
                 Err(self
                     .builder
-                    .wrong(message, "4 and 4.1 can be read; simgrid_update_xml brings older files up to date"))
+                    .wrong(message, "3, 4 and 4.1 can be read; simgrid_update_xml brings older files up to date"))
             }
         }
     }

@@ -16,8 +16,9 @@ fn model() -> Flows {
     let lines: String = (0..40)
         .map(|k| format!("{k} n{} n{} {}e6 0.{:02}\n", k % 10, (k * 7 + 1) % 10, 1 + k * 3 % 17, k * 3 % 50))
         .collect();
-    let flows = pattern::parse("p.txt".as_ref(), lines.as_bytes(), &platform).unwrap();
-    Flows::new(platform, flows, NetworkModel::MaxMin(MaxMinModel::LV08))
+    let model = NetworkModel::MaxMin(MaxMinModel::LV08);
+    let flows = pattern::parse("p.txt".as_ref(), lines.as_bytes(), &platform, model).unwrap();
+    Flows::new(platform, flows, model)
 }
 
 #[test]

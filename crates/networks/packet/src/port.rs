@@ -137,7 +137,6 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
             }
         }
         let serialisation = Delay::serialisation(u64::from(bytes), at(start).rate_bps);
-        // A departure past the end of time becomes an overflow when the packet is sent.
         let departure = start.checked_add(serialisation).unwrap_or(Time::MAX);
         let sent = self.sent().into_mut();
         sent.busy_until = departure.min(down);
@@ -148,7 +147,9 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         sent.packets += 1;
         sent.bytes += u64::from(bytes);
         let quality = at(departure);
-        let delay = departure.since(now).saturating_add(quality.delay);
+        // The delay is not computed from the departure, which never lies past the end of virtual time. So a
+        // packet that departs after that end overflows where it is sent, with its true delay.
+        let delay = start.since(now).saturating_add(serialisation).saturating_add(quality.delay);
         if down < Time::MAX && delay > down.since(now) {
             return Err(Loss::Down);
         }

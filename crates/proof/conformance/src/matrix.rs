@@ -72,6 +72,9 @@ impl Case {
     }
 }
 
+/// Stands for a run to the end of virtual time. Only there is a delay past that end an error.
+const TO_THE_END_MS: u64 = u64::MAX;
+
 /// Makes the case of a model that runs until `until_ms` of virtual time, over bytes and on ranks too.
 fn wired<M: Subject + WireModel + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
     let all = || engines().into_iter().chain(engines_on_ranks()).collect();
@@ -90,7 +93,10 @@ fn case_on<M: Model + 'static>(
     codec: Option<Codec<M::Message>>,
     model: M,
 ) -> Case {
-    let until = Time::ZERO.checked_add(Delay::from_ms(until_ms)).expect("a short run");
+    let until = match until_ms {
+        TO_THE_END_MS => Time::MAX,
+        until_ms => Time::from_ps(Delay::from_ms(until_ms).as_ps()),
+    };
     let model = std::rc::Rc::new(model);
     let traced = std::rc::Rc::clone(&model);
     Case {
@@ -175,9 +181,10 @@ fn flows() -> parades_flow::flows::Flows {
         pattern +=
             &format!("{flow} n{source} n{destination} {} {}\n", 50_000 * (1 + flow % 7), f64::from(flow / 4) / 50.0);
     }
-    let list = parades_flow::pattern::parse("pattern".as_ref(), pattern.as_bytes(), &platform).expect("it is right");
     let network_model =
         parades_flow::network_model::NetworkModel::MaxMin(parades_flow::network_model::MaxMinModel::LV08);
+    let list = parades_flow::pattern::parse("pattern".as_ref(), pattern.as_bytes(), &platform, network_model)
+        .expect("it is right");
     parades_flow::flows::Flows::new(platform, list, network_model)
 }
 
@@ -258,7 +265,7 @@ pub fn models() -> Vec<Case> {
         wired("network", 2_000, network()),
         wired("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),
         wired("faulty-loop", 5_000, faulty(faulty::Fault::ZeroDelayLoop)),
-        wired("faulty-overflow", 5_000, faulty(faulty::Fault::TimeOverflow)),
+        wired("faulty-overflow", TO_THE_END_MS, faulty(faulty::Fault::TimeOverflow)),
         wired("faulty-panic", 5_000, faulty(faulty::Fault::Panic)),
         wired("faulty-fail", 5_000, faulty(faulty::Fault::Fail)),
         wired("faulty-channel", 5_000, faulty(faulty::Fault::NoChannel)),

@@ -52,10 +52,14 @@ impl FinishedRun {
     ///
     /// # Errors
     ///
-    /// [`Failure::Simulation`] where the run was stopped because it took too much memory.
+    /// [`Failure::Simulation`] where the run was stopped because it took too much memory, or where the model
+    /// says that its results are incomplete.
     pub fn is_interrupted(&self) -> Result<bool, Failure> {
         match self.ending {
-            Ending::Complete => Ok(false),
+            Ending::Complete => match self.outcome.metrics.incomplete() {
+                Some(why) => Err(Failure::simulation(why)),
+                None => Ok(false),
+            },
             Ending::Interrupted => Ok(true),
             Ending::OutOfMemory(bytes) => Err(Failure::simulation(format!(
                 "{} was stopped at {}, because it took {bytes} bytes of memory, above the limit; \

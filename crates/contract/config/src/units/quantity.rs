@@ -68,13 +68,15 @@ impl Quantity {
             }
             (unit, _) => self.base_units_in(unit).ok_or_else(|| self.unknown_unit(trimmed, unit))?,
         };
-        let Some(product) = number.times(unit_size) else {
-            return Err(ConfigError::new(format!("{} is too large", quoted(text))).with_help(self.limit));
-        };
-        if number.negative && (product.rounded > 0 || !product.is_exact) {
+        let product = number.times(unit_size);
+        // A negative number may also be too large to be counted.
+        if number.negative && product.as_ref().is_none_or(|product| product.rounded > 0 || !product.is_exact) {
             return Err(ConfigError::new(format!("{} is negative", quoted(text)))
                 .with_help(format!("{} is at least 0", self.noun)));
         }
+        let Some(product) = product else {
+            return Err(ConfigError::new(format!("{} is too large", quoted(text))).with_help(self.limit));
+        };
         if !product.is_exact && !self.rounds {
             let message = format!("{} is not a whole number of {}", quoted(text), self.base);
             return Err(ConfigError::new(message));

@@ -115,6 +115,27 @@ impl Metrics {
         }
     }
 
+    /// Says why the results are not those of a complete run. The results are kept, and the run counts as
+    /// failed. Of several sentences, the first by LP counts.
+    ///
+    /// ```
+    /// # use parades_core::metrics::Metrics;
+    /// let mut metrics = Metrics::new();
+    /// metrics.set_incomplete("virtual time ended before the flow `7`");
+    /// assert_eq!(metrics.incomplete(), Some("virtual time ended before the flow `7`"));
+    /// ```
+    pub fn set_incomplete(&mut self, why: impl Into<String>) {
+        let sentence = (self.recorder, why.into());
+        if self.incomplete.as_deref().is_none_or(|known| sentence < *known) {
+            self.incomplete = Some(Box::new(sentence));
+        }
+    }
+
+    /// Returns why the results are not those of a complete run. `None` for a complete run.
+    pub fn incomplete(&self) -> Option<&str> {
+        self.incomplete.as_deref().map(|(_, why)| &**why)
+    }
+
     /// Remembers that `what` was recorded in a metric that cannot take it. The first mistake by LP, metric
     /// and sentence counts.
     #[cold]

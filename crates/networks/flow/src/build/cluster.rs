@@ -1,6 +1,6 @@
 //! Clusters: many equal hosts around a switch, on a torus, in a fat tree, or in a dragonfly.
 
-use super::{Builder, DeclaredPolicy, NewHost};
+use super::{Builder, DeclaredPolicy, NO_EFFECT, NewHost};
 use crate::platform::{Branch, FatTree, LinkId, Routing, Star, Torus, Wiring};
 use parades_config::Fault;
 use parades_config::quoted;
@@ -54,6 +54,7 @@ impl Builder {
     /// Adds a cluster, which is a zone of its own.
     pub(crate) fn cluster(&mut self, cluster: &Cluster) -> Result<(), Fault> {
         let offset = self.offset;
+        self.ignore_parts_of(cluster);
         let star = Routing::Star { star: Star::default(), vivaldi: false };
         self.open_zone(&cluster.name, star)?;
         let routing = match cluster.topology {
@@ -67,6 +68,25 @@ impl Builder {
         self.end_zone()?;
         self.offset = offset;
         Ok(())
+    }
+
+    /// Records the parts of a cluster that its topology does not use.
+    fn ignore_parts_of(&mut self, cluster: &Cluster) {
+        if cluster.policy == DeclaredPolicy::FatPipe {
+            self.ignore("the sharing_policy FATPIPE of <cluster>", "means SHARED, as in SimGrid");
+        }
+        if cluster.topology == Topology::Flat {
+            if !cluster.parameters.is_empty() {
+                self.ignore("topo_parameters of a flat <cluster>", "have no effect on flows");
+            }
+            return;
+        }
+        if cluster.backbone.is_some() {
+            self.ignore("the backbone of a <cluster> that is not flat", NO_EFFECT);
+        }
+        if cluster.router.is_some() {
+            self.ignore("the router_id of a <cluster> that is not flat", NO_EFFECT);
+        }
     }
 
     /// Adds one host of a cluster.

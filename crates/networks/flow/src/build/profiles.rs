@@ -1,9 +1,10 @@
 //! Profiles by name, and their connection with hosts and links.
 
-use super::Builder;
+use super::{Builder, NO_EFFECT};
 use crate::profile::{self, Profile};
 use parades_config::Fault;
 use parades_config::quoted;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ impl ConnectionKind {
     /// Returns the property of this name in files.
     pub(crate) fn named(name: &str) -> Option<ConnectionKind> {
         Some(match name {
-            "SPEED" => ConnectionKind::Speed,
+            // The word of version 3 comes second.
+            "SPEED" | "POWER" => ConnectionKind::Speed,
             "HOST_AVAIL" => ConnectionKind::HostState,
             "BANDWIDTH" => ConnectionKind::Bandwidth,
             "LATENCY" => ConnectionKind::Latency,
@@ -71,7 +73,7 @@ impl Builder {
 
     /// Adds a named profile. Elements can be connected to it.
     pub(crate) fn trace(&mut self, name: &str, profile: Arc<Profile>) -> Result<(), Fault> {
-        match self.traces.insert(name.to_owned(), profile) {
+        match self.traces.insert(name.to_owned(), (profile, self.offset)) {
             None => Ok(()),
             Some(_) => {
                 Err(self
@@ -87,9 +89,15 @@ impl Builder {
 
     /// Makes all recorded connections.
     pub(super) fn connect_profiles(&mut self) -> Result<(), Fault> {
-        for (offset, Connection { kind, element, trace }) in std::mem::take(&mut self.connections) {
+        let connections = std::mem::take(&mut self.connections);
+        let connected: BTreeSet<String> = connections.iter().map(|(_, connection)| connection.trace.clone()).collect();
+        self.ignore_traces_except(&connected);
+        for (offset, Connection { kind, element, trace }) in connections {
             self.offset = offset;
-            let Some(profile) = self.traces.get(&trace).cloned() else {
+            if kind == ConnectionKind::Speed {
+                self.ignore("a profile of a host's speed", NO_EFFECT);
+            }
+            let Some((profile, _)) = self.traces.get(&trace).cloned() else {
                 return Err(self.wrong(format!("there is no trace {}", quoted(&trace)), "declare it with <trace>"));
             };
             if matches!(kind, ConnectionKind::Speed | ConnectionKind::HostState) {

@@ -38,7 +38,7 @@ impl Builder {
             Some(_) => Routing::None,
             None => {
                 let help = match nearest(routing, ROUTINGS) {
-                    Some(near) => format!("did you mean `{near}`?"),
+                    Some(near) => format!("did you mean {}?", quoted(near)),
                     None => format!("there are {}", ROUTINGS.join(", ")),
                 };
                 return Err(self.wrong(format!("there is no routing {}", quoted(routing)), help));

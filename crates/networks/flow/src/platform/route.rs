@@ -1,6 +1,6 @@
 //! Routes between hosts, through zones.
 
-use super::{Gateways, Host, HostId, Leg, LinkId, Platform, Point, PointId, Routing, Zone, ZoneId};
+use super::{Gateways, Host, HostId, Leg, LinkId, Platform, Point, PointId, PointKind, Routing, Zone, ZoneId};
 use crate::build::ZONE_DEPTH_MAX;
 use parades_config::quoted;
 use std::fmt;
@@ -252,7 +252,13 @@ impl Search<'_> {
         match &zone.routing {
             Routing::None => return Err(unknown(": it has no routing")),
             Routing::Full(table) => {
-                let leg = table.get(first, second).ok_or_else(|| unknown(""))?;
+                let is_zone = |point: &Point| matches!(point.kind, PointKind::Zone(_));
+                let Some(leg) = table.get(first, second) else {
+                    // As in SimGrid, the way to a gateway without a declared route takes no links. Only the
+                    // route as a whole must have some.
+                    let is_part = self.depth > 1 && !is_zone(source) && !is_zone(destination);
+                    return if is_part { Ok(ZoneRoute { links, gateways }) } else { Err(unknown("")) };
+                };
                 links.extend_from_slice(&leg.links);
                 gateways = leg.gateways;
             }

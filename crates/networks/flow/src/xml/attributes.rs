@@ -6,6 +6,9 @@ use parades_config::{Fault, nearest, quoted};
 use parades_topology::xml::malformed;
 use quick_xml::events::BytesStart;
 
+/// The attributes that hosts and links have in version 3 only.
+const ONLY_IN_VERSION_3: [&str; 2] = ["state", "availability"];
+
 /// The attributes of an element. An attribute with an empty value counts as absent.
 #[derive(Debug)]
 pub(super) struct Attributes {
@@ -15,24 +18,29 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads the attributes of a tag. An attribute that is not in `known` is a fault.
+    /// Reads the attributes of a tag. An attribute that is not in `known` is a fault. In version 3, `power`
+    /// means `speed`.
     pub(super) fn of(builder: &Builder, tag: &BytesStart<'_>, known: &[&str]) -> Result<Attributes, Fault> {
         let element = tag.local_name().as_ref().to_owned();
         let mut values = Vec::new();
         // The parser checks that no attribute occurs twice.
         for attribute in tag.attributes() {
             let attribute = attribute.map_err(|why| malformed(builder.offset, why))?;
-            let key = attribute.key.as_ref();
-            if !known.contains(&key) {
+            let key = match attribute.key.as_ref() {
+                "power" if builder.is_version_3 => "speed",
+                key => key,
+            };
+            let is_old = builder.is_version_3 && known.contains(&"state_file") && ONLY_IN_VERSION_3.contains(&key);
+            if !known.contains(&key) && !is_old {
                 let help = match nearest(key, known.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
+                    Some(near) => format!("did you mean {}?", quoted(near)),
                     None => "delete it".to_owned(),
                 };
                 return Err(builder.wrong(format!("<{element}> has no attribute {}", quoted(key)), help));
             }
             let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0);
             let value = value.map_err(|why| malformed(builder.offset, why))?;
-            if !value.is_empty() {
+            if !value.is_empty() && values.iter().all(|(known, _)| known != key) {
                 values.push((key.to_owned(), value.into_owned()));
             }
         }

@@ -3,8 +3,8 @@
 use super::attributes::Attributes;
 use super::{Element, Reader, RouteKind};
 use crate::build::{
-    Builder, Cabinet, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NewHost, NewLink, Topology,
-    radicals,
+    Builder, Cabinet, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NO_EFFECT, NewHost, NewLink,
+    Topology, radicals,
 };
 use crate::profile::Profile;
 use crate::units::{BANDWIDTH, DURATION, SPEED};
@@ -14,7 +14,7 @@ use quick_xml::events::BytesStart;
 use std::sync::Arc;
 
 /// The elements that may lie in a platform or a zone.
-const ELEMENTS: [&str; 23] = [
+const ELEMENTS: [&str; 27] = [
     "zone",
     "AS",
     "host",
@@ -38,6 +38,10 @@ const ELEMENTS: [&str; 23] = [
     "random",
     "process",
     "actor",
+    "storage_type",
+    "storage",
+    "mount",
+    "mstorage",
 ];
 
 /// The sharing policies of links. `None`: known, but not supported.
@@ -104,18 +108,62 @@ impl Reader {
                 let (element, trace) = (attributes.required("element")?.into(), attributes.required("trace")?.into());
                 builder.connect(Connection { kind, element, trace });
             }
-            "prop" | "random" => {}
-            "config" => builder.note("the file's <config> is left aside: the model is chosen by a parameter"),
-            "process" | "actor" => builder.note("the file deploys actors, which are left aside"),
+            "config" => {
+                Attributes::of(builder, tag, &["id"])?;
+                return Ok(Element::Config);
+            }
+            "prop" | "random" | "process" | "actor" | "storage_type" | "storage" | "mount" | "mstorage" => {
+                builder.ignore(&format!("the element {}", quoted(name)), NO_EFFECT);
+                return Ok(Element::Ignored);
+            }
             unknown => {
                 let help = match nearest(unknown, ELEMENTS) {
-                    Some(near) => format!("did you mean `{near}`?"),
+                    Some(near) => format!("did you mean {}?", quoted(near)),
                     None => "delete it".to_owned(),
                 };
                 return Err(builder.wrong(format!("there is no element {} in platforms", quoted(unknown)), help));
             }
         }
         Ok(Element::Leaf)
+    }
+}
+
+/// Reads a property of a `<config>`: a setting of the network model, or one that has no effect.
+pub(super) fn setting(builder: &mut Builder, name: &str, tag: &BytesStart<'_>) -> Result<(), Fault> {
+    if name != "prop" {
+        builder.ignore(&format!("the element {} of <config>", quoted(name)), NO_EFFECT);
+        return Ok(());
+    }
+    let attributes = Attributes::of(builder, tag, &["id", "value"])?;
+    let (id, value) = (attributes.required("id")?, attributes.get("value").unwrap_or_default());
+    match builder.set(id, value) {
+        Ok(true) => {}
+        Ok(false) => builder.ignore(&format!("the setting {} of <config>", quoted(id)), NO_EFFECT),
+        Err(why) => {
+            let message = format!("the value {} of the setting {} {why}", quoted(value), quoted(id));
+            return Err(builder.wrong(message, "correct it"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the profile of something that `state="OFF"` switches off, as version 3 writes it.
+fn state(attributes: &Attributes) -> Result<Option<Arc<Profile>>, Fault> {
+    match attributes.choice("state", &[("ON", true), ("OFF", false)], true)? {
+        true => Ok(None),
+        false => Ok(Some(Arc::new(Profile::parse("0 0").expect("a profile of one point")))),
+    }
+}
+
+/// Records the attributes of a host that matter for computations alone.
+fn ignore_computing(builder: &mut Builder, attributes: &Attributes, element: &str) {
+    for name in ["core", "pstate", "availability", "speed_file", "availability_file"] {
+        if attributes.get(name).is_some() {
+            builder.ignore(&format!("{name} of <{element}>"), NO_EFFECT);
+        }
+    }
+    if attributes.get("speed").is_some_and(|speed| speed.contains(',')) {
+        builder.ignore(&format!("a second speed of <{element}>"), NO_EFFECT);
     }
 }
 
@@ -135,6 +183,7 @@ fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
     const KNOWN: [&str; 8] =
         ["id", "speed", "core", "pstate", "coordinates", "speed_file", "availability_file", "state_file"];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
+    ignore_computing(builder, &attributes, "host");
     let host = NewHost {
         name: attributes.required("id")?.to_owned(),
         speeds: speeds(&attributes)?,
@@ -142,7 +191,7 @@ fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         cores: attributes.whole("core")?.unwrap_or(1),
         coordinates: attributes.coordinates()?,
         speed_profile: profile(builder, &attributes, &["speed_file", "availability_file"])?,
-        state_profile: profile(builder, &attributes, &["state_file"])?,
+        state_profile: profile(builder, &attributes, &["state_file"])?.or(state(&attributes)?),
     };
     builder.host(host).map(|_| ())
 }
@@ -164,7 +213,7 @@ fn link(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<NewLink, Fault> {
         latency: attributes.quantity("latency", &DURATION)?.unwrap_or(0.0),
         bandwidth_profile: profile(builder, &attributes, &["bandwidth_file"])?,
         latency_profile: profile(builder, &attributes, &["latency_file"])?,
-        state_profile: profile(builder, &attributes, &["state_file"])?,
+        state_profile: profile(builder, &attributes, &["state_file"])?.or(state(&attributes)?),
     })
 }
 
@@ -215,6 +264,7 @@ fn cluster(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         ("DRAGONFLY", Topology::Dragonfly),
     ];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
+    ignore_computing(builder, &attributes, "cluster");
     let text = |name: &str| attributes.get(name).unwrap_or_default().to_owned();
     let cluster = Cluster {
         name: attributes.required("id")?.to_owned(),
@@ -256,6 +306,10 @@ fn peer(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
     const KNOWN: [&str; 9] =
         ["id", "speed", "bw_in", "bw_out", "lat", "coordinates", "speed_file", "availability_file", "state_file"];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
+    ignore_computing(builder, &attributes, "peer");
+    if attributes.get("lat").is_some_and(|latency| DURATION.read(latency) != Ok(0.0)) {
+        builder.ignore("lat of <peer>", NO_EFFECT);
+    }
     let host = NewHost {
         name: attributes.required("id")?.to_owned(),
         speeds: speeds(&attributes)?,
@@ -263,7 +317,7 @@ fn peer(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         cores: 1,
         coordinates: attributes.coordinates()?,
         speed_profile: profile(builder, &attributes, &["speed_file", "availability_file"])?,
-        state_profile: profile(builder, &attributes, &["state_file"])?,
+        state_profile: profile(builder, &attributes, &["state_file"])?.or(state(&attributes)?),
     };
     let incoming = attributes.required_quantity("bw_in", &BANDWIDTH)?;
     let outgoing = attributes.required_quantity("bw_out", &BANDWIDTH)?;

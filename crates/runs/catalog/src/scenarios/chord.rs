@@ -7,7 +7,6 @@ use parades_carriers::FlowLevel;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
-use parades_flow::network_model::NetworkModel;
 use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Message, Parameters};
 use parades_p2p::churn::{Churn, Law, Schedule};
 use std::sync::Arc;
@@ -203,8 +202,12 @@ fn precise(values: &Values, nodes: u32) -> Result<(FlowLevel<Message>, Vec<Strin
     if hosts < nodes as usize {
         notes.push(format!("{nodes} nodes share the platform's {hosts} hosts"));
     }
-    let network_model =
-        NetworkModel::named(values.choice("model"), Delay::ZERO).expect("the choices are among the names");
+    let mut settings = platform.settings();
+    if let Some(other) = settings.model.filter(|&other| other != values.choice("model")) {
+        notes.push(format!("the platform's network/model {other} is set aside for `model`"));
+    }
+    settings.set("network/model", values.choice("model")).expect("the choices are names of models");
+    let network_model = settings.network_model(Delay::ZERO);
     Ok((FlowLevel::new(Arc::new(platform), network_model, nodes, |_| MESSAGE_BYTES), notes))
 }
 

@@ -2,12 +2,13 @@
 
 use super::{Scenario, about_file, int32};
 use crate::simulation::Simulation;
-use parades_config::{ConfigError, Parameter, Place, Values};
+use parades_config::{ConfigError, Parameter, Place, Values, quoted};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_flow::flows::{Flow, Flows};
 use parades_flow::network_model::NetworkModel;
 use parades_flow::platform::{HostId, Platform};
+use parades_flow::settings::Settings;
 use parades_flow::{pattern, xml};
 use std::path::Path;
 
@@ -27,9 +28,10 @@ const BASE: Scenario = Scenario::new(
         ),
         Parameter::choice(
             "model",
-            "LV08",
-            &NetworkModel::NAMES,
-            "latency and bandwidth of flows, as in SimGrid's models of this name; `constant`: every flow takes `latency`",
+            "auto",
+            &["auto", "CM02", "LV08", "LV08-noct", "constant"],
+            "latency and bandwidth of flows, as in SimGrid's models of this name; `constant`: every flow takes `latency`; \
+             `auto`: the model of the platform's <config>, or else LV08",
         ),
         Parameter::duration("latency", Delay::from_ms(1), "duration of every flow, in the model `constant`"),
         Parameter::integer("hosts", 1000, 2..=1_000_000, "hosts of the built-in cluster"),
@@ -42,22 +44,67 @@ const BASE: Scenario = Scenario::new(
             "mean number of flows that begin in a second, as a Poisson process",
         )
         .positive(),
+        Parameter::text(
+            "network/TCP-gamma",
+            "",
+            "greatest window of TCP in bytes; empty: as the platform or the model says",
+        ),
+        Parameter::text("network/latency-factor", "", "latencies of the route before the first byte; empty: as above"),
+        Parameter::text("network/bandwidth-factor", "", "payload's share of a flow's rate; empty: as above"),
+        Parameter::text("network/weight-S", "", "bytes by which a link's bandwidth weighs on shares; empty: as above"),
+        Parameter::text(
+            "network/crosstraffic",
+            "",
+            "yes or no: acknowledgements take 5 % of the rate; empty: as above",
+        ),
+        Parameter::text("maxmin/precision", "", "share of a link that counts as nothing left; empty: as above"),
     ],
     build,
 );
+
+/// The parameters that are settings of the network model, by SimGrid's names.
+const SETTINGS: [&str; 6] = [
+    "network/TCP-gamma",
+    "network/latency-factor",
+    "network/bandwidth-factor",
+    "network/weight-S",
+    "network/crosstraffic",
+    "maxmin/precision",
+];
+
+/// Returns the settings of the network model that the user has made.
+fn settings(values: &Values) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::default();
+    for key in SETTINGS {
+        let text = values.text(key);
+        if !text.is_empty()
+            && let Err(why) = settings.set(key, text)
+        {
+            return Err(values.error_at(key, &format!("{} {why}", quoted(text)), "correct it"));
+        }
+    }
+    if values.choice("model") != "auto" {
+        settings.set("network/model", values.choice("model")).expect("the choices are names of models");
+    }
+    Ok(settings)
+}
 
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let platform = match values.path("platform") {
         Some(path) => parades_flow::read(&path).map_err(|error| about_file(values, "platform", error))?,
         None => cluster(int32(values, "hosts"))?,
     };
-    let notes = platform.notes().to_vec();
+    let mut notes = platform.notes().to_vec();
+    let network_model = settings(values)?.or(platform.settings()).network_model(values.duration("latency"));
+    if values.path("platform").is_some() && !network_model.uses_routes() {
+        notes.push("the platform's links and routes have no effect under the model constant".to_owned());
+    }
     let flows = match values.path("pattern") {
-        Some(path) => pattern::read(&path, &platform).map_err(|error| about_file(values, "pattern", error))?,
-        None => drawn(values, seed, &platform)?,
+        Some(path) => {
+            pattern::read(&path, &platform, network_model).map_err(|error| about_file(values, "pattern", error))?
+        }
+        None => drawn(values, seed, &platform, network_model)?,
     };
-    let network_model =
-        NetworkModel::named(values.choice("model"), values.duration("latency")).expect("the choices are the names");
     let model = Flows::new(platform, flows, network_model);
     Ok(Simulation::restorable(model, Time::MAX).with_notes(notes))
 }
@@ -73,7 +120,7 @@ fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
 }
 
 /// Draws flows, each between two different hosts.
-fn drawn(values: &Values, seed: u64, platform: &Platform) -> Result<Vec<Flow>, ConfigError> {
+fn drawn(values: &Values, seed: u64, platform: &Platform, model: NetworkModel) -> Result<Vec<Flow>, ConfigError> {
     let hosts = platform.hosts().len() as u64;
     if hosts < 2 {
         let error = ConfigError::new("the platform has no two hosts that could send to each other");
@@ -95,7 +142,9 @@ fn drawn(values: &Values, seed: u64, platform: &Platform) -> Result<Vec<Flow>, C
         };
         start = next;
         let (source, destination) = (host(source), host(destination));
-        if let Err(why) = platform.route(source, destination) {
+        if model.uses_routes()
+            && let Err(why) = platform.route(source, destination)
+        {
             let error = ConfigError::new(why.to_string()).with_help("give a `pattern` of flows that have routes");
             return Err(of_platform(values, error));
         }

@@ -1,0 +1,65 @@
+//! Things in a file that have no effect: each kind is named once to the user, with its first place and count.
+
+use super::Builder;
+use crate::platform::Platform;
+use parades_config::{Place, Spot};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The greatest number of kinds that are named one by one.
+const KINDS_MAX: usize = 30;
+
+/// The reason of most kinds.
+pub(crate) const NO_EFFECT: &str = "has no effect on flows";
+
+/// Things of one kind that have no effect.
+#[derive(Clone, Debug)]
+pub(crate) struct Ignored {
+    what: String,
+    why: &'static str,
+    /// The offset of the first one in the file.
+    offset: usize,
+    count: u64,
+}
+
+impl Builder {
+    /// Records that the current element, or a part of it, has no effect. `what` is its kind.
+    pub(crate) fn ignore(&mut self, what: &str, why: &'static str) {
+        let kinds = &mut self.platform.ignored;
+        if let Some(known) = kinds.iter_mut().find(|known| known.what == what && known.why == why) {
+            known.count += 1;
+            return;
+        }
+        if kinds.len() < KINDS_MAX {
+            return kinds.push(Ignored { what: what.to_owned(), why, offset: self.offset, count: 1 });
+        }
+        let last = kinds.last_mut().expect("there are as many as the constant says");
+        "what is of more kinds".clone_into(&mut last.what);
+        (last.why, last.count) = (NO_EFFECT, last.count + 1);
+    }
+
+    /// Records the traces that are connected to nothing. `connected` are the names of the others.
+    pub(super) fn ignore_traces_except(&mut self, connected: &BTreeSet<String>) {
+        let free = self.traces.iter().filter(|(name, _)| !connected.contains(name.as_str()));
+        let mut offsets: Vec<usize> = free.map(|(_, &(_, offset))| offset).collect();
+        offsets.sort_unstable();
+        let last = self.offset;
+        for offset in offsets {
+            self.offset = offset;
+            self.ignore("a <trace>", "is connected to nothing");
+        }
+        self.offset = last;
+    }
+}
+
+impl Platform {
+    /// Writes the notes on what has no effect, with places in the file of this text.
+    pub(crate) fn write_notes(mut self, file: &Path, text: &str) -> Platform {
+        for Ignored { what, why, offset, count } in &self.ignored {
+            let place = Place::Spot(Spot::of(file, text, *offset..*offset));
+            let all = if *count > 1 { format!(" ({count} times in the file)") } else { String::new() };
+            self.notes.push(format!("{place}: {what} {why}{all}"));
+        }
+        self
+    }
+}
