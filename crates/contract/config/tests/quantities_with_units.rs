@@ -47,6 +47,7 @@ fn durations_are_exact_to_the_picosecond_and_round_to_nearest() {
 fn durations_past_the_end_of_time_are_refused() {
     assert_eq!(wrong_duration("5125h"), "`5125h` is too large; virtual time ends after 213 days");
     assert_eq!(ps("5124h"), 5124 * 3_600_000_000_000_000);
+    assert_eq!(wrong_duration("-1e400s"), "`-1e400s` is negative; a duration is at least 0");
     assert_eq!(wrong_duration("1e400s"), "`1e400s` is too large; virtual time ends after 213 days");
 }
 

@@ -168,6 +168,11 @@ impl Builder {
         Ok(true)
     }
 
+    /// Records that the file sets a network model that is not supported.
+    pub(crate) fn refuse_model(&mut self, message: String) {
+        self.platform.unknown_model.get_or_insert((self.offset, message));
+    }
+
     /// Returns the innermost open zone.
     fn zone(&self) -> Result<ZoneId, Fault> {
         let zone = self.open.last().map(|open| open.zone);

@@ -39,6 +39,7 @@ pub(crate) use torus::Torus;
 use crate::build::Ignored;
 use crate::profile::Profile;
 use crate::settings::Settings;
+use parades_config::ConfigError;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -188,6 +189,9 @@ pub struct Platform {
     pub(crate) notes: Vec<String>,
     pub(crate) ignored: Vec<Ignored>,
     pub(crate) settings: Settings,
+    /// The offset in the file, and the sentence, about a network model that is not supported.
+    pub(crate) unknown_model: Option<(usize, String)>,
+    pub(crate) model_refusal: Option<ConfigError>,
     pub(crate) profile_files: Vec<PathBuf>,
 }
 
@@ -215,6 +219,12 @@ impl Platform {
     /// Returns the settings of the network model in the file's `<config>`.
     pub fn settings(&self) -> Settings {
         self.settings
+    }
+
+    /// Returns the error of the network model in the file's `<config>`, if that model is not supported. Then
+    /// the user must choose another one.
+    pub fn model_refusal(&self) -> Option<&ConfigError> {
+        self.model_refusal.as_ref()
     }
 
     /// Returns the paths of the profiles that the platform's file names.

@@ -68,8 +68,7 @@ impl Settings {
     ///
     /// If the value is not one of the setting: the second half of a sentence that begins with the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
-        let plain = name.to_ascii_lowercase().replace('_', "-");
-        let Some(&(_, setting)) = NAMES.iter().find(|(known, _)| *known == plain) else { return Ok(false) };
+        let Some(setting) = setting_named(name) else { return Ok(false) };
         let value = value.trim();
         match setting {
             Setting::Model => self.model = Some(model_named(value)?),
@@ -81,6 +80,11 @@ impl Settings {
             Setting::Precision => self.precision = Some(fraction(value)?),
         }
         Ok(true)
+    }
+
+    /// Returns true if a name is that of the network model.
+    pub(crate) fn is_model(name: &str) -> bool {
+        setting_named(name) == Some(Setting::Model)
     }
 
     /// Returns these settings, completed by those of `others` that are not set here.
@@ -117,6 +121,11 @@ impl Settings {
             }),
         }
     }
+}
+
+fn setting_named(name: &str) -> Option<Setting> {
+    let plain = name.to_ascii_lowercase().replace('_', "-");
+    NAMES.iter().find(|(known, _)| *known == plain).map(|&(_, setting)| setting)
 }
 
 fn model_named(text: &str) -> Result<&'static str, String> {

@@ -72,6 +72,17 @@ fn a_config_may_choose_the_model_and_the_loopback() {
 }
 
 #[test]
+fn an_unknown_model_is_an_error_unless_another_is_chosen() {
+    let platform = platform("<config>\n<prop id=\"network/model\" value=\"SMPI\"/></config>", PAIR);
+    assert_eq!(
+        platform.model_refusal().unwrap().to_string(),
+        "test.xml:2:1: the value `SMPI` of the setting `network/model` is none of the models CM02, LV08, LV08-noct, \
+         constant; choose a model by a parameter of the scenario"
+    );
+    assert_close(ends(platform, "0 a a 1e10 0", CM02)[0], 1.0);
+}
+
+#[test]
 fn what_has_no_effect_is_named_once_for_each_kind() {
     let text = r#"<platform version="4.1">
 <config><prop id="contexts/stack-size" value="16"/></config>

@@ -194,6 +194,16 @@ mod tests {
     }
 
     #[test]
+    fn a_departure_after_the_end_of_virtual_time_is_longer_than_any_delay() {
+        let first = Quality { rate_bps: 1, delay: Delay::from_secs(5), loss: 0.0, is_up: true };
+        let line = Line { first, queue: QueueLimit::Packets(9).into(), changes: Box::default() };
+        let mut port = Port::default();
+        // Each packet takes ten million seconds, and virtual time ends after 18 million.
+        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, &line, &mut Rng::stream(1, 1)).ok();
+        assert_eq!([accept(), accept()], [Some(Delay::from_secs(10_000_005)), Some(Delay::MAX)]);
+    }
+
+    #[test]
     fn a_limit_in_bytes_counts_the_packets_that_wait() {
         let (mut port, line) = (Port::default(), line(QueueLimit::Bytes(1500)));
         let sizes = [4000, 1000, 501, 500, 1];

@@ -107,6 +107,7 @@ pub fn run(
     let execution = Execution { plan, choice: &choice, simulation: &simulation, memory_limit };
     let Executed { outcome, run_wall, setup_wall, ending } =
         execution.execute(recording, observer, begin).map_err(failed)?;
+    notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),

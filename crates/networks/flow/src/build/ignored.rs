@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::platform::Platform;
-use parades_config::{Place, Spot};
+use parades_config::{Fault, Place, Spot};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -53,12 +53,17 @@ impl Builder {
 }
 
 impl Platform {
-    /// Writes the notes on what has no effect, with places in the file of this text.
+    /// Writes the notes on what has no effect, and the error of an unknown model, with places in the file of
+    /// this text.
     pub(crate) fn write_notes(mut self, file: &Path, text: &str) -> Platform {
         for Ignored { what, why, offset, count } in &self.ignored {
             let place = Place::Spot(Spot::of(file, text, *offset..*offset));
             let all = if *count > 1 { format!(" ({count} times in the file)") } else { String::new() };
             self.notes.push(format!("{place}: {what} {why}{all}"));
+        }
+        if let Some((offset, message)) = self.unknown_model.take() {
+            let fault = Fault::new(offset, message, "choose a model by a parameter of the scenario");
+            self.model_refusal = Some(fault.within(file, text));
         }
         self
     }

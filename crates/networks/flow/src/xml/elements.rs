@@ -7,6 +7,7 @@ use crate::build::{
     Topology, radicals,
 };
 use crate::profile::Profile;
+use crate::settings::Settings;
 use crate::units::{BANDWIDTH, DURATION, SPEED};
 use parades_config::Fault;
 use parades_config::{nearest, quoted};
@@ -141,6 +142,10 @@ pub(super) fn setting(builder: &mut Builder, name: &str, tag: &BytesStart<'_>) -
         Ok(false) => builder.ignore(&format!("the setting {} of <config>", quoted(id)), NO_EFFECT),
         Err(why) => {
             let message = format!("the value {} of the setting {} {why}", quoted(value), quoted(id));
+            if Settings::is_model(id) {
+                builder.refuse_model(message);
+                return Ok(());
+            }
             return Err(builder.wrong(message, "correct it"));
         }
     }

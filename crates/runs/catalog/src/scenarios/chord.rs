@@ -203,8 +203,8 @@ fn precise(values: &Values, nodes: u32) -> Result<(FlowLevel<Message>, Vec<Strin
         notes.push(format!("{nodes} nodes share the platform's {hosts} hosts"));
     }
     let mut settings = platform.settings();
-    if let Some(other) = settings.model.filter(|&other| other != values.choice("model")) {
-        notes.push(format!("the platform's network/model {other} is set aside for `model`"));
+    if platform.model_refusal().is_some() || settings.model.is_some_and(|other| other != values.choice("model")) {
+        notes.push("the platform's network/model is set aside for `model`".to_owned());
     }
     settings.set("network/model", values.choice("model")).expect("the choices are names of models");
     let network_model = settings.network_model(Delay::ZERO);

@@ -95,6 +95,11 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         None => cluster(int32(values, "hosts"))?,
     };
     let mut notes = platform.notes().to_vec();
+    match (platform.model_refusal(), values.choice("model")) {
+        (Some(error), "auto") => return Err(error.clone()),
+        (Some(_), _) => notes.push("the platform's network/model is set aside for `model`".to_owned()),
+        (None, _) => {}
+    }
     let network_model = settings(values)?.or(platform.settings()).network_model(values.duration("latency"));
     if values.path("platform").is_some() && !network_model.uses_routes() {
         notes.push("the platform's links and routes have no effect under the model constant".to_owned());

@@ -127,6 +127,28 @@ fn a_delay_past_the_end_of_virtual_time_is_an_error() {
     );
 }
 
+#[test]
+fn a_delay_past_the_end_of_virtual_time_is_no_error_in_a_run_that_ends_before_it() {
+    let too_long = Delay::from_ps(u64::MAX - 9);
+    let events = |model: &Script| run_until(model, u64::MAX - 1).0.events;
+    assert_eq!(events(&sending(Channels::undeclared(), move |ctx| ctx.send_self(too_long, 0))), 1);
+    assert_eq!(events(&sending(pair(), |ctx| ctx.send(Port(0), Delay::MAX, 0))), 1);
+    // The timer is set: it can be asked for and set again.
+    let timer = |ctx: &mut Context<'_, Script>| {
+        ctx.set_timer(TimerId(0), Delay::MAX);
+        assert!(ctx.is_timer_set(TimerId(0)));
+        ctx.set_timer(TimerId(0), ps(5));
+    };
+    assert_eq!(events(&sending(Channels::undeclared(), timer)), 2);
+    let mut model = sending(Channels::undeclared(), |_| {});
+    model.globals = vec![(0, 0)];
+    model.act = Box::new(|_, _, ctx| {
+        ctx.send(LpId(0), Delay::MAX, 0);
+        ctx.schedule(Delay::MAX, crate::support::script::Numbered(0));
+    });
+    assert_eq!(events(&model), 1);
+}
+
 /// Makes a model with a loop of zero delays that begins at 10 ps. Another loop has ended before.
 fn looping(round_limit: u32) -> Script {
     let start = |ctx: &mut Context<'_, Script>| match ctx.id().0 {
