@@ -63,26 +63,24 @@ impl RandomPlatform {
         let hosts = 3 + below(rng, 4);
         let links: Vec<RandomLink> = (0..4 + below(rng, 6))
             .map(|_| RandomLink {
-                bandwidth: one_of(rng, &[1e6, 2e6, 2.5e6, 3e6, 10e6, 100e6]),
-                latency: one_of(rng, &[1e-4, 1e-3, 1e-3, 3e-3, 10e-3]),
+                bandwidth: one_of(rng, &[1e4, 1e6, 2e6, 2.5e6, 10e6, 125e6, 1.25e9]),
+                latency: one_of(rng, &[0.0, 5e-5, 1e-3, 1e-3, 15e-3, 0.1]),
                 policy: one_of(rng, &[Shared, Shared, FatPipe, FatPipe, SplitDuplex]),
             })
             .collect();
         let mut routes = vec![vec![None; hosts]; hosts];
-        for source in 0..hosts {
-            for destination in source + 1..hosts {
-                let mut draw = || -> Route {
-                    (0..1 + below(rng, 4)).map(|_| (below(rng, links.len()), rng.chance(0.5))).collect()
-                };
-                let forward = draw();
-                // The reverse route is the same, another one, or absent.
-                routes[destination][source] = match below(rng, 5) {
-                    0 => None,
-                    1 | 2 => Some((0..1 + below(rng, 3)).map(|_| (below(rng, links.len()), rng.chance(0.5))).collect()),
-                    _ => Some(forward.iter().rev().map(|&(link, up)| (link, !up)).collect()),
-                };
-                routes[source][destination] = Some(forward);
-            }
+        let pairs = (0..hosts).flat_map(|source| (source + 1..hosts).map(move |destination| (source, destination)));
+        for (source, destination) in pairs {
+            let mut draw =
+                || -> Route { (0..1 + below(rng, 4)).map(|_| (below(rng, links.len()), rng.chance(0.5))).collect() };
+            let forward = draw();
+            // The reverse route is the same, another one, or absent.
+            routes[destination][source] = match below(rng, 5) {
+                0 => None,
+                1 | 2 => Some((0..1 + below(rng, 3)).map(|_| (below(rng, links.len()), rng.chance(0.5))).collect()),
+                _ => Some(forward.iter().rev().map(|&(link, up)| (link, !up)).collect()),
+            };
+            routes[source][destination] = Some(forward);
         }
         RandomPlatform { hosts, links, routes }
     }
@@ -174,7 +172,8 @@ impl Reference<'_> {
         let links = || forward.iter().map(|&(link, _)| &self.platform.links[link]);
         let latency: f64 = links().map(|link| link.latency).sum();
         let narrowest = links().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
-        let penalty = latency + links().map(|link| self.model.weight_s / link.bandwidth).sum::<f64>();
+        let weighed = latency + links().map(|link| self.model.weight_s / link.bandwidth).sum::<f64>();
+        let penalty = if latency > 0.0 { weighed } else { 1.0 };
         let mut uses: Vec<Use> = Vec::new();
         let backward = route(flow.destination, flow.source);
         let weighted = forward.iter().map(|&at| (at, 1.0));
