@@ -12,7 +12,7 @@ mod routes;
 mod zones;
 
 pub(crate) use cluster::{Cluster, Topology};
-pub(crate) use ignored::{Ignored, NO_EFFECT};
+pub(crate) use ignored::{HAVE_NO_EFFECT, Ignored, NO_EFFECT};
 pub(crate) use profiles::{Connection, ConnectionKind};
 pub(crate) use radical::{NUMBERS_MAX, radicals};
 pub(crate) use zones::Cabinet;
@@ -193,7 +193,7 @@ impl Builder {
         }
         let zone = self.open.last().map(|open| open.zone);
         if coordinates.is_some() && !zone.is_some_and(|zone| self.platform.zone(zone).is_vivaldi()) {
-            self.ignore("coordinates in a zone whose routing is not Vivaldi", "have no effect on flows");
+            self.ignore("coordinates in a zone whose routing is not Vivaldi", HAVE_NO_EFFECT);
         }
         let id = PointId(index(self.platform.points.len()));
         let member_index = match zone {

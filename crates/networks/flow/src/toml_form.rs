@@ -220,6 +220,7 @@ fn host(builder: &mut Builder, table: &HostTable) -> Result<(), Fault> {
         coordinates: coordinates(table.coordinates.as_ref())?,
         ..NewHost::default()
     };
+    builder.ignore_computing(&host);
     match (&table.bandwidth_in, &table.bandwidth_out) {
         (None, None) => builder.host(host).map(|_| ()),
         (Some(incoming), Some(outgoing)) => {

@@ -1,6 +1,6 @@
 //! Clusters: many equal hosts around a switch, on a torus, in a fat tree, or in a dragonfly.
 
-use super::{Builder, DeclaredPolicy, NO_EFFECT, NewHost};
+use super::{Builder, DeclaredPolicy, HAVE_NO_EFFECT, NO_EFFECT, NewHost};
 use crate::platform::{Branch, FatTree, LinkId, Routing, Star, Torus, Wiring};
 use parades_config::Fault;
 use parades_config::quoted;
@@ -72,20 +72,21 @@ impl Builder {
 
     /// Records the parts of a cluster that its topology does not use.
     fn ignore_parts_of(&mut self, cluster: &Cluster) {
+        self.ignore_computing(&NewHost { speeds: cluster.speeds.clone(), cores: cluster.cores, ..NewHost::default() });
         if cluster.policy == DeclaredPolicy::FatPipe {
-            self.ignore("the sharing_policy FATPIPE of <cluster>", "means SHARED, as in SimGrid");
+            self.ignore("the sharing policy FATPIPE of a cluster's links", "means SHARED, as in SimGrid");
         }
         if cluster.topology == Topology::Flat {
             if !cluster.parameters.is_empty() {
-                self.ignore("topo_parameters of a flat <cluster>", "have no effect on flows");
+                self.ignore("topo_parameters of a flat cluster", HAVE_NO_EFFECT);
             }
             return;
         }
         if cluster.backbone.is_some() {
-            self.ignore("the backbone of a <cluster> that is not flat", NO_EFFECT);
+            self.ignore("the backbone of a cluster that is not flat", NO_EFFECT);
         }
         if cluster.router.is_some() {
-            self.ignore("the router_id of a <cluster> that is not flat", NO_EFFECT);
+            self.ignore("the router of a cluster that is not flat", NO_EFFECT);
         }
     }
 

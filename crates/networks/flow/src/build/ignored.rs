@@ -1,6 +1,6 @@
 //! Things in a file that have no effect: each kind is named once to the user, with its first place and count.
 
-use super::Builder;
+use super::{Builder, NewHost};
 use crate::platform::Platform;
 use parades_config::{Fault, Place, Spot};
 use std::collections::BTreeSet;
@@ -11,6 +11,9 @@ const KINDS_MAX: usize = 30;
 
 /// The reason of most kinds.
 pub(crate) const NO_EFFECT: &str = "has no effect on flows";
+
+/// The reason of kinds in the plural.
+pub(crate) const HAVE_NO_EFFECT: &str = "have no effect on flows";
 
 /// Things of one kind that have no effect.
 #[derive(Clone, Debug)]
@@ -36,6 +39,19 @@ impl Builder {
         let last = kinds.last_mut().expect("there are as many as the constant says");
         "what is of more kinds".clone_into(&mut last.what);
         (last.why, last.count) = (NO_EFFECT, last.count + 1);
+    }
+
+    /// Records what a host has for computations alone.
+    pub(crate) fn ignore_computing(&mut self, host: &NewHost) {
+        if host.cores > 1 {
+            self.ignore("several cores of a host", HAVE_NO_EFFECT);
+        }
+        if host.speeds.len() > 1 || host.pstate > 0 {
+            self.ignore("several speeds of a host", HAVE_NO_EFFECT);
+        }
+        if host.speed_profile.is_some() {
+            self.ignore("a profile of a host's speed", NO_EFFECT);
+        }
     }
 
     /// Records the traces that are connected to nothing. `connected` are the names of the others.

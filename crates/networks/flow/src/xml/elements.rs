@@ -160,18 +160,6 @@ fn state(attributes: &Attributes) -> Result<Option<Arc<Profile>>, Fault> {
     }
 }
 
-/// Records the attributes of a host that matter for computations alone.
-fn ignore_computing(builder: &mut Builder, attributes: &Attributes, element: &str) {
-    for name in ["core", "pstate", "availability", "speed_file", "availability_file"] {
-        if attributes.get(name).is_some() {
-            builder.ignore(&format!("{name} of <{element}>"), NO_EFFECT);
-        }
-    }
-    if attributes.get("speed").is_some_and(|speed| speed.contains(',')) {
-        builder.ignore(&format!("a second speed of <{element}>"), NO_EFFECT);
-    }
-}
-
 /// Reads the profile whose file is the value of the first present attribute among `names`.
 fn profile(builder: &mut Builder, attributes: &Attributes, names: &[&str]) -> Result<Option<Arc<Profile>>, Fault> {
     let name = names.iter().find_map(|name| attributes.get(name));
@@ -188,7 +176,6 @@ fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
     const KNOWN: [&str; 8] =
         ["id", "speed", "core", "pstate", "coordinates", "speed_file", "availability_file", "state_file"];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
-    ignore_computing(builder, &attributes, "host");
     let host = NewHost {
         name: attributes.required("id")?.to_owned(),
         speeds: speeds(&attributes)?,
@@ -198,6 +185,10 @@ fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         speed_profile: profile(builder, &attributes, &["speed_file", "availability_file"])?,
         state_profile: profile(builder, &attributes, &["state_file"])?.or(state(&attributes)?),
     };
+    builder.ignore_computing(&host);
+    if attributes.get("availability").is_some() {
+        builder.ignore("the availability of a host", NO_EFFECT);
+    }
     builder.host(host).map(|_| ())
 }
 
@@ -269,7 +260,6 @@ fn cluster(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         ("DRAGONFLY", Topology::Dragonfly),
     ];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
-    ignore_computing(builder, &attributes, "cluster");
     let text = |name: &str| attributes.get(name).unwrap_or_default().to_owned();
     let cluster = Cluster {
         name: attributes.required("id")?.to_owned(),
@@ -311,7 +301,6 @@ fn peer(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
     const KNOWN: [&str; 9] =
         ["id", "speed", "bw_in", "bw_out", "lat", "coordinates", "speed_file", "availability_file", "state_file"];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
-    ignore_computing(builder, &attributes, "peer");
     if attributes.get("lat").is_some_and(|latency| DURATION.read(latency) != Ok(0.0)) {
         builder.ignore("lat of <peer>", NO_EFFECT);
     }
@@ -324,6 +313,7 @@ fn peer(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         speed_profile: profile(builder, &attributes, &["speed_file", "availability_file"])?,
         state_profile: profile(builder, &attributes, &["state_file"])?.or(state(&attributes)?),
     };
+    builder.ignore_computing(&host);
     let incoming = attributes.required_quantity("bw_in", &BANDWIDTH)?;
     let outgoing = attributes.required_quantity("bw_out", &BANDWIDTH)?;
     builder.peer(host, incoming, outgoing)
