@@ -28,7 +28,8 @@ fn flows(name: &str, (config, links): (&str, &str), set: &[&str]) -> Result<Simu
 #[test]
 fn the_constant_model_needs_no_route() {
     let simulation = flows("constant", ("", ""), &["model=constant", "flows=5"]).unwrap();
-    assert_eq!(simulation.notes, ["the platform's links and routes have no effect under the model constant"]);
+    let note = "under the model constant each flow takes 1ms, and links and routes have no effect";
+    assert_eq!(simulation.notes, [note]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Scenario, about_file, int32};
 use crate::simulation::Simulation;
+use parades_config::units::format_duration;
 use parades_config::{ConfigError, Parameter, Place, Values, quoted};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
@@ -24,7 +25,7 @@ const BASE: Scenario = Scenario::new(
         Parameter::path("platform", "platform file, SimGrid's XML or TOML; without one, a built-in cluster"),
         Parameter::path(
             "pattern",
-            "file with a line for each flow, `id source destination bytes start_s`; without one, flows are drawn",
+            "file with a line for each flow, `id source destination bytes start_s`, names with blanks in quotes; without one, flows are drawn",
         ),
         Parameter::choice(
             "model",
@@ -47,17 +48,33 @@ const BASE: Scenario = Scenario::new(
         Parameter::text(
             "network/TCP-gamma",
             "",
-            "greatest window of TCP in bytes; empty: as the platform or the model says",
+            "greatest window of TCP in bytes; empty: the platform's or the model's",
         ),
-        Parameter::text("network/latency-factor", "", "latencies of the route before the first byte; empty: as above"),
-        Parameter::text("network/bandwidth-factor", "", "payload's share of a flow's rate; empty: as above"),
-        Parameter::text("network/weight-S", "", "bytes by which a link's bandwidth weighs on shares; empty: as above"),
+        Parameter::text(
+            "network/latency-factor",
+            "",
+            "latencies of the route before the first byte; empty: the platform's or the model's",
+        ),
+        Parameter::text(
+            "network/bandwidth-factor",
+            "",
+            "payload's share of a flow's rate; empty: the platform's or the model's",
+        ),
+        Parameter::text(
+            "network/weight-S",
+            "",
+            "bytes by which a link's bandwidth weighs on shares; empty: the platform's or the model's",
+        ),
         Parameter::text(
             "network/crosstraffic",
             "",
-            "yes or no: acknowledgements take 5 % of the rate; empty: as above",
+            "yes or no: acknowledgements take 5 % of the rate; empty: the platform's or the model's",
         ),
-        Parameter::text("maxmin/precision", "", "share of a link that counts as nothing left; empty: as above"),
+        Parameter::text(
+            "maxmin/precision",
+            "",
+            "share of a link that counts as nothing left; empty: the platform's or the model's",
+        ),
     ],
     build,
 );
@@ -101,8 +118,9 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         (None, _) => {}
     }
     let network_model = settings(values)?.or(platform.settings()).network_model(values.duration("latency"));
-    if values.path("platform").is_some() && !network_model.uses_routes() {
-        notes.push("the platform's links and routes have no effect under the model constant".to_owned());
+    if let (Some(_), NetworkModel::Constant(latency)) = (values.path("platform"), network_model) {
+        let takes = format_duration(latency);
+        notes.push(format!("under the model constant each flow takes {takes}, and links and routes have no effect"));
     }
     let flows = match values.path("pattern") {
         Some(path) => {
