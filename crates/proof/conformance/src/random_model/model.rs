@@ -118,7 +118,9 @@ impl Model for RandomModel {
     fn unfinished(&self, messages: Unfinished<Message>, metrics: &mut Metrics) {
         for event in messages.in_order() {
             let Body::Message(message) = &event.body else { continue };
-            metrics.observe(LEFT, message.budget + event.time().as_ps() + u64::from(event.sender().rank()));
+            // A message that would arrive after the end of virtual time has the last time.
+            let sum = message.budget.wrapping_add(event.time().as_ps());
+            metrics.observe(LEFT, sum.wrapping_add(u64::from(event.sender().rank())));
             // The table has rows in the order of these messages, so their order counts too.
             metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver.0))]);
         }
