@@ -168,8 +168,9 @@ impl Spot {
     }
 }
 
-/// Returns true if a terminal executes this character instead of showing it.
-fn is_executed(c: char) -> bool {
+/// Returns true if a terminal executes this character instead of showing it: control characters, and those
+/// that change the direction of text.
+pub fn is_executed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -185,7 +186,7 @@ fn printable(text: &str) -> String {
 }
 
 /// Escapes the characters that a terminal would execute.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_executed(c) {

@@ -1,6 +1,6 @@
 //! Faults of texts. Their places are byte offsets, which become lines and columns at the end.
 
-use crate::{ConfigError, Place, Spot};
+use crate::{ConfigError, Place, Spot, is_executed};
 use std::path::Path;
 
 /// Something wrong in a text.
@@ -37,7 +37,7 @@ impl Fault {
 /// Returns the message of a library on one line, without control characters, and shortened.
 pub fn one_line(why: &str) -> String {
     const SHOWN_MAX: usize = 200;
-    let line = why.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let line = why.chars().map(|c| if is_executed(c) { ' ' } else { c });
     let more = if why.chars().nth(SHOWN_MAX).is_some() { "…" } else { "" };
     line.take(SHOWN_MAX).collect::<String>() + more
 }

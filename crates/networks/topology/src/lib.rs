@@ -1,6 +1,6 @@
 //! Nodes, links, and the paths between them, before any model is made of them.
 //!
-//! A [`Topology`] is nodes and links. It is built by hand, read from a GraphML file ([`graphml`]), or
+//! A [`Topology`] is nodes and links. It is built by hand, read from a file of another tool ([`import`]), or
 //! generated ([`generators`]). [`routing`] finds shortest paths through it. [`geo`] turns places on Earth
 //! into delays.
 //!
@@ -12,7 +12,7 @@
 
 pub mod generators;
 pub mod geo;
-pub mod graphml;
+pub mod import;
 pub mod routing;
 mod topology;
 pub mod xml;

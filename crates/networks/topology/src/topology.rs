@@ -8,7 +8,7 @@
 //!
 //! *Memory*: five flat arrays. 53,800 nodes and as many links take about 3 MB.
 //!
-//! *Read next*: [`crate::routing`], paths through it; [`crate::graphml`], files that describe one.
+//! *Read next*: [`crate::routing`], paths through it; [`crate::import`], files that describe one.
 
 use parades_core::time::Delay;
 
@@ -221,6 +221,11 @@ impl Topology {
     #[inline]
     pub fn link(&self, id: LinkId) -> Link {
         self.links[id.index()]
+    }
+
+    /// Returns true if the link `id` carries packets from `a` to `b` only.
+    pub fn is_one_way(&self, id: LinkId) -> bool {
+        self.one_way.binary_search(&id).is_ok()
     }
 
     /// Returns true if no link is one-way.

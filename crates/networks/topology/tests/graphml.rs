@@ -4,7 +4,7 @@ use parades_config::{ConfigError, Place};
 use parades_core::time::Delay;
 use parades_topology::NodeId;
 use parades_topology::geo::{EARTH_RADIUS_KM, FIBRE_KM_PER_S};
-use parades_topology::graphml::{Network, Options, parse};
+use parades_topology::import::{Network, Options, parse};
 
 /// A file with the keys that the Zoo declares, and this graph.
 fn zoo(graph: &str) -> String {
@@ -139,6 +139,7 @@ fn nodes_without_coordinates_lie_between_their_neighbours() {
             "nodes without coordinates, placed in the middle of their neighbours: `mid`, `far`",
             "4 of 4 links without a speed, given 100 Mbit/s",
             "1 of 4 links between places that (nearly) coincide, given the least delay of 0.000005s",
+            "descriptions, which change nothing: `label` of the graph",
         ]
     );
 }
@@ -212,10 +213,6 @@ fn impossible_values_are_refused_where_they_stand() {
     for (graph, message, line, column) in [
         (node_of("200", "0"), "there is no place at latitude 200.0, longitude 0.0", 14, 14),
         (node_of("0", "-180.5"), "there is no place at latitude 0.0, longitude -180.5", 14, 14),
-        (node_of("NaN", "0"), "Latitude is `NaN`, which is not a number", 14, 14),
-        (node_of("0", "inf"), "Longitude is `inf`, which is not a number", 14, 38),
-        (node_of("0", ""), "Longitude is ``, which is not a number", 14, 38),
-        (node("0", &[("d29", "1")]), "a node has one coordinate of two", 14, 14),
         (node("0", &[("d29", "1"), ("d29", "1")]), "Latitude is given a second time", 14, 38),
         (node("0", &[("d30", "maybe")]), "hyperedge is `maybe`, which is neither 0 nor 1", 14, 14),
         (node("0", &[("x9", "1")]), "<data> has the key `x9`, which no <key> before it declares", 14, 14),
@@ -242,12 +239,6 @@ fn graphs_that_are_no_networks_are_refused_where_they_go_wrong() {
         (two.clone() + &edge("0", "7", &[]), "an edge ends at `7`, which is no node of the graph", 16, 1),
         (two.clone() + "<edge source=\"0\"/>", "<edge> has no target", 16, 1),
         (two.clone() + "<node/>", "<node> has no id", 16, 1),
-        (
-            two.clone() + "<edge source='0' target='1' directed='true'/>",
-            "the edge from `0` to `1` is directed, and a link carries both directions",
-            16,
-            1,
-        ),
         (two.clone() + "<hyperedge/>", "<hyperedge> joins any number of nodes, a link two", 16, 1),
         ("<node id='0'><graph/></node>".to_owned(), "a graph lies inside a node or an edge", 14, 14),
         (two + "</graph><graph>", "the file has a second <graph>", 16, 9),

@@ -1,7 +1,7 @@
 //! Files that are not GraphML, or are made to do harm, are refused with a place and within bounds.
 
 use parades_config::{ConfigError, Place};
-use parades_topology::graphml::{DEPTH_MAX, FILE_BYTES_MAX, Options, TOKEN_BYTES_MAX, parse, read};
+use parades_topology::import::{DEPTH_MAX, FILE_BYTES_MAX, Options, TOKEN_BYTES_MAX, parse, read};
 use std::path::Path;
 
 /// Returns the line and the column of an error; zeros for an error of the whole file.

@@ -1,11 +1,15 @@
-//! One pass over the XML: nodes, edges and their values, each with its first byte.
+//! GraphML, as the Topology Zoo, yEd, Cytoscape, igraph and networkx write it, in one pass over the XML.
+//!
+//! Each tool has its habits: keys of the same id for nodes and for edges, a key for nodes that edges use, labels
+//! inside a drawing (yEd).
 
-use super::fields::{Field, Values};
-use super::ids::Ids;
-use super::xml::{attributes, required};
-use super::{DEPTH_MAX, EDGES_MAX, TOKEN_BYTES_MAX};
-use crate::geo::Position;
+mod attributes;
+
+use super::collector::{Collector, Document, Value};
+use super::names::Of;
+use super::{DEPTH_MAX, TOKEN_BYTES_MAX};
 use crate::xml::{self, Elements};
+use attributes::{attributes, required};
 use parades_config::{Fault, quoted};
 use quick_xml::events::BytesStart;
 use std::collections::BTreeMap;
@@ -13,45 +17,44 @@ use std::collections::BTreeMap;
 /// The largest number of `<key>` elements. The Topology Zoo's files have about forty.
 const KEYS_MAX: usize = 1024;
 
-/// The contents of a file.
-#[derive(Debug)]
-pub(super) struct Document {
-    pub(super) nodes: Vec<Node>,
-    pub(super) edges: Vec<Edge>,
-}
-
-/// A `<node>`.
-#[derive(Debug)]
-pub(super) struct Node {
-    pub(super) id: String,
-    pub(super) label: Option<String>,
-    pub(super) position: Option<Position>,
-    pub(super) hyperedge: bool,
-    pub(super) external: bool,
-    pub(super) offset: usize,
-}
-
-/// An `<edge>`, between nodes by their place in [`Document::nodes`].
-#[derive(Debug)]
-pub(super) struct Edge {
-    pub(super) source: u32,
-    pub(super) target: u32,
-    pub(super) rate_bps: Option<u64>,
-    offset: usize,
-}
-
 /// An element that is open while its content is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
     Graphml,
-    Key(Option<Field>),
-    Default(Option<Field>),
+    /// A `<key>`, by its place in the list of keys.
+    Key(usize),
+    Default(usize),
     Graph,
     Node,
     Edge,
-    Data(Option<Field>),
+    /// A value of a node, an edge or the graph, by the number of its key.
+    Data(Of, usize),
+    /// A drawing, which may hold labels.
+    Drawing,
+    /// A label of a drawing.
+    DrawnLabel,
     /// An element that means nothing to a network. Its contents mean nothing either.
     Other,
+}
+
+/// A declared key.
+#[derive(Debug)]
+struct Key {
+    /// The `for`: `node`, `edge`, `graph` or `all`.
+    domain: String,
+    name: String,
+    is_drawing: bool,
+    default: Option<(String, usize)>,
+}
+
+impl Key {
+    fn is_of(&self, of: Of) -> bool {
+        match of {
+            Of::Node => self.domain == "node",
+            Of::Edge => self.domain == "edge",
+            Of::Graph => self.domain == "graph",
+        }
+    }
 }
 
 /// Reads a whole file.
@@ -70,17 +73,19 @@ struct Pass<'t> {
     graph: Option<usize>,
     root_seen: bool,
     directed_default: bool,
-    keys: BTreeMap<String, Option<Field>>,
-    defaults: Values,
-    ids: Ids,
-    nodes: Vec<Node>,
-    edges: Vec<Edge>,
+    keys: Vec<Key>,
+    /// The keys of each id, by their places.
+    keys_of_id: BTreeMap<String, Vec<usize>>,
+    collector: Collector,
     // Of the node or edge that is open:
-    values: Values,
+    values: Vec<Value>,
     id: String,
-    ends: (u32, u32),
-    /// The text of the `<data>` or `<default>` that is open.
+    ends: (String, String),
+    is_directed: bool,
+    /// The text of the `<data>`, `<default>` or label that is open.
     value: String,
+    /// The labels of the drawing that is open.
+    labels: String,
 }
 
 impl Elements for Pass<'_> {
@@ -100,7 +105,7 @@ impl Elements for Pass<'_> {
             (None, name) => self.root(name, offset)?,
             (Some(Element::Graphml), "key") => self.key(tag, offset)?,
             (Some(Element::Graphml), "graph") => self.graph(tag, offset)?,
-            (Some(Element::Key(field)), "default") => Element::Default(field),
+            (Some(Element::Key(key)), "default") => Element::Default(key),
             (Some(Element::Graph), "node") => self.node(tag, offset)?,
             (Some(Element::Graph), "edge") => self.edge(tag, offset)?,
             (Some(Element::Graph), "hyperedge") => {
@@ -110,13 +115,17 @@ impl Elements for Pass<'_> {
             (Some(Element::Node | Element::Edge), "graph") => {
                 return Err(Fault::new(offset, "a graph lies inside a node or an edge", "flatten it into one graph"));
             }
-            (Some(Element::Node | Element::Edge), "data") => self.data(tag, offset)?,
+            (Some(Element::Node), "data") => self.data(Of::Node, tag, offset)?,
+            (Some(Element::Edge), "data") => self.data(Of::Edge, tag, offset)?,
+            (Some(Element::Graph | Element::Graphml), "data") => self.data(Of::Graph, tag, offset)?,
+            (Some(Element::Drawing), "NodeLabel" | "EdgeLabel") => Element::DrawnLabel,
+            (Some(Element::Drawing), _) => Element::Drawing,
             (Some(Element::Graphml), misplaced @ ("node" | "edge")) => {
                 return Err(Fault::new(offset, format!("<{misplaced}> lies outside <graph>"), "move it inside"));
             }
             _ => Element::Other,
         };
-        if matches!(element, Element::Data(_) | Element::Default(_)) {
+        if matches!(element, Element::Data(..) | Element::Default(_) | Element::DrawnLabel) {
             self.value.clear();
         }
         self.open.push((element, offset));
@@ -134,7 +143,7 @@ impl Elements for Pass<'_> {
                     "give a GraphML file",
                 ));
             }
-            Some((Element::Data(Some(_)) | Element::Default(Some(_)), start)) => {
+            Some((Element::Data(..) | Element::Default(_) | Element::DrawnLabel, start)) => {
                 self.value.push_str(letters);
                 if self.value.len() > TOKEN_BYTES_MAX {
                     let message = format!("one value is longer than {} KiB", TOKEN_BYTES_MAX >> 10);
@@ -149,8 +158,20 @@ impl Elements for Pass<'_> {
     fn end(&mut self) -> Result<(), Fault> {
         let Some((element, offset)) = self.open.pop() else { return Ok(()) };
         match element {
-            Element::Data(Some(field)) => self.values.set(field, &self.value, offset),
-            Element::Default(Some(field)) => self.defaults.set(field, &self.value, offset),
+            Element::Data(of, key) => {
+                let text = std::mem::take(&mut self.value);
+                self.take_value(of, key, text, offset)
+            }
+            Element::Default(key) => {
+                self.keys[key].default = Some((std::mem::take(&mut self.value), offset));
+                Ok(())
+            }
+            Element::DrawnLabel => {
+                let label = std::mem::take(&mut self.value);
+                self.labels.push_str(label.trim());
+                self.labels.push('\n');
+                Ok(())
+            }
             Element::Node => self.node_ends(offset),
             Element::Edge => self.edge_ends(offset),
             _ => Ok(()),
@@ -176,10 +197,9 @@ impl Pass<'_> {
     }
 
     fn key(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
-        let [id, domain, name] = attributes(tag, offset, ["id", "for", "attr.name"])?;
+        let [id, domain, name, drawing] = attributes(tag, offset, ["id", "for", "attr.name", "yfiles.type"])?;
         let id = required(id, "key", "id", offset)?;
-        // Without `for`, a key is for all; without a name (as yEd writes them), it is for another program.
-        let field = Field::of_key(domain.as_deref().unwrap_or("all"), name.as_deref().unwrap_or_default());
+        let domain = domain.unwrap_or_else(|| "all".to_owned());
         if self.keys.len() == KEYS_MAX {
             return Err(Fault::new(
                 offset,
@@ -187,15 +207,20 @@ impl Pass<'_> {
                 "delete those without use",
             ));
         }
-        if self.keys.contains_key(&id) {
+        let alike = self.keys_of_id.entry(id.clone()).or_default();
+        if alike.iter().any(|&key| self.keys[key].domain == domain) {
             return Err(Fault::new(
                 offset,
                 format!("the key {} is declared a second time", quoted(&id)),
                 "give each key an id of its own",
             ));
         }
-        self.keys.insert(id, field);
-        Ok(Element::Key(field))
+        alike.push(self.keys.len());
+        // A key without a name has its id as such, or is for a drawing.
+        let name = name.or_else(|| drawing.clone()).unwrap_or_else(|| id.clone());
+        let is_drawing = drawing.is_some_and(|kind| kind.ends_with("graphics"));
+        self.keys.push(Key { domain, name, is_drawing, default: None });
+        Ok(Element::Key(self.keys.len() - 1))
     }
 
     fn graph(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
@@ -218,26 +243,16 @@ impl Pass<'_> {
     fn node(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
         let [id] = attributes(tag, offset, ["id"])?;
         self.id = required(id, "node", "id", offset)?;
-        let number = self.ids.number(&self.id, offset)?;
-        let declared = &mut self.ids.nodes[number as usize];
-        if declared.is_some() {
-            let message = format!("the node {} is declared a second time", quoted(&self.id));
-            return Err(Fault::new(offset, message, "give each node an id of its own"));
-        }
-        // Fewer nodes than ids, of which there are at most `NODES_MAX`.
-        *declared = Some(u32::try_from(self.nodes.len()).expect("nodes are bounded"));
         self.values.clear();
+        self.labels.clear();
         Ok(Element::Node)
     }
 
     fn edge(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
-        if self.edges.len() == EDGES_MAX {
-            return Err(Fault::new(offset, format!("the file has more than {EDGES_MAX} edges"), "split it"));
-        }
         let [source, target, directed] = attributes(tag, offset, ["source", "target", "directed"])?;
         let source = required(source, "edge", "source", offset)?;
         let target = required(target, "edge", "target", offset)?;
-        let directed = match directed.as_deref() {
+        self.is_directed = match directed.as_deref() {
             None => self.directed_default,
             Some("true") => true,
             Some("false") => false,
@@ -245,53 +260,68 @@ impl Pass<'_> {
                 return Err(Fault::new(offset, format!("directed is {}", quoted(other)), "write `false`"));
             }
         };
-        if directed {
-            let message = format!(
-                "the edge from {} to {} is directed, and a link carries both directions",
-                quoted(&source),
-                quoted(&target)
-            );
-            return Err(Fault::new(offset, message, "make the graph undirected, with one edge for each link"));
-        }
-        self.ends = (self.ids.number(&source, offset)?, self.ids.number(&target, offset)?);
+        self.ends = (source, target);
         self.values.clear();
+        self.labels.clear();
         Ok(Element::Edge)
     }
 
-    fn data(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
+    fn data(&mut self, of: Of, tag: &BytesStart<'_>, offset: usize) -> Result<Element, Fault> {
         let [key] = attributes(tag, offset, ["key"])?;
-        let key = required(key, "data", "key", offset)?;
-        match self.keys.get(&key) {
-            Some(&field) => Ok(Element::Data(field)),
-            None => {
-                let message = format!("<data> has the key {}, which no <key> before it declares", quoted(&key));
-                Err(Fault::new(offset, message, "declare it at the top of the file"))
+        let id = required(key, "data", "key", offset)?;
+        let keys = self.keys_of_id.get(&id).map_or(&[][..], Vec::as_slice);
+        let declared = |wanted: &dyn Fn(&Key) -> bool| keys.iter().copied().find(|&key| wanted(&self.keys[key]));
+        // Some tools declare a key for nodes only, and give its values to edges too.
+        let key = declared(&|key| key.is_of(of)).or_else(|| declared(&|key| key.domain == "all")).or(declared(&|_| true));
+        let Some(key) = key else {
+            let message = format!("<data> has the key {}, which no <key> before it declares", quoted(&id));
+            return Err(Fault::new(offset, message, "declare it at the top of the file"));
+        };
+        Ok(if self.keys[key].is_drawing && of != Of::Graph { Element::Drawing } else { Element::Data(of, key) })
+    }
+
+    fn take_value(&mut self, of: Of, key: usize, text: String, offset: usize) -> Result<(), Fault> {
+        if of == Of::Graph {
+            return self.collector.graph_value(&self.keys[key].name, &text, offset);
+        }
+        let name = self.collector.name(of, &self.keys[key].name, offset)?;
+        self.values.push(Value { name, text, offset });
+        Ok(())
+    }
+
+    /// Adds the labels of the drawing, and the defaults of keys without a value.
+    fn complete_values(&mut self, of: Of, offset: usize) -> Result<(), Fault> {
+        let labels = std::mem::take(&mut self.labels);
+        if !labels.trim().is_empty() {
+            let name = self.collector.name(of, if of == Of::Node { "y:NodeLabel" } else { "y:EdgeLabel" }, offset)?;
+            self.values.push(Value { name, text: labels, offset });
+        }
+        for key in 0..self.keys.len() {
+            let Key { default: Some((text, place)), name, domain, .. } = &self.keys[key] else { continue };
+            if !self.keys[key].is_of(of) && domain != "all" {
+                continue;
+            }
+            let (text, place, number) = (text.clone(), *place, self.collector.name(of, name, offset)?);
+            if self.values.iter().all(|value| value.name != number) {
+                self.values.push(Value { name: number, text, offset: place });
             }
         }
+        Ok(())
     }
 
     fn node_ends(&mut self, offset: usize) -> Result<(), Fault> {
-        let values = self.values.or(&self.defaults);
-        self.nodes.push(Node {
-            id: std::mem::take(&mut self.id),
-            label: values.label(),
-            position: values.position()?,
-            hyperedge: values.flag(Field::Hyperedge)?.unwrap_or(false),
-            external: !values.flag(Field::Internal)?.unwrap_or(true),
-            offset,
-        });
-        Ok(())
+        self.complete_values(Of::Node, offset)?;
+        self.collector.node(std::mem::take(&mut self.id), &self.values, offset)
     }
 
     fn edge_ends(&mut self, offset: usize) -> Result<(), Fault> {
-        let rate_bps = self.values.or(&self.defaults).rate_bps()?;
-        let (source, target) = self.ends;
-        self.edges.push(Edge { source, target, rate_bps, offset });
-        Ok(())
+        self.complete_values(Of::Edge, offset)?;
+        let (source, target) = &self.ends;
+        self.collector.edge((source, target), self.is_directed, &self.values, offset)
     }
 
-    /// Ends the file: all elements must be closed, and the ends of all edges must be nodes.
-    fn finish(mut self) -> Result<Document, Fault> {
+    /// Ends the file: all elements must be closed.
+    fn finish(self) -> Result<Document, Fault> {
         if let Some(&(_, offset)) = self.open.last() {
             return Err(xml::unclosed(self.text, offset));
         }
@@ -301,15 +331,6 @@ impl Pass<'_> {
         let graph = self
             .graph
             .ok_or_else(|| Fault::new(0, "the file has no <graph> element", "add one, with nodes and edges"))?;
-        if self.nodes.is_empty() {
-            return Err(Fault::new(graph, "the graph has no nodes", "add at least one <node>"));
-        }
-        // Edges may come before their nodes, so ids are replaced by nodes at the end.
-        for edge in &mut self.edges {
-            for end in [&mut edge.source, &mut edge.target] {
-                *end = self.ids.nodes[*end as usize].ok_or_else(|| self.ids.unknown(*end, edge.offset))?;
-            }
-        }
-        Ok(Document { nodes: self.nodes, edges: self.edges })
+        self.collector.finish(graph)
     }
 }

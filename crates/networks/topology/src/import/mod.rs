@@ -1,34 +1,42 @@
-//! Networks from GraphML files, as the Internet Topology Zoo writes them.
+//! Networks from files that other tools write: GraphML, GML, and node-link JSON. The contents tell which it is.
 //!
 //! # From a file to a network
 //!
 //! - Nodes: all are kept, also nodes that stand for a link of several ends (`hyperedge`) or for a neighbouring network
 //!   (`Internal` 0). A node's name is its `label`, or its `id` if it has none. Nodes that share a name have their ids in
 //!   brackets.
-//! - Links: every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped. A directed edge
-//!   is refused.
-//! - Rate: `LinkSpeedRaw` in bits per second, else `LinkSpeed` times its `LinkSpeedUnits` (K, M, G or T), else
-//!   [`Options::rate_bps`].
-//! - Delay: light in fibre along the great circle ([`crate::geo`]) between `Latitude` and `Longitude` of the ends, at least
-//!   [`Options::delay_min`].
+//! - Links: every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped. Two directed
+//!   edges, one each way, are one link; if their qualities differ, a link each way. A directed edge without an opposite
+//!   carries both directions.
+//! - Rate, delay and loss: by the names that tools write, with their units (`names.rs`). A number whose unit nothing
+//!   tells is not used.
+//! - Rate, if the file has none: [`Options::rate_bps`].
+//! - Delay, if the file has none: light in fibre along the great circle ([`crate::geo`]) between `Latitude` and
+//!   `Longitude` of the ends, at least [`Options::delay_min`].
 //! - Positions: a node without coordinates gets the mean (on the sphere) of its neighbours' positions, round after round
 //!   until nothing changes. A link with an end that has no position has [`Options::delay`].
 //! - The network must be connected.
 //!
-//! [`Network::notes`] lists guesses and dropped parts. A mistake is an error with its place.
+//! [`Network::notes`] lists guesses, dropped parts, assumed units, and data that have no use here. A mistake is an error
+//! with its place.
 //!
 //! # Bounds
 //!
-//! A file may be hostile. At most [`FILE_BYTES_MAX`] bytes are read. A tag or text has at most [`TOKEN_BYTES_MAX`] bytes.
-//! Elements nest at most [`DEPTH_MAX`] deep. There are at most [`NODES_MAX`] nodes and [`EDGES_MAX`] edges. A document type
-//! with declarations of its own is refused. Only XML's five predefined entities are expanded. Reading takes less than ten
-//! times the file's size in memory (470 MB for a million nodes), and time proportional to it.
+//! A file may be hostile. At most [`FILE_BYTES_MAX`] bytes are read. A tag or text of XML has at most
+//! [`TOKEN_BYTES_MAX`] bytes. Elements nest at most [`DEPTH_MAX`] deep. There are at most [`NODES_MAX`] nodes,
+//! [`EDGES_MAX`] edges and [`NAMES_MAX`] names of values. A document type with declarations of its own is refused. Only
+//! XML's five predefined entities are expanded. Reading takes memory and time proportional to the file's size.
 
 mod build;
-mod document;
-mod fields;
+mod collector;
+mod facts;
+mod gml;
+mod graphml;
 mod ids;
-mod xml;
+mod names;
+mod node_link;
+mod notes;
+mod pairs;
 
 use crate::Topology;
 use crate::geo::Position;
@@ -47,6 +55,8 @@ pub const DEPTH_MAX: usize = 64;
 pub const NODES_MAX: usize = 1 << 20;
 /// The largest number of edges.
 pub const EDGES_MAX: usize = 1 << 22;
+/// The largest number of different names of values.
+pub const NAMES_MAX: usize = 4096;
 
 /// Values that a file may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,11 +84,13 @@ pub struct Network {
     pub topology: Topology,
     /// The position of each node, given or guessed; `None` if neither was possible.
     pub positions: Vec<Option<Position>>,
-    /// Notes on guesses and dropped parts, a sentence each.
+    /// The probability of loss of each link, where the file gives one.
+    pub losses: Vec<Option<f64>>,
+    /// Notes on guesses, dropped parts and data without use, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// Reads the GraphML file at `path`.
+/// Reads the file at `path`.
 ///
 /// # Errors
 ///
@@ -90,14 +102,14 @@ pub fn read(path: &Path, options: &Options) -> Result<Network, ConfigError> {
 /// The help for a file that is too long.
 const TOO_LONG: &str = "split it, or drop the data that a network does not need";
 
-/// Reads GraphML from memory. Errors name the file `file`.
+/// Reads a file from memory. Errors name the file `file`.
 ///
 /// # Examples
 ///
 /// Zurich and Geneva, 224 km apart:
 ///
 /// ```
-/// use parades_topology::graphml::{Options, parse};
+/// use parades_topology::import::{Options, parse};
 /// let text = r#"<graphml>
 ///   <key id="d0" for="node" attr.name="Latitude"/> <key id="d1" for="node" attr.name="Longitude"/>
 ///   <key id="d2" for="edge" attr.name="LinkSpeedRaw"/>
@@ -126,5 +138,11 @@ pub fn parse(file: &Path, bytes: &[u8], options: &Options) -> Result<Network, Co
         return Err(too_long(FILE_BYTES_MAX, TOO_LONG).within(file, ""));
     }
     let text = text_of(file, bytes)?;
-    document::read(text).and_then(|document| build::build(document, options)).map_err(|fault| fault.within(file, text))
+    let document = match text.trim_start().chars().next() {
+        Some('{') => node_link::read(text),
+        // A GML file begins with a name or a comment.
+        Some(letter) if letter.is_alphabetic() || letter == '#' => gml::read(text),
+        _ => graphml::read(text),
+    };
+    document.and_then(|document| build::build(document, text, options)).map_err(|fault| fault.within(file, text))
 }
