@@ -48,7 +48,7 @@ pub mod value;
 pub mod values;
 pub mod write;
 
-pub use error::{ConfigError, Place, Source, Spot, escaped, is_executed, quoted, shortened, shortened as shown};
+pub use error::{ConfigError, Place, Source, Spot, escaped, is_executed, quoted, shortened};
 pub use fault::{Fault, one_line};
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter};

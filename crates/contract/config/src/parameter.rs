@@ -159,6 +159,13 @@ impl Parameter {
         Parameter::new(key, Kind::Path, meaning)
     }
 
+    /// Returns the same declaration under another key.
+    pub const fn with_key(mut self, key: &'static str) -> Parameter {
+        assert!(!key.is_empty(), "a parameter needs a key");
+        self.key = key;
+        self
+    }
+
     /// Requires a value above 0. This is for durations, sizes, rates and floats; an integer has its range.
     pub const fn positive(mut self) -> Parameter {
         let above = match self.kind {

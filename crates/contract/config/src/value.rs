@@ -3,7 +3,7 @@
 //!
 //! *Read next*: [`crate::values`].
 
-use crate::error::{ConfigError, quoted, shown};
+use crate::error::{ConfigError, quoted, shortened};
 use crate::nearest::{list, nearest};
 use crate::number::Number;
 use crate::parameter::{Kind, Parameter};
@@ -85,13 +85,13 @@ impl Parameter {
         };
         let product = number.times(1);
         if product.as_ref().is_some_and(|product| !product.is_exact) {
-            return Err(self.must_be(self.kind().noun(), &shown(text.trim())));
+            return Err(self.must_be(self.kind().noun(), &shortened(text.trim())));
         }
         match product.map(|product| product.rounded) {
             Some(value) if (min..=max).contains(&value) && (value == 0 || !number.negative) => Ok(value),
-            None if max == u64::MAX => Err(self.must_be("below 2^64", &shown(text.trim()))),
-            Some(_) if max == u64::MAX => Err(self.must_be(&format!("at least {min}"), &shown(text.trim()))),
-            _ => Err(self.must_be(&format!("between {min} and {max}"), &shown(text.trim()))),
+            None if max == u64::MAX => Err(self.must_be("below 2^64", &shortened(text.trim()))),
+            Some(_) if max == u64::MAX => Err(self.must_be(&format!("at least {min}"), &shortened(text.trim()))),
+            _ => Err(self.must_be(&format!("between {min} and {max}"), &shortened(text.trim()))),
         }
     }
 
@@ -104,7 +104,7 @@ impl Parameter {
         };
         match number.to_f64(shift) {
             Some(value) if value >= min && value <= max => self.check_positive(value > 0.0, text).map(|()| value),
-            _ => Err(self.must_be(&float_range(min, max), &shown(text.trim()))),
+            _ => Err(self.must_be(&float_range(min, max), &shortened(text.trim()))),
         }
     }
 
@@ -121,7 +121,7 @@ impl Parameter {
 
     fn check_positive(&self, is_positive: bool, text: &str) -> Result<(), ConfigError> {
         if self.positive && !is_positive {
-            return Err(self.must_be("above 0", &shown(text.trim())));
+            return Err(self.must_be("above 0", &shortened(text.trim())));
         }
         Ok(())
     }

@@ -6,7 +6,9 @@ use crate::parameter::Parameter;
 use crate::value::Value;
 use parades_core::time::Delay;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The values of the parameters that a scenario declares, in the order of declaration.
 ///
@@ -21,6 +23,20 @@ pub struct Values {
     /// The owner of the parameters, named in messages: a scenario, an engine or a file.
     owner: String,
     entries: Vec<Entry>,
+    further: Option<Further>,
+}
+
+/// Declares a parameter when the user sets it: for owners with more keys than anybody wants to see listed.
+/// Returns `None` if there is no such key.
+type Declare = dyn Fn(&str) -> Result<Option<&'static Parameter>, ConfigError> + Send + Sync;
+
+#[derive(Clone)]
+struct Further(Arc<Declare>);
+
+impl fmt::Debug for Further {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Further")
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +74,17 @@ impl Values {
             value: parameter.default_value(),
             origin: Origin::Default,
         };
-        Values { owner: owner.to_owned(), entries: parameters.iter().map(entry).collect() }
+        Values { owner: owner.to_owned(), entries: parameters.iter().map(entry).collect(), further: None }
+    }
+
+    /// Adds keys that `declare` declares when a user sets them. They appear among the values from then on.
+    #[must_use]
+    pub fn with_further(
+        mut self,
+        declare: impl Fn(&str) -> Result<Option<&'static Parameter>, ConfigError> + Send + Sync + 'static,
+    ) -> Values {
+        self.further = Some(Further(Arc::new(declare)));
+        self
     }
 
     /// Sets a value from the command line. `option` is the name of the option, such as `--set`, and
@@ -253,10 +279,17 @@ impl Values {
 
     /// Returns the entry of a key that the user gave, which may be unknown.
     fn entry_mut(&mut self, key: &str) -> Result<&mut Entry, ConfigError> {
-        match self.entries.iter().position(|entry| entry.parameter.key() == key) {
-            Some(index) => Ok(&mut self.entries[index]),
-            None => Err(self.unknown(key)),
-        }
+        let known = self.entries.iter().position(|entry| entry.parameter.key() == key);
+        let index = match (known, &self.further) {
+            (Some(index), _) => index,
+            (None, None) => return Err(self.unknown(key)),
+            (None, Some(Further(declare))) => {
+                let parameter = declare(key)?.ok_or_else(|| self.unknown(key))?;
+                self.entries.push(Entry { parameter, value: parameter.default_value(), origin: Origin::Default });
+                self.entries.len() - 1
+            }
+        };
+        Ok(&mut self.entries[index])
     }
 
     pub(crate) fn unknown(&self, key: &str) -> ConfigError {

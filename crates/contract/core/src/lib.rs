@@ -26,6 +26,7 @@
 // Generated code names this crate `parades_core`, inside this crate too.
 extern crate self as parades_core;
 
+pub mod budget;
 pub mod channel;
 mod context;
 pub mod effects;

@@ -2,7 +2,8 @@
 
 use crate::given::{Fields, Reader, What};
 use crate::shape::QUEUE_DEFAULT;
-use parades_config::{ConfigError, nearest, quoted};
+use parades_config::{ConfigError, is_executed, nearest, quoted};
+use parades_core::budget::{self, Exceeded};
 use parades_core::time::Delay;
 use parades_packet::description::Link;
 use parades_packet::queue::QueueLimit;
@@ -11,6 +12,13 @@ use std::ops::Range;
 
 /// The largest number of nodes and of links. It bounds the cost of a mistaken exponent.
 pub(crate) const NODES_MAX: usize = 1 << 24;
+
+/// The memory that a node takes while a network is built, in bytes, estimated low: names and their order.
+const NODE_BYTES: u64 = 300;
+/// The memory that a link takes while a network is built, in bytes, estimated low.
+const LINK_BYTES: u64 = 450;
+/// The number of nodes or links after which the memory taken is checked again.
+const GROWTH_PERIOD: usize = 1 << 15;
 
 /// The quality of links that a table gives. Defaults fill the gaps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,7 +100,7 @@ pub(crate) const NAMES: &str = "leave out `*` and control characters, and `$` at
 
 /// Returns true if a node or link may have this name. Other tables must be able to refer to it.
 pub(crate) fn is_name(name: &str) -> bool {
-    !(name.is_empty() || name.starts_with('$') || name.contains('*') || name.contains(char::is_control))
+    !(name.is_empty() || name.starts_with('$') || name.contains('*') || name.contains(is_executed))
 }
 
 /// Nodes and links so far.
@@ -106,6 +114,41 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Checks that more nodes and links fit, before they are made. The error is at the key of a table.
+    pub(crate) fn reserve(
+        &self,
+        fields: &Fields<'_>,
+        key: &str,
+        (nodes, links): (u64, u64),
+    ) -> Result<(), ConfigError> {
+        let most = NODES_MAX as u64;
+        for (noun, more, before) in [("nodes", nodes, self.nodes.len()), ("links", links, self.links.len())] {
+            if more.saturating_add(before as u64) > most {
+                let beside = if before > 0 { format!(" beside the {before} before it") } else { String::new() };
+                let message = format!("this makes {more} {noun}{beside}, and a network has at most {most}");
+                return Err(fields.wrong(key, message, "make it smaller"));
+            }
+        }
+        let bytes = nodes.saturating_mul(NODE_BYTES).saturating_add(links.saturating_mul(LINK_BYTES));
+        budget::check(bytes).map_err(|Exceeded { limit, needed }| {
+            let [limit, needed] = [limit, needed].map(|bytes| format!("{:.1} MB", bytes as f64 / 1e6));
+            let message = format!(
+                "this makes {nodes} nodes and {links} links, and the network would take about {needed} of memory, \
+                 above the limit of {limit}"
+            );
+            fields.wrong(key, message, "make it smaller, or raise the memory limit")
+        })
+    }
+
+    /// Checks the memory that was taken, from time to time.
+    fn check_growth(&self, reader: Reader<'_>, span: &Range<usize>, count: usize) -> Result<(), ConfigError> {
+        if !count.is_multiple_of(GROWTH_PERIOD) || count == 0 {
+            return Ok(());
+        }
+        budget::check(0)
+            .map_err(|why| reader.error(span, why.to_string(), "make it smaller, or raise the memory limit"))
+    }
+
     /// Adds a node.
     pub(crate) fn node(&mut self, reader: Reader<'_>, name: String, span: &Range<usize>) -> Result<u32, ConfigError> {
         if !is_name(&name) {
@@ -114,6 +157,7 @@ impl Draft {
         if self.nodes.len() >= NODES_MAX {
             return Err(reader.error(span, format!("the network has more than {NODES_MAX} nodes"), "make it smaller"));
         }
+        self.check_growth(reader, span, self.nodes.len())?;
         let number = u32::try_from(self.nodes.len()).expect("the number of nodes is bounded");
         if self.numbers.insert(name.clone(), number).is_some() {
             return Err(reader.error(
@@ -170,6 +214,7 @@ impl Draft {
         if self.links.len() >= NODES_MAX {
             return Err(reader.error(span, format!("the network has more than {NODES_MAX} links"), "make it smaller"));
         }
+        self.check_growth(reader, span, self.links.len())?;
         let number = u32::try_from(self.links.len()).expect("the number of links is bounded");
         if let Some((_, before)) = self.link_numbers.get(&link.name) {
             let line = reader.source.spot(before.clone()).line;

@@ -2,22 +2,24 @@
 //! [`Description`].
 
 use crate::apps;
-use crate::draft::{Draft, NAMES, Quality, is_name, select};
+use crate::draft::{Draft, Quality, select};
 use crate::events;
 use crate::given::{Entry, Fields, Given, Reader, What, at, entries, suggestion};
-use crate::parameters::{Parameters, declared};
+use crate::links::{add_group, add_links, attach, is_attached_to_several};
+use crate::notes;
+use crate::parameters::{self, Parameters, with_keys};
 use crate::parts::{self, Part};
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, malformed, quoted};
 use parades_core::time::{Delay, Time};
-use parades_packet::description::{App, Description, Link, Measure};
+use parades_packet::description::{App, Description, Measure};
 use parades_packet::network::{Network, NetworkError};
 use parades_topology::routing::Metric;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use toml::de::DeTable;
 
 /// The largest number of samples: all are kept until the end of the run.
@@ -29,7 +31,9 @@ const UNTIL: Delay = Delay::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct NetworkFile {
     source: Source,
-    entries: Vec<Entry>,
+    entries: Arc<Vec<Entry>>,
+    /// The file's parameters alone.
+    declared: Values,
     parameters: Values,
 }
 
@@ -115,9 +119,9 @@ impl NetworkFile {
                 return Err(at(&source, &entry.key_span, message, suggestion(&entry.key, known())));
             }
         }
-        let parameters = match entries.iter().find(|entry| entry.key == "parameters").map(|entry| &entry.value) {
+        let declared = match entries.iter().find(|entry| entry.key == "parameters").map(|entry| &entry.value) {
             None => Values::new("the network", &[]),
-            Some(Given { what: What::Table(entries), .. }) => declared(&source, entries)?,
+            Some(Given { what: What::Table(entries), .. }) => parameters::declared(&source, entries)?,
             Some(Given { what, span }) => {
                 let message = format!("`parameters` must be a table, not {}", what.noun());
                 return Err(at(
@@ -128,7 +132,9 @@ impl NetworkFile {
                 ));
             }
         };
-        Ok(Some(NetworkFile { source, entries, parameters }))
+        let entries = Arc::new(entries);
+        let parameters = with_keys(declared.clone(), Arc::clone(&entries));
+        Ok(Some(NetworkFile { source, entries, declared, parameters }))
     }
 
     /// Returns the file's parameters, with the values in the file.
@@ -142,11 +148,11 @@ impl NetworkFile {
     ///
     /// If a setting has the wrong type or is out of range.
     pub fn settings(&self, values: &Values) -> Result<Settings, ConfigError> {
-        let parameters = Parameters(values.clone());
+        let parameters = self.with(values);
         let reader = Reader { source: &self.source, parameters: &parameters };
         let mut settings = Settings { scenario: "network".to_owned(), ..Settings::default() };
         for parameter in SETTINGS {
-            let Some(entry) = self.entry(parameter.key()) else { continue };
+            let Some(entry) = self.entry_with(&parameters, parameter.key()) else { continue };
             let value = scalar(reader, &entry.value, parameter)?;
             match (parameter.key(), value) {
                 ("seed", Value::Integer(seed)) => settings.seed = Some(seed),
@@ -189,13 +195,23 @@ impl NetworkFile {
 
     /// Returns the file's title. If it refers to a parameter, the file's value counts.
     pub fn title(&self) -> String {
-        let parameters = Parameters(self.parameters.clone());
+        let parameters = self.with(&self.parameters);
         let reader = Reader { source: &self.source, parameters: &parameters };
         let found = self.entry("network").and_then(|entry| parameters.look_up(reader, &entry.value).ok());
         match found.map(|found| found.what) {
             Some(What::Text(title) | What::Number(title)) => title,
             _ => String::new(),
         }
+    }
+
+    /// Returns these values for the readers of the file's parts.
+    fn with(&self, values: &Values) -> Parameters {
+        Parameters::new(values, &self.declared, &self.entries)
+    }
+
+    /// Returns the entry of a key above all tables, which the command line may set.
+    fn entry_with<'a>(&'a self, parameters: &'a Parameters, key: &str) -> Option<&'a Entry> {
+        parameters.set(key).or_else(|| self.entry(key))
     }
 
     fn entry(&self, key: &str) -> Option<&Entry> {
@@ -247,7 +263,7 @@ impl NetworkFile {
     ///
     /// As for [`NetworkFile::build`], in the tables of parts.
     pub fn files(&self, values: &Values) -> Result<Vec<PathBuf>, ConfigError> {
-        let parameters = Parameters(values.clone());
+        let parameters = self.with(values);
         let reader = Reader { source: &self.source, parameters: &parameters };
         let parts = Fields::all(reader, &self.entries, &shape::PART)?;
         parts.iter().filter(|part| part.has(shape::FILE.name)).map(parts::path).collect()
@@ -259,7 +275,7 @@ impl NetworkFile {
     ///
     /// As for [`NetworkFile::build`].
     pub fn describe(&self, values: &Values, seed: u64) -> Result<(Description, Time, Vec<String>), ConfigError> {
-        let parameters = Parameters(values.clone());
+        let parameters = self.with(values);
         let reader = Reader { source: &self.source, parameters: &parameters };
         let until = self.settings(values)?.until.unwrap_or(Time::from_ps(UNTIL.as_ps()));
         let of = |shape: &'static Shape| Fields::all(reader, &self.entries, shape);
@@ -269,11 +285,21 @@ impl NetworkFile {
         let mut notes = Vec::new();
         self.nodes(reader, &mut draft)?;
         let groups = of(&shape::GROUP)?;
-        let first_nodes = groups.iter().map(|group| add_group(&mut draft, group)).collect::<Result<Vec<_>, _>>()?;
+        // Groups at several nodes come after the parts, whose nodes they may be attached to.
+        let early = groups.iter().map(|group| {
+            let is_early = !is_attached_to_several(group)?;
+            if is_early { add_group(&mut draft, group).map(Some) } else { Ok(None) }
+        });
+        let early = early.collect::<Result<Vec<_>, _>>()?;
         for part in of(&shape::PART)? {
             notes.extend(Part::add(&mut draft, &part, of_links)?);
         }
-        for (group, nodes) in groups.iter().zip(first_nodes) {
+        let members = groups.iter().zip(early).map(|(group, early)| match early {
+            Some(nodes) => Ok(nodes),
+            None => add_group(&mut draft, group),
+        });
+        let members = members.collect::<Result<Vec<_>, _>>()?;
+        for (group, nodes) in groups.iter().zip(members) {
             attach(&mut draft, group, nodes, of_links)?;
         }
         for link in of(&shape::LINK)? {
@@ -290,6 +316,8 @@ impl NetworkFile {
         let events = events::read(&of(&shape::EVENT)?, &draft)?;
         let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
         let (routing, convergence, headers) = self.top(reader)?;
+        notes.extend(notes::unused_parameters(&self.declared, &self.entries));
+        notes.extend(notes::of_network(&apps, &events, until));
         let Draft { nodes, links, .. } = draft;
         Ok((Description { nodes, links, apps, events, routing, convergence, headers, measure }, until, notes))
     }
@@ -299,7 +327,7 @@ impl NetworkFile {
         let value = |name: &str| {
             let key = TOP.iter().find(|key| key.name == name).expect("the key is in the list");
             let Form::One(parameter) = &key.form else { panic!("`{name}` is not of one value") };
-            match self.entry(name) {
+            match self.entry_with(reader.parameters, name) {
                 Some(entry) => scalar(reader, &entry.value, parameter),
                 None => Ok(parameter.default_value()),
             }
@@ -380,69 +408,6 @@ impl NetworkFile {
 fn scalar(reader: Reader<'_>, given: &Given, parameter: &Parameter) -> Result<Value, ConfigError> {
     let found = reader.parameters.look_up(reader, given)?;
     found.read(parameter).map_err(|error| found.explain(error).at(Place::Spot(reader.source.spot(given.span.clone()))))
-}
-
-/// Adds the nodes of a group, and returns their numbers.
-fn add_group(draft: &mut Draft, fields: &Fields<'_>) -> Result<Range<u32>, ConfigError> {
-    let (name, size) = (fields.text("name")?, fields.count("size")?);
-    let first = u32::try_from(draft.nodes.len()).expect("the number of nodes is bounded");
-    for number in 0..size {
-        draft.node(fields.reader, format!("{name}.{number}"), &fields.span)?;
-    }
-    Ok(first..first + size)
-}
-
-/// Adds the links of a group to the node that it is attached to.
-fn attach(draft: &mut Draft, fields: &Fields<'_>, nodes: Range<u32>, defaults: Quality) -> Result<(), ConfigError> {
-    let own = Quality::of(fields)?;
-    if !fields.has("attach") {
-        return match ["rate", "delay", "queue", "loss"].into_iter().find(|key| fields.has(key)) {
-            Some(key) => Err(fields.wrong(
-                key,
-                format!("`{key}` is of the links of a group, and it has none"),
-                "say with `attach` which node they lead to",
-            )),
-            None => Ok(()),
-        };
-    }
-    let to = draft.select_nodes(fields.reader, &fields.texts("attach")?)?;
-    let &[to] = &to[..] else {
-        return Err(fields.wrong("attach", "a group is attached to one node", "name one"));
-    };
-    for from in nodes {
-        let name = draft.link_name(from, to);
-        let link = own.or(defaults).link(fields, name, (from, to))?;
-        draft.link(fields.reader, link, &fields.span, false)?;
-    }
-    Ok(())
-}
-
-/// Adds the links of a table.
-fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<(), ConfigError> {
-    let quality = Quality::of(fields)?.or(defaults);
-    let [from, to] =
-        ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
-    let (from, to, is_duplex) = (from?, to?, fields.boolean("duplex")?);
-    let is_named = fields.has("name");
-    if is_named && from.len() * to.len() > 1 {
-        return Err(fields.wrong(
-            "name",
-            "several links cannot have one name",
-            "leave it out, or name one node at each end",
-        ));
-    }
-    let own_name = if is_named { Some(fields.text("name")?) } else { None };
-    if let Some(name) = own_name.as_ref().filter(|name| !is_name(name)) {
-        return Err(fields.wrong("name", format!("{} is no name for a link", quoted(name)), NAMES));
-    }
-    for &from in &from {
-        for &to in &to {
-            let name = own_name.clone().unwrap_or_else(|| draft.link_name(from, to));
-            let link = quality.link(fields, name, (from, to))?;
-            draft.link(fields.reader, Link { is_duplex, ..link }, &fields.span, is_named)?;
-        }
-    }
-    Ok(())
 }
 
 /// Returns the error of text that is not TOML.

@@ -1,6 +1,7 @@
 //! A file as a tree of values with their places, and one table of it, read by its shape.
 
 use crate::parameters::Parameters;
+use crate::paths;
 use crate::shape::{Form, Key, Shape, Variant};
 use parades_config::{ConfigError, Kind, Parameter, Place, Source, Value, nearest, quoted};
 use parades_core::time::{Delay, Time};
@@ -23,6 +24,8 @@ pub(crate) enum What {
     List(Vec<Given>),
     Table(Vec<Entry>),
     Date,
+    /// A value from the command line, as typed.
+    Set(String),
 }
 
 /// A key and its value, in the order of the file.
@@ -43,6 +46,7 @@ impl What {
             What::List(_) => "a list",
             What::Table(_) => "a table",
             What::Date => "a date",
+            What::Set(_) => "a value",
         }
     }
 }
@@ -122,6 +126,8 @@ pub(crate) struct Fields<'a> {
     /// The place of its header.
     pub(crate) span: Range<usize>,
     entries: &'a [Entry],
+    /// The beginning of the paths of its keys, if the command line sets any key.
+    path: Option<String>,
 }
 
 impl<'a> Fields<'a> {
@@ -131,20 +137,26 @@ impl<'a> Fields<'a> {
         top: &'a [Entry],
         shape: &'static Shape,
     ) -> Result<Vec<Fields<'a>>, ConfigError> {
-        let Some(entry) = top.iter().find(|entry| entry.key == shape.name) else { return Ok(Vec::new()) };
+        let Some(entry) = top.iter().find(|entry| entry.key == shape.name) else {
+            // The command line may set keys of a table that the file does not have.
+            let sets_one = !shape.several && reader.parameters.sets_keys_of(shape.name);
+            return if sets_one { Ok(vec![Fields::of(reader, shape, (&(0..0), 0), &[])?]) } else { Ok(Vec::new()) };
+        };
         let (name, noun) = (shape.name, entry.value.what.noun());
         match &entry.value.what {
-            What::Table(entries) if !shape.several => Ok(vec![Fields::of(reader, shape, &entry.value.span, entries)?]),
+            What::Table(entries) if !shape.several => {
+                Ok(vec![Fields::of(reader, shape, (&entry.value.span, 0), entries)?])
+            }
             What::List(list) if shape.several => {
-                let table = |given: &'a Given| match &given.what {
-                    What::Table(entries) => Fields::of(reader, shape, &given.span, entries),
+                let table = |(place, given): (usize, &'a Given)| match &given.what {
+                    What::Table(entries) => Fields::of(reader, shape, (&given.span, place), entries),
                     other => Err(reader.error(
                         &given.span,
                         format!("`{name}` must be a list of tables, not of {}", other.noun()),
                         format!("write `[[{name}]]` on a line of its own, and its keys below it"),
                     )),
                 };
-                list.iter().map(table).collect()
+                list.iter().enumerate().map(table).collect()
             }
             _ if shape.several => Err(reader.error(
                 &entry.value.span,
@@ -162,10 +174,15 @@ impl<'a> Fields<'a> {
     fn of(
         reader: Reader<'a>,
         shape: &'static Shape,
-        span: &Range<usize>,
+        (span, place): (&Range<usize>, usize),
         entries: &'a [Entry],
     ) -> Result<Fields<'a>, ConfigError> {
-        let mut fields = Fields { reader, shape, kind: None, span: span.clone(), entries };
+        let name = || match shape.several {
+            true => format!("{}.{}.", shape.name, paths::name_of(shape, entries, place)),
+            false => format!("{}.", shape.name),
+        };
+        let path = reader.parameters.sets_keys().then(name);
+        let mut fields = Fields { reader, shape, kind: None, span: span.clone(), entries, path };
         if !shape.kinds.is_empty() {
             fields.kind = Some(fields.read_kind()?);
         }
@@ -218,7 +235,8 @@ impl<'a> Fields<'a> {
     }
 
     fn entry(&self, key: &str) -> Option<&'a Entry> {
-        self.entries.iter().find(|entry| entry.key == key)
+        let set = self.path.as_ref().and_then(|path| self.reader.parameters.set(&format!("{path}{key}")));
+        set.or_else(|| self.entries.iter().find(|entry| entry.key == key))
     }
 
     fn key(&self, name: &str) -> &'static Key {
@@ -353,6 +371,8 @@ impl<'a> Fields<'a> {
         let found = self.reader.parameters.look_up(self.reader, given)?;
         match found.what {
             What::Text(text) => Ok((text, given.span.clone())),
+            // A name from the command line may look like a number.
+            What::Number(text) if matches!(given.what, What::Set(_)) => Ok((text, given.span.clone())),
             other => {
                 let message = format!("`{name}` takes names, not {}", other.noun());
                 Err(self.reader.error(&given.span, message, "write them in quotes"))
@@ -413,7 +433,8 @@ impl Found {
     /// Adds the parameter from which the value came to an error.
     pub(crate) fn explain(&self, error: ConfigError) -> ConfigError {
         let (Some(name), What::Text(text) | What::Number(text)) = (&self.via, &self.what) else { return error };
-        let explained = ConfigError::new(format!("{} (`${name}` is {})", error.message(), quoted(text)));
+        let origin = if name == "--set" { name.clone() } else { format!("${name}") };
+        let explained = ConfigError::new(format!("{} (`{origin}` is {})", error.message(), quoted(text)));
         match error.help() {
             Some(help) => explained.with_help(help),
             None => explained,

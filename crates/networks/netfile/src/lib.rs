@@ -60,17 +60,21 @@
 //! - `[defaults]`: for links and packets.
 //! - `[[group]]`: similar nodes.
 //! - `[[part]]`: nodes and links that are generated or read from a file: line, ring, star, dumbbell, torus,
-//!   fat-tree, campus, random-geometric, backbone, graphml, edges.
+//!   fat-tree, campus, random-geometric, backbone, graph, edges.
 //! - `[[link]]`: links.
 //! - `[[app]]`: flows, and their protocol.
 //! - `[[event]]`: changes of links and nodes.
 //! - `[measure]`: samples.
 //!
+//! The command line sets any key by its path: `--set app.video.rate=5Mbps`, `--set link.west-east.delay=5ms`,
+//! `--set defaults.queue=50`. An event has its place instead of a name: `--set event.1.at=3s`.
+//!
 //! Names of nodes, links and apps may have `*` in them if several are meant. [`schema`] describes each key
 //! and its values. Editors complete files by the schema: `parades show --schema > network.json`, and
 //! `#:schema network.json` as the first line of the file.
 //!
-//! Nodes are LPs: first those of `nodes`, then groups, then parts, each in the order of the file.
+//! Nodes are LPs: first those of `nodes`, then groups, then parts, then groups at several nodes, each in the
+//! order of the file.
 //! [`explicit`] writes a network out in full.
 //!
 //! # Results
@@ -95,13 +99,18 @@ mod draft;
 mod events;
 mod file;
 mod given;
+mod links;
+mod notes;
 mod parameters;
 mod parts;
+mod paths;
+mod reference;
 mod schema;
 mod shape;
 mod write;
 
 pub use file::{Built, NetworkFile};
+pub use reference::reference;
 pub use schema::schema;
 pub use write::explicit;
 

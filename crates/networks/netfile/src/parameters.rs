@@ -2,14 +2,19 @@
 //! line sets them by `--set name=value`.
 
 use crate::given::{Entry, Found, Given, Reader, What, at, suggestion};
+use crate::paths;
 use parades_config::units::{parse_duration, parse_rate, parse_size};
 use parades_config::{ConfigError, Parameter, Source, Value, Values, quoted};
 use parades_core::time::Delay;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-/// The values of a file's parameters.
+/// The values of a file's parameters, and of the keys that the command line sets.
 #[derive(Clone, Debug)]
-pub(crate) struct Parameters(pub(crate) Values);
+pub(crate) struct Parameters {
+    values: Values,
+    /// The keys that are set, by their paths.
+    set: Vec<(String, Entry)>,
+}
 
 /// The meaning of a parameter, as far as this program knows.
 const MEANING: &str = "a parameter of the file";
@@ -43,12 +48,12 @@ pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, Con
             _ => {}
         }
     }
-    let parameters = Parameters(values);
+    let parameters = Parameters { values, set: Vec::new() };
     let reader = Reader { source, parameters: &parameters };
     for entry in entries {
         parameters.look_up(reader, &entry.value)?;
     }
-    Ok(parameters.0)
+    Ok(parameters.values)
 }
 
 /// Returns a parameter of the kind that its value shows.
@@ -80,16 +85,57 @@ fn parameter(source: &Source, entry: &Entry) -> Result<Parameter, ConfigError> {
     })
 }
 
+/// Adds the keys of a file to its parameters, by their paths.
+pub(crate) fn with_keys(declared: Values, file: Arc<Vec<Entry>>) -> Values {
+    declared.with_further(move |path| {
+        let Some(target) = paths::find(&file, path)? else { return Ok(None) };
+        Ok(interned(&[target.parameter(leaked(path))]).first())
+    })
+}
+
 impl Parameters {
+    /// Returns the values of a file's parameters and keys. `declared` are its parameters alone.
+    pub(crate) fn new(values: &Values, declared: &Values, file: &[Entry]) -> Parameters {
+        let mut set = Vec::new();
+        for (parameter, value) in values.iter().filter(|(parameter, _)| declared.get(parameter.key()).is_none()) {
+            let path = parameter.key();
+            if let Ok(Some(target)) = paths::find(file, path) {
+                let key = path.rsplit('.').next().unwrap_or(path);
+                set.push((path.to_owned(), target.entry(key, value.to_string())));
+            }
+        }
+        Parameters { values: values.clone(), set }
+    }
+
+    /// Returns true if the command line sets keys of the file.
+    pub(crate) fn sets_keys(&self) -> bool {
+        !self.set.is_empty()
+    }
+
+    /// Returns true if the command line sets keys of this table.
+    pub(crate) fn sets_keys_of(&self, table: &str) -> bool {
+        self.set.iter().any(|(path, _)| path.split_once('.').is_some_and(|(first, _)| first == table))
+    }
+
+    /// Returns the entry of a path that the command line sets.
+    pub(crate) fn set(&self, path: &str) -> Option<&Entry> {
+        self.set.iter().find(|(set, _)| set == path).map(|(_, entry)| entry)
+    }
+
     /// Returns a value, or the value of the parameter to which it refers.
     pub(crate) fn look_up(&self, reader: Reader<'_>, given: &Given) -> Result<Found, ConfigError> {
+        if let What::Set(text) = &given.what {
+            let is_number = text.parse::<f64>().is_ok();
+            let what = if is_number { What::Number(text.clone()) } else { What::Text(text.clone()) };
+            return Ok(Found::new(what, Some("--set".to_owned())));
+        }
         let What::Text(text) = &given.what else { return Ok(Found::new(given.what.clone(), None)) };
         let Some(first) = text.strip_prefix('$') else { return Ok(Found::new(given.what.clone(), None)) };
         let mut chain = vec![first.to_owned()];
         loop {
             let name = chain.last().expect("it begins with one");
-            let Some(value) = self.0.get(name) else {
-                let names = self.0.iter().map(|(parameter, _)| parameter.key()).collect::<Vec<_>>();
+            let Some(value) = self.values.get(name) else {
+                let names = self.values.iter().map(|(parameter, _)| parameter.key()).collect::<Vec<_>>();
                 let help = if names.is_empty() {
                     format!("declare it: `{name} = …` below `[parameters]`")
                 } else {
@@ -142,9 +188,7 @@ fn leaked(name: &str) -> &'static str {
 
 fn interned(parameters: &[Parameter]) -> &'static [Parameter] {
     let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let alike = |a: &Parameter, b: &Parameter| {
-        a.key() == b.key() && std::mem::discriminant(&a.kind()) == std::mem::discriminant(&b.kind())
-    };
+    let alike = |a: &Parameter, b: &Parameter| format!("{a:?}") == format!("{b:?}");
     let same =
         |known: &[Parameter]| known.len() == parameters.len() && known.iter().zip(parameters).all(|(a, b)| alike(a, b));
     if let Some(known) = kept.1.iter().find(|known| same(known)) {

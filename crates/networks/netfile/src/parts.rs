@@ -1,15 +1,16 @@
 //! Generated parts of a network.
 
-use crate::draft::{Draft, NODES_MAX, Quality};
+use crate::draft::{Draft, Quality};
 use crate::given::{Fields, What};
 use crate::shape;
-use parades_config::ConfigError;
+use parades_config::{ConfigError, is_executed};
 use parades_core::random::Rng;
 use parades_core::time::Delay;
-use parades_topology::Topology;
+use parades_packet::description::Link;
 use parades_topology::generators::campus::Campus;
 use parades_topology::generators::{Class, Shape, backbone, scatter};
-use parades_topology::graphml::{self, Options};
+use parades_topology::import::{self, Options};
+use parades_topology::{LinkId, Topology};
 use std::path::{Path, PathBuf};
 
 mod edges;
@@ -52,7 +53,7 @@ impl Part<'_, '_> {
             "random-geometric" => part.random_geometric()?,
             "campus" => part.campus(own)?,
             "backbone" => part.topology(&backbone(), own)?,
-            "graphml" => return part.graphml(),
+            "graph" | "graphml" => return part.graph(),
             "edges" => part.edges()?,
             kind => unreachable!("`{kind}` is in the shape of parts and not in this match"),
         }
@@ -61,7 +62,7 @@ impl Part<'_, '_> {
 
     pub(crate) fn node(&mut self, name: &str) -> Result<u32, ConfigError> {
         // Names in other files may have any letters.
-        let name = format!("{}.{}", self.name, name.replace(|c: char| c == '*' || c.is_control(), "_"));
+        let name = format!("{}.{}", self.name, name.replace(|c: char| c == '*' || is_executed(c), "_"));
         self.draft.node(self.fields.reader, name, &self.fields.span)
     }
 
@@ -71,8 +72,16 @@ impl Part<'_, '_> {
         self.draft.parallel_link(self.fields.reader, link, &self.fields.span)
     }
 
+    /// Adds a link that carries packets from its first node to its second one only.
+    fn join_one_way(&mut self, (from, to): (u32, u32), quality: Quality) -> Result<(), ConfigError> {
+        let name = self.draft.link_name(from, to);
+        let link = quality.link(self.fields, name, (from, to))?;
+        self.draft.parallel_link(self.fields.reader, Link { is_duplex: false, ..link }, &self.fields.span)
+    }
+
     /// Adds the nodes and links of a regular shape.
     fn shape(&mut self, shape: &Shape) -> Result<(), ConfigError> {
+        self.draft.reserve(self.fields, "kind", shape.size())?;
         let first = self.nodes(shape.names())?;
         for (from, to, class) in shape.links() {
             let quality = if class == Class::Trunk { self.trunk } else { self.quality };
@@ -149,7 +158,8 @@ impl Part<'_, '_> {
                 "16384 is the most",
             ));
         }
-        let links = scatter(size, radius, &mut rng);
+        let fits = |links: u64| self.draft.reserve(self.fields, "radius", (u64::from(size), links));
+        let links = scatter(size, radius, &mut rng, fits)?;
         let first = self.nodes((0..size).map(|number| number.to_string()))?;
         let base = self.quality.delay.unwrap_or(Delay::ZERO);
         for (from, to, length) in links {
@@ -162,11 +172,8 @@ impl Part<'_, '_> {
     fn campus(&mut self, own: Quality) -> Result<(), ConfigError> {
         let (networks, lan_clients) = (self.fields.count("size")?, self.fields.count("lan_clients")?);
         let campus = Campus { networks, lan_clients, ..Campus::default() };
-        // Checked before the topology is made, which may take more memory than there is.
-        if campus.nodes() > NODES_MAX as u64 {
-            let message = format!("the network has more than {NODES_MAX} nodes");
-            return Err(self.fields.wrong("size", message, "make it smaller"));
-        }
+        // A campus has about as many links as nodes.
+        self.draft.reserve(self.fields, "size", (campus.nodes(), campus.nodes()))?;
         let topology =
             campus.topology().map_err(|why| self.fields.wrong("size", why.to_string(), "make it smaller"))?;
         self.topology(&topology, own)
@@ -174,24 +181,37 @@ impl Part<'_, '_> {
 
     /// Adds the nodes and links of a topology. Qualities in the table itself override the topology's.
     fn topology(&mut self, topology: &Topology, own: Quality) -> Result<(), ConfigError> {
+        self.imported(topology, own, |_| None)
+    }
+
+    /// Adds a topology whose links have these losses.
+    fn imported(
+        &mut self,
+        topology: &Topology,
+        own: Quality,
+        loss: impl Fn(usize) -> Option<f64>,
+    ) -> Result<(), ConfigError> {
+        self.draft.reserve(self.fields, "kind", (topology.nodes() as u64, topology.links().len() as u64))?;
         let nodes = topology.node_ids().map(|node| self.node(topology.name(node))).collect::<Result<Vec<_>, _>>()?;
-        for link in topology.links() {
-            let of_file = Quality { rate_bps: Some(link.rate_bps), delay: Some(link.delay), ..Quality::default() };
-            let quality = own.or(of_file).or(self.quality);
-            self.join((nodes[link.a.index()], nodes[link.b.index()]), quality)?;
+        for (id, link) in (0..).map(LinkId).zip(topology.links()) {
+            let (rate_bps, delay, loss) = (Some(link.rate_bps), Some(link.delay), loss(id.index()));
+            let quality = own.or(Quality { rate_bps, delay, loss, queue: None }).or(self.quality);
+            let ends = (nodes[link.a.index()], nodes[link.b.index()]);
+            if topology.is_one_way(id) { self.join_one_way(ends, quality)? } else { self.join(ends, quality)? }
         }
         Ok(())
     }
 
-    fn graphml(&mut self) -> Result<Vec<String>, ConfigError> {
+    fn graph(&mut self) -> Result<Vec<String>, ConfigError> {
         let given = Options::default();
         let options = Options {
             rate_bps: self.quality.rate_bps.unwrap_or(given.rate_bps),
             delay: self.quality.delay.unwrap_or(given.delay),
             ..given
         };
-        let network = graphml::read(&path(self.fields)?, &options)?;
-        self.topology(&network.topology, Quality { rate_bps: None, delay: None, ..self.quality })?;
+        let network = import::read(&path(self.fields)?, &options)?;
+        let own = Quality { queue: self.quality.queue, ..Quality::default() };
+        self.imported(&network.topology, own, |link| network.losses[link])?;
         Ok(network.notes)
     }
 }

@@ -111,11 +111,15 @@ pub(crate) const GROUP: Shape = Shape {
     noun: "a group",
     name: "group",
     several: true,
-    meaning: "nodes NAME.0, NAME.1 and so on, perhaps each with a link to one node",
+    meaning: "nodes NAME.0, NAME.1 and so on, perhaps each with a link to one node; at several nodes, NAME.0.0, … are at the first",
     keys: &[
         must(Parameter::text("name", "", "its name, with which the names of its nodes begin")),
         size("how many nodes it has"),
-        may(Parameter::text("attach", "", "the node that each of them is linked to")),
+        other(
+            "attach",
+            Form::Select,
+            "the node that each of them is linked to; of several, each has `size` nodes of its own",
+        ),
         RATE,
         DELAY,
         QUEUE,
@@ -127,6 +131,9 @@ pub(crate) const GROUP: Shape = Shape {
 const TRUNK_RATE: Key = may(Parameter::rate("trunk_rate", MBPS, "rate of the links between routers").positive());
 const TRUNK_DELAY: Key = may(Parameter::duration("trunk_delay", Delay::ZERO, "delay of the links between routers"));
 pub(crate) const FILE: Key = must(Parameter::path("file", "the file, relative to the folder of this one"));
+
+const OF_GRAPH: &str =
+    "a file of another tool: GraphML, GML, or node-link JSON; `rate`, `delay` and `loss` are of links without";
 
 pub(crate) const PART: Shape = Shape {
     noun: "a part",
@@ -188,11 +195,8 @@ pub(crate) const PART: Shape = Shape {
             meaning: "24 European cities: NAME.Paris, …, with rates and delays of their own",
             keys: &[],
         },
-        Variant {
-            name: "graphml",
-            meaning: "a GraphML file, as the Internet Topology Zoo writes them; `rate` and `delay` for links without",
-            keys: &[FILE],
-        },
+        Variant { name: "graph", meaning: OF_GRAPH, keys: &[FILE] },
+        Variant { name: "graphml", meaning: OF_GRAPH, keys: &[FILE] },
         Variant {
             name: "edges",
             meaning: "a file with a line for each link: two names, and perhaps rate, delay and loss",
@@ -205,7 +209,7 @@ pub(crate) const LINK: Shape = Shape {
     noun: "a link",
     name: "link",
     several: true,
-    meaning: "a link from each node of `from` to each of `to`",
+    meaning: "links between the nodes of `from` and those of `to`",
     keys: &[
         required(other("from", Form::Select, "one end")),
         required(other("to", Form::Select, "the other end")),
@@ -215,6 +219,12 @@ pub(crate) const LINK: Shape = Shape {
         QUEUE,
         LOSS,
         may(Parameter::boolean("duplex", true, "whether it carries packets both ways")),
+        may(Parameter::choice(
+            "pairs",
+            "all",
+            &["all", "matching"],
+            "each node of `from` with each of `to`; or the first with the first and so on",
+        )),
     ],
     kinds: &[],
 };

@@ -48,7 +48,7 @@ use slots::Slots;
 use std::marker::PhantomData;
 
 /// The settings of a network of UDP flows or groups.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Headers of every packet, in bytes: UDP 8, IP 20 and PPP 2 are 30, as in ns-3's point-to-point links.
     pub headers: u32,
@@ -59,6 +59,9 @@ pub struct Settings {
     /// The limits of both directions of some links, where they differ from `queue`. The last limit of a link
     /// counts.
     pub queues: Vec<(LinkId, QueueLimit)>,
+    /// The probability that a packet does not arrive after it is transmitted, for each link. Links beyond the
+    /// end of the list lose none.
+    pub losses: Vec<f64>,
     /// The time between two samples ([`crate::sampling`]); zero for none.
     pub sample: Delay,
 }
@@ -67,7 +70,14 @@ impl Default for Settings {
     /// 30 bytes of headers, fewest hops, 100 packets, no samples.
     fn default() -> Settings {
         let queue = QueueLimit::Packets(100);
-        Settings { headers: 30, metric: Metric::Hops, queue, queues: Vec::new(), sample: Delay::ZERO }
+        Settings {
+            headers: 30,
+            metric: Metric::Hops,
+            queue,
+            queues: Vec::new(),
+            losses: Vec::new(),
+            sample: Delay::ZERO,
+        }
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Ids {
     loss_ratio: Option<MetricId>,
     jitter_mean: Option<MetricId>,
     utilisation_max: Option<MetricId>,
+    /// Directions of links that no packet was offered to. The table of links leaves them out.
+    links_idle: Option<MetricId>,
     pub(crate) series: Option<Series>,
     /// Copies made of packets of groups, in networks that have groups.
     pub(crate) copies_made: Option<MetricId>,
@@ -89,6 +91,7 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
         ids.jitter_mean = Some(metrics.value("jitter_mean", Unit::Seconds));
     }
     ids.utilisation_max = Some(metrics.value("utilisation_max", Unit::Ratio));
+    ids.links_idle = Some(metrics.value("links_idle", Unit::Count));
     if net.vocabulary == Vocabulary::Apps {
         ids.apps = net.apps.iter().map(|app| declare_app(app, &mut metrics)).collect();
     }
@@ -130,8 +133,9 @@ pub(crate) fn finish(net: &Layout, (id, node): (NodeId, &Node), end: &End, metri
 /// Makes tables and totals, and checks that every packet is accounted for.
 pub(crate) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result<(), String> {
     flows::conclude(net, end, metrics)?;
-    let utilisation_max = links::conclude(net, end, metrics);
+    let (utilisation_max, idle) = links::conclude(net, end, metrics);
     set(metrics, net.ids.utilisation_max, utilisation_max);
+    set(metrics, net.ids.links_idle, idle);
     if net.vocabulary == Vocabulary::Apps {
         exchanges::conclude(net, metrics);
     }

@@ -11,7 +11,7 @@
 //! - `queue_longest`: packets in the longest of the queues;
 //! - `app_throughput_APP` of each app that is asked for;
 //! - `link_utilisation_LINK` and `link_queue_LINK` of each link that is asked for: the utilisation of its
-//!   busier direction in the period, and the packets that wait in both directions.
+//!   busier direction in the period, and the packets that wait in the longer of its two queues.
 //!
 //! The amount of a period is the difference of two totals, and the event carries the totals of the sample
 //! before. So a visit changes nothing at a node. Sampling changes only the run's series and the digest of its
@@ -52,7 +52,7 @@ pub struct Summary {
     totals: Totals,
     waiting: u64,
     longest: u64,
-    /// The packets that wait before the links that are asked for.
+    /// The packets in the longer queue of each link that is asked for.
     queues: BTreeMap<u32, u64>,
 }
 
@@ -123,7 +123,8 @@ impl Summary {
             if series.links.contains_key(&link) {
                 let is_back = net.topology.link(interface.link).a != id;
                 summary.totals.busy.insert((link, is_back), port.busy_at(now));
-                *summary.queues.entry(link).or_default() += waiting;
+                let longer = summary.queues.entry(link).or_default();
+                *longer = waiting.max(*longer);
             }
         }
         summary
@@ -170,8 +171,12 @@ impl<D: Record> Global<Network<D>> for Sample {
         left.waiting += right.waiting;
         left.longest = left.longest.max(right.longest);
         left.totals.busy.extend(right.totals.busy);
-        for (to, from) in [(&mut left.totals.of_apps, right.totals.of_apps), (&mut left.queues, right.queues)] {
-            from.into_iter().for_each(|(place, amount)| *to.entry(place).or_default() += amount);
+        for (app, bytes) in right.totals.of_apps {
+            *left.totals.of_apps.entry(app).or_default() += bytes;
+        }
+        for (link, waiting) in right.queues {
+            let longer = left.queues.entry(link).or_default();
+            *longer = waiting.max(*longer);
         }
         left
     }

@@ -74,6 +74,8 @@ pub struct Parameters {
     pub metric: Metric,
     /// The limit of every queue.
     pub queue: QueueLimit,
+    /// The probability of loss of each link. Links beyond the end of the list lose no packet.
+    pub losses: Vec<f64>,
     /// Headers of a packet, in bytes.
     pub headers: u32,
     /// The time between two samples; zero for none.
@@ -91,6 +93,7 @@ impl Default for Parameters {
             sizes: Sizes::internet_mix(),
             metric: Metric::Delay,
             queue: QueueLimit::Packets(100),
+            losses: Vec::new(),
             headers: 30,
             sample: Delay::ZERO,
         }
@@ -146,7 +149,7 @@ impl Parameters {
         };
         let flows: Result<Vec<Flow>, NetworkError> = ends.iter().zip(&demand.shares_bps).map(flow).collect();
         let Parameters { headers, metric, queue, sample, .. } = *self;
-        let settings = Settings { headers, metric, queue, queues: Vec::new(), sample };
+        let settings = Settings { headers, metric, queue, queues: Vec::new(), losses: self.losses.clone(), sample };
         let network = assemble::of_flows(topology, flows?, settings, Some(&routes))?.into();
         Ok(Wan { network, load: self.load * slowdown, packets_per_s: packets(factor) })
     }

@@ -4,7 +4,7 @@ use parades_core::prelude::*;
 use parades_packet::queue::QueueLimit;
 use parades_packet::wan::{Arrivals, Parameters, Wan, Weights};
 use parades_topology::generators::backbone;
-use parades_topology::graphml;
+use parades_topology::import;
 use parades_topology::{Link, NodeId, Topology};
 
 fn run(wan: &Wan, seconds: f64) -> Outcome {
@@ -133,12 +133,12 @@ fn every_file_of_a_folder_delivers() {
         std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "graphml"));
     files.sort();
-    let options = graphml::Options::default();
+    let options = import::Options::default();
     let (mut refused, mut silent, mut delivered) = (0, 0, 0);
     let mut events_max = 0;
     for file in &files {
         let name = file.file_name().unwrap_or_default().display();
-        let built = graphml::read(file, &options).map_err(|why| why.to_string());
+        let built = import::read(file, &options).map_err(|why| why.to_string());
         let built = built.and_then(|read| Parameters::default().build(read.topology, 1).map_err(|why| why.to_string()));
         match built {
             Err(why) => {

@@ -18,7 +18,8 @@ fn edge_with(values: &[(&str, &str)]) -> String {
         .zip(values)
         .map(|(id, (name, _))| format!("<key id=\"e{id}\" for=\"edge\" attr.name=\"{name}\"/>\n"))
         .collect();
-    let data: String = (0..).zip(values).map(|(id, (_, value))| format!("<data key=\"e{id}\">{value}</data>")).collect();
+    let data: String =
+        (0..).zip(values).map(|(id, (_, value))| format!("<data key=\"e{id}\">{value}</data>")).collect();
     format!(
         "<graphml>{keys}<graph><node id=\"a\"/><node id=\"b\"/><edge source=\"a\" target=\"b\">{data}</edge></graph></graphml>"
     )
@@ -245,7 +246,9 @@ fn broken_gml_and_json_are_refused_with_their_place() {
 
 #[test]
 fn names_cannot_command_a_terminal() {
-    let network = read("{\"nodes\": [{\"id\": \"a\\u001b[31m\"}, {\"id\": 1, \"label\": \"b\\u202e!\"}], \"links\": [{\"source\": 1, \"target\": \"a\\u001b[31m\", \"we\\u001bight\": 1}]}");
+    let network = read(
+        "{\"nodes\": [{\"id\": \"a\\u001b[31m\"}, {\"id\": 1, \"label\": \"b\\u202e!\"}], \"links\": [{\"source\": 1, \"target\": \"a\\u001b[31m\", \"we\\u001bight\": 1}]}",
+    );
     assert_eq!(names(&network), ["a\\u{1b}[31m", "b!"]);
     assert!(network.notes.iter().all(|note| note.chars().all(|c| !parades_config::is_executed(c))));
 }

@@ -69,9 +69,13 @@ pub(super) fn of_groups(topology: Topology, groups: Vec<Group>, settings: Settin
 }
 
 fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result<Parts, NetworkError> {
-    let Settings { headers, metric, queue, queues, sample } = settings;
+    let Settings { headers, metric, queue, queues, losses, sample } = settings;
     let count = topology.links().len();
     let mut links = vec![(0.0, queue); count];
+    if let Some(loss) = losses.iter().find(|loss| !(0.0..=1.0).contains(*loss)) {
+        return Err(NetworkError::Parameter(format!("`losses` must lie between 0 and 1, and one is {loss}")));
+    }
+    links.iter_mut().zip(losses).for_each(|((of_link, _), loss)| *of_link = loss);
     for (link, queue) in queues {
         match links.get_mut(link.index()) {
             Some((_, of_link)) => *of_link = queue,

@@ -69,8 +69,8 @@ fn used(net: &Layout, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
 }
 
 /// Makes the rows. The directions that lost the most packets come first; of equal ones, the busiest. Returns
-/// the greatest utilisation.
-pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> f64 {
+/// the greatest utilisation, and the number of directions without a row: those that no packet was offered to.
+pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> (f64, u64) {
     let mut directions = used(net, end, metrics);
     // Stable sorts: equal directions stay in order.
     directions.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
@@ -90,5 +90,5 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> f64 {
         };
         metrics.row(LINKS, of_links(net.vocabulary).iter().map(|column| (column.cell)(&row)).collect::<Vec<_>>());
     }
-    utilisation_max
+    (utilisation_max, (net.topology.interface_count() - directions.len()) as u64)
 }

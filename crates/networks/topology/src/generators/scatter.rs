@@ -2,28 +2,37 @@
 
 use parades_core::random::Rng;
 
+/// The number of links beyond which [`scatter`] counts no further: more than a network can have.
+const LINKS_COUNTED_MAX: usize = (1 << 24) + 1;
+
 /// Scatters nodes over the unit square, and links every two whose distance is at most `radius`: E. N.
 /// Gilbert, "Random plane networks", SIAM Journal 9, 1961 (B. M. Waxman's plane without his probabilities).
 /// If that leaves the network in pieces, the shortest possible links join them.
 ///
 /// Returns pairs of nodes, the smaller first, with the length of their link. Takes time with the square of
-/// `size`.
-pub fn scatter(size: u32, radius: f64, rng: &mut Rng) -> Vec<(u32, u32, f64)> {
+/// `size`. Before it makes any link, it asks `fits` whether their number is acceptable: counting takes no memory.
+/// It counts to 2^24 + 1 at most.
+///
+/// # Errors
+///
+/// The error of `fits`.
+pub fn scatter<E>(
+    size: u32,
+    radius: f64,
+    rng: &mut Rng,
+    fits: impl FnOnce(u64) -> Result<(), E>,
+) -> Result<Vec<(u32, u32, f64)>, E> {
     let places: Vec<(f64, f64)> = (0..size).map(|_| (rng.unit(), rng.unit())).collect();
     let distance = |a: usize, b: usize| libm::hypot(places[a].0 - places[b].0, places[a].1 - places[b].1);
+    let near =
+        || (0..places.len()).flat_map(|b| (0..b).map(move |a| (a, b))).filter(|&(a, b)| distance(a, b) <= radius);
+    fits(near().take(LINKS_COUNTED_MAX).count() as u64)?;
     let mut pieces: Vec<usize> = (0..places.len()).collect();
-    let mut links = Vec::new();
-    for b in 0..places.len() {
-        for a in 0..b {
-            if distance(a, b) <= radius {
-                links.push((a, b));
-                unite(&mut pieces, a, b);
-            }
-        }
-    }
+    let mut links: Vec<(usize, usize)> = near().collect();
+    links.iter().for_each(|&(a, b)| unite(&mut pieces, a, b));
     join_pieces(&mut pieces, &mut links, distance);
     let number = |node: usize| u32::try_from(node).expect("`size` has 32 bits");
-    links.into_iter().map(|(a, b)| (number(a), number(b), distance(a, b))).collect()
+    Ok(links.into_iter().map(|(a, b)| (number(a), number(b), distance(a, b))).collect())
 }
 
 /// Returns the node that stands for the piece of a node.

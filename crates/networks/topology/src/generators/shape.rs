@@ -64,6 +64,24 @@ type Names<'a> = Box<dyn Iterator<Item = String> + 'a>;
 type Links<'a> = Box<dyn Iterator<Item = (u32, u32, Class)> + 'a>;
 
 impl Shape {
+    /// Returns the number of nodes and the number of links, without making any.
+    pub fn size(&self) -> (u64, u64) {
+        match *self {
+            Shape::Line { size } => (u64::from(size), u64::from(size.saturating_sub(1))),
+            Shape::Ring { size } => (u64::from(size), u64::from(size)),
+            Shape::Star { size } => (u64::from(size) + 1, u64::from(size)),
+            Shape::Dumbbell { size } => (2 * u64::from(size) + 2, 2 * u64::from(size) + 1),
+            Shape::Torus { ref sides } => {
+                let nodes = sides.iter().fold(1, |nodes: u64, &side| nodes.saturating_mul(side.into()));
+                (nodes, nodes.saturating_mul(sides.len() as u64))
+            }
+            Shape::FatTree { arity } => {
+                let (arity, half) = (u64::from(arity), u64::from(arity / 2));
+                (half * half + arity * (arity + half * half), 3 * arity * half * half)
+            }
+        }
+    }
+
     /// Returns the names of all nodes, in order.
     pub fn names(&self) -> Names<'_> {
         match *self {
@@ -157,4 +175,25 @@ fn fat_tree_links(arity: u32) -> impl Iterator<Item = (u32, u32, Class)> {
         (0..half).flat_map(upper).chain((0..half).flat_map(lower))
     };
     (0..arity).flat_map(pod)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_shapes() {
+        let shapes = [
+            Shape::Line { size: 5 },
+            Shape::Ring { size: 4 },
+            Shape::Star { size: 3 },
+            Shape::Dumbbell { size: 2 },
+            Shape::Torus { sides: vec![3, 4, 5] },
+            Shape::FatTree { arity: 6 },
+        ];
+        for shape in shapes {
+            let made = (shape.names().count() as u64, shape.links().count() as u64);
+            assert_eq!(shape.size(), made, "{shape:?}");
+        }
+    }
 }

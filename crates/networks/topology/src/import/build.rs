@@ -114,12 +114,7 @@ fn positions(nodes: &[Node], joints: &[Joint], notes: &mut Notes<'_>) -> Vec<Opt
 }
 
 /// Returns the links. Adds notes on links whose rate or delay the file does not give.
-fn links(
-    joints: &[Joint],
-    positions: &[Option<Position>],
-    options: &Options,
-    notes: &mut Notes<'_>,
-) -> Vec<Link> {
+fn links(joints: &[Joint], positions: &[Option<Position>], options: &Options, notes: &mut Notes<'_>) -> Vec<Link> {
     let (mut slow, mut short) = (0, 0);
     let mut links = Vec::with_capacity(joints.len());
     for Edge { source, target, facts, .. } in joints.iter().map(|joint| &joint.edge) {

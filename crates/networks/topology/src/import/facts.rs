@@ -4,7 +4,7 @@ use super::collector::{Name, Unused, Value};
 use super::names::{Meaning, SLOTS, ZOO};
 use crate::geo::{FIBRE_KM_PER_S, Position};
 use parades_config::units::{parse_duration, parse_rate};
-use parades_config::{Fault, quoted, shown};
+use parades_config::{Fault, quoted, shortened};
 use parades_core::time::Delay;
 
 /// The units of all numbers of a graph, where the file gives them.
@@ -53,7 +53,7 @@ fn slots<'v>(values: &'v [Value], names: &mut [Name]) -> Result<Slots<'v>, Fault
         match slots[slot] {
             None => slots[slot] = Some(value),
             Some(before) if before.name == value.name => {
-                let message = format!("{} is given a second time", shown(&names[value.name].name));
+                let message = format!("{} is given a second time", shortened(&names[value.name].name));
                 return Err(Fault::new(value.offset, message, "keep one of the two"));
             }
             Some(before) => {
@@ -128,7 +128,7 @@ fn finite(text: &str) -> Option<f64> {
 }
 
 fn not_a_number(value: &Value, name: &str) -> Fault {
-    let message = format!("{} is {}, which is not a number", shown(name), quoted(&value.text));
+    let message = format!("{} is {}, which is not a number", shortened(name), quoted(&value.text));
     Fault::new(value.offset, message, "write a plain number")
 }
 
@@ -139,7 +139,7 @@ fn flag(value: &Value, name: &str) -> Result<bool, Fault> {
         ("false" | "no", _) => Ok(false),
         (_, Some(number)) => Ok(number.abs() > 0.0),
         _ => {
-            let message = format!("{} is {}, which is neither 0 nor 1", shown(name), quoted(&value.text));
+            let message = format!("{} is {}, which is neither 0 nor 1", shortened(name), quoted(&value.text));
             Err(Fault::new(value.offset, message, "write 0 or 1"))
         }
     }
@@ -245,7 +245,7 @@ fn loss_of(value: &Value, name: &mut Name) -> Result<f64, Fault> {
         }
     };
     loss.filter(|loss| (0.0..=1.0).contains(loss)).ok_or_else(|| {
-        let message = format!("{} is {}, which is no probability", shown(&name.name), quoted(&value.text));
+        let message = format!("{} is {}, which is no probability", shortened(&name.name), quoted(&value.text));
         let help = if part < 1.0 { "it is in percent, from 0 to 100" } else { "it lies between 0 and 1" };
         Fault::new(value.offset, message, help)
     })

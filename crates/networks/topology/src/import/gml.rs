@@ -136,7 +136,11 @@ impl File<'_> {
     fn open(&mut self, name: &str, offset: usize) -> Result<(), Fault> {
         match self.tokens.next()? {
             Some((Token::Open, _)) => Ok(()),
-            _ => Err(Fault::new(offset, format!("{} has no list", quoted(name)), "write `[` behind it, and `]` at its end")),
+            _ => Err(Fault::new(
+                offset,
+                format!("{} has no list", quoted(name)),
+                "write `[` behind it, and `]` at its end",
+            )),
         }
     }
 
@@ -145,7 +149,11 @@ impl File<'_> {
         match self.tokens.next()? {
             Some((Token::Word(text) | Token::Text(text), _)) => Ok(Some(text)),
             Some((Token::Open, _)) => self.skip_list(offset).map(|()| None),
-            _ => Err(Fault::new(offset, format!("{} has no value", quoted(name)), "write a number, a text or a list behind it")),
+            _ => Err(Fault::new(
+                offset,
+                format!("{} has no value", quoted(name)),
+                "write a number, a text or a list behind it",
+            )),
         }
     }
 
@@ -176,7 +184,11 @@ impl File<'_> {
         loop {
             let before = self.tokens.at;
             let Some((name, offset)) = self.name()? else {
-                return if self.tokens.text[before..self.tokens.at].ends_with(']') { Ok(()) } else { Err(unclosed(start)) };
+                return if self.tokens.text[before..self.tokens.at].ends_with(']') {
+                    Ok(())
+                } else {
+                    Err(unclosed(start))
+                };
             };
             match name.to_ascii_lowercase().as_str() {
                 "node" => {
@@ -187,7 +199,9 @@ impl File<'_> {
                 "edge" => {
                     let Item { values, ids: [_, source, target] } = self.item(Of::Edge, offset)?;
                     let end = |id: Option<String>, name| {
-                        id.ok_or_else(|| Fault::new(offset, format!("an edge has no {name}"), "give it the id of a node"))
+                        id.ok_or_else(|| {
+                            Fault::new(offset, format!("an edge has no {name}"), "give it the id of a node")
+                        })
                     };
                     let (source, target) = (end(source, "source")?, end(target, "target")?);
                     self.collector.edge((&source, &target), self.is_directed, &values, offset)?;
@@ -215,7 +229,11 @@ impl File<'_> {
         loop {
             let before = self.tokens.at;
             let Some((name, offset)) = self.name()? else {
-                return if self.tokens.text[before..self.tokens.at].ends_with(']') { Ok(item) } else { Err(unclosed(start)) };
+                return if self.tokens.text[before..self.tokens.at].ends_with(']') {
+                    Ok(item)
+                } else {
+                    Err(unclosed(start))
+                };
             };
             let value = self.value(&name, offset)?;
             let wanted: &[(&str, usize)] = if of == Of::Node { &[("id", 0)] } else { &[("source", 1), ("target", 2)] };
@@ -233,5 +251,9 @@ impl File<'_> {
 }
 
 fn unclosed(offset: usize) -> Fault {
-    Fault::new(offset, "the file ends before this list is closed", "compare the file with its source; it may be cut off")
+    Fault::new(
+        offset,
+        "the file ends before this list is closed",
+        "compare the file with its source; it may be cut off",
+    )
 }

@@ -272,7 +272,8 @@ impl Pass<'_> {
         let keys = self.keys_of_id.get(&id).map_or(&[][..], Vec::as_slice);
         let declared = |wanted: &dyn Fn(&Key) -> bool| keys.iter().copied().find(|&key| wanted(&self.keys[key]));
         // Some tools declare a key for nodes only, and give its values to edges too.
-        let key = declared(&|key| key.is_of(of)).or_else(|| declared(&|key| key.domain == "all")).or(declared(&|_| true));
+        let key =
+            declared(&|key| key.is_of(of)).or_else(|| declared(&|key| key.domain == "all")).or(declared(&|_| true));
         let Some(key) = key else {
             let message = format!("<data> has the key {}, which no <key> before it declares", quoted(&id));
             return Err(Fault::new(offset, message, "declare it at the top of the file"));

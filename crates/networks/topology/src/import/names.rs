@@ -182,7 +182,9 @@ pub(super) fn meaning(of: Of, name: &str) -> Option<Known> {
         let stem_of = |&(unit, size): &(&str, f64)| plain.strip_suffix(unit).map(|stem| (stem.to_owned(), size));
         units.iter().filter_map(stem_of).collect::<Vec<_>>()
     };
-    for (stem, size) in stem(RATE_UNITS).into_iter().chain(stem(DELAY_UNITS)).chain(stem(&[("km", 1.0), ("percent", 0.01)])) {
+    for (stem, size) in
+        stem(RATE_UNITS).into_iter().chain(stem(DELAY_UNITS)).chain(stem(&[("km", 1.0), ("percent", 0.01)]))
+    {
         let meaning = match (entry(&stem).map(|(known, _)| known.meaning), stem.as_str(), size) {
             (Some(Meaning::Rate(_)), ..) if plain.ends_with("bps") => Meaning::Rate(Some(size)),
             (Some(Meaning::Delay(_)), ..) if plain.ends_with('s') => Meaning::Delay(Some(size)),

@@ -17,7 +17,8 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
     };
     let top: Object<'_> = serde_json::from_str(text).map_err(|why| {
         let why_text = why.to_string();
-        let message = format!("this is not node-link JSON: {}", one_line(why_text.split(" at line").next().unwrap_or("")));
+        let message =
+            format!("this is not node-link JSON: {}", one_line(why_text.split(" at line").next().unwrap_or("")));
         Fault::new(place(why.line(), why.column()), message, "write `{\"nodes\": [...], \"links\": [...]}`")
     })?;
     let file = File { text };
@@ -68,12 +69,14 @@ impl<'t> File<'t> {
     }
 
     fn list(&self, value: &'t RawValue, name: &str) -> Result<Vec<&'t RawValue>, Fault> {
-        let wrong = |_| Fault::new(self.offset(value), format!("`{name}` must be a list"), "write `[` and `]` around it");
+        let wrong =
+            |_| Fault::new(self.offset(value), format!("`{name}` must be a list"), "write `[` and `]` around it");
         serde_json::from_str(value.get()).map_err(wrong)
     }
 
     fn object(&self, value: &'t RawValue, noun: &str) -> Result<Object<'t>, Fault> {
-        let wrong = |_| Fault::new(self.offset(value), format!("{noun} must be an object"), "write `{` and `}` around it");
+        let wrong =
+            |_| Fault::new(self.offset(value), format!("{noun} must be an object"), "write `{` and `}` around it");
         serde_json::from_str(value.get()).map_err(wrong)
     }
 

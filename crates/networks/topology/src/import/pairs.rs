@@ -23,7 +23,8 @@ pub(super) fn joints(edges: Vec<Edge>, notes: &mut Notes<'_>) -> Vec<Joint> {
     for edge in edges {
         let number = joints.len();
         let ends = (edge.source, edge.target);
-        let partner = if edge.is_directed { waiting.get_mut(&(ends.1, ends.0)).and_then(VecDeque::pop_front) } else { None };
+        let partner =
+            if edge.is_directed { waiting.get_mut(&(ends.1, ends.0)).and_then(VecDeque::pop_front) } else { None };
         match partner.and_then(|partner| joints.get_mut(partner)) {
             Some(partner) if partner.edge.facts == edge.facts => {}
             Some(partner) => {

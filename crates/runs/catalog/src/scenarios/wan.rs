@@ -12,7 +12,7 @@ use parades_packet::traffic::Sizes;
 use parades_packet::wan::{Arrivals, Parameters, Weights};
 use parades_topology::Topology;
 use parades_topology::generators::backbone;
-use parades_topology::graphml::{self, Options};
+use parades_topology::import::{self, Options};
 use parades_topology::routing::Metric;
 
 /// The values for links without a rate or a delay in the file, unless the user sets other values.
@@ -20,11 +20,11 @@ const OF_FILES: Options = Options { rate_bps: 100 * MBPS, delay: Delay::from_ms(
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "wan",
-    "a wide-area network from a GraphML file (or a built-in one) under gravity traffic",
+    "a wide-area network from a file (GraphML, GML, JSON) or a built-in one, under gravity traffic",
     &[
         Parameter::path(
             "topology",
-            "GraphML file, as the Internet Topology Zoo writes them; without one, a built-in backbone",
+            "GraphML, GML or node-link JSON file, as other tools write them; without one, a built-in backbone",
         ),
         Parameter::rate("default_rate", OF_FILES.rate_bps, "rate of links for which the file gives none").positive(),
         Parameter::duration("default_delay", OF_FILES.delay, "delay of links with an end whose place is unknown"),
@@ -80,8 +80,8 @@ const METRICS: Table<Metric, 2> = [("delay", Metric::Delay), ("hops", Metric::Ho
 const UNTIL: Time = Time::from_ps(10_000_000_000_000);
 
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
-    let (topology, mut notes) = topology(values)?;
-    let parameters = parameters(values)?;
+    let (topology, losses, mut notes) = topology(values)?;
+    let parameters = Parameters { losses, ..parameters(values)? };
     let wan = parameters.build(topology, seed).map_err(|error| {
         let error = ConfigError::new(error.to_string());
         match values.path("topology") {
@@ -98,16 +98,17 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     Ok(Simulation::restorable(wan.network, UNTIL).with_notes(notes))
 }
 
-/// Returns the topology, and notes for the user on the file.
-fn topology(values: &Values) -> Result<(Topology, Vec<String>), ConfigError> {
+/// Returns the topology, the probability of loss of each link, and notes for the user on the file.
+fn topology(values: &Values) -> Result<(Topology, Vec<f64>, Vec<String>), ConfigError> {
     let options = Options {
         rate_bps: values.rate("default_rate"),
         delay: values.duration("default_delay"),
         delay_min: values.duration("least_delay"),
     };
     if let Some(path) = values.path("topology") {
-        let read = graphml::read(&path, &options).map_err(|error| about_file(values, "topology", error))?;
-        return Ok((read.topology, read.notes));
+        let read = import::read(&path, &options).map_err(|error| about_file(values, "topology", error))?;
+        let losses = read.losses.iter().map(|loss| loss.unwrap_or(0.0)).collect();
+        return Ok((read.topology, losses, read.notes));
     }
     let for_files = [
         ("default_rate", options.rate_bps != OF_FILES.rate_bps),
@@ -118,9 +119,10 @@ fn topology(values: &Values) -> Result<(Topology, Vec<String>), ConfigError> {
         let message = format!("`{key}` is of the links of a file, and the built-in backbone has its own");
         return Err(values.error_at(key, &message, "name a `topology`, or leave it out"));
     }
-    Ok((backbone(), Vec::new()))
+    Ok((backbone(), Vec::new(), Vec::new()))
 }
 
+/// Returns the parameters that the user sets. The losses are those of the file.
 fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
     Ok(Parameters {
         flows: int32(values, "flows"),
@@ -134,6 +136,7 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         },
         metric: value_of(values, "routing", &METRICS),
         queue: QueueLimit::Packets(int32(values, "queue")),
+        losses: Vec::new(),
         headers: bytes(values, "headers")?,
         sample: values.duration("sample"),
     })

@@ -1,0 +1,52 @@
+//! Notes on what a file says without effect.
+
+use crate::given::{Entry, What};
+use parades_config::{Values, quoted};
+use parades_core::time::Time;
+use parades_packet::description::{App, Event};
+use std::collections::BTreeSet;
+
+/// Returns a note on parameters that nothing refers to.
+pub(crate) fn unused_parameters(declared: &Values, file: &[Entry]) -> Option<String> {
+    let mut used = BTreeSet::new();
+    file.iter().for_each(|entry| collect(&entry.value.what, &mut used));
+    let names = declared.iter().map(|(parameter, _)| parameter.key());
+    let unused: Vec<String> = names.filter(|name| !used.contains(name)).map(quoted).collect();
+    (!unused.is_empty()).then(|| format!("parameters that nothing in the file refers to: {}", unused.join(", ")))
+}
+
+/// Collects the names of parameters that a value refers to.
+fn collect<'a>(what: &'a What, used: &mut BTreeSet<&'a str>) {
+    match what {
+        What::Text(text) => used.extend(text.strip_prefix('$')),
+        What::List(list) => list.iter().for_each(|given| collect(&given.what, used)),
+        What::Table(entries) => entries.iter().for_each(|entry| collect(&entry.value.what, used)),
+        What::Number(_) | What::Boolean(_) | What::Date | What::Set(_) => {}
+    }
+}
+
+/// Returns notes on traffic and events that a run until `until` does not see.
+pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<String> {
+    let mut notes = Vec::new();
+    if apps.is_empty() {
+        notes.push("the network has no app, so nothing is sent: add one with `[[app]]`".to_owned());
+    }
+    let late = events.iter().filter(|event| event.at >= until).count();
+    if late > 0 {
+        notes.push(format!(
+            "{late} of {} changes of links and nodes are at {until}, the file's end, or later",
+            events.len()
+        ));
+    }
+    for App { name, flows, .. } in apps {
+        let late = flows.iter().filter(|flow| flow.start >= until).count();
+        if late > 0 {
+            notes.push(format!(
+                "{late} of {} flows of {} start at {until}, the file's end, or later",
+                flows.len(),
+                quoted(name)
+            ));
+        }
+    }
+    notes
+}

@@ -1,0 +1,121 @@
+//! Keys of a file by their paths, which the command line can set: `app.video.rate`, `link.west-east.delay`,
+//! `defaults.queue`, `routing`.
+//!
+//! A path is the table, the name in it, and the key. An event has no name: it has its place, from 1.
+
+use crate::given::{Entry, Given, What, suggestion};
+use crate::shape::{Form, Key, LINK, Shape, TABLES, TOP};
+use parades_config::{ConfigError, Parameter, SETTINGS, nearest, quoted};
+use std::ops::Range;
+
+/// A key of a file, as a path names it.
+pub(crate) struct Target {
+    /// The declaration of the key's value, without the path.
+    pub(crate) form: Form,
+    pub(crate) meaning: &'static str,
+    /// The place of its value in the file, or else of its table.
+    pub(crate) span: Range<usize>,
+}
+
+/// Returns the name of a table in paths: its `name`; of a link without one, its ends; of others, their places.
+pub(crate) fn name_of(shape: &Shape, entries: &[Entry], place: usize) -> String {
+    let text = |key: &str| match &entries.iter().find(|entry| entry.key == key)?.value.what {
+        What::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    let ends = || (shape.name == LINK.name).then(|| Some(format!("{}-{}", text("from")?, text("to")?))).flatten();
+    text("name").or_else(ends).unwrap_or_else(|| (place + 1).to_string())
+}
+
+/// Returns the key that a path names. `None` if it names no table and no key above the tables.
+pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, ConfigError> {
+    let entry = |name: &str| entries.iter().find(|entry| entry.key == name);
+    let Some((table, rest)) = path.split_once('.') else { return Ok(above_tables(path, entry(path))) };
+    let Some(shape) = TABLES.iter().find(|shape| shape.name == table) else { return Ok(None) };
+    let value = entry(table).map(|entry| &entry.value);
+    if !shape.several {
+        let (own, span) = match value {
+            Some(Given { what: What::Table(own), span }) => (&own[..], span.clone()),
+            _ => (&[][..], 0..0),
+        };
+        return of_table(shape, own, span, (path, rest)).map(Some);
+    }
+    let Some((name, key)) = rest.rsplit_once('.') else {
+        let message = format!("{} names {} and no key of it", quoted(path), shape.noun);
+        return Err(ConfigError::new(message).with_help(format!("write `{table}.NAME.KEY`")));
+    };
+    let list = match value {
+        Some(Given { what: What::List(list), .. }) => &list[..],
+        _ => &[],
+    };
+    let tables = list.iter().enumerate().filter_map(|(place, given)| match &given.what {
+        What::Table(own) => Some((name_of(shape, own, place), own, &given.span)),
+        _ => None,
+    });
+    let tables: Vec<_> = tables.collect();
+    match tables.iter().find(|(own_name, ..)| own_name == name) {
+        Some((_, own, span)) => of_table(shape, own, (*span).clone(), (path, key)).map(Some),
+        None => {
+            let names = || tables.iter().map(|(name, ..)| name.as_str());
+            let help = match (nearest(name, names()), names().next()) {
+                (Some(near), _) => format!("did you mean `{table}.{near}.{key}`?"),
+                (None, Some(first)) => format!("the first is {}", quoted(first)),
+                (None, None) => format!("the file has no table `{table}`"),
+            };
+            Err(ConfigError::new(format!("the file has no {table} {}", quoted(name))).with_help(help))
+        }
+    }
+}
+
+fn above_tables(key: &str, entry: Option<&Entry>) -> Option<Target> {
+    let setting = || SETTINGS.iter().find(|setting| setting.key() == key && key != "scenario");
+    let (form, meaning) = match TOP.iter().find(|top| top.name == key) {
+        Some(top) => (top.form, top.meaning),
+        None => (Form::One(*setting()?), setting()?.meaning()),
+    };
+    let span = entry.map_or(0..0, |entry| entry.value.span.clone());
+    Some(Target { form, meaning, span })
+}
+
+fn of_table(
+    shape: &Shape,
+    own: &[Entry],
+    table: Range<usize>,
+    (path, name): (&str, &str),
+) -> Result<Target, ConfigError> {
+    let entry = |name: &str| own.iter().find(|entry| entry.key == name).map(|entry| &entry.value);
+    let kind = match entry("kind").map(|given| &given.what) {
+        Some(What::Text(kind)) => shape.kinds.iter().find(|known| known.name == kind),
+        _ => None,
+    };
+    // The kind may come from a parameter: then any kind's keys will do.
+    let of_any = || shape.kinds.iter().flat_map(|kind| kind.keys);
+    let keys = || shape.keys_of(kind).chain(of_any().filter(|_| kind.is_none()));
+    let key: Option<&Key> = keys().find(|key| key.name == name && name != "name");
+    let Some(Key { form, meaning, .. }) = key else {
+        let message = format!("{} has no key {} that can be set", shape.noun, quoted(name));
+        return Err(ConfigError::new(message).with_help(suggestion(name, keys().map(|key| key.name))));
+    };
+    if matches!(form, Form::Names | Form::Sides | Form::Flows) {
+        let message = format!("{} is a list, which cannot be set", quoted(path));
+        return Err(ConfigError::new(message).with_help("change it in the file"));
+    }
+    let given = entry(name);
+    Ok(Target { form: *form, meaning, span: given.map_or(table, |given| given.span.clone()) })
+}
+
+impl Target {
+    /// Returns the parameter that has the path as its key.
+    pub(crate) fn parameter(&self, path: &'static str) -> Parameter {
+        match self.form {
+            Form::One(parameter) => parameter.with_key(path),
+            _ => Parameter::text(path, "", self.meaning),
+        }
+    }
+
+    /// Returns the entry that stands for the value `text`.
+    pub(crate) fn entry(&self, key: &str, text: String) -> Entry {
+        let what = What::Set(text);
+        Entry { key: key.to_owned(), key_span: self.span.clone(), value: Given { what, span: self.span.clone() } }
+    }
+}

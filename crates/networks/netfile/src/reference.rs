@@ -1,0 +1,109 @@
+//! The page that lists every key of a network file, made from the shapes that the reader uses.
+
+use crate::given::example;
+use crate::shape::{Form, Key, Shape, TABLES, TOP};
+use parades_config::{Kind, Parameter, SETTINGS};
+use std::fmt::Write;
+
+/// Returns the page, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(HEAD);
+    let settings = SETTINGS.iter().filter(|setting| setting.key() != "scenario");
+    page.push_str("## Above all tables\n\n");
+    rows(&mut page, TOP.iter().copied().chain(settings.map(of_setting)));
+    page.push_str(
+        "## `[parameters]`\n\nValues that the command line can set: a name of letters, digits, `_` and `-`, and a \
+         number, a text or `true`. Others refer to them as `\"$name\"`.\n\n",
+    );
+    for shape in TABLES {
+        table(&mut page, shape);
+    }
+    page
+}
+
+const HEAD: &str = "\
+# Every key of a network file
+
+A network file is TOML. `parades show network` prints one to begin with, and `parades show --schema` a schema by which
+editors complete such files. This page is made from the same tables; a test fails if it is out of date.
+
+The command line sets any key by its path, which is the table, the name and the key: `--set app.video.rate=5Mbps`,
+`--set link.west-east.delay=5ms`, `--set defaults.queue=50`, `--set routing=hops`. An event has its place instead of a
+name: `--set event.1.at=3s`. A link without a name is `FROM-TO`. Lists, such as `nodes` and `flows`, are changed in the
+file.
+
+In names, `*` stands for any letters if several nodes, links or apps may be meant. Sizes are `1500B` or `64KiB`, durations
+`10ms`, rates `10Mbps`. A key in **bold** must be given.
+
+";
+
+fn of_setting(setting: &'static Parameter) -> Key {
+    Key { name: setting.key(), form: Form::One(*setting), meaning: setting.meaning(), required: false }
+}
+
+fn table(page: &mut String, shape: &Shape) {
+    let header = if shape.several { format!("[[{}]]", shape.name) } else { format!("[{}]", shape.name) };
+    let _ = write!(page, "## `{header}`\n\n{}.\n\n", capital(shape.meaning));
+    if !shape.keys.is_empty() {
+        rows(page, shape.keys.iter().copied());
+    }
+    for kind in shape.kinds {
+        let _ = write!(page, "### `kind = \"{}\"`\n\n{}.\n\n", kind.name, capital(kind.meaning));
+        if !kind.keys.is_empty() {
+            rows(page, kind.keys.iter().copied());
+        }
+    }
+}
+
+fn rows(page: &mut String, keys: impl Iterator<Item = Key>) {
+    page.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+    for key in keys {
+        let name = if key.required { format!("**`{}`**", key.name) } else { format!("`{}`", key.name) };
+        let default = if key.required { String::new() } else { default(&key.form) };
+        let _ = writeln!(page, "| {name} | {} | {default} | {} |", value(&key.form), key.meaning.replace('|', "\\|"));
+    }
+    page.push('\n');
+}
+
+fn value(form: &Form) -> String {
+    let kind = match form {
+        Form::One(parameter) => match parameter.kind() {
+            Kind::Integer { min, max, .. } if max == u64::MAX => format!("whole number from {min}"),
+            Kind::Integer { min, max, .. } => format!("whole number from {min} to {max}"),
+            Kind::Float { .. } => "number".to_owned(),
+            Kind::Fraction { .. } => "number from 0 to 1, or percent".to_owned(),
+            Kind::Duration { .. } => "duration".to_owned(),
+            Kind::Size { .. } => "size".to_owned(),
+            Kind::Rate { .. } => "rate".to_owned(),
+            Kind::Boolean { .. } => "`true` or `false`".to_owned(),
+            Kind::Choice { of, .. } => of.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Kind::Path => "path".to_owned(),
+            _ => "text".to_owned(),
+        },
+        Form::Queue => "packets, or a size".to_owned(),
+        Form::Packet => "size, or `internet-mix`".to_owned(),
+        Form::Select => format!("name, or list of names: `{}`", example(form)),
+        Form::Names | Form::Sides | Form::Flows => format!("list: `{}`", example(form)),
+    };
+    kind.replace('|', "\\|")
+}
+
+/// Returns the default, if it is a value that one could write.
+fn default(form: &Form) -> String {
+    let Form::One(parameter) = form else { return String::new() };
+    match parameter.kind() {
+        Kind::Integer { .. }
+        | Kind::Float { .. }
+        | Kind::Fraction { .. }
+        | Kind::Boolean { .. }
+        | Kind::Choice { .. } => {
+            format!("`{}`", parameter.default_value())
+        }
+        _ => String::new(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
