@@ -185,6 +185,19 @@ impl Values {
         self.entries.iter().map(|entry| (entry.parameter, &entry.value))
     }
 
+    /// Returns the declaration of a key that a user may set; `None` if there is no such parameter.
+    ///
+    /// # Errors
+    ///
+    /// If the key names something that cannot be set.
+    pub fn declaration(&self, key: &str) -> Result<Option<&'static Parameter>, ConfigError> {
+        match (self.entries.iter().find(|entry| entry.parameter.key() == key), &self.further) {
+            (Some(entry), _) => Ok(Some(entry.parameter)),
+            (None, Some(Further(declare))) => declare(key),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Returns the value of `key`, of whatever kind, or `None` if there is no such parameter.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.entries.iter().find(|entry| entry.parameter.key() == key).map(|entry| &entry.value)

@@ -1,6 +1,6 @@
 //! Generated parts of a network.
 
-use crate::draft::{Draft, Quality};
+use crate::draft::{Draft, NODES_MAX, Quality};
 use crate::given::{Fields, What};
 use crate::shape;
 use parades_config::{ConfigError, is_executed};
@@ -158,7 +158,15 @@ impl Part<'_, '_> {
                 "16384 is the most",
             ));
         }
-        let fits = |links: u64| self.draft.reserve(self.fields, "radius", (u64::from(size), links));
+        let fits = |links: u64| match links > NODES_MAX as u64 {
+            // Links are counted no further.
+            true => Err(self.fields.wrong(
+                "radius",
+                format!("this makes more than {NODES_MAX} links, the largest number that a network may have"),
+                "make it smaller",
+            )),
+            false => self.draft.reserve(self.fields, "radius", (u64::from(size), links)),
+        };
         let links = scatter(size, radius, &mut rng, fits)?;
         let first = self.nodes((0..size).map(|number| number.to_string()))?;
         let base = self.quality.delay.unwrap_or(Delay::ZERO);

@@ -30,7 +30,7 @@ pub(crate) fn name_of(shape: &Shape, entries: &[Entry], place: usize) -> String 
 /// Returns the key that a path names. `None` if it names no table and no key above the tables.
 pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, ConfigError> {
     let entry = |name: &str| entries.iter().find(|entry| entry.key == name);
-    let Some((table, rest)) = path.split_once('.') else { return Ok(above_tables(path, entry(path))) };
+    let Some((table, rest)) = path.split_once('.') else { return above_tables(path, entry(path)) };
     let Some(shape) = TABLES.iter().find(|shape| shape.name == table) else { return Ok(None) };
     let value = entry(table).map(|entry| &entry.value);
     if !shape.several {
@@ -67,14 +67,15 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     }
 }
 
-fn above_tables(key: &str, entry: Option<&Entry>) -> Option<Target> {
+fn above_tables(key: &str, entry: Option<&Entry>) -> Result<Option<Target>, ConfigError> {
     let setting = || SETTINGS.iter().find(|setting| setting.key() == key && key != "scenario");
-    let (form, meaning) = match TOP.iter().find(|top| top.name == key) {
-        Some(top) => (top.form, top.meaning),
-        None => (Form::One(*setting()?), setting()?.meaning()),
+    let (form, meaning) = match (TOP.iter().find(|top| top.name == key), setting()) {
+        (Some(top), _) => (top.form, top.meaning),
+        (None, Some(setting)) => (Form::One(*setting), setting.meaning()),
+        (None, None) => return Ok(None),
     };
     let span = entry.map_or(0..0, |entry| entry.value.span.clone());
-    Some(Target { form, meaning, span })
+    Target::new(key, form, meaning, span).map(Some)
 }
 
 fn of_table(
@@ -96,15 +97,19 @@ fn of_table(
         let message = format!("{} has no key {} that can be set", shape.noun, quoted(name));
         return Err(ConfigError::new(message).with_help(suggestion(name, keys().map(|key| key.name))));
     };
-    if matches!(form, Form::Names | Form::Sides | Form::Flows) {
-        let message = format!("{} is a list, which cannot be set", quoted(path));
-        return Err(ConfigError::new(message).with_help("change it in the file"));
-    }
-    let given = entry(name);
-    Ok(Target { form: *form, meaning, span: given.map_or(table, |given| given.span.clone()) })
+    Target::new(path, *form, meaning, entry(name).map_or(table, |given| given.span.clone()))
 }
 
 impl Target {
+    /// Returns the key of a path. A list is refused: one value would replace several.
+    fn new(path: &str, form: Form, meaning: &'static str, span: Range<usize>) -> Result<Target, ConfigError> {
+        if matches!(form, Form::Names | Form::Sides | Form::Flows) {
+            let message = format!("{} is a list, which cannot be set", quoted(path));
+            return Err(ConfigError::new(message).with_help("change it in the file"));
+        }
+        Ok(Target { form, meaning, span })
+    }
+
     /// Returns the parameter that has the path as its key.
     pub(crate) fn parameter(&self, path: &'static str) -> Parameter {
         match self.form {

@@ -1,7 +1,7 @@
 //! The page that lists every key of a network file, made from the shapes that the reader uses.
 
 use crate::given::example;
-use crate::shape::{Form, Key, Shape, TABLES, TOP};
+use crate::shape::{EVENT, Form, Key, Shape, TABLES, TOP};
 use parades_config::{Kind, Parameter, SETTINGS};
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ pub fn reference() -> String {
     let mut page = String::from(HEAD);
     let settings = SETTINGS.iter().filter(|setting| setting.key() != "scenario");
     page.push_str("## Above all tables\n\n");
-    rows(&mut page, TOP.iter().copied().chain(settings.map(of_setting)));
+    rows(&mut page, TOP.iter().map(|key| (*key, default(key))).chain(settings.map(of_setting)));
     page.push_str(
         "## `[parameters]`\n\nValues that the command line can set: a name of letters, digits, `_` and `-`, and a \
          number, a text or `true`. Others refer to them as `\"$name\"`.\n\n",
@@ -37,29 +37,32 @@ In names, `*` stands for any letters if several nodes, links or apps may be mean
 
 ";
 
-fn of_setting(setting: &'static Parameter) -> Key {
-    Key { name: setting.key(), form: Form::One(*setting), meaning: setting.meaning(), required: false }
+/// Returns a setting of the run. Its default is that of the command.
+fn of_setting(setting: &'static Parameter) -> (Key, String) {
+    let form = Form::One(*setting);
+    (Key { name: setting.key(), form, meaning: setting.meaning(), required: false }, String::new())
 }
 
 fn table(page: &mut String, shape: &Shape) {
     let header = if shape.several { format!("[[{}]]", shape.name) } else { format!("[{}]", shape.name) };
     let _ = write!(page, "## `{header}`\n\n{}.\n\n", capital(shape.meaning));
     if !shape.keys.is_empty() {
-        rows(page, shape.keys.iter().copied());
+        // A key of an event that is not given changes nothing.
+        let default = |key| if shape.name == EVENT.name { String::new() } else { default(key) };
+        rows(page, shape.keys.iter().map(|key| (*key, default(key))));
     }
     for kind in shape.kinds {
         let _ = write!(page, "### `kind = \"{}\"`\n\n{}.\n\n", kind.name, capital(kind.meaning));
         if !kind.keys.is_empty() {
-            rows(page, kind.keys.iter().copied());
+            rows(page, kind.keys.iter().map(|key| (*key, default(key))));
         }
     }
 }
 
-fn rows(page: &mut String, keys: impl Iterator<Item = Key>) {
+fn rows(page: &mut String, keys: impl Iterator<Item = (Key, String)>) {
     page.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
-    for key in keys {
+    for (key, default) in keys {
         let name = if key.required { format!("**`{}`**", key.name) } else { format!("`{}`", key.name) };
-        let default = if key.required { String::new() } else { default(&key.form) };
         let _ = writeln!(page, "| {name} | {} | {default} | {} |", value(&key.form), key.meaning.replace('|', "\\|"));
     }
     page.push('\n');
@@ -88,17 +91,16 @@ fn value(form: &Form) -> String {
     kind.replace('|', "\\|")
 }
 
+/// Keys without a default of their own: another key or the table of defaults counts, or there is no bound.
+const WITHOUT_DEFAULT: &[&str] = &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay"];
+
 /// Returns the default, if it is a value that one could write.
-fn default(form: &Form) -> String {
-    let Form::One(parameter) = form else { return String::new() };
-    match parameter.kind() {
-        Kind::Integer { .. }
-        | Kind::Float { .. }
-        | Kind::Fraction { .. }
-        | Kind::Boolean { .. }
-        | Kind::Choice { .. } => {
-            format!("`{}`", parameter.default_value())
-        }
+fn default(key: &Key) -> String {
+    match &key.form {
+        Form::One(parameter) if !key.required && !WITHOUT_DEFAULT.contains(&key.name) => match parameter.kind() {
+            Kind::Text { .. } | Kind::Path => String::new(),
+            _ => format!("`{}`", parameter.default_value()),
+        },
         _ => String::new(),
     }
 }

@@ -79,7 +79,7 @@ fn patterns_are_linked_each_with_each_or_in_pairs() {
 const SMALL: &str = "network = \"small\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\"]\n[parameters]\nqueue = 7\n\
     [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"10Mbps\"\ndelay = \"5ms\"\nqueue = \"$queue\"\n\
     [[app]]\nname = \"video.hd\"\nkind = \"constant\"\nrate = \"1Mbps\"\nfrom = \"a\"\nto = \"b\"\n\
-    [[event]]\nat = \"1s\"\nlink = \"a-b\"\n";
+    [[event]]\nat = \"1s\"\nlink = \"a-b\"\nstate = \"down\"\n";
 
 #[test]
 fn any_key_is_set_by_its_path() {

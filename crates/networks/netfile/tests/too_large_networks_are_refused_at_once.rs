@@ -24,7 +24,7 @@ fn more_links_than_a_network_may_have_are_counted_first() {
         ),
         (
             "part = [{ name = \"r\", kind = \"random-geometric\", size = 16384, radius = 2.0 }]\n",
-            "net.toml:3:74: this makes 16777217 links, and a network has at most 16777216; make it smaller",
+            "net.toml:3:73: this makes more than 16777216 links, the largest number that a network may have; make it smaller",
         ),
         (
             "nodes = [\"c\"]\ngroup = [{ name = \"a\", size = 5000, attach = \"c\" }, { name = \"b\", size = 5000, attach = \"a.*\" }]\n",
@@ -43,7 +43,7 @@ fn a_memory_limit_is_checked_before_a_part_is_made() {
     let (nodes, links) = (128 * 128 * 128 / 4 + 5 * 128 * 128 / 4, 3 * 128 * 128 * 128 / 4);
     let said = error_within(100_000_000, &tree);
     assert!(
-        said.starts_with("net.toml:3:29: ") && said.contains(&format!("{nodes} nodes and {links} links")),
+        said.starts_with("net.toml:3:30: ") && said.contains(&format!("{nodes} nodes and {links} links")),
         "{said}"
     );
     assert!(said.ends_with("above the limit of 100.0 MB; make it smaller, or raise the memory limit"), "{said}");

@@ -147,7 +147,7 @@ fn each_mistake_has_its_message() {
         // A part that would not fit into memory.
         (
             small("[[part]]\nname = \"c\"\nkind = \"campus\"\nsize = 4096\nlan_clients = 65536\n"),
-            "net.toml:12:8: the network has more than 16777216 nodes; make it smaller",
+            "net.toml:12:8: this makes 3221364736 nodes beside the 2 before it, and a network has at most 16777216; make it smaller",
         ),
         // A group of no nodes.
         (small("[[group]]\nname = \"g\"\nsize = 0\n"), "net.toml:11:8: `size` must be between 1 and 16777216, not 0"),

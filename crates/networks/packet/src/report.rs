@@ -15,7 +15,7 @@ use crate::description::{App, AppKind};
 use crate::network::{Layout, Vocabulary};
 use crate::node::Node;
 use crate::protocols::Duration;
-use crate::sampling::Series;
+use crate::sampling::{self, Series};
 use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::run::End;
 use parades_core::time::Delay;
@@ -136,6 +136,7 @@ pub(crate) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
     let (utilisation_max, idle) = links::conclude(net, end, metrics);
     set(metrics, net.ids.utilisation_max, utilisation_max);
     set(metrics, net.ids.links_idle, idle);
+    sampling::conclude(net, end.time, metrics);
     if net.vocabulary == Vocabulary::Apps {
         exchanges::conclude(net, metrics);
     }

@@ -63,6 +63,8 @@ pub(crate) struct Series {
     loss_rate: MetricId,
     waiting: MetricId,
     longest: MetricId,
+    /// Samples beyond the largest number of them, if there is one.
+    left_out: Option<MetricId>,
     /// The throughput series of each app that is asked for.
     apps: BTreeMap<u32, MetricId>,
     /// Utilisation and queue, by link.
@@ -77,11 +79,13 @@ impl Series {
             Vocabulary::Flows => ["goodput", "drop_rate"],
             Vocabulary::Apps => ["throughput", "loss_rate"],
         };
+        let is_bounded = net.measure.samples_max < u64::MAX;
         Series {
             throughput: metrics.series(throughput, Unit::BitsPerSecond),
             loss_rate: metrics.series(loss_rate, Unit::PerSecond),
             waiting: metrics.series("packets_waiting", Unit::Count),
             longest: metrics.series("queue_longest", Unit::Count),
+            left_out: is_bounded.then(|| metrics.value("samples_left_out", Unit::Count)),
             apps: apps
                 .iter()
                 .map(|&app| {
@@ -98,6 +102,14 @@ impl Series {
                 })
                 .collect(),
         }
+    }
+}
+
+/// Reports the samples that a run has left out because there were too many.
+pub(crate) fn conclude(net: &Layout, end: Time, metrics: &mut Metrics) {
+    if let Some(left_out) = net.ids.series.as_ref().and_then(|series| series.left_out) {
+        let wanted = end.as_ps() / net.measure.every.as_ps().max(1);
+        metrics.set(left_out, wanted.saturating_sub(net.measure.samples_max));
     }
 }
 
@@ -153,6 +165,11 @@ impl Sample {
         }
     }
 
+    /// Returns the number of samples until `now`.
+    fn number(&self, now: Time) -> u64 {
+        now.as_ps() / self.period.as_ps().max(1)
+    }
+
     fn per_second(&self, of: u64) -> f64 {
         of as f64 / self.period.as_secs_f64()
     }
@@ -183,14 +200,10 @@ impl<D: Record> Global<Network<D>> for Sample {
 
     fn act(&self, net: &Network<D>, summary: Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
         let Some(series) = &net.layout.ids.series else { return };
-        // The length of the run is not known when the network is described, so the number of samples is
-        // checked here.
-        let samples_max = net.layout.measure.samples_max;
-        if ctx.now().as_ps() / self.period.as_ps().max(1) > samples_max {
-            let (period, end) = (self.period, ctx.now());
-            return ctx.fail(format!(
-                "a sample every {period} has made more than {samples_max} of them; measure less often, or end the run before {end}"
-            ));
+        // The length of the run is not known when the network is described. All samples are kept until the end,
+        // so their number is bounded. The run goes on without further samples.
+        if self.number(ctx.now()) > net.layout.measure.samples_max {
+            return;
         }
         let (before, now) = (&self.before, &summary.totals);
         ctx.point(series.throughput, self.per_second((now.bytes - before.bytes) * 8));

@@ -122,7 +122,7 @@ fn a_drawing_of_yed_has_labels_and_lines() {
     let link = network.topology.links()[0];
     assert_eq!((link.rate_bps, link.delay), (20_000_000, Delay::from_ms(3)));
     assert!(network.topology.is_symmetric());
-    let alone = "1 directed edges without an opposite, taken as links that carry both directions: `Here` to `There`";
+    let alone = "directed edges without an opposite, taken as links that carry both directions: `Here` to `There`";
     assert!(says(&network, alone), "{:?}", network.notes);
 }
 
@@ -152,7 +152,7 @@ fn two_directed_edges_that_differ_are_a_link_each_way() {
     assert_eq!(network.topology.links().len(), 3);
     let one_way = (0..3).map(|link| network.topology.is_one_way(LinkId(link))).collect::<Vec<_>>();
     assert_eq!(one_way, [true, true, false]);
-    assert!(says(&network, "1 links whose directions differ: `1` to `0`"), "{:?}", network.notes);
+    assert!(says(&network, "links whose directions differ: `1` to `0`"), "{:?}", network.notes);
 }
 
 #[test]

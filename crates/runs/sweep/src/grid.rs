@@ -2,6 +2,7 @@
 //!
 //! *Read next*: [`crate::schedule`].
 
+use crate::range;
 use parades_config::{ConfigError, Place, Values, quoted};
 use std::collections::BTreeSet;
 
@@ -21,6 +22,8 @@ pub struct Axis {
 
 impl Axis {
     /// Reads `assignment`, the `KEY=VALUE,VALUE,…` of the option `option`.
+    ///
+    /// A value of a number may be a range: `1..4`, or with a step `10ms..50ms..20ms`.
     ///
     /// As in CSV, a value with a comma is enclosed in double quotes, and a double quote inside is doubled.
     ///
@@ -76,6 +79,22 @@ impl Axis {
     }
 }
 
+impl Axis {
+    /// Replaces ranges by their values. A key that is unknown has none.
+    fn expand(&mut self, values: &Values) -> Result<(), ConfigError> {
+        let Some(parameter) = values.declaration(&self.key)? else { return Ok(()) };
+        let mut all = Vec::with_capacity(self.values.len());
+        for text in self.values.drain(..) {
+            match range::values(parameter, &text)? {
+                Some(values) => all.extend(values),
+                None => all.push(text),
+            }
+        }
+        self.values = all;
+        Ok(())
+    }
+}
+
 /// Returns the quoted value at the beginning of `text`, whose opening quote is removed, and the text after
 /// the closing quote.
 fn unquote(text: &str) -> Option<(String, &str)> {
@@ -112,8 +131,11 @@ impl Grid {
     ///
     /// If a key is unknown or occurs twice, if a value is invalid or occurs twice, or if there are more than
     /// [`POINTS_MAX`] points.
-    pub fn of(values: &Values, option: &str, axes: Vec<Axis>) -> Result<Grid, ConfigError> {
+    pub fn of(values: &Values, option: &str, mut axes: Vec<Axis>) -> Result<Grid, ConfigError> {
         let at = |axis: &Axis, error: ConfigError| error.at(Place::Argument(format!("{option} {}", axis.assignment)));
+        for axis in &mut axes {
+            axis.expand(values).map_err(|error| at(axis, error))?;
+        }
         let mut count = 1_usize;
         for (index, axis) in axes.iter().enumerate() {
             if axes[..index].iter().any(|other| other.key == axis.key) {
@@ -221,6 +243,15 @@ mod tests {
         assert!(grid.points().iter().all(|point| point.text("note") == "only"));
         assert_eq!(grid.swept().collect::<Vec<_>>(), ["lps", "remote"]);
         assert_eq!(grid.assignments(4), ["lps=4", "note=only", "remote=50%"]);
+    }
+
+    #[test]
+    fn ranges_become_their_values() {
+        let grid = grid(&["lps=1..3,10", "note=1..3"]).unwrap();
+        let lps: Vec<_> = grid.points().iter().map(|point| point.integer("lps")).collect();
+        assert_eq!(lps, [1, 2, 3, 10]);
+        assert_eq!(grid.assignments(3), ["lps=10", "note=1..3"]);
+        assert_eq!(error(&["lps=3..1"]), "--set lps=3..1: the range of `lps` has no values; write FIRST..LAST..STEP");
     }
 
     #[test]

@@ -21,12 +21,14 @@
 
 pub mod drive;
 pub mod grid;
+
 pub mod journal;
 pub mod outcome;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod pool;
 pub mod precision;
+mod range;
 pub mod results;
 pub mod schedule;
 pub mod seeds;

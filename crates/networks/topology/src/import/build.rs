@@ -65,7 +65,7 @@ impl Notes<'_> {
         if !edges.is_empty() {
             let name = |end: u32| quoted(&self.names[end as usize]);
             let shown = |edge: &&Edge| format!("{} to {}", name(edge.source), name(edge.target));
-            self.said.push(format!("{} {what}: {}", edges.len(), few(edges, shown)));
+            self.said.push(format!("{what}: {}", few(edges, shown)));
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Place, Values};
+use parades_core::budget;
 use parades_core::time::{Delay, Time};
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::Sizes;
@@ -17,6 +18,9 @@ use parades_topology::routing::Metric;
 
 /// The values for links without a rate or a delay in the file, unless the user sets other values.
 const OF_FILES: Options = Options { rate_bps: 100 * MBPS, delay: Delay::from_ms(1), delay_min: Delay::from_us(5) };
+
+/// The memory that a flow takes while the network is built, in bytes: its ends, its route and its state.
+const FLOW_BYTES: u64 = 300;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "wan",
@@ -81,7 +85,10 @@ const UNTIL: Time = Time::from_ps(10_000_000_000_000);
 
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let (topology, losses, mut notes) = topology(values)?;
-    let parameters = Parameters { losses, ..parameters(values)? };
+    let parameters = parameters(values, losses)?;
+    // Checked before flows are drawn, which may take more memory than there is.
+    budget::check(u64::from(parameters.flows).saturating_mul(FLOW_BYTES))
+        .map_err(|why| values.error_at("flows", &why.to_string(), "ask for fewer, or raise the memory limit"))?;
     let wan = parameters.build(topology, seed).map_err(|error| {
         let error = ConfigError::new(error.to_string());
         match values.path("topology") {
@@ -122,8 +129,7 @@ fn topology(values: &Values) -> Result<(Topology, Vec<f64>, Vec<String>), Config
     Ok((backbone(), Vec::new(), Vec::new()))
 }
 
-/// Returns the parameters that the user sets. The losses are those of the file.
-fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
+fn parameters(values: &Values, losses: Vec<f64>) -> Result<Parameters, ConfigError> {
     Ok(Parameters {
         flows: int32(values, "flows"),
         load: values.float("load"),
@@ -136,7 +142,7 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         },
         metric: value_of(values, "routing", &METRICS),
         queue: QueueLimit::Packets(int32(values, "queue")),
-        losses: Vec::new(),
+        losses,
         headers: bytes(values, "headers")?,
         sample: values.duration("sample"),
     })
