@@ -267,7 +267,7 @@ fn samples_are_bounded_however_long_a_network_is_run() {
         |name| outcome.metrics.get(name).and_then(|metric| metric.series()).map(|series| series.points().len());
     assert_eq!(points("queue_longest"), Some(1_000_000));
     // A sample at the end itself would be the last of the second million.
-    assert_eq!(value(&outcome, "samples_left_out") as u64, 1_000_000);
+    assert!((value(&outcome, "samples_left_out") - 1e6).abs() < 0.5);
 }
 
 #[test]

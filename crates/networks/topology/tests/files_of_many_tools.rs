@@ -235,7 +235,7 @@ fn broken_gml_and_json_are_refused_with_their_place() {
         ("{\"links\": []}", "net:1:1: the object has no `nodes`"),
         ("{\"nodes\": 5}", "net:1:11: `nodes` must be a list"),
         ("{\"nodes\": [{}]}", "net:1:12: a node has no `id`"),
-        ("{\"nodes\": [{\"id\": 1}], \"links\": [{\"source\": 1}]}", "net:1:35: a link has no `target`"),
+        ("{\"nodes\": [{\"id\": 1}], \"links\": [{\"source\": 1}]}", "net:1:34: a link has no `target`"),
         ("{\"nodes\": [{\"id\": 1}], \"links\": [], \"edges\": []}", "net:1:46: `edges` stands beside `links`"),
         ("{\"nodes\": []}", "net:1:11: the graph has no nodes"),
     ] {

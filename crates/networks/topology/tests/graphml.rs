@@ -82,7 +82,10 @@ fn delays_follow_great_circles_at_two_thirds_of_the_speed_of_light() {
     let far = read(&(place("nyc", 40.7128, -74.0060) + &place("lon", 51.5074, -0.1278) + &edge("nyc", "lon", &[])));
     let km = far.topology.links()[0].delay.as_secs_f64() * FIBRE_KM_PER_S;
     assert!((km - 5570.2).abs() < 0.5, "{km} km");
-    assert_eq!(far.notes, ["1 of 1 links without a speed, given 100 Mbit/s"]);
+    assert_eq!(
+        far.notes,
+        ["1 of 1 links without a speed, given 100 Mbit/s", "descriptions, which change nothing: `label` of the graph"]
+    );
 }
 
 #[test]
@@ -95,7 +98,8 @@ fn speeds_are_raw_or_in_units_or_the_default() {
     let rates: Vec<u64> = network.topology.links().iter().map(|link| link.rate_bps).collect();
     assert_eq!(rates, [155_000_000, 2_500_000_000, 64_000, 100_000_000]);
     assert_eq!(network.topology.interfaces(NodeId(0)).len(), 4, "parallel edges are parallel links");
-    assert_eq!(network.notes, ["1 of 4 links without a speed, given 100 Mbit/s"]);
+    let descriptions = "descriptions, which change nothing: `LinkLabel` of edges; `label` of the graph";
+    assert_eq!(network.notes, ["1 of 4 links without a speed, given 100 Mbit/s", descriptions]);
 }
 
 #[test]

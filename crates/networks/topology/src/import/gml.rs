@@ -87,6 +87,10 @@ fn unescaped(text: &str) -> String {
 
 /// Reads a whole file.
 pub(super) fn read(text: &str) -> Result<Document, Fault> {
+    let start = text.len() - text.trim_start().len();
+    if !text.to_ascii_lowercase().contains("graph") {
+        return Err(no_graph(start));
+    }
     let mut file = File { tokens: Tokens { text, at: 0 }, collector: Collector::default(), is_directed: false };
     let mut graph = None;
     while let Some((name, offset)) = file.name()? {
@@ -102,10 +106,12 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
         graph = Some(offset);
         file.graph(offset)?;
     }
-    let graph = graph.ok_or_else(|| {
-        Fault::new(0, "this is no graph: neither GraphML, nor GML, nor node-link JSON", "give such a file")
-    })?;
+    let graph = graph.ok_or_else(|| no_graph(start))?;
     file.collector.finish(graph)
+}
+
+fn no_graph(offset: usize) -> Fault {
+    Fault::new(offset, "this is no graph: neither GraphML, nor GML, nor node-link JSON", "give such a file")
 }
 
 /// A file while it is read.
