@@ -28,7 +28,7 @@ fn more_links_than_a_network_may_have_are_counted_first() {
         ),
         (
             "nodes = [\"c\"]\ngroup = [{ name = \"a\", size = 5000, attach = \"c\" }, { name = \"b\", size = 5000, attach = \"a.*\" }]\n",
-            "net.toml:4:78: this makes 25000000 nodes beside the 5001 before it, and a network has at most 16777216",
+            "net.toml:4:74: this makes 25000000 nodes beside the 5001 before it, and a network has at most 16777216",
         ),
     ] {
         let found = error(&format!("{DEFAULTS}{tables}"));
