@@ -1,7 +1,8 @@
 //! The memory that building a model may take.
 //!
-//! A run has a watch on its memory, but a model is built before the run. So builders ask here: with an estimate
-//! before they begin something large, and now and then as they grow. The limit is of the thread that builds.
+//! A run has a watch on its memory, but a model is built before the run. So builders ask here: with an
+//! estimate before they begin something large, and now and then as they grow. The limit is of the thread that
+//! builds.
 //!
 //! ```
 //! use parades_core::budget;

@@ -19,8 +19,8 @@ pub(crate) fn is_attached_to_several(fields: &Fields<'_>) -> Result<bool, Config
     Ok(names.len() > 1 || names.iter().any(|(name, _)| name.contains('*')))
 }
 
-/// Adds the nodes of a group. At one node, or at none, they are NAME.0, NAME.1 and so on. At several nodes, each
-/// has its own: those of the second are NAME.1.0, NAME.1.1 and so on.
+/// Adds the nodes of a group. At one node, or at none, they are NAME.0, NAME.1 and so on. At several nodes,
+/// each has its own: those of the second are NAME.1.0, NAME.1.1 and so on.
 pub(crate) fn add_group(draft: &mut Draft, fields: &Fields<'_>) -> Result<Members, ConfigError> {
     let (name, size) = (fields.text("name")?, fields.count("size")?);
     // A single name may be that of a node that comes later.

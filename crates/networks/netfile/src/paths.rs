@@ -17,7 +17,8 @@ pub(crate) struct Target {
     pub(crate) span: Range<usize>,
 }
 
-/// Returns the name of a table in paths: its `name`; of a link without one, its ends; of others, their places.
+/// Returns the name of a table in paths: its `name`; of a link without one, its ends; of others, their
+/// places.
 pub(crate) fn name_of(shape: &Shape, entries: &[Entry], place: usize) -> String {
     let text = |key: &str| match &entries.iter().find(|entry| entry.key == key)?.value.what {
         What::Text(text) => Some(text.clone()),

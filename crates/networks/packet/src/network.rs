@@ -67,7 +67,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 30 bytes of headers, fewest hops, 100 packets, no samples.
+    /// 30 bytes of headers, fewest hops, 100 packets, no losses, no samples.
     fn default() -> Settings {
         let queue = QueueLimit::Packets(100);
         Settings {

@@ -200,8 +200,8 @@ impl<D: Record> Global<Network<D>> for Sample {
 
     fn act(&self, net: &Network<D>, summary: Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
         let Some(series) = &net.layout.ids.series else { return };
-        // The length of the run is not known when the network is described. All samples are kept until the end,
-        // so their number is bounded. The run goes on without further samples.
+        // All samples are kept until the end, so their number is bounded. The length of the run is not known
+        // when the network is described, so the number is checked here. The run goes on without more samples.
         if self.number(ctx.now()) > net.layout.measure.samples_max {
             return;
         }

@@ -10,8 +10,8 @@ const LINKS_COUNTED_MAX: usize = (1 << 24) + 1;
 /// If that leaves the network in pieces, the shortest possible links join them.
 ///
 /// Returns pairs of nodes, the smaller first, with the length of their link. Takes time with the square of
-/// `size`. Before it makes any link, it asks `fits` whether their number is acceptable: counting takes no memory.
-/// It counts to 2^24 + 1 at most.
+/// `size`. Before it makes any link, it asks `fits` whether their number is acceptable: counting takes no
+/// memory. It counts to 2^24 + 1 at most.
 ///
 /// # Errors
 ///

@@ -70,8 +70,8 @@ impl Notes<'_> {
     }
 }
 
-/// Returns the names of nodes: labels, or ids of nodes without labels. Nodes that share a name have their ids in
-/// brackets.
+/// Returns the names of nodes: labels, or ids of nodes without labels. Nodes that share a name have their ids
+/// in brackets.
 fn names(nodes: &[Node]) -> Vec<String> {
     let plain = |node: &Node| node.facts.label.clone().unwrap_or_else(|| escaped(&node.id));
     let mut uses = BTreeMap::new();

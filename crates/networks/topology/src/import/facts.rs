@@ -280,8 +280,8 @@ pub(super) fn delay_unit(text: &str, offset: usize) -> Result<f64, Fault> {
     parse_duration(&format!("1 {}", text.trim())).map(Delay::as_secs_f64).map_err(|_| wrong())
 }
 
-/// Reads a rate with its unit as tools write it: `10Mbps`, `81920 Kibit`, `1 Gbit/s`, `100 MB/s`, `10G`. Returns
-/// bits per second.
+/// Reads a rate with its unit as tools write it: `10Mbps`, `81920 Kibit`, `1 Gbit/s`, `100 MB/s`, `10G`.
+/// Returns bits per second.
 fn rate_text(text: &str) -> Option<f64> {
     if let Ok(bps) = parse_rate(text) {
         return Some(bps as f64);

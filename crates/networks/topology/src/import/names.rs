@@ -1,7 +1,7 @@
 //! The names of data that tools write for nodes, links and graphs, their units, and who writes them.
 //!
-//! Case, `_`, `-` and blanks make no difference: `packet_loss` is `packetloss`. A name of a rate, a delay or a
-//! length may end with its unit, as in `delay_ms`.
+//! Case, `_`, `-` and blanks make no difference: `packet_loss` is `packetloss`. A name of a rate, a delay or
+//! a length may end with its unit, as in `delay_ms`.
 
 /// The part of a graph that a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

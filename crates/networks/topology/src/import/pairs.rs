@@ -14,8 +14,9 @@ pub(super) struct Joint {
 
 /// Returns the links of all edges, in the order of their first edges.
 ///
-/// A directed edge and its opposite are one link if they have the same quality, else a link for each direction.
-/// An edge without an opposite is a link that carries both directions: yEd writes directed edges for lines.
+/// A directed edge and its opposite are one link if they have the same quality, else a link for each
+/// direction. An edge without an opposite is a link that carries both directions: yEd writes directed edges
+/// for lines.
 pub(super) fn joints(edges: Vec<Edge>, notes: &mut Notes<'_>) -> Vec<Joint> {
     let mut waiting: BTreeMap<(u32, u32), VecDeque<usize>> = BTreeMap::new();
     let mut joints: Vec<Joint> = Vec::with_capacity(edges.len());
