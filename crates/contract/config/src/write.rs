@@ -1,5 +1,6 @@
 //! Writing a scenario as a file that users can edit and run.
 
+use crate::error::is_executed;
 use crate::parameter::Parameter;
 use crate::scenario::Settings;
 use crate::units::format_time;
@@ -97,7 +98,7 @@ pub fn toml_string(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => write!(quoted, "\\u{:04x}", u32::from(c)).expect("text grows"),
+            c if is_executed(c) => write!(quoted, "\\u{:04x}", u32::from(c)).expect("text grows"),
             c => quoted.push(c),
         }
     }

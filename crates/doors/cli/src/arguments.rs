@@ -131,8 +131,8 @@ pub(crate) struct HowArguments {
     /// several engines, those that have the setting get it.
     #[arg(long = "tune", value_name = "KEY=VALUE")]
     pub(crate) tune: Vec<String>,
-    /// Bound on the memory of events and history, with a unit: `2GiB` [default: three quarters of the
-    /// machine's].
+    /// Bound on the memory of the model, events and history, with a unit: `2GiB` [default: three quarters of
+    /// the machine's, or of the container's].
     #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
     pub(crate) memory_limit: Option<u64>,
     /// Prints one JSON object on standard output, and nothing else there.
@@ -246,7 +246,7 @@ pub(crate) struct CompareArguments {
 )))]
 #[command(mut_arg("threads", |threads| threads.help("Worker threads of each run [default: 1]")))]
 #[command(mut_arg("memory_limit", |limit| limit.help(
-    "Bound on the memory of each run, with a unit: `2GiB` [default: three quarters of the machine's, divided by the jobs]",
+    "Bound on the memory of each run, with a unit: `2GiB` [default: three quarters of the machine's or the container's, divided by the jobs]",
 )))]
 #[command(mut_arg("tie_seed", |seed| seed.help("Shuffles simultaneous events, in all runs alike [default: off]")))]
 #[command(mut_arg("seed", |seed| seed.help("The one seed of all runs [default: 1]")))]

@@ -184,7 +184,7 @@ pub struct Measure {
     /// The time between two samples; zero for none.
     pub every: Delay,
     /// The largest number of samples. All samples are kept in memory until the run's end. A run goes on
-    /// without further samples, and reports their number as `samples_left_out`.
+    /// without further samples, and reports the number of periods without one as `samples_left_out`.
     pub samples_max: u64,
     /// The links whose utilisation and queue are sampled one by one.
     pub links: Vec<u32>,

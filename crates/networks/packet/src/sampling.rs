@@ -63,7 +63,7 @@ pub(crate) struct Series {
     loss_rate: MetricId,
     waiting: MetricId,
     longest: MetricId,
-    /// Samples beyond the largest number of them, if there is one.
+    /// The number of periods that end within the run and have no sample, if samples are bounded.
     left_out: Option<MetricId>,
     /// The throughput series of each app that is asked for.
     apps: BTreeMap<u32, MetricId>,
@@ -105,7 +105,8 @@ impl Series {
     }
 }
 
-/// Reports the samples that a run has left out because there were too many.
+/// Reports the number of periods that have no sample because there were too many. A period counts if it ends
+/// at the run's end or before, as the last sample of a run is at its end.
 pub(crate) fn conclude(net: &Layout, end: Time, metrics: &mut Metrics) {
     if let Some(left_out) = net.ids.series.as_ref().and_then(|series| series.left_out) {
         let wanted = end.as_ps() / net.measure.every.as_ps().max(1);

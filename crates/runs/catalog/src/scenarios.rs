@@ -15,6 +15,7 @@ mod wan;
 
 use crate::simulation::Simulation;
 use parades_config::{ConfigError, Parameter, Place, Values, nearest, quoted};
+use parades_core::budget;
 use std::path::{Path, PathBuf};
 
 /// A built-in scenario: a row of the table [`SCENARIOS`].
@@ -115,6 +116,12 @@ fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
         }
         _ => error,
     }
+}
+
+/// Checks that `bytes` of memory are within the limit on what is built. The error is at the parameter `key`.
+fn check_memory(values: &Values, key: &str, bytes: u64) -> Result<(), ConfigError> {
+    let help = "raise the memory limit, or simulate less at a time";
+    budget::check(bytes).map_err(|why| values.error_at(key, &why.to_string(), help))
 }
 
 /// Returns the value of an integer parameter whose range ends below 2^32.

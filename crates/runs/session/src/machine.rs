@@ -1,5 +1,7 @@
 //! The machine, and the memory of this process.
 
+mod allowed;
+
 use crate::Failure;
 use serde::Serialize;
 use std::fs;
@@ -33,6 +35,17 @@ impl Machine {
             memory_bytes: kibibytes("/proc/meminfo", "MemTotal:").map_or(0, |kib| kib << 10),
         }
     }
+}
+
+/// The part of the memory that this process may take that a run takes at most by default: three quarters.
+const DEFAULT_SHARE: (u64, u64) = (3, 4);
+
+/// Returns the bound on the memory of a run where the user gives none, in bytes. `None` where the system does
+/// not tell its memory.
+pub fn default_memory_limit() -> Option<u64> {
+    let (share, of) = DEFAULT_SHARE;
+    let memory = Machine::this().memory_bytes;
+    (memory > 0).then(|| allowed::bytes(memory) / of * share)
 }
 
 /// The variables by which launchers of MPI tell each rank the number of ranks: Open MPI's, and the one of

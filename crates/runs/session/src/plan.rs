@@ -1,9 +1,11 @@
 //! A request understood: the scenario, the values of its parameters, the seeds and the end.
 
 use crate::Failure;
+use crate::machine::{default_memory_limit, rss_bytes};
 use crate::request::{Request, quote};
 use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network};
 use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
+use parades_core::budget;
 use parades_core::time::Time;
 use parades_netfile::{NetworkFile, explicit};
 use std::path::{Path, PathBuf};
@@ -83,10 +85,10 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// On the first thing in the file that is wrong.
-    pub fn network_in_full(&self) -> Result<Option<String>, ConfigError> {
+    /// On the first thing in the file that is wrong, and where the network takes too much memory.
+    pub fn network_in_full(&self) -> Result<Option<String>, Failure> {
         let Some(network) = &self.network else { return Ok(None) };
-        let (description, of_file, _) = network.describe(&self.values, self.seed)?;
+        let (description, of_file, _) = self.within_memory(|| network.describe(&self.values, self.seed))?;
         let settings = Settings { seed: Some(self.seed), tie_seed: self.tie_seed, ..self.settings.clone() };
         Ok(Some(explicit(&network.title(), &settings, self.until.unwrap_or(of_file), &description)))
     }
@@ -95,11 +97,29 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// On values that make no sense together, and files that cannot be used.
-    pub fn simulation(&self) -> Result<Simulation, ConfigError> {
-        match &self.network {
+    /// On values that make no sense together, on files that cannot be used, and where the model takes more
+    /// memory than [`Plan::memory_limit`].
+    pub fn simulation(&self) -> Result<Simulation, Failure> {
+        self.within_memory(|| match &self.network {
             Some(file) => Simulation::of_network(file, &self.values, self.seed),
             None => Simulation::new(self.scenario, &self.values, self.seed),
+        })
+    }
+
+    /// Returns the bound on the memory of a run, in bytes: the user's, or else a share of the memory that this
+    /// process may take.
+    pub fn memory_limit(&self) -> u64 {
+        // Where the system does not tell its memory, there is no bound but the user's.
+        self.request.memory_limit.or_else(default_memory_limit).unwrap_or(u64::MAX)
+    }
+
+    /// Calls `build` within the limit on memory.
+    fn within_memory<T>(&self, build: impl FnOnce() -> Result<T, ConfigError>) -> Result<T, Failure> {
+        match budget::within(self.memory_limit(), rss_bytes, build) {
+            (Ok(built), _) => Ok(built),
+            // The input is not wrong, only too large for this limit.
+            (Err(error), Some(_)) => Err(Failure::simulation(error.to_string())),
+            (Err(error), None) => Err(error.into()),
         }
     }
 

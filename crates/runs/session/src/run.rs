@@ -5,7 +5,6 @@ use crate::machine::{Machine, peak_rss_bytes, rss_bytes};
 use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording};
 use parades_catalog::{Choice, Simulation};
-use parades_core::budget;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::run::{Control, Outcome, RunOptions};
 use std::sync::Arc;
@@ -96,10 +95,8 @@ pub fn run(
 ) -> Result<FinishedRun, Failure> {
     let machine = Machine::this();
     let begin = Instant::now();
-    // Where the machine does not tell its memory, there is no bound but the user's.
-    let of_machine = Some(machine.memory_bytes / 4 * 3).filter(|&limit| limit > 0);
-    let memory_limit = plan.request.memory_limit.or(of_machine).unwrap_or(u64::MAX);
-    let simulation = build(plan, memory_limit)?;
+    let memory_limit = plan.memory_limit();
+    let simulation = plan.simulation()?;
     let failed = |error: Error| Failure::of_run(error, &plan.command());
     simulation.check_room(memory_limit).map_err(failed)?;
     let choice = simulation.resolve(choice);
@@ -122,16 +119,6 @@ pub fn run(
         peak_rss_bytes: peak_rss_bytes(),
         ending,
     })
-}
-
-/// Makes the model of a plan, within a limit on its memory.
-fn build(plan: &Plan, memory_limit: u64) -> Result<Simulation, Failure> {
-    match budget::within(memory_limit, rss_bytes, || plan.simulation()) {
-        (Ok(simulation), _) => Ok(simulation),
-        // The input is not wrong, only too large for this limit.
-        (Err(error), Some(_)) => Err(Failure::simulation(error.to_string())),
-        (Err(error), None) => Err(error.into()),
-    }
 }
 
 /// A model and the engine on which it is run.

@@ -111,6 +111,18 @@ impl Parameters {
         (1 << self.levels) - 1
     }
 
+    /// Returns the memory that all packets take at the start, in bytes. `C` is the way in which an event carries
+    /// its packet. The parameters have passed [`Parameters::check`].
+    pub fn start_bytes<C: PacketHandle>(&self) -> u64 {
+        let Parameters { trees, levels, start_events, data, .. } = *self;
+        let (handle, data) = (size_of::<C>() as u64, 4 * u64::from(data));
+        // Every level but the root's has its packets under way, and every node but the root has events.
+        let of_levels = u64::from(levels - 1) * (handle + data);
+        let of_nodes = u64::from(self.nodes() - 1) * if C::IS_SHARED { handle } else { handle + data };
+        let of_start_event = of_levels.saturating_add(of_nodes);
+        of_start_event.saturating_mul(u64::from(trees)).saturating_mul(u64::from(start_events))
+    }
+
     /// Returns the number of the first packet that is at `level` at the start. Packets further down are
     /// older.
     fn oldest_packet(&self, level: u32) -> u64 {

@@ -221,6 +221,8 @@ impl Deref for Counted {
 }
 
 impl PacketHandle for Counted {
+    const IS_SHARED: bool = true;
+
     fn from_packet(packet: Packet) -> Counted {
         WRITTEN.fetch_add(1, Ordering::Relaxed);
         ALIVE_MAX.fetch_max(ALIVE.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -243,6 +245,15 @@ fn a_shared_packet_is_written_once_and_dropped_when_it_is_not_needed_any_more() 
     assert!(alive_max < 3 * under_way, "{alive_max} packets at once, {under_way} at the start");
     drop(model);
     assert_eq!(ALIVE.load(Ordering::Relaxed), 0, "all have been given back");
+}
+
+#[test]
+fn the_memory_of_the_start_counts_shared_data_once() {
+    // 8 trees of 255 nodes: 8 * 254 * 8 events, and 8 * 7 * 8 packets under way. Each has 4 MB of data, and less
+    // than 100 bytes otherwise.
+    let large = Parameters { levels: 8, data: 1_000_000, ..Parameters::default() };
+    let data = [large.start_bytes::<Copied>(), large.start_bytes::<Shared<Packet>>()].map(|bytes| bytes / 4_000_000);
+    assert_eq!(data, [8 * 254 * 8 + 8 * 7 * 8, 8 * 7 * 8]);
 }
 
 #[test]

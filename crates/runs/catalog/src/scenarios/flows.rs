@@ -1,6 +1,6 @@
 //! `flows`.
 
-use super::{Scenario, about_file, int32};
+use super::{Scenario, about_file, check_memory, int32};
 use crate::simulation::Simulation;
 use parades_config::units::format_duration;
 use parades_config::{ConfigError, Parameter, Place, Values, quoted};
@@ -13,6 +13,8 @@ use parades_flow::settings::Settings;
 use parades_flow::{pattern, xml};
 use std::path::Path;
 
+/// The memory that a flow takes when it is drawn, in bytes, estimated low: its description and its name twice.
+const FLOW_BYTES: u64 = 120;
 /// The number of the shared random stream from which flows are drawn.
 const TRAFFIC_STREAM: u32 = 2;
 
@@ -149,6 +151,8 @@ fn drawn(values: &Values, seed: u64, platform: &Platform, model: NetworkModel) -
         let error = ConfigError::new("the platform has no two hosts that could send to each other");
         return Err(of_platform(values, error));
     }
+    // Checked before flows are drawn, which may take more memory than there is.
+    check_memory(values, "flows", u64::from(int32(values, "flows")) * FLOW_BYTES)?;
     let mut rng = Rng::shared(seed, TRAFFIC_STREAM);
     let gap = Delay::from_secs_f64(1.0 / values.float("arrivals")).unwrap_or(Delay::MAX);
     let mut start = Time::ZERO;

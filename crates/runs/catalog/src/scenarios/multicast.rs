@@ -1,6 +1,6 @@
 //! `multicast`.
 
-use super::{Scenario, int32};
+use super::{Scenario, check_memory, int32};
 use crate::simulation::Simulation;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::shared::Shared;
@@ -35,9 +35,12 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
         jitter: values.duration("jitter"),
     };
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
+    parameters.check().map_err(refused)?;
     Ok(if values.boolean("share") {
+        check_memory(values, "data", parameters.start_bytes::<Shared<Packet>>())?;
         Simulation::restorable(Multicast::<Shared<Packet>>::new(parameters).map_err(refused)?, UNTIL)
     } else {
+        check_memory(values, "data", parameters.start_bytes::<Copied>())?;
         Simulation::restorable(Multicast::<Copied>::new(parameters).map_err(refused)?, UNTIL)
     })
 }

@@ -1,12 +1,11 @@
 //! `wan`.
 
 use super::campus::SAMPLE;
-use super::{Scenario, about_file, bytes, int32};
+use super::{Scenario, about_file, bytes, check_memory, int32};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::units::MBPS;
 use parades_config::{ConfigError, Parameter, Place, Values};
-use parades_core::budget;
 use parades_core::time::{Delay, Time};
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::Sizes;
@@ -87,8 +86,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let (topology, losses, mut notes) = topology(values)?;
     let parameters = parameters(values, losses)?;
     // Checked before flows are drawn, which may take more memory than there is.
-    budget::check(u64::from(parameters.flows).saturating_mul(FLOW_BYTES))
-        .map_err(|why| values.error_at("flows", &why.to_string(), "ask for fewer, or raise the memory limit"))?;
+    check_memory(values, "flows", u64::from(parameters.flows) * FLOW_BYTES)?;
     let wan = parameters.build(topology, seed).map_err(|error| {
         let error = ConfigError::new(error.to_string());
         match values.path("topology") {

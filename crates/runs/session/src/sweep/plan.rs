@@ -2,7 +2,7 @@
 
 use super::EarlierRuns;
 use super::message::WorkerRequest;
-use crate::machine::Machine;
+use crate::machine::{Machine, default_memory_limit};
 use crate::{Failure, Plan, Program, Request, safe_name};
 use parades_catalog::Choice;
 use parades_config::{Place, Values};
@@ -96,11 +96,10 @@ impl SweepPlan {
         Ok(SweepPlan { request: request.clone(), plan, choice, grid, seeds, threads, jobs })
     }
 
-    /// Returns the bound on the memory of each run, in bytes; `None` where the machine does not tell its
+    /// Returns the bound on the memory of each run, in bytes; `None` where the system does not tell its
     /// memory.
     pub fn memory_limit(&self) -> Option<u64> {
-        let share = |memory: u64| (memory > 0).then(|| memory / 4 * 3 / self.jobs as u64);
-        self.request.base.memory_limit.or_else(|| share(Machine::this().memory_bytes))
+        self.request.base.memory_limit.or_else(|| default_memory_limit().map(|limit| limit / self.jobs as u64))
     }
 
     /// Returns the question to the process that executes a run.

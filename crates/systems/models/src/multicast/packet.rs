@@ -85,11 +85,16 @@ impl Payload for Packet {
 
 /// A way in which events carry a packet. A clone goes to each receiver.
 pub trait PacketHandle: Payload + Clone + Sync + std::ops::Deref<Target = Packet> {
+    /// True if all copies of a packet refer to the same data.
+    const IS_SHARED: bool;
+
     /// Takes a packet that has just been written.
     fn from_packet(packet: Packet) -> Self;
 }
 
 impl PacketHandle for Shared<Packet> {
+    const IS_SHARED: bool = true;
+
     fn from_packet(packet: Packet) -> Shared<Packet> {
         Shared::new(packet)
     }
@@ -119,6 +124,8 @@ impl Payload for Copied {
 }
 
 impl PacketHandle for Copied {
+    const IS_SHARED: bool = false;
+
     fn from_packet(packet: Packet) -> Copied {
         let mut digest = Digest::default();
         packet.fold(&mut digest);
