@@ -118,10 +118,16 @@ fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
     }
 }
 
-/// Checks that `bytes` of memory are within the limit on what is built. The error is at the parameter `key`.
+/// Checks that `bytes` of memory are within the limit on what is built. The error is at the parameter `key`
+/// if the user has set it: a default is seldom the reason.
 fn check_memory(values: &Values, key: &str, bytes: u64) -> Result<(), ConfigError> {
-    let help = "raise the memory limit, or simulate less at a time";
-    budget::check(bytes).map_err(|why| values.error_at(key, &why.to_string(), help))
+    budget::check(bytes).map_err(|why| {
+        let error = ConfigError::new(why.to_string()).with_help("raise the memory limit, or simulate less at a time");
+        match values.place(key) {
+            Some(place) => error.at(place),
+            None => error,
+        }
+    })
 }
 
 /// Returns the value of an integer parameter whose range ends below 2^32.

@@ -1,6 +1,6 @@
 //! `campus`.
 
-use super::{Scenario, bytes, int32};
+use super::{Scenario, bytes, check_memory, int32};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::units::{GBPS, KBPS, MBPS};
@@ -10,6 +10,7 @@ use parades_core::time::{Delay, Time};
 use parades_packet::campus::{LinkKind, Parameters};
 use parades_packet::network::NetworkError;
 use parades_packet::queue::QueueLimit;
+use parades_topology::generators::campus::Campus;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "campus",
@@ -59,8 +60,14 @@ const TRAFFIC: Table<Traffic, 2> = [("udp", Traffic::Udp), ("multicast", Traffic
 /// The end of a run by default.
 const UNTIL: Time = Time::from_ps(100_000_000_000_000);
 
+/// The memory that a node takes while the network is built, in bytes, estimated low: its links, and its flow.
+const NODE_BYTES: u64 = 200;
+
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let parameters = parameters(values)?;
+    let Parameters { networks, lan_clients, .. } = parameters;
+    let nodes = Campus { networks, lan_clients, ..Campus::default() }.nodes();
+    check_memory(values, "networks", nodes.saturating_mul(NODE_BYTES))?;
     let refused = |error: NetworkError| ConfigError::new(error.to_string());
     Ok(match value_of(values, "traffic", &TRAFFIC) {
         Traffic::Udp => Simulation::restorable(parameters.network(seed).map_err(refused)?, UNTIL),

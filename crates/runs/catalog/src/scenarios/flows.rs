@@ -13,6 +13,8 @@ use parades_flow::settings::Settings;
 use parades_flow::{pattern, xml};
 use std::path::Path;
 
+/// The memory that a host of the built-in cluster takes while it is made, in bytes, estimated low.
+const HOST_BYTES: u64 = 800;
 /// The memory that a flow takes when it is drawn, in bytes, estimated low: its description and its name twice.
 const FLOW_BYTES: u64 = 120;
 /// The number of the shared random stream from which flows are drawn.
@@ -111,7 +113,10 @@ fn settings(values: &Values) -> Result<Settings, ConfigError> {
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let platform = match values.path("platform") {
         Some(path) => parades_flow::read(&path).map_err(|error| about_file(values, "platform", error))?,
-        None => cluster(int32(values, "hosts"))?,
+        None => {
+            check_memory(values, "hosts", u64::from(int32(values, "hosts")) * HOST_BYTES)?;
+            cluster(int32(values, "hosts"))?
+        }
     };
     let mut notes = platform.notes().to_vec();
     match (platform.model_refusal(), values.choice("model")) {
