@@ -2,6 +2,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The size in bytes from which freed memory returns to the system at once. This is the initial threshold of
 /// the GNU C library.
@@ -77,6 +79,12 @@ impl Allocator {
     #[cold]
     #[inline(never)]
     fn report_exhausted(&self, requested: usize) -> ! {
+        /// True if a thread reports exhausted memory, and is about to end the program.
+        static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+        // Ordering: Relaxed; only the swap itself matters, and no other memory is read.
+        while IS_REPORTED.swap(true, Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_secs(1));
+        }
         // The sentence is formatted on the stack, because nothing can be allocated any more.
         let mut sentence = [0_u8; 512];
         let mut unwritten = &mut sentence[..];
