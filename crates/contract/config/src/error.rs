@@ -207,7 +207,12 @@ pub fn escaped(text: &str) -> String {
 /// assert_eq!(shortened(&"long".repeat(100)).chars().count(), 61);
 /// ```
 pub fn shortened(text: &str) -> String {
-    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+    shortened_to(QUOTED_CHARS_MAX, text)
+}
+
+/// Returns a text as [`shortened`], with at most `chars` characters of it.
+pub fn shortened_to(chars: usize, text: &str) -> String {
+    match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", escaped(&text[..end])),
         None => escaped(text),
     }

@@ -48,7 +48,7 @@ pub enum ErrorKind {
     /// An event that was executed again, from a copy of the state, did something else than the first time
     /// (`time-warp`).
     NotRepeated,
-    /// The trace could not be written.
+    /// The observer of events failed: the receiver of a trace or of a timeline.
     Trace(String),
     /// The operating system refused to start a thread of the run.
     Thread(String),
@@ -121,7 +121,9 @@ impl Error {
             ErrorKind::Lookahead { .. } => "declare the channel with a shorter least delay, or send later",
             ErrorKind::NoChannel(_) => "declare the channel, or send where one leads",
             ErrorKind::Rounds { .. } => "break the loop of zero delays, or raise the model's bound on rounds",
-            ErrorKind::TimeOverflow { .. } => "shorten the delay: virtual time ends 213 days after its start",
+            ErrorKind::TimeOverflow { .. } => {
+                "shorten the delay, or end the run earlier: virtual time ends 213 days after its start"
+            }
             ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or the parameters that led it there",
             ErrorKind::NotRestored(_) => "correct how the model restores its state",
             ErrorKind::NotRepeated => "let the handler depend on nothing but its state, its event and its context",
@@ -129,7 +131,7 @@ impl Error {
             ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
             ErrorKind::Ranks(_) => "look at the messages of the other processes, or use one process",
             ErrorKind::Stopped => "start it again",
-            ErrorKind::Trace(_) => "write the trace elsewhere, or make room for it",
+            ErrorKind::Trace(_) => "record them elsewhere, or make room for them",
         }
     }
 }
@@ -172,7 +174,7 @@ impl fmt::Display for Error {
             ErrorKind::Ranks(what) => f.write_str(what)?,
             ErrorKind::Thread(what) => write!(f, "a worker's thread could not be begun: {what}")?,
             ErrorKind::Stopped => f.write_str("the run was stopped while its LPs were being set up")?,
-            ErrorKind::Trace(what) => write!(f, "the trace could not be written: {what}")?,
+            ErrorKind::Trace(what) => write!(f, "the events could not be recorded: {what}")?,
         }
         write!(f, "; {}", self.remedy())
     }

@@ -212,7 +212,7 @@ fn simulations_that_fail_say_where_and_how_to_see_it_again() {
         ),
         case(
             "time-overflow",
-            "a delay of 18446744.073709551615s leads past the end of virtual time; shorten the delay: virtual time ends 213 days after its start",
+            "a delay of 18446744.073709551615s leads past the end of virtual time; shorten the delay, or end the run earlier: virtual time ends 213 days after its start",
         ),
         case("fail", "it was told to fail at its event 5; correct the model, or the parameters that led it there"),
         case(
@@ -441,13 +441,48 @@ fn nothing_is_written_over_what_the_run_needs_or_writes_elsewhere() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn devices_and_pipes_are_no_results() {
+    let folder = Folder::new("devices");
+    for run in ["a", "b"] {
+        folder.write(&format!("{run}/summary.json"), r#"{"trace": {"lps": null}}"#);
+    }
+    let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, folder.0.join(name)).unwrap();
+    std::fs::create_dir_all(folder.0.join("zero")).unwrap();
+    link("/dev/zero", "zero/summary.json");
+    link("/dev/zero", "a/trace.txt");
+    let pipe = std::process::Command::new("mkfifo").arg(folder.0.join("pipe")).status().unwrap();
+    assert!(pipe.success());
+    std::fs::create_dir_all(folder.0.join("pipes")).unwrap();
+    link("../pipe", "pipes/summary.json");
+    let said = |file: &str| format!("{file}: is no file that a run wrote; give a folder that `run --out` wrote");
+    check(
+        &folder,
+        &[
+            ("diff zero a", 2, &said("zero/summary.json")),
+            ("diff pipes a", 2, &said("pipes/summary.json")),
+            ("diff a b", 2, &said("a/trace.txt")),
+            (
+                "bench phold --against /dev/zero",
+                2,
+                "/dev/zero: cannot be read: it is longer than 256 MiB; give a file that `bench --record` wrote",
+            ),
+        ],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn files_that_may_not_grow_are_errors_of_writing() {
     let folder = Folder::new("full-files");
-    let line = format!("ulimit -f 1; exec {} run phold --until 1s --quiet --trace t", env!("CARGO_BIN_EXE_parades"));
-    let output = std::process::Command::new("sh").current_dir(&folder.0).args(["-c", &line]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.starts_with("error: the trace could not be written: File too large"), "{said}");
+    for (option, file) in [("--trace", "t"), ("--timeline", "t.json")] {
+        let (status, said) = limited(&folder, "ulimit -f 1", &format!("run phold --until 1s --quiet {option} {file}"));
+        assert_eq!(status, Some(1), "{said}");
+        let begins = format!("error: the events could not be recorded: {file} cannot be written: File too large");
+        assert!(
+            said.starts_with(&begins) && said.ends_with("; record them elsewhere, or make room for them\n"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

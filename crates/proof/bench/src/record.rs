@@ -5,6 +5,7 @@
 
 use crate::noise::{Comparison, SIGNIFICANT, Verdict};
 use crate::sides::Spread;
+use parades_config::{read_text, shortened};
 use parades_session::Failure;
 use parades_session::machine::Machine;
 use serde_json::{Value, json};
@@ -12,6 +13,9 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+
+/// The longest file of records in bytes. All benchmarks together record less than 1 MiB at a time.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// One figure of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +76,7 @@ pub fn read(path: &Path) -> Result<Vec<Value>, Failure> {
     };
     let file = path.display();
     let text =
-        std::fs::read_to_string(path).map_err(|error| wrong(file.to_string(), format!("cannot be read: {error}")))?;
+        read_text(path, FILE_BYTES_MAX).map_err(|error| wrong(file.to_string(), format!("cannot be read: {error}")))?;
     let parse = |(index, line)| match serde_json::from_str::<Value>(line) {
         Ok(record) if record["bench"].is_string() && record["figure"].is_string() && record["median"].is_number() => {
             Ok(record)
@@ -107,7 +111,7 @@ pub fn compare(origin: Origin<'_>, figures: &[Figure], before: &[Value]) -> Stri
             elsewhere = Some(&record["machine"]);
             "on another machine: not judged".to_owned()
         };
-        let commit = record["commit"].as_str().unwrap_or("an unknown commit");
+        let commit = shortened(record["commit"].as_str().unwrap_or("an unknown commit"));
         let _ =
             writeln!(text, "{name}: {} against {} at {commit}, {change:+.1} %, {verdict}", spread.show(3), old.show(3));
     }
@@ -117,8 +121,9 @@ pub fn compare(origin: Origin<'_>, figures: &[Figure], before: &[Value]) -> Stri
         "a change is what chance alone brings about in {percent:.0} of 100 comparisons at most (Mann-Whitney); two sessions may also differ in the state of the machine"
     );
     if let Some(other) = elsewhere {
-        let cpu = other["cpu"].as_str().unwrap_or("unknown");
-        let _ = writeln!(text, "recorded on {cpu}, {} cores; record the figures here to compare them", other["cores"]);
+        let (cpu, cores) =
+            (shortened(other["cpu"].as_str().unwrap_or("unknown")), shortened(&other["cores"].to_string()));
+        let _ = writeln!(text, "recorded on {cpu}, {cores} cores; record the figures here to compare them");
     }
     text
 }

@@ -42,6 +42,11 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<fs::File>) -> 
     })
 }
 
+/// Returns an error of writing that names the file.
+pub(crate) fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
+}
+
 /// Returns the absolute path of a file, which is the same however the path is spelt. The file may not exist
 /// yet.
 pub(crate) fn absolute(path: &Path) -> PathBuf {

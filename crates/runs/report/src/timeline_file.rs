@@ -1,6 +1,6 @@
 //! A timeline as a file.
 
-use crate::place::{aside, can_be_written};
+use crate::place::{aside, can_be_written, named};
 use crate::timeline::Timeline;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
@@ -35,7 +35,8 @@ impl TimelineFile {
     }
 
     pub(crate) fn event(&mut self, executed: &Executed<'_>, filter: &TraceFilter, until: Time) -> io::Result<()> {
-        self.open(filter, until)?.event(executed)
+        let written = self.open(filter, until).and_then(|timeline| timeline.event(executed));
+        written.map_err(|error| named(&self.path, &error))
     }
 
     /// Adds the workers and moves the file to its place. The file names `command` as its origin.

@@ -1,5 +1,6 @@
 //! A trace as a file.
 
+use crate::place;
 use parades_core::trace::{Executed, write_lines};
 use parades_session::Failure;
 use serde_json::Value;
@@ -35,8 +36,8 @@ impl TraceFile {
     }
 
     pub(crate) fn event(&mut self, executed: &Executed<'_>) -> io::Result<()> {
-        let to = self.open()?;
-        write_lines(executed, |line| writeln!(to, "{line}"))
+        let written = self.open().and_then(|to| write_lines(executed, |line| writeln!(to, "{line}")));
+        written.map_err(|error| place::named(&self.path, &error))
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {

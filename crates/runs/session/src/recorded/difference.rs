@@ -1,6 +1,7 @@
 //! The first difference of two runs' results.
 
-use super::{NETWORK, Recorded, TABLES, Unusable, cannot_be_read, text_of, unusable};
+use super::{FILE_BYTES_MAX, NETWORK, Recorded, TABLES, Unusable, cannot_be_read, check_is_file, text_of, unusable};
+use parades_config::read_text;
 use serde_json::Value;
 use std::fs::File;
 use std::io;
@@ -50,10 +51,11 @@ impl Recorded {
     fn different_network(&self, other: &Recorded) -> Result<Option<Difference>, Unusable> {
         let read = |run: &Recorded| {
             let path = run.folder.join(NETWORK);
-            match std::fs::read_to_string(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-                read => read.map_err(|error| cannot_be_read(&path, &error)),
+            if !path.exists() {
+                return Ok(String::new());
             }
+            check_is_file(&path)?;
+            read_text(&path, FILE_BYTES_MAX).map_err(|error| cannot_be_read(&path, &error))
         };
         let [a, b] = [read(self)?, read(other)?];
         if a == b {
@@ -104,6 +106,7 @@ impl Recorded {
 /// Returns the first row in which two tables differ.
 fn different_row(what: &str, paths: &[PathBuf; 2]) -> Result<Option<Difference>, Unusable> {
     let open = |path: &PathBuf| {
+        check_is_file(path)?;
         csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)

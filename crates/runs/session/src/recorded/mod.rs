@@ -21,7 +21,7 @@ use parades_core::time::Time;
 use serde_json::Value;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The name of the file that every folder has.
@@ -32,6 +32,9 @@ pub const TRACE: &str = "trace.txt";
 pub const NETWORK: &str = "network.toml";
 /// The name of the folder of tables and series.
 pub const TABLES: &str = "tables";
+
+/// The longest summary, and the longest network, in bytes. A summary has the rows of all tables.
+const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// A run's folder.
 #[derive(Clone, Debug)]
@@ -73,6 +76,12 @@ fn cannot_be_read(path: &Path, error: &io::Error) -> Unusable {
     unusable(path, format!("cannot be read: {}", text.split(" (os error").next().unwrap_or(&text)))
 }
 
+/// Checks that a file of a folder is neither a device nor a pipe, which may have no end.
+fn check_is_file(path: &Path) -> Result<(), Unusable> {
+    let metadata = std::fs::metadata(path).map_err(|error| cannot_be_read(path, &error))?;
+    if metadata.is_file() { Ok(()) } else { Err(unusable(path, "is no file that a run wrote")) }
+}
+
 impl Recorded {
     /// Reads the run in a folder.
     ///
@@ -81,8 +90,10 @@ impl Recorded {
     /// Where the folder has no summary, or a broken one.
     pub fn read(folder: &Path) -> Result<Recorded, Unusable> {
         let path = folder.join(SUMMARY);
+        check_is_file(&path)?;
         let file = File::open(&path).map_err(|error| cannot_be_read(&path, &error))?;
-        let summary: Value = serde_json::from_reader(BufReader::new(file)).map_err(|error| unusable(&path, error))?;
+        let file = BufReader::new(file.take(FILE_BYTES_MAX));
+        let summary: Value = serde_json::from_reader(file).map_err(|error| unusable(&path, error))?;
         if !summary.is_object() {
             return Err(unusable(&path, "is no JSON object"));
         }

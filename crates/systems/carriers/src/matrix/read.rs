@@ -1,14 +1,17 @@
 //! Tables of latencies from files of numbers.
 
 use super::Matrix;
-use parades_config::{ConfigError, Place, Source, quoted};
+use parades_config::{ConfigError, Place, Source, quoted, read_text};
 use parades_core::time::Delay;
 use std::ops::Range;
 use std::path::Path;
 
+/// The longest file in bytes: a table of 10,000 places has about half of that.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
 /// Reads the table in a file.
 pub(super) fn file(path: &Path, unit: Delay) -> Result<Matrix, ConfigError> {
-    match std::fs::read_to_string(path) {
+    match read_text(path, FILE_BYTES_MAX) {
         Ok(text) => self::text(Source::new(path, text), unit),
         Err(error) => Err(ConfigError::new(format!("the file cannot be read: {error}"))
             .with_help("check its name and permissions")

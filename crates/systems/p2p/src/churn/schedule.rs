@@ -1,10 +1,13 @@
 //! Sessions from a file.
 
-use parades_config::{ConfigError, Place, Source, quoted};
+use parades_config::{ConfigError, Place, Source, quoted, read_text};
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use std::ops::Range;
 use std::path::Path;
+
+/// The longest file in bytes. Sessions in memory take as much.
+const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The sessions of nodes, as a file lists them.
 ///
@@ -47,7 +50,7 @@ impl Schedule {
     ///
     /// If the file cannot be read, or a line of it is no session: one sentence, with the place.
     pub fn read(path: &Path) -> Result<Schedule, ConfigError> {
-        match std::fs::read_to_string(path) {
+        match read_text(path, FILE_BYTES_MAX) {
             Ok(text) => Schedule::parse(path, text),
             Err(error) => Err(ConfigError::new(format!("the file cannot be read: {error}"))
                 .with_help("check its name and permissions")
