@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 /// Answers requests until there are no more, or until the sweep is gone.
 pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     let base = arguments.how.request(&arguments.scenario, arguments.engine.as_deref());
-    for line in requests() {
+    for line in requests()? {
         let asked: WorkerRequest = serde_json::from_str(&line)
             .map_err(|error| Failure::usage(format!("not a request: {error}"), "`parades sweep` knows how to ask"))?;
         let request = Request { set: asked.set.clone(), seed: Some(asked.seed), ..base.clone() };
@@ -36,17 +36,20 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
 
 /// Returns the lines of standard input. When it ends, so does this process, even in the middle of a run: the
 /// sweep is gone.
-fn requests() -> Receiver<String> {
+fn requests() -> Result<Receiver<String>, Failure> {
     let (line, lines) = channel();
-    std::thread::spawn(move || {
+    let read = move || {
         for request in std::io::stdin().lock().lines().map_while(Result::ok) {
             if line.send(request).is_err() {
                 break;
             }
         }
         std::process::exit(0);
-    });
-    lines
+    };
+    match std::thread::Builder::new().spawn(read) {
+        Ok(_) => Ok(lines),
+        Err(error) => Err(Failure::no_thread("worker", &error)),
+    }
 }
 
 /// Executes a run.

@@ -157,14 +157,18 @@ fn execute(
         let start = |wanted: &'_ Wanted, observer| {
             let (to, from) = sync_channel(LINES_AHEAD);
             let wanted = wanted.clone();
-            scope.spawn(move || {
+            let execute = move || {
                 let end = wanted.execute(&to, observer);
                 // Once the runs have parted, nobody receives the end.
                 let _ = to.send(Sent::End(Box::new(end)));
-            });
-            from
+            };
+            match std::thread::Builder::new().spawn_scoped(scope, execute) {
+                Ok(_) => Ok(from),
+                Err(error) => Err(Failure::no_thread("run", &error)),
+            }
         };
-        compare(&start(wanted_a, observer_a), &start(wanted_b, observer_b), progress)
+        let a = start(wanted_a, observer_a)?;
+        compare(&a, &start(wanted_b, observer_b)?, progress)
     })
 }
 

@@ -115,6 +115,13 @@ impl Failure {
         Failure::simulation(format!("{} cannot be written: {error}; make room, or write elsewhere", path.display()))
     }
 
+    /// Reports a thread that the system does not start. `purpose` is what the thread was for: "run".
+    pub fn no_thread(purpose: &str, error: &io::Error) -> Failure {
+        Failure::simulation(format!(
+            "the thread for a {purpose} cannot be started: {error}; let the process have more threads and memory"
+        ))
+    }
+
     /// Returns the kind of this failure, which decides the exit status.
     pub fn kind(&self) -> FailureKind {
         match self {

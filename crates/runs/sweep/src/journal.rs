@@ -88,7 +88,13 @@ impl Journal {
         let (records, end) = read(path, &file, header)?;
         prepare(path, &mut file, end, header).map_err(|error| unusable(&error))?;
         let (sender, receiver) = channel();
-        let writer = std::thread::spawn(move || write(&mut file, &receiver));
+        let writer = std::thread::Builder::new().spawn(move || write(&mut file, &receiver)).map_err(|error| {
+            wrong(
+                path,
+                &format!("cannot be written by a thread of its own: {error}"),
+                "let the process have more threads",
+            )
+        })?;
         Ok((Journal { path: path.to_owned(), records: Some(sender), writer: Some(writer) }, records))
     }
 
