@@ -4,11 +4,15 @@ use crate::arguments::{Arguments, Command, DiffArguments, RunArguments};
 use crate::printing::print;
 use crate::terminal::{self, Terminal};
 use clap::Parser;
+use parades_config::shortened_to;
 use parades_session::diff::{DiffProgress, FolderDifference, Part, Side, Verdict};
 use parades_session::recorded::{Difference, Recorded};
 use parades_session::{Failure, failure};
 use std::path::Path;
 use std::process::ExitCode;
+
+/// The greatest number of characters shown of a line or a value. Lines of traces are shorter.
+const CHARS_SHOWN: usize = 500;
 
 pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
     let [a, b] = arguments.runs.as_slice() else { unreachable!("the grammar asks for two runs") };
@@ -45,7 +49,7 @@ fn sentences(names: [&str; 2], verdict: &Verdict) -> String {
             folder_difference(names, found)
         ),
         Verdict::Part(Part { events, lines, difference: found }) => {
-            let [a, b] = lines.each_ref().map(|line| line.as_deref().unwrap_or("(no more events)"));
+            let [a, b] = lines.each_ref().map(|line| line.as_deref().map_or("(no more events)".into(), brief));
             format!(
                 "the runs are the same for {events} events, then part:\n  {}: {a}\n  {}: {b}\n{}",
                 names[0],
@@ -57,6 +61,11 @@ fn sentences(names: [&str; 2], verdict: &Verdict) -> String {
     }
 }
 
+/// Returns a text from a folder, which anybody may have written, on one line of bounded length.
+fn brief(text: &str) -> String {
+    shortened_to(CHARS_SHOWN, text)
+}
+
 fn folder_difference(names: [&str; 2], found: &FolderDifference) -> String {
     match found {
         Ok(found) => difference(names, found.as_ref()),
@@ -66,6 +75,7 @@ fn folder_difference(names: [&str; 2], found: &FolderDifference) -> String {
 
 fn difference(names: [&str; 2], found: Option<&Difference>) -> String {
     let Some(Difference { what, values: [a, b] }) = found else { return String::new() };
+    let [what, a, b] = [what, a, b].map(|text| brief(text));
     format!("the first difference in their results is `{what}`:\n  {}: {a}\n  {}: {b}\n", names[0], names[1])
 }
 

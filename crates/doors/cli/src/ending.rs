@@ -1,5 +1,6 @@
 //! The end of the program: one message on standard error, and an exit status.
 
+use crate::escaping::escaped;
 use crate::printing::say;
 use parades_config::{ConfigError, Place};
 use parades_session::Failure;
@@ -34,7 +35,13 @@ fn show_source(error: &ConfigError) {
 
 /// Prints clap's error, or the help or version that was asked for, and returns the exit status.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+    let text = error.render().to_string();
+    if escaped(&text) == text {
+        // With colours, if it is a terminal.
+        let _ = error.print();
+    } else {
+        say(text.trim_end());
+    }
     if error.use_stderr() { ExitCode::from(WRONG_USAGE) } else { ExitCode::SUCCESS }
 }
 

@@ -7,6 +7,7 @@ mod bench;
 mod compare;
 mod diff;
 mod ending;
+mod escaping;
 mod list;
 mod printing;
 mod run;

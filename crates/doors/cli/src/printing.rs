@@ -1,5 +1,6 @@
-//! Standard output and standard error.
+//! Standard output and standard error. What files and arguments contain is escaped here, in one place.
 
+use crate::escaping::{Escaping, escaped};
 use parades_session::Failure;
 use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 
 /// Writes a line to standard error. A reader that has gone away is no error.
 pub(crate) fn say(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", escaped(&line.to_string()));
 }
 
 /// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
@@ -16,8 +17,10 @@ pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
 }
 
 /// Lets `write` write to standard output.
-pub(crate) fn print_by(write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>) -> Result<ExitCode, Failure> {
-    match write(&mut io::stdout().lock()) {
+pub(crate) fn print_by(
+    write: impl FnOnce(&mut Escaping<StdoutLock<'_>>) -> io::Result<()>,
+) -> Result<ExitCode, Failure> {
+    match write(&mut Escaping::new(io::stdout().lock())) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::simulation(format!(
             "standard output cannot be written: {error}; make room, or write elsewhere"
         ))),

@@ -3,6 +3,7 @@
 use crate::Report;
 use crate::drawing::{draw, table};
 use crate::figure::{figure, group};
+use parades_config::shortened;
 use parades_core::metrics::{Cell, Estimate, MetricValue, Series, Table, Unit};
 use parades_session::FinishedRun;
 use std::fmt::Write;
@@ -22,7 +23,7 @@ impl Report<'_> {
             match value {
                 MetricValue::Table(value) => draw_table(&mut tables, name, value),
                 value => {
-                    drawn.add_row([name.replace('_', " "), describe(unit, value)]);
+                    drawn.add_row([shortened(&name.replace('_', " ")), describe(unit, value)]);
                 }
             }
         }
@@ -108,7 +109,7 @@ fn describe_series(unit: Unit, series: &Series) -> String {
 fn show(unit: Unit, cell: &Cell) -> String {
     match cell {
         Cell::Empty => "–".into(),
-        Cell::Text(text) => text.to_string(),
+        Cell::Text(text) => shortened(text),
         Cell::Integer(x) if unit == Unit::Count => group(u128::from(*x)),
         Cell::Integer(x) => figure(unit, *x as f64),
         Cell::Float(x) => figure(unit, *x),
@@ -124,7 +125,8 @@ fn draw_table(text: &mut String, name: &str, value: &Table) {
     let shown = &rows[..rows.len().min(ROWS_SHOWN)];
     let cells = |row: &[Cell]| row.iter().zip(value.columns()).map(|(cell, column)| show(column.unit, cell)).collect();
     let body: Vec<Vec<String>> = shown.iter().map(|row| cells(row)).collect();
-    let headings: Vec<String> = value.columns().iter().map(|column| column.name.replace('_', " ")).collect();
-    let _ = writeln!(text, "\n{}", name.replace('_', " "));
+    let headings: Vec<String> =
+        value.columns().iter().map(|column| shortened(&column.name.replace('_', " "))).collect();
+    let _ = writeln!(text, "\n{}", shortened(&name.replace('_', " ")));
     draw(text, &headings, &body, rows.len() - shown.len(), "`--json` and `--out`");
 }

@@ -4,6 +4,7 @@ use crate::drawing::draw;
 use crate::figure::{figure, group};
 use crate::metrics::unit_of;
 use crate::place::write_whole;
+use parades_config::shortened;
 use parades_core::metrics::Unit;
 use parades_session::sweep::{FinishedSweep, SweepPlan, full_name};
 use parades_session::{Failure, Program, machine::Machine};
@@ -143,6 +144,7 @@ impl<'a> SweepReport<'a> {
     pub fn for_people(&self) -> String {
         let shown = self.shown();
         let name = |metric: &&String| metric.strip_suffix(".mean").unwrap_or(metric).replace('_', " ");
+        let name = |metric: &&String| shortened(&name(metric));
         let headings = |own: &str| -> Vec<String> {
             let keys = self.results.keys().iter().map(|key| key.replace('_', " "));
             keys.chain([own.to_owned()]).chain(shown.iter().map(name)).collect()
@@ -165,6 +167,11 @@ impl<'a> SweepReport<'a> {
     }
 }
 
+/// Returns a value as a cell of a table for people.
+fn shown_cell(value: &Value) -> String {
+    shortened(&cell(value))
+}
+
 /// Returns the row of a run.
 fn run_row((values, seed, outcome): (&[Value], u64, &Outcome), shown: &[&String]) -> Vec<String> {
     let figures = outcome.figures();
@@ -174,10 +181,10 @@ fn run_row((values, seed, outcome): (&[Value], u64, &Outcome), shown: &[&String]
         Some(value) => match (value.as_u64(), value.as_f64()) {
             (Some(x), _) if unit_of(metric) == Unit::Count => group(u128::from(x)),
             (_, Some(x)) => with_unit(metric, x),
-            _ => cell(value),
+            _ => shown_cell(value),
         },
     };
-    values.iter().map(cell).chain([seed.to_string()]).chain(shown.iter().map(of_metric)).collect()
+    values.iter().map(shown_cell).chain([seed.to_string()]).chain(shown.iter().map(of_metric)).collect()
 }
 
 /// Returns the row of a point; `None` if no run of it is over.
@@ -192,7 +199,7 @@ fn point_row(point: &Point<'_>, shown: &[&String]) -> Option<Vec<String>> {
         (failed, _) => format!("{} ({failed} failed)", point.succeeded),
     };
     let is_over = point.succeeded + point.failed > 0;
-    is_over.then(|| point.values.iter().map(cell).chain([runs]).chain(shown.iter().map(of_metric)).collect())
+    is_over.then(|| point.values.iter().map(shown_cell).chain([runs]).chain(shown.iter().map(of_metric)).collect())
 }
 
 fn mean(Interval { metric, estimate }: &Interval<'_>) -> String {
