@@ -1,8 +1,8 @@
 //! The end of the program: one message on standard error, and an exit status.
 
-use crate::escaping::escaped;
 use crate::printing::say;
 use parades_config::{ConfigError, Place};
+use parades_report::escaping::escaped;
 use parades_session::Failure;
 use parades_session::failure::{FAILED, WRONG_USAGE};
 use parades_session::panics;

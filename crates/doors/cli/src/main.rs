@@ -7,7 +7,6 @@ mod bench;
 mod compare;
 mod diff;
 mod ending;
-mod escaping;
 mod list;
 mod printing;
 mod run;

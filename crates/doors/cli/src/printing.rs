@@ -1,6 +1,6 @@
 //! Standard output and standard error. What files and arguments contain is escaped here, in one place.
 
-use crate::escaping::{Escaping, escaped};
+use parades_report::escaping::{Escaping, escaped};
 use parades_session::Failure;
 use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};

@@ -6,6 +6,7 @@
 //! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace and its timeline.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text.
+//! - [`escaping`]: output for terminals, whatever names a file contains.
 //!
 //! ```
 //! use parades_report::Report;
@@ -31,6 +32,7 @@
 
 pub mod comparison;
 pub mod drawing;
+pub mod escaping;
 pub mod figure;
 mod files;
 pub mod folder;

@@ -7,20 +7,21 @@ use std::io::{self, Write};
 /// A writer that writes such characters as `\u001b`, the form that JSON and TOML have for them in texts. Ends
 /// of lines and tabs stay.
 #[derive(Debug)]
-pub(crate) struct Escaping<W> {
+pub struct Escaping<W> {
     to: W,
     /// The bytes at the end of the last write that are the beginning of a character.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
-    pub(crate) fn new(to: W) -> Escaping<W> {
+    /// Returns a writer that passes its output on to `to`.
+    pub fn new(to: W) -> Escaping<W> {
         Escaping { to, begun: Vec::new() }
     }
 }
 
-/// Returns the text with the characters escaped.
-pub(crate) fn escaped(text: &str) -> String {
+/// Returns a text as [`Escaping`] writes it.
+pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_executed(c) && !matches!(c, '\n' | '\t') {
