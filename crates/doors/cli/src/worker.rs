@@ -64,7 +64,10 @@ fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
     let choice = plan.choice().map_err(failed)?;
     let run = parades_session::run(&plan, &choice, Recording::default(), &mut ())
         .map_err(|failure| Failed { message: failure.to_string(), transient: is_transient(&failure) })?;
-    if run.is_interrupted().map_err(transient)? {
+    // A model that says that its results are incomplete would say so again.
+    let may_succeed_later = run.outcome.metrics.incomplete().is_none();
+    let stopped = |failure: Failure| Failed { message: failure.to_string(), transient: may_succeed_later };
+    if run.is_interrupted().map_err(stopped)? {
         return Err(Failed { message: "its process was asked to stop".into(), transient: true });
     }
     if let Some(folder) = &asked.folder {

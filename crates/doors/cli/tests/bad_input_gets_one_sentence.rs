@@ -462,6 +462,11 @@ fn devices_and_pipes_are_no_results() {
             ("diff pipes a", 2, &said("pipes/summary.json")),
             ("diff a b", 2, &said("a/trace.txt")),
             (
+                "sweep flows --set platform=/dev/zero --seeds 1..2 --out o",
+                2,
+                "/dev/zero: the file is longer than 256 MiB; use clusters to make it shorter",
+            ),
+            (
                 "bench phold --against /dev/zero",
                 2,
                 "/dev/zero: cannot be read: it is longer than 256 MiB; give a file that `bench --record` wrote",

@@ -155,6 +155,23 @@ fn a_run_that_fails_is_a_row_with_its_error_and_the_others_go_on() {
 }
 
 #[test]
+fn a_run_that_virtual_time_cuts_short_is_not_executed_again() {
+    let folder = Folder::new("cut-short");
+    folder.write(
+        "p.xml",
+        r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1Bps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>"#,
+    );
+    folder.write("p.txt", "0 a b 20000000 0\n");
+    let message = "error: 2 of 2 runs failed; the first, with platform=p.xml pattern=p.txt, seed 1: virtual time ends after 18446744 s (213 days), and the flow `0` from `a` to `b` has not ended";
+    for before in ["", "note: 2 runs are in j already\n"] {
+        let sweep = "sweep flows --set platform=p.xml --set pattern=p.txt --seeds 1..2 --journal j";
+        let output = parades(&folder.0, sweep);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said(&output).starts_with(before) && said(&output).contains(message), "{}", said(&output));
+    }
+}
+
+#[test]
 fn wrong_sweeps_are_refused_before_any_run() {
     let folder = Folder::new("wrong-sweeps");
     folder.write("full/thesis.txt", "");

@@ -308,3 +308,29 @@ fn lists_and_completions_are_complete() {
     assert!(text("bench").lines().any(|line| line.starts_with("phold ")));
     assert!(text("completions bash").contains("complete"));
 }
+
+#[test]
+fn results_before_the_end_of_virtual_time_are_kept() {
+    let folder = Folder::new("end-of-time");
+    folder.write(
+        "p.xml",
+        r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1Bps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>"#,
+    );
+    // Two flows in both directions share a link of 1 byte/s. The first needs more than virtual time has.
+    folder.write("p.txt", "0 a b 20000000 0\n1 b a 1000 0\n2 a b 1000 20000000\n");
+    let output = parades(&folder.0, "run flows --set platform=p.xml --set pattern=p.txt --quiet --json --out o");
+    assert_eq!(output.status.code(), Some(1));
+    let message = "virtual time ends after 18446744 s (213 days), and 2 flows have not ended, the first of them `0` from `a` to `b`";
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.starts_with(&format!("error: {message}")) && said.lines().count() == 1, "{said}");
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kept: Value = serde_json::from_str(&folder.read("o/summary.json")).unwrap();
+    for results in [printed, kept] {
+        let flows = results["metrics"]["flows"].as_array().unwrap();
+        assert!(flows[0]["end_s"].is_null() && flows[2]["end_s"].is_null(), "{results}");
+        // LV08: a flow gets 97 % of what it takes, and its acknowledgements take 5 % of it on the way back.
+        let end = flows[1]["end_s"].as_f64().unwrap();
+        assert!((end - 1000.0 * 2.0 * 1.05 / 0.97).abs() < 1e-6, "{end}");
+        assert!(results["notes"].to_string().contains(message), "{results}");
+    }
+}

@@ -186,7 +186,7 @@ impl Flows {
         };
         format!(
             "virtual time ends after {:.0} s (213 days), and {flows}; \
-             the results are those up to there: end the run earlier, or let the flows take less time",
+             end the run earlier, or let the flows take less time",
             Time::MAX.as_secs_f64()
         )
     }

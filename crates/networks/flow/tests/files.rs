@@ -233,7 +233,7 @@ fn what_lies_beyond_virtual_time_is_said_and_the_results_are_kept() {
         assert_eq!(
             why,
             format!(
-                "virtual time ends after 18446744 s (213 days), and {flows}; the results are those up to there: \
+                "virtual time ends after 18446744 s (213 days), and {flows}; \
                  end the run earlier, or let the flows take less time"
             )
         );
