@@ -1,8 +1,7 @@
 //! The end of the program: one message on standard error, and an exit status.
 
 use crate::printing::say;
-use parades_config::{ConfigError, Place};
-use parades_report::escaping::escaped;
+use parades_config::{ConfigError, Place, is_executed};
 use parades_session::Failure;
 use parades_session::failure::{FAILED, WRONG_USAGE};
 use parades_session::panics;
@@ -35,12 +34,11 @@ fn show_source(error: &ConfigError) {
 
 /// Prints clap's error, or the help or version that was asked for, and returns the exit status.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let text = error.render().to_string();
-    if escaped(&text) == text {
-        // With colours, if it is a terminal.
-        let _ = error.print();
+    // The error repeats arguments. A terminal would execute some of them together with the colours.
+    if std::env::args_os().any(|word| word.to_string_lossy().contains(is_executed)) {
+        say(error.render().to_string().trim_end());
     } else {
-        say(text.trim_end());
+        let _ = error.print();
     }
     if error.use_stderr() { ExitCode::from(WRONG_USAGE) } else { ExitCode::SUCCESS }
 }
