@@ -40,7 +40,7 @@ pub(crate) struct Ids {
     jitter_mean: Option<MetricId>,
     utilisation_max: Option<MetricId>,
     /// Directions of links that no packet was offered to. The table of links leaves them out.
-    links_idle: Option<MetricId>,
+    link_directions_idle: Option<MetricId>,
     pub(crate) series: Option<Series>,
     /// Copies made of packets of groups, in networks that have groups.
     pub(crate) copies_made: Option<MetricId>,
@@ -91,7 +91,7 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
         ids.jitter_mean = Some(metrics.value("jitter_mean", Unit::Seconds));
     }
     ids.utilisation_max = Some(metrics.value("utilisation_max", Unit::Ratio));
-    ids.links_idle = Some(metrics.value("links_idle", Unit::Count));
+    ids.link_directions_idle = Some(metrics.value("link_directions_idle", Unit::Count));
     if net.vocabulary == Vocabulary::Apps {
         ids.apps = net.apps.iter().map(|app| declare_app(app, &mut metrics)).collect();
     }
@@ -135,7 +135,7 @@ pub(crate) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
     flows::conclude(net, end, metrics)?;
     let (utilisation_max, idle) = links::conclude(net, end, metrics);
     set(metrics, net.ids.utilisation_max, utilisation_max);
-    set(metrics, net.ids.links_idle, idle);
+    set(metrics, net.ids.link_directions_idle, idle);
     sampling::conclude(net, end.time, metrics);
     if net.vocabulary == Vocabulary::Apps {
         exchanges::conclude(net, metrics);
