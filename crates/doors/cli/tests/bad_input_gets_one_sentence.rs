@@ -287,11 +287,13 @@ fn too_little_memory_is_said_with_what_was_needed() {
     let commands = [
         // Refused at once: no machine has the memory for the records of four billion LPs.
         "run phold --quiet --set lps=4000000000 --memory-limit 100MiB",
-        // Refused before they are built: the parameters tell what flows, packets and their data take.
+        // Refused before they are built: the parameters tell what nodes, flows and packets take.
         "run wan --quiet --set flows=10000000 --memory-limit 100MiB",
         "run flows --quiet --set flows=10000000 --memory-limit 100MiB",
         "run flows --quiet --set hosts=1000000 --memory-limit 100MiB",
         "run campus --quiet --set networks=10000 --memory-limit 100MiB",
+        "run chord --quiet --set nodes=4000000000 --set bits=32 --memory-limit 100MiB",
+        "run jackson --quiet --set layout=random --set stations=100000000 --memory-limit 100MiB",
         "run multicast --quiet --set data=1000000 --set share=false --set levels=8 --memory-limit 100MiB",
         "run multicast --quiet --set trees=1 --set levels=31 --engine time-warp --memory-limit 100MiB",
         // Found out during the run: pending events and their data fill the memory.

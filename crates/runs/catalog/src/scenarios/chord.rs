@@ -1,6 +1,6 @@
 //! `chord`.
 
-use super::{Scenario, about_file, int32};
+use super::{Scenario, about_file, check_memory, int32};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_carriers::FlowLevel;
@@ -156,8 +156,12 @@ fn set_presets(values: &mut Values) {
 /// The end of a run by default.
 const UNTIL: Time = Time::from_ps(1_000_000_000_000_000);
 
+/// The memory that a node takes while the ring is built, in bytes: its identifier and its place.
+const NODE_BYTES: u64 = 8;
+
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let parameters = parameters(values)?;
+    check_memory(values, "nodes", u64::from(parameters.nodes) * NODE_BYTES)?;
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
     match (value_of(values, "network", &NETWORKS), value_of(values, "form", &FORMS)) {
         (Network::Constant, _) if values.path("platform").is_some() => {

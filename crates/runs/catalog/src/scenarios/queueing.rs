@@ -1,6 +1,6 @@
 //! `mm1` and `jackson`.
 
-use super::{Scenario, int32};
+use super::{Scenario, check_memory, int32};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
@@ -55,6 +55,9 @@ pub(crate) const JACKSON: Scenario = Scenario::new(
 const LAYOUTS: Table<Option<Layout>, 3> =
     [("central-server", None), ("ring", Some(Layout::Ring)), ("random", Some(Layout::Random))];
 
+/// The memory that a station takes while the network is built, in bytes, estimated low.
+const STATION_BYTES: u64 = 180;
+
 fn build_mm1(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     build(values, Network::mm1(values.float("utilisation"), values.float("service_rate")))
 }
@@ -65,6 +68,7 @@ fn build_jackson(values: &Values, seed: u64) -> Result<Simulation, ConfigError> 
         None => Network::central_server(utilisation, service_rate),
         Some(layout) => {
             let (stations, leave) = (int32(values, "stations"), values.float("leave"));
+            check_memory(values, "stations", u64::from(stations) * STATION_BYTES)?;
             Network::generated(&Generated { stations, layout, utilisation, service_rate, leave, seed })
         }
     };
