@@ -136,7 +136,11 @@ impl<'a> Tracer<'a> {
     ///
     /// The error of the observer.
     pub fn record<P: Payload>(&mut self, event: &Event<P>, notes: &[Note]) -> io::Result<()> {
-        if self.filter.wants(event.time(), event.receiver) { (self.observer)(&executed(event, notes)) } else { Ok(()) }
+        if self.filter.wants(event.time(), event.receiver()) {
+            (self.observer)(&executed(event, notes))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -159,7 +163,7 @@ fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note]) -> Executed<
         Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
         Body::Timer(id) => Body::Timer(*id),
     };
-    Executed { key: event.key(), receiver: event.receiver, body, notes }
+    Executed { key: event.key(), receiver: event.receiver(), body, notes }
 }
 
 /// Returns the line of an event in a trace: time and round, receiver, sender and sequence, body.

@@ -78,7 +78,7 @@ impl<S: PendingSet<()>> Hold for Set<S> {
     #[inline]
     fn take(&mut self) -> (u64, u32) {
         let event = self.0.pop_before(Time::MAX).expect("the population is constant");
-        (event.time().as_ps(), event.receiver.0)
+        (event.time().as_ps(), event.receiver().0)
     }
     fn bytes(&self) -> usize {
         self.0.allocated_bytes()

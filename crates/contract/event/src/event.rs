@@ -166,80 +166,14 @@ impl<P: Copy> Body<&P> {
     }
 }
 
-/// An event: 32 bytes and the body.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Event<P> {
-    // The fields of `EventKey`, in an order that leaves no padding between them and the receiver.
-    time: Time,
-    sequence: u64,
-    round: u32,
-    tie: u32,
-    sender: Sender,
-    /// The LP whose handler executes the event.
-    pub receiver: LpId,
-    /// The content.
-    pub body: Body<P>,
-}
-
-impl<P> Event<P> {
-    /// Makes an event.
-    #[inline]
-    pub fn new(key: EventKey, receiver: LpId, body: Body<P>) -> Event<P> {
-        let EventKey { instant: Instant { time, round }, tie, sender, sequence } = key;
-        Event { time, sequence, round, tie, sender, receiver, body }
-    }
-
-    /// Returns the header, and the body by reference: the form in which an LP executes an event.
-    #[inline(always)]
-    pub fn parts(&self) -> (Header, Body<&P>) {
-        (self.header(), self.body.as_ref())
-    }
-
-    /// Returns the header and the body.
-    #[inline(always)]
-    pub fn into_parts(self) -> (Header, Body<P>) {
-        (self.header(), self.body)
-    }
-
-    /// Returns everything except the body.
-    #[inline(always)]
-    pub fn header(&self) -> Header {
-        let Event { time, sequence, round, tie, sender, receiver, .. } = *self;
-        Header { time, sequence, round, tie, sender, receiver }
-    }
-
-    /// Returns the event's position in the order of its receiver.
-    #[inline]
-    pub fn key(&self) -> EventKey {
-        EventKey { instant: self.instant(), tie: self.tie, sender: self.sender, sequence: self.sequence }
-    }
-
-    /// Returns the instant at which the event is executed.
-    #[inline]
-    pub fn instant(&self) -> Instant {
-        Instant { time: self.time, round: self.round }
-    }
-
-    /// Returns the time at which the event is executed.
-    #[inline]
-    pub fn time(&self) -> Time {
-        self.time
-    }
-
-    /// Returns the sender.
-    #[inline]
-    pub fn sender(&self) -> Sender {
-        self.sender
-    }
-}
-
 /// Everything of an event except the body.
 ///
 /// Pending sets store header and body side by side, and read and write the header field by field. The
 /// compiler would copy a whole event in pieces that cross the borders of fields. A field that is read just
 /// after such a copy would wait until the pieces have left the core's store buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Header {
+    // The fields of `EventKey`, in an order that leaves no padding between them and the receiver.
     time: Time,
     sequence: u64,
     round: u32,
@@ -259,23 +193,22 @@ impl Header {
     /// Makes the event with this body.
     #[inline(always)]
     pub fn with<P>(self, body: Body<P>) -> Event<P> {
-        let Header { time, sequence, round, tie, sender, receiver } = self;
-        Event { time, sequence, round, tie, sender, receiver, body }
+        Event { header: self, body }
     }
 
-    /// See [`Event::key`].
+    /// Returns the event's position in the order of its receiver.
     #[inline(always)]
     pub fn key(&self) -> EventKey {
         EventKey { instant: self.instant(), tie: self.tie, sender: self.sender, sequence: self.sequence }
     }
 
-    /// See [`Event::instant`].
+    /// Returns the instant at which the event is executed.
     #[inline(always)]
     pub fn instant(&self) -> Instant {
         Instant { time: self.time, round: self.round }
     }
 
-    /// See [`Event::time`].
+    /// Returns the time at which the event is executed.
     #[inline]
     pub fn time(&self) -> Time {
         self.time
@@ -287,7 +220,7 @@ impl Header {
         self.receiver
     }
 
-    /// See [`Event::sender`].
+    /// Returns the sender.
     #[inline]
     pub fn sender(&self) -> Sender {
         self.sender
@@ -321,6 +254,72 @@ impl PartialEq for Header {
 }
 impl Eq for Header {}
 
+/// An event: a header of 32 bytes, and the body.
+///
+/// Events are ordered by their headers. The body does not count.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Event<P> {
+    header: Header,
+    /// The content.
+    pub body: Body<P>,
+}
+
+impl<P> Event<P> {
+    /// Makes an event.
+    #[inline]
+    pub fn new(key: EventKey, receiver: LpId, body: Body<P>) -> Event<P> {
+        Header::new(key, receiver).with(body)
+    }
+
+    /// Returns the header, and the body by reference: the form in which an LP executes an event.
+    #[inline(always)]
+    pub fn parts(&self) -> (Header, Body<&P>) {
+        (self.header, self.body.as_ref())
+    }
+
+    /// Returns the header and the body.
+    #[inline(always)]
+    pub fn into_parts(self) -> (Header, Body<P>) {
+        (self.header, self.body)
+    }
+
+    /// Returns everything except the body.
+    #[inline(always)]
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// See [`Header::key`].
+    #[inline]
+    pub fn key(&self) -> EventKey {
+        self.header.key()
+    }
+
+    /// See [`Header::instant`].
+    #[inline]
+    pub fn instant(&self) -> Instant {
+        self.header.instant()
+    }
+
+    /// See [`Header::time`].
+    #[inline]
+    pub fn time(&self) -> Time {
+        self.header.time
+    }
+
+    /// See [`Header::receiver`].
+    #[inline]
+    pub fn receiver(&self) -> LpId {
+        self.header.receiver
+    }
+
+    /// See [`Header::sender`].
+    #[inline]
+    pub fn sender(&self) -> Sender {
+        self.header.sender
+    }
+}
+
 /// Combines two 32-bit fields into one number that orders like the pair.
 #[inline]
 pub fn pair(high: u32, low: u32) -> u64 {
@@ -328,10 +327,9 @@ pub fn pair(high: u32, low: u32) -> u64 {
 }
 
 impl<P> Ord for Event<P> {
-    /// Compares the headers. The body does not count.
     #[inline]
     fn cmp(&self, other: &Event<P>) -> Ordering {
-        self.header().cmp(&other.header())
+        self.header.cmp(&other.header)
     }
 }
 impl<P> PartialOrd for Event<P> {
@@ -343,7 +341,7 @@ impl<P> PartialOrd for Event<P> {
 impl<P> PartialEq for Event<P> {
     #[inline]
     fn eq(&self, other: &Event<P>) -> bool {
-        self.cmp(other) == Ordering::Equal
+        self.header == other.header
     }
 }
 impl<P> Eq for Event<P> {}

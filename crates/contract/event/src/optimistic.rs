@@ -28,7 +28,7 @@ mod tagged;
 pub use sent::Sent;
 pub use tagged::{ExecutionId, Tagged, TaggedEvent, body_of, execution_of, identity, is_anti_message, tag, untag};
 
-use crate::event::{Body, Event, EventKey, Header, LpId, Sender};
+use crate::event::{Body, Event, EventKey, LpId, Sender};
 use crate::pending::{Leftover, PendingSet, Slot, WindowedPending};
 use crate::placement::Placement;
 use crate::ring::{Ring, positions};
@@ -107,12 +107,12 @@ impl<P> OptimisticSet<P> {
     #[inline(always)]
     pub fn send(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         self.sent.push(Sent::of(&key, receiver));
-        let body = Body::Message(Tagged::new(self.execution, body));
+        let event = Event::new(key, receiver, Body::Message(Tagged::new(self.execution, body)));
         let is_ahead = key.instant.time > self.frontier().time && self.held.is_none();
         match self.parcel_of(receiver) {
-            None if is_ahead => self.pending.push_parts(key, receiver, body),
-            None => self.push_slow(Event::new(key, receiver, body)),
-            Some(parcel) => parcel.push(Event::new(key, receiver, body)),
+            None if is_ahead => self.pending.push(event),
+            None => self.push_slow(event),
+            Some(parcel) => parcel.push(event),
         }
     }
 
@@ -134,7 +134,7 @@ impl<P> OptimisticSet<P> {
         for position in positions(from, to) {
             let Some(sent) = self.sent.take(position) else { continue };
             let anti = Event::new(sent.key(sender), sent.receiver(), Body::Message(Tagged::Anti(execution)));
-            match self.parcel_of(anti.receiver) {
+            match self.parcel_of(anti.receiver()) {
                 None => self.insert_anti_message(anti),
                 Some(parcel) => parcel.push(anti),
             }
@@ -146,20 +146,13 @@ impl<P> OptimisticSet<P> {
     // Pending events.
 
     /// Adds an event of this worker's LPs: a message, a wake or an anti-message, early or late.
-    #[inline]
-    pub fn push(&mut self, event: TaggedEvent<P>) {
-        let (header, body) = event.into_parts();
-        self.push_parts(header, body);
-    }
-
-    /// Adds an event given in two parts. It is built at its final place in memory.
     #[inline(always)]
-    pub fn push_parts(&mut self, header: Header, body: Body<Tagged<P>>) {
-        let is_behind = header.instant() < self.frontier() || self.held.is_some();
-        if is_behind || matches!(body, Body::Message(Tagged::Anti(_))) {
-            self.push_slow(header.with(body));
+    pub fn push(&mut self, event: TaggedEvent<P>) {
+        let is_behind = event.instant() < self.frontier() || self.held.is_some();
+        if is_behind || is_anti_message(&event) {
+            self.push_slow(event);
         } else {
-            self.pending.push_parts(header.key(), header.receiver(), body);
+            self.pending.push(event);
         }
     }
 

@@ -8,7 +8,7 @@
 
 use crate::event::{Body, Event, EventKey, LpId};
 use crate::optimistic::OptimisticSet;
-use crate::pending::{LpOrderedPending, WindowedPending};
+use crate::pending::{LpOrderedPending, PendingSet, WindowedPending};
 use crate::placement::Placement;
 use crate::time::Time;
 
@@ -134,13 +134,13 @@ impl<P> Outbox<P> {
         // One comparison for each engine, the most likely engine first. A jump table costs as much as the
         // rest of this function.
         if let Pending::ByTime(pending) = &mut self.pending {
-            return pending.push_parts(key, receiver, body);
+            return pending.push(Event::new(key, receiver, body));
         }
         if let Pending::Optimistic(set) = &mut self.pending {
             return set.send(key, receiver, body);
         }
         match &mut self.pending {
-            Pending::ByLp(pending) => pending.push_parts(key, receiver, body),
+            Pending::ByLp(pending) => pending.push(Event::new(key, receiver, body)),
             Pending::ByTime(_) | Pending::Optimistic(_) | Pending::Elsewhere => {
                 self.buffer.push(Event::new(key, receiver, body));
             }

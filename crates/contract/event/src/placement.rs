@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// let halves = Placement::ranges(10, 8); // 0..8 and 8..10: ranges are as long as a power of two
 /// assert_eq!((halves.partitions(), halves.partition(LpId(9)), halves.index(LpId(9))), (2, 1, 1));
 /// assert_eq!(halves.index_mask(), Some(7));
-/// let odd_and_even = Placement::table(&[0, 1, 0, 1, 0]);
+/// let odd_and_even = Placement::table(&[0, 1, 0, 1, 0]).expect("five LPs fit");
 /// assert_eq!((odd_and_even.partition(LpId(3)), odd_and_even.index(LpId(3))), (1, 1));
 /// assert_eq!((odd_and_even.len(0), odd_and_even.bounds(0)), (3, (LpId(0), LpId(4))));
 /// ```
@@ -64,10 +64,9 @@ impl Placement {
 
     /// Places each LP in the partition that `partitions` gives for its id. Partitions are numbered from 0.
     ///
-    /// Partition and index must fit 32 bits together. If the partitions are too uneven for that, all LPs are
-    /// placed in one partition. With *n* partitions this happens only if one of them has more than 2^31 / *n*
-    /// LPs.
-    pub fn table(partitions: &[u32]) -> Placement {
+    /// Returns `None` if partition and index do not fit 32 bits together. With *n* partitions this happens
+    /// only if one of them has more than 2^31 / *n* LPs.
+    pub fn table(partitions: &[u32]) -> Option<Placement> {
         let count = partitions.iter().max().map_or(0, |most| *most as usize + 1);
         let mut all = vec![Members::range(0, 0); count];
         for (id, &partition) in (0..).map(LpId).zip(partitions) {
@@ -77,8 +76,7 @@ impl Placement {
         }
         let bits = all.iter().map(|of| u64::from(of.count).next_power_of_two().ilog2()).max().unwrap_or(0);
         if (count as u64) << bits > 1 << 32 {
-            #[expect(clippy::cast_possible_truncation, reason = "ids are u32")]
-            return Placement::one(partitions.len() as u32);
+            return None;
         }
         let mut next = vec![0_u32; count];
         let table = partitions.iter().map(|&partition| {
@@ -87,7 +85,7 @@ impl Placement {
             // A shift by 32 bits occurs only if there is one partition, number 0.
             partition.checked_shl(bits).unwrap_or(0) | index
         });
-        Placement::new(Some(table.collect()), bits, all.into())
+        Some(Placement::new(Some(table.collect()), bits, all.into()))
     }
 
     fn new(table: Option<Arc<[u32]>>, bits: u32, all: Arc<[Members]>) -> Placement {

@@ -51,11 +51,11 @@ fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, r
         while let Some(now) = pending.pop_before(Time::from_ps(bound)) {
             taken += 1;
             assert!(now.time() < Time::from_ps(bound) && expected.remove(&now), "{now:?} was not due");
-            assert!(last[now.receiver.index()].replace(now.key()).is_none_or(|last| last < now.key()));
+            assert!(last[now.receiver().index()].replace(now.key()).is_none_or(|last| last < now.key()));
             let (time, round) = (now.time().as_ps(), now.instant().round);
             let next = match random.below(2 * stays) {
-                0 => event(now.receiver.0, time, round + 1),
-                1 => event(now.receiver.0, time + 1 + random.below(width), 0),
+                0 => event(now.receiver().0, time, round + 1),
+                1 => event(now.receiver().0, time + 1 + random.below(width), 0),
                 _ => event(below(&mut random), time.max(bound - 1) + width + random.below(reach), 0),
             };
             // An event to the same LP may be due in this very window; an event to another LP may not.
@@ -172,7 +172,7 @@ fn neighbouring_lps_are_told_apart() {
     [(0, WIDTH / 5 * 3), (1, WIDTH / 4 * 3), (1, 0)].into_iter().for_each(|(lp, ps)| pending.push(event(lp, ps)));
     let mut of_lp_1 = Vec::new();
     while let Some(now) = pending.pop_before(Time::from_ps(WIDTH)) {
-        if now.receiver == LpId(1) {
+        if now.receiver() == LpId(1) {
             of_lp_1.push(now.time().as_ps());
             if now.time() == Time::ZERO {
                 pending.push(event(1, WIDTH / 8 * 7)); // To itself, after its other events in the window.

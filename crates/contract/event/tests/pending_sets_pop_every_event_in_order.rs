@@ -58,7 +58,7 @@ impl Pair {
     }
 
     fn compare(&mut self, popped: Option<Event<Payload>>, expected: Option<Event<Payload>>) -> Option<Instant> {
-        let full = |event: Event<Payload>| (event.key(), event.receiver, event.body);
+        let full = |event: Event<Payload>| (event.key(), event.receiver(), event.body);
         let expected = expected.map(full);
         assert_eq!(popped.map(full), expected);
         assert_eq!(self.windowed.len(), self.heap.len());
@@ -87,8 +87,9 @@ impl Pair {
     }
 
     fn drain(mut self) {
-        let popped: Vec<_> = drain(&mut self.windowed).map(|event| (event.key(), event.receiver, event.body)).collect();
-        let expected: Vec<_> = drain(&mut self.heap).map(|event| (event.key(), event.receiver, event.body)).collect();
+        let popped: Vec<_> =
+            drain(&mut self.windowed).map(|event| (event.key(), event.receiver(), event.body)).collect();
+        let expected: Vec<_> = drain(&mut self.heap).map(|event| (event.key(), event.receiver(), event.body)).collect();
         assert_eq!(popped, expected);
         assert!(self.windowed.is_empty() && self.windowed.next_instant().is_none() && self.windowed.pop().is_none());
     }
@@ -475,7 +476,7 @@ fn upcoming_names_receivers_that_come_soon() {
         hints.push_back(pending.upcoming(3));
         if hints.len() > 4 {
             total += 1;
-            right += u32::from(hints.pop_front() == Some(Some(event.receiver)));
+            right += u32::from(hints.pop_front() == Some(Some(event.receiver())));
         }
     }
     assert!(right * 10 > total * 9, "{right} of {total}");

@@ -178,7 +178,7 @@ impl<'a, M: Model> Course<'a, M> {
     pub(crate) fn trace_all(&mut self, mut trace: Trace<M::Message>) -> Result<(), Error> {
         let place = |event: &Event<M::Message>| Place {
             instant: event.instant(),
-            lp: Some(event.receiver),
+            lp: Some(event.receiver()),
             event: Some(event.key()),
         };
         trace.retain(|(event, _)| self.failure.place().is_none_or(|failed| place(event) < *failed));

@@ -46,10 +46,10 @@ impl<M: Model, H: Home<M>> Quiescent<M> for Homes<'_, '_, M, H> {
         Residents { homes: self, metrics }
     }
     fn push(&mut self, event: Event<M::Message>) {
-        let home = &mut self.homes[self.placement.partition(event.receiver) as usize];
+        let home = &mut self.homes[self.placement.partition(event.receiver()) as usize];
         let (lps, _) = home.residents();
         // Every rank executes the global event. The rank of the receiver keeps what it sends.
-        if self.placement.index(event.receiver) < lps.len() {
+        if self.placement.index(event.receiver()) < lps.len() {
             home.add(event);
         }
     }

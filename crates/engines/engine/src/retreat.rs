@@ -15,7 +15,8 @@ pub enum Retreats {
     Never,
     /// The run uses the number of workers that is measured to be faster.
     WhereFaster,
-    /// The run switches between several workers and one at each *n*-th opportunity. For tests.
+    /// The run switches between several workers and one at each *n*-th opportunity.
+    #[cfg(feature = "test-hooks")]
     Every(u32),
 }
 

@@ -102,7 +102,7 @@ fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Resul
         return Err(format!("{} sends instead of {}", count(second), count(first)));
     }
     for (expected, found) in first.outbox.buffer.iter().zip(&second.outbox.buffer) {
-        let of = |event: &Event<M::Message>| (event.key(), event.receiver, digest(event.body.as_ref()));
+        let of = |event: &Event<M::Message>| (event.key(), event.receiver(), digest(event.body.as_ref()));
         if of(expected) != of(found) {
             return Err(format!("the send {found:?} instead of {expected:?}"));
         }

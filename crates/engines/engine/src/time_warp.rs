@@ -265,7 +265,7 @@ fn place(world: &World, threads: usize) -> Placement {
     }
     #[expect(clippy::cast_possible_truncation, reason = "below `workers`")]
     let range = |lp: u32| (u64::from(lp) * u64::from(workers) / u64::from(lps)) as u32;
-    Placement::table(&(0..lps).map(range).collect::<Vec<_>>())
+    Placement::table(&(0..lps).map(range).collect::<Vec<_>>()).unwrap_or(ranges)
 }
 
 /// The orders that all workers follow until the next cut.

@@ -104,7 +104,8 @@ pub enum Order {
     Time,
     /// LP by LP, wherever lookahead allows this order.
     Lp,
-    /// By time and LP by LP in turn, each for this number of visits to the partition. For tests.
+    /// By time and LP by LP in turn, each for this number of visits to the partition.
+    #[cfg(feature = "test-hooks")]
     Every(u32),
 }
 

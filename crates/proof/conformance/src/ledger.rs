@@ -111,7 +111,7 @@ impl<'a, M: Model> Ledger<'a, M> {
         if uncommitted.execution == Execution::Skipped {
             return Ok(());
         }
-        self.apply(event.receiver, Some(event), uncommitted)
+        self.apply(event.receiver(), Some(event), uncommitted)
     }
 
     fn apply(&mut self, lp: LpId, event: Option<&Event<M::Message>>, uncommitted: Uncommitted<M>) -> Result<(), Error> {

@@ -36,7 +36,7 @@ impl<P> Parcel<P> {
     /// Returns the receiver, the key and the execution id.
     pub fn address(&self) -> (LpId, EventKey, u64) {
         match self {
-            Parcel::Event(event, execution) => (event.receiver, event.key(), *execution),
+            Parcel::Event(event, execution) => (event.receiver(), event.key(), *execution),
             Parcel::Anti(receiver, key, execution) => (*receiver, *key, *execution),
         }
     }

@@ -84,7 +84,7 @@ fn bytes_keep_every_field_and_the_order_of_each_pair() {
     assert!(matches!(&parcels[200], Parcel::Event(event, 0) if event.body == Body::Timer(TimerId(44))));
     for (i, pair) in (0..).zip(parcels[..200].chunks(2)) {
         let Parcel::Event(found, incarnation) = &pair[0] else { panic!("an event comes first") };
-        assert_eq!((found.key(), found.receiver, &found.body), (event(i).key(), LpId(9), &event(i).body));
+        assert_eq!((found.key(), found.receiver(), &found.body), (event(i).key(), LpId(9), &event(i).body));
         assert_eq!(*incarnation, 1000 + i);
         assert!(matches!(pair[1], Parcel::Anti(LpId(9), key, n) if key == event(i).key() && n == 1000 + i));
     }

@@ -107,19 +107,19 @@ pub fn is_anti_message<P>(event: &TaggedEvent<P>) -> bool {
 /// Tags an event with the execution that sent it.
 #[inline]
 pub fn tag<P>(execution: ExecutionId, event: Event<P>) -> TaggedEvent<P> {
-    let (key, receiver) = (event.key(), event.receiver);
+    let (key, receiver) = (event.key(), event.receiver());
     Event::new(key, receiver, Body::Message(Tagged::new(execution, event.body)))
 }
 
 /// Removes the tag of an event. Returns `None` for an anti-message.
 #[inline]
 pub fn untag<P>(event: TaggedEvent<P>) -> Option<Event<P>> {
-    let (key, receiver) = (event.key(), event.receiver);
+    let (key, receiver) = (event.key(), event.receiver());
     let Body::Message(tagged) = event.body else { unreachable!("a tagged wake is the message of its event") };
     tagged.into_body().map(|body| Event::new(key, receiver, body))
 }
 
 /// Returns the fields that an event shares with its anti-message, and with no other event.
 pub fn identity<P>(event: &TaggedEvent<P>) -> (EventKey, LpId, ExecutionId) {
-    (event.key(), event.receiver, execution_of(event))
+    (event.key(), event.receiver(), execution_of(event))
 }

@@ -48,7 +48,7 @@ use super::slab::{Chain, Slab};
 use super::slot::Slot;
 use super::split::{split, split_by};
 use super::unordered::Unordered;
-use crate::event::{Body, Event, EventKey, Header, LpId};
+use crate::event::{Event, Header, LpId};
 use crate::time::Time;
 
 /// The number of windows in a new ring.
@@ -148,41 +148,34 @@ impl<P> LpOrderedPending<P> {
         Unordered { slab, chain: all, shift }
     }
 
-    /// Adds an event.
-    #[inline]
-    pub fn push(&mut self, event: Event<P>) {
-        let (key, receiver) = (event.key(), event.receiver);
-        self.push_parts(key, receiver, event.body);
-    }
-
-    /// Adds an event given in parts. It is built at its final place in memory.
+    /// Adds an event. Always inlined, so that the event is built at its final place in memory.
     #[inline(always)]
-    pub fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
-        let time = key.instant.time;
+    pub fn push(&mut self, event: Event<P>) {
+        let time = event.time();
         let window = self.grid.window(time);
         if time < self.until {
-            self.push_open(Event::new(key, receiver, body));
+            self.push_open(event);
         } else if window < self.ring.horizon {
             if self.lanes.is_one() {
                 // There is no lane to compute, so the place of the event is known earlier. Computing a lane
                 // would delay the push, because no later step hides that time.
-                self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
+                self.ring.append(&mut self.slab, window, event);
             } else {
-                self.ring.append_to((window, self.lanes.of(receiver)), &mut self.slab, Event::new(key, receiver, body));
+                self.ring.append_to((window, self.lanes.of(event.receiver())), &mut self.slab, event);
             }
         } else {
-            self.push_far(Event::new(key, receiver, body));
+            self.push_far(event);
         }
     }
 
     #[inline(never)]
     fn push_open(&mut self, event: Event<P>) {
         debug_assert!(
-            self.side.peek().is_none_or(|other| other.receiver == event.receiver),
+            self.side.peek().is_none_or(|other| other.receiver() == event.receiver()),
             "L2: events of two LPs were pushed into the open window"
         );
-        if self.is_unsorted && self.receivers.last(event.receiver).is_some_and(|last| self.run.is_pending(last)) {
-            self.sort_remaining(event.receiver);
+        if self.is_unsorted && self.receivers.last(event.receiver()).is_some_and(|last| self.run.is_pending(last)) {
+            self.sort_remaining(event.receiver());
         }
         self.side.push(event);
     }
@@ -225,7 +218,7 @@ impl<P> LpOrderedPending<P> {
             return None;
         }
         let is_aside = match (self.run.peek(&self.slab, 0), self.side.peek()) {
-            (Some(run), Some(side)) => side.receiver != run.receiver() || side.header() < *run,
+            (Some(run), Some(side)) => side.receiver() != run.receiver() || side.header() < *run,
             (run, _) => run.is_none(),
         };
         if !is_aside {

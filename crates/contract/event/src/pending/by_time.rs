@@ -51,7 +51,7 @@ use super::slot::Slot;
 use super::split::split;
 use super::unordered::Unordered;
 use super::{Leftover, PendingSet};
-use crate::event::{Body, Event, EventKey, Header, LpId};
+use crate::event::{Event, Header, LpId};
 use crate::time::{Instant, Time};
 use layout::Stats;
 
@@ -124,10 +124,19 @@ impl<P> Default for WindowedPending<P> {
 }
 
 impl<P> PendingSet<P> for WindowedPending<P> {
-    #[inline]
+    /// Adds an event. Always inlined, so that the event is built at its final place in memory.
+    #[inline(always)]
     fn push(&mut self, event: Event<P>) {
-        let (key, receiver) = (event.key(), event.receiver);
-        self.push_parts(key, receiver, event.body);
+        debug_assert!(event.instant() >= self.last, "W4: an event was pushed before the one popped last");
+        self.len += 1;
+        let window = event.time().as_ps() >> self.shift;
+        if window < self.ring.next {
+            self.push_open(event);
+        } else if window < self.ring.horizon {
+            self.ring.append(&mut self.slab, window, event);
+        } else {
+            self.far.push(&mut self.slab, window, event);
+        }
     }
 
     #[inline(always)]
@@ -215,21 +224,6 @@ impl<P> WindowedPending<P> {
     #[cfg(feature = "test-hooks")]
     pub fn written(&self) -> u64 {
         self.slab.written()
-    }
-
-    /// Adds an event given in parts. It is built at its final place in memory.
-    #[inline(always)]
-    pub fn push_parts(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
-        debug_assert!(key.instant >= self.last, "W4: an event was pushed before the one popped last");
-        self.len += 1;
-        let window = key.instant.time.as_ps() >> self.shift;
-        if window < self.ring.next {
-            self.push_open(Event::new(key, receiver, body));
-        } else if window < self.ring.horizon {
-            self.ring.append(&mut self.slab, window, Event::new(key, receiver, body));
-        } else {
-            self.far.push(&mut self.slab, window, Event::new(key, receiver, body));
-        }
     }
 
     /// Removes and returns the earliest event if its time is at most `last`.

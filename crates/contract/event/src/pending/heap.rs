@@ -47,7 +47,7 @@ impl<P> PendingSet<P> for HeapPending<P> {
 
     #[inline]
     fn upcoming(&self, ahead: usize) -> Option<LpId> {
-        self.heap.as_slice().get(ahead).map(|Reverse(event)| event.receiver)
+        self.heap.as_slice().get(ahead).map(|Reverse(event)| event.receiver())
     }
 
     fn take_all(&mut self) -> Leftover<P>

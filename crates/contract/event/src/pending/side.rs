@@ -208,7 +208,7 @@ impl<P> SideList<P> {
     #[inline]
     pub(super) fn upcoming(&self, ahead: usize) -> Option<LpId> {
         let event = match self.sorted.len().checked_sub(ahead + 1) {
-            Some(place) => return self.sorted.get(place).map(|event| event.receiver),
+            Some(place) => return self.sorted.get(place).map(|event| event.receiver()),
             None => self.groups.front().and_then(|group| group.slots.get(ahead - self.sorted.len())),
         };
         event.map(|slot| slot.header().receiver())

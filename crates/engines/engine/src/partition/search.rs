@@ -67,9 +67,10 @@ fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
         }
         let crossing = if anyone.is_some() { 1.0 - 1.0 / f64::from(enough) } else { 0.0 };
         let striped = Cut { lookahead: anyone, partitions: enough, busiest: estimate.busiest(loads), crossing };
-        if estimate.cost(&striped) * SLACK_RANGES < estimate.cost(&cut) {
-            let home: Vec<u32> = (0..lps).map(|id| id % enough).collect();
-            let (placement, speedup) = (Placement::table(&home), estimate.speedup(&striped));
+        let home = || (0..lps).map(|id| id % enough).collect::<Vec<u32>>();
+        let is_better = estimate.cost(&striped) * SLACK_RANGES < estimate.cost(&cut);
+        if let Some(placement) = is_better.then(|| Placement::table(&home())).flatten() {
+            let speedup = estimate.speedup(&striped);
             let events_per_window = estimate.events_per_window(anyone);
             return Partitioning { lps, placement, lookahead: anyone, speedup, events_per_window };
         }
@@ -114,7 +115,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds partitions for channels by pair. `None` if all LPs must be together.
+    /// Finds partitions for channels by pair. `None` if all LPs must be together, or nearly all of them are.
     fn by_pairs(&self, graph: Graph) -> Option<Partitioning> {
         let finalists = self.finalists(&graph);
         let Graph { edges, mut components, .. } = graph;
@@ -228,10 +229,8 @@ impl Search<'_> {
         let best = good.max_by(|a, b| length(a).cmp(&length(b)).then_with(|| b.cost.total_cmp(&a.cost)));
         let Tried { mut home, cut, .. } = best?;
         number_by_first(&mut home, cut.partitions);
-        let placement = Placement::table(&home);
-        if placement.partitions() == 1 {
-            return None; // The placement has no room for the table: there are billions of LPs, nearly all in one partition.
-        }
+        // Without room for a table there are billions of LPs, nearly all in one partition.
+        let placement = Placement::table(&home)?;
         let speedup = self.estimate.speedup(&cut);
         let events_per_window = self.estimate.events_per_window(cut.lookahead);
         Some(Partitioning { lps: self.lps, placement, lookahead: cut.lookahead, speedup, events_per_window })

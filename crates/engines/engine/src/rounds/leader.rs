@@ -230,7 +230,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
         let mut tasks = 0;
         let mut next = Some(event);
         while let Some(event) = next {
-            let shard = shards.placement.partition(event.receiver);
+            let shard = shards.placement.partition(event.receiver());
             let inbox = &mut held.shard(shard).inbox;
             if inbox.is_empty() {
                 shards.set_task(tasks, shard);

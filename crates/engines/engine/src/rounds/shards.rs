@@ -164,8 +164,8 @@ impl<'w, M: Model> Shards<'w, M> {
         inbox.reverse();
         while let Some(event) = inbox.pop() {
             let sent = effects.outbox.buffer.len();
-            let execution = lps[self.placement.index(event.receiver)].execute(model, &world, event.parts(), effects);
-            if effects.beyond_sends && ledger.collect((event.key(), event.receiver), effects, metrics) {
+            let execution = lps[self.placement.index(event.receiver())].execute(model, &world, event.parts(), effects);
+            if effects.beyond_sends && ledger.collect((event.key(), event.receiver()), effects, metrics) {
                 // The remaining events of the task come after the failure.
                 inbox.clear();
                 return;

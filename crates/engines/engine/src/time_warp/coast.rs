@@ -108,7 +108,8 @@ impl<M: Restorable> Coast<M> {
         executions.clear();
         loop {
             let record = records.get(at).expect("C1: the checkpoint is in the same stretch");
-            let event = record.event.as_ref().filter(|event| event.receiver == id).expect("C1: it has not been undone");
+            let event =
+                record.event.as_ref().filter(|event| event.receiver() == id).expect("C1: it has not been undone");
             timers.extend(positions(record.begins.timers, ends(at)).filter_map(|at| changes.get(at).copied()));
             let has_checkpoint = record.since_checkpoint == 0;
             if has_checkpoint {

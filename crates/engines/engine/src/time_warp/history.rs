@@ -90,7 +90,7 @@ impl<M: Restorable> History<M> {
         before: KernelCheckpoint,
         sends: u32,
     ) {
-        let (key, receiver) = (event.key(), event.receiver);
+        let (key, receiver) = (event.key(), event.receiver());
         match event.body {
             Body::Message(Tagged::Message(execution, message)) => {
                 let body = Body::Message(Tagged::Message(execution, message));
@@ -143,7 +143,7 @@ impl<M: Restorable> History<M> {
     /// Returns the execution at `position` if it is one of `lp`'s that is neither committed nor undone.
     #[inline]
     pub(super) fn find(&self, position: u32, lp: LpId) -> Option<&Record<M>> {
-        let of_lp = |record: &&Record<M>| record.event.as_ref().is_some_and(|event| event.receiver == lp);
+        let of_lp = |record: &&Record<M>| record.event.as_ref().is_some_and(|event| event.receiver() == lp);
         self.records.get(position).filter(of_lp)
     }
 

@@ -100,6 +100,7 @@ impl Reviewer {
         self.retreat.set_items(self.lps as usize + pending);
         match self.retreats {
             Retreats::Never => false,
+            #[cfg(feature = "test-hooks")]
             Retreats::Every(gvts) => self.gvts >= gvts,
             Retreats::WhereFaster => self.should_switch_after_spell(executed, cost_ns, self.since.elapsed()),
         }
@@ -169,7 +170,7 @@ fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&
     }
     sites.iter().for_each(|site| huge_pages::ask_for(&site.lps));
     for event in events.into_iter().flatten() {
-        sites[new.partition(event.receiver) as usize].push_unmarked(event);
+        sites[new.partition(event.receiver()) as usize].push_unmarked(event);
     }
     sites[0].counts = counts;
     let mut metrics: Vec<&mut Metrics> = sites.iter_mut().map(|site| &mut site.metrics).collect();

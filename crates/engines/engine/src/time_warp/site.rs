@@ -205,10 +205,7 @@ impl<M: Restorable> Site<M> {
     #[inline(always)]
     pub(super) fn push_all(&mut self, arrived: Arrived<'_, Tagged<M::Message>>) {
         let ahead = self.ahead();
-        for event in arrived {
-            let (header, body) = event.into_parts();
-            ahead.push_parts(header, body);
-        }
+        arrived.for_each(|event| ahead.push(event));
     }
 
     /// Returns the instant of the earliest event, or [`NEVER`].

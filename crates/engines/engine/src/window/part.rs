@@ -8,7 +8,7 @@ use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use crate::stopwatch::{now, timed};
 use parades_core::effects::Effects;
-use parades_core::event::{Event, Header, LpId};
+use parades_core::event::{Event, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
@@ -60,6 +60,7 @@ enum Choice {
     /// The faster order is measured.
     Measured(Box<OrderTuner>),
     /// The order changes after each `visits` visits. `since` counts the visits since the last change.
+    #[cfg(feature = "test-hooks")]
     Every { visits: u32, since: u32 },
 }
 
@@ -93,23 +94,17 @@ impl<M: Model> Part<M> {
         self.push_all(std::iter::once(event));
     }
 
-    /// Adds pending events. Each is written in parts, directly to its place in the pending set.
+    /// Adds pending events.
     #[inline(always)]
     pub(crate) fn push_all(&mut self, events: impl Iterator<Item = Event<M::Message>>) {
         let Part { pending, next, reached, .. } = self;
-        let mut arrives = |header: &Header| {
-            assert!(header.time() >= *reached, "I1: an event arrived below the bound executed to");
-            *next = header.time().min(*next);
-        };
+        let events = events.inspect(|event| {
+            assert!(event.time() >= *reached, "I1: an event arrived below the bound executed to");
+            *next = event.time().min(*next);
+        });
         match pending {
-            Pending::ByTime(pending) => events.map(Event::into_parts).for_each(|(header, body)| {
-                arrives(&header);
-                pending.push_parts(header.key(), header.receiver(), body);
-            }),
-            Pending::ByLp(pending) => events.map(Event::into_parts).for_each(|(header, body)| {
-                arrives(&header);
-                pending.push_parts(header.key(), header.receiver(), body);
-            }),
+            Pending::ByTime(pending) => events.for_each(|event| pending.push(event)),
+            Pending::ByLp(pending) => events.for_each(|event| pending.push(event)),
             Pending::Elsewhere | Pending::Optimistic(_) => {
                 unreachable!("the pending set is lent out only during an execution")
             }
@@ -255,6 +250,7 @@ impl<M: Model> Part<M> {
             _ if self.width.is_none() => false,
             Choice::Fixed => false,
             Choice::Measured(tuner) => tuner.begin_visit(self.events, || len(&self.pending)),
+            #[cfg(feature = "test-hooks")]
             Choice::Every { visits, since } => {
                 *since += 1;
                 if *since >= *visits {
@@ -287,12 +283,15 @@ impl<M: Model> Part<M> {
         self.width = plan.width;
         self.choice = match order {
             Order::Measured => Choice::Measured(Box::new(OrderTuner::new(found.is_some(), self.events))),
+            #[cfg(feature = "test-hooks")]
             Order::Every(visits) => Choice::Every { visits, since: 0 },
             Order::Time | Order::Lp => Choice::Fixed,
         };
         let by_lp = match order {
             Order::Measured => found.unwrap_or_else(|| lps * size_of::<Lp<M::State>>() >= OUT_OF_CACHE),
-            Order::Time | Order::Every(_) => false,
+            Order::Time => false,
+            #[cfg(feature = "test-hooks")]
+            Order::Every(_) => false,
             Order::Lp => true,
         };
         self.change_to(self.width.filter(|_| by_lp));

@@ -80,6 +80,7 @@ impl Reviewer {
         let may_switch = match self.retreats {
             Retreats::Never => false,
             Retreats::WhereFaster => self.retreat.is_due(stopwatch.time()),
+            #[cfg(feature = "test-hooks")]
             Retreats::Every(each) => windows - self.spell_start.1 >= each.into(),
         };
         windows >= self.due || windows > self.windows && may_switch
@@ -281,6 +282,7 @@ impl Reviewer {
     fn decide(&mut self, spell: Spell, windows: u64) -> Option<bool> {
         match self.retreats {
             Retreats::Never => None,
+            #[cfg(feature = "test-hooks")]
             Retreats::Every(each) => (windows >= each.into()).then_some(true),
             Retreats::WhereFaster if self.retreat.gives_up(spell, windows) => Some(true),
             Retreats::WhereFaster if !self.retreat.is_due(spell.time) => None,
@@ -341,7 +343,7 @@ impl Reviewer {
             parts[new.placement.partition(id) as usize].lps.push(lp);
         }
         for event in events.into_iter().flatten() {
-            parts[new.placement.partition(event.receiver) as usize].push(event);
+            parts[new.placement.partition(event.receiver()) as usize].push(event);
         }
         for number in 0..new.placement.partitions() {
             parts[number as usize].guess_order();

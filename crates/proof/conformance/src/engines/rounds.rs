@@ -77,7 +77,7 @@ impl<M: Model> Rounds<'_, M> {
         let events = self.pending.remove(&instant).expect("it was found there");
         let mut receivers: BTreeMap<_, Vec<Event<M::Message>>> = BTreeMap::new();
         for event in events {
-            receivers.entry(event.receiver).or_default().push(event);
+            receivers.entry(event.receiver()).or_default().push(event);
         }
         let mut receivers: Vec<Vec<Event<M::Message>>> = receivers.into_values().rev().collect();
         if self.rng.chance(0.5) {
@@ -101,13 +101,13 @@ impl<M: Model> Rounds<'_, M> {
                 events.sort_unstable();
             }
             let event = events.remove(0);
-            let lp = &mut self.lps[event.receiver.index()];
+            let lp = &mut self.lps[event.receiver().index()];
             let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
             let uncommitted = Uncommitted::take(execution, &mut self.effects);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 if send.instant() == event.instant() {
                     assert!(
-                        send.receiver == event.receiver && send > event,
+                        send.receiver() == event.receiver() && send > event,
                         "I3: only a wake comes at its own instant"
                     );
                     events.push(send);

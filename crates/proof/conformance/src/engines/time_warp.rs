@@ -113,7 +113,7 @@ struct TimeWarp<'a, M: Restorable> {
 }
 
 fn place<P>(event: &Event<P>) -> Place {
-    Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) }
+    Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) }
 }
 
 impl<'a, M: Restorable> TimeWarp<'a, M> {
@@ -165,9 +165,9 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     fn accept(&mut self, parcel: Parcel<M::Message>) {
         match parcel {
             Parcel::Event(event, sender_execution) => {
-                let history = &self.history[event.receiver.index()];
+                let history = &self.history[event.receiver().index()];
                 if history.back().is_some_and(|last| last.event.key() > event.key()) {
-                    self.roll_back(event.receiver, event.key());
+                    self.roll_back(event.receiver(), event.key());
                 }
                 self.insert(event, sender_execution);
             }
@@ -176,7 +176,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     }
 
     fn insert(&mut self, event: Event<M::Message>, sender_execution: u64) {
-        let pending = &mut self.pending[self.home[event.receiver.index()]];
+        let pending = &mut self.pending[self.home[event.receiver().index()]];
         let twin = pending.insert(place(&event), (event, sender_execution));
         assert!(twin.is_none(), "I4: an event came while its twin was still there");
     }
@@ -208,7 +208,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         }
         // Older wakes are dropped. The sequence number is rolled back too, so a message may get the key of an
         // old wake.
-        let wakes_of_id = |event: &Event<M::Message>| event.receiver == id && matches!(event.body, Body::Timer(_));
+        let wakes_of_id = |event: &Event<M::Message>| event.receiver() == id && matches!(event.body, Body::Timer(_));
         self.pending[self.home[id.index()]].retain(|_, (event, _)| !wakes_of_id(event));
         if self.fault != Fault::WakeForgotten {
             lp.renew_wakes(&self.ledger.world, id).into_iter().for_each(|wake| self.insert(wake, 0));
@@ -249,11 +249,11 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     /// failure.
     fn executable(&self, partition: usize) -> Option<Place> {
         let waits = |lp: LpId| self.history[lp.index()].back().is_some_and(|last| last.uncommitted.has_failed());
-        self.pending[partition].values().find(|(event, _)| !waits(event.receiver)).map(|(event, _)| place(event))
+        self.pending[partition].values().find(|(event, _)| !waits(event.receiver())).map(|(event, _)| place(event))
     }
 
     fn execute(&mut self, event: Event<M::Message>, sender_execution: u64) -> Result<(), Error> {
-        let id = event.receiver;
+        let id = event.receiver();
         let history = &self.history[id.index()];
         assert!(
             history.back().is_none_or(|last| last.event.key() < event.key()),
@@ -275,7 +275,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         let execution_id = self.executions;
         if execution == Execution::Done {
             let messages = sends.iter().filter(|send| matches!(send.body, Body::Message(_)));
-            let sent = messages.map(|send| (send.receiver, send.key())).collect();
+            let sent = messages.map(|send| (send.receiver(), send.key())).collect();
             self.history[id.index()].push_back(Executed {
                 event,
                 sender_execution,
@@ -311,7 +311,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         loop {
             let bound = gvt.min(Instant::at(self.ledger.horizon()));
             let least = self.history.iter().filter_map(VecDeque::front).map(|first| &first.event).min();
-            let Some(id) = least.filter(|event| event.instant() < bound).map(|event| event.receiver) else {
+            let Some(id) = least.filter(|event| event.instant() < bound).map(|event| event.receiver()) else {
                 self.committed = bound;
                 return Ok(());
             };

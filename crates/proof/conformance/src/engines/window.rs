@@ -125,7 +125,7 @@ impl<'a, M: Model> Window<'a, M> {
     }
 
     fn insert(&mut self, event: Event<M::Message>) {
-        let fresh = self.pending[self.home[event.receiver.index()]].insert(event);
+        let fresh = self.pending[self.home[event.receiver().index()]].insert(event);
         assert!(fresh, "no two events of a run are the same");
     }
 
@@ -186,11 +186,11 @@ impl<'a, M: Model> Window<'a, M> {
     fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(Event<M::Message>, Uncommitted<M>)>) {
         while self.pending[from].first().is_some_and(|event| event.time() < bound) {
             let event = self.pending[from].pop_first().expect("there is a first");
-            let lp = &mut self.lps[event.receiver.index()];
+            let lp = &mut self.lps[event.receiver().index()];
             let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
             let uncommitted = Uncommitted::take(execution, &mut self.effects);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
-                match self.home[send.receiver.index()] {
+                match self.home[send.receiver().index()] {
                     to if to == from => self.insert(send),
                     to => self.transport.send(from, to, Parcel::Event(send, 0)),
                 }

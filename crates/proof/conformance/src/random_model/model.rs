@@ -122,7 +122,7 @@ impl Model for RandomModel {
             let sum = message.budget.wrapping_add(event.time().as_ps());
             metrics.observe(LEFT, sum.wrapping_add(u64::from(event.sender().rank())));
             // The table has rows in the order of these messages, so their order counts too.
-            metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver.0))]);
+            metrics.row(TABLE, [Cell::Integer(message.budget), Cell::Float(f64::from(event.receiver().0))]);
         }
     }
 

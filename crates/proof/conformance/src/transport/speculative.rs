@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Speculative<P>(pub HeldBack<P>);
 
 fn pack<P>(event: Event<Tagged<P>>) -> Parcel<P> {
-    let (key, receiver) = (event.key(), event.receiver);
+    let (key, receiver) = (event.key(), event.receiver());
     let Body::Message(tagged) = event.body else { unreachable!("wakes travel as messages") };
     let execution = tagged.execution().into();
     match tagged.into_body() {

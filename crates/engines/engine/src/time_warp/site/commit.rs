@@ -143,7 +143,7 @@ impl<M: Restorable> Site<M> {
         let History { records, samples: kept, .. } = &mut self.history;
         let record = records.get_mut(position).expect("the position is in the history");
         let Some(event) = record.event.as_ref() else { return };
-        let (id, is_done) = (event.receiver, record.execution == Execution::Done);
+        let (id, is_done) = (event.receiver(), record.execution == Execution::Done);
         if is_done {
             self.counts.committed += 1;
             world.note_round(event.instant(), id);
@@ -170,7 +170,7 @@ impl<M: Restorable> Site<M> {
             let RareEffects { notes: its_notes, requests, failure } = rare;
             notes = its_notes;
             if let Some(kind) = failure {
-                let place = Place { instant: event.instant(), lp: Some(event.receiver), event: Some(event.key()) };
+                let place = Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
                 return self.ledger.failure.add(place, kind);
             }
             self.requested.retain(|(of, _)| *of != position);

@@ -117,7 +117,7 @@ impl<M: Restorable> Site<M> {
                 }
             }
         }
-        let (key, id) = (event.key(), event.receiver);
+        let (key, id) = (event.key(), event.receiver());
         if self.is_behind_failure(id, &key) {
             self.behind_failures.entry(id).or_default().push(event);
             return SlowPath::Handled;
@@ -180,7 +180,7 @@ impl<M: Restorable> Site<M> {
         let failure = effects.failure.take();
         if failure.is_some() {
             // The failed execution sends nothing, and its LP executes nothing more.
-            let id = record.event.as_ref().expect("it is the last").receiver;
+            let id = record.event.as_ref().expect("it is the last").receiver();
             let ahead = effects.outbox.optimistic_mut();
             ahead.send_anti_messages(Sender::lp(id), position, record.begins.sends, ahead.sent.end());
             self.behind_failures.entry(id).or_default();
@@ -202,7 +202,7 @@ impl<M: Restorable> Site<M> {
     /// back, or removes the twin from behind a failure.
     fn handle_anti_message(&mut self, of: Inputs<'_, M>) {
         let Some(anti) = self.ahead().pop_anti_message() else { return };
-        let (key, id) = (anti.key(), anti.receiver);
+        let (key, id) = (anti.key(), anti.receiver());
         if self.is_behind_failure(id, &key) {
             let waiting = self.behind_failures.entry(id).or_default();
             let twin = waiting.iter().position(|event| identity(event) == identity(&anti));

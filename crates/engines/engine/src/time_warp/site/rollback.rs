@@ -59,7 +59,7 @@ impl<M: Restorable> Site<M> {
         let event = record.event.take().expect("it has not been undone");
         let Record { begins, execution, since_checkpoint, .. } = *record;
         let has_checkpoint = since_checkpoint == 0;
-        let id = event.receiver;
+        let id = event.receiver();
         self.heads[index] = record.previous;
         for at in positions(begins.undos, ends.undos) {
             self.undo_log.push(undos.records_mut().take(at).expect("the execution left it there"));
@@ -97,7 +97,7 @@ impl<M: Restorable> Site<M> {
         for position in positions(records.first(), records.end()) {
             let record = self.history.records.get(position).expect("the position is in the history");
             if let Some(event) = record.event.as_ref().filter(|event| event.time() >= time) {
-                let (key, id) = (event.key(), event.receiver);
+                let (key, id) = (event.key(), event.receiver());
                 self.roll_back(of, id, &key);
             }
         }
