@@ -1,12 +1,13 @@
 //! The table of units, and the functions that read and write quantities: durations, data sizes and rates.
 //!
-//! | quantity | counted in | units |
-//! |---|---|---|
-//! | duration | picoseconds | `ps`, `ns`, `us` (or `µs`), `ms`, `s`, `min`, `h` |
-//! | data size | bytes | `B`, `kB`, `KiB`, `MB`, `MiB`, `GB`, `GiB`, `TB`, `TiB` |
-//! | rate | bits per second | `bps`, `kbps`, `Mbps`, `Gbps`, `Tbps` |
+//! | quantity | counted in | units | also read |
+//! |---|---|---|---|
+//! | duration | picoseconds | `ps`, `ns`, `us`, `ms`, `s`, `min`, `h` | `µs`, `msec`, `usec`, `sec`, `d` |
+//! | data size | bytes | `B`, `kB`, `KiB`, `MB`, `MiB`, `GB`, `GiB`, `TB`, `TiB` | `KB` |
+//! | rate | bits per second | `bps`, `kbps`, `Mbps`, `Gbps`, `Tbps` | `Mbit/s`, `Mbit`, `Mb/s`, `MB/s`, `MBps`, `MiB/s` … |
 //!
-//! `k`, `M`, `G` and `T` are powers of 1000; `Ki`, `Mi`, `Gi` and `Ti` are powers of 1024.
+//! `k`, `M`, `G` and `T` are powers of 1000; `Ki`, `Mi`, `Gi` and `Ti` are powers of 1024. `b` is a bit and
+//! `B` a byte, also in rates.
 //!
 //! Text is converted by exact decimal arithmetic. A duration is rounded to the nearest picosecond. A size
 //! must be a whole number of bytes, and a rate a whole number of bits per second. A quantity is written in
@@ -34,6 +35,8 @@ pub const KBPS: u64 = 1_000;
 pub const MBPS: u64 = 1_000_000;
 /// Bits per second in 1 Gbps.
 pub const GBPS: u64 = 1_000_000_000;
+/// Bits per second in 1 Tbps.
+pub const TBPS: u64 = 1_000_000_000_000;
 
 /// Durations, in picoseconds.
 pub const DURATION: Quantity = Quantity {
@@ -43,13 +46,19 @@ pub const DURATION: Quantity = Quantity {
         ("ps", 1),
         ("ns", 1_000),
         ("us", 1_000_000),
-        // The micro sign, then the Greek letter mu, which looks the same. Both are read and never written.
-        ("\u{b5}s", 1_000_000),
-        ("\u{3bc}s", 1_000_000),
         ("ms", 1_000_000_000),
         ("s", 1_000_000_000_000),
         ("min", 60_000_000_000_000),
         ("h", 3_600_000_000_000_000),
+    ],
+    also: &[
+        // The micro sign, then the Greek letter mu, which looks the same.
+        ("\u{b5}s", 1_000_000),
+        ("\u{3bc}s", 1_000_000),
+        ("usec", 1_000_000),
+        ("msec", 1_000_000_000),
+        ("sec", 1_000_000_000_000),
+        ("d", 86_400_000_000_000_000),
     ],
     rounds: true,
     example: "10s",
@@ -72,6 +81,7 @@ pub const SIZE: Quantity = Quantity {
         ("TB", 1_000_000_000_000),
         ("TiB", 1 << 40),
     ],
+    also: &[("KB", 1_000)],
     rounds: false,
     example: "1500B",
     zero: "0B",
@@ -82,7 +92,46 @@ pub const SIZE: Quantity = Quantity {
 pub const RATE: Quantity = Quantity {
     noun: "a rate",
     base: "bits per second",
-    units: &[("bps", 1), ("kbps", KBPS), ("Mbps", MBPS), ("Gbps", GBPS), ("Tbps", 1_000_000_000_000)],
+    units: &[("bps", 1), ("kbps", KBPS), ("Mbps", MBPS), ("Gbps", GBPS), ("Tbps", TBPS)],
+    also: &[
+        ("bit/s", 1),
+        ("kbit/s", KBPS),
+        ("Mbit/s", MBPS),
+        ("Gbit/s", GBPS),
+        ("Tbit/s", TBPS),
+        ("bit", 1),
+        ("kbit", KBPS),
+        ("Mbit", MBPS),
+        ("Gbit", GBPS),
+        ("Tbit", TBPS),
+        ("b/s", 1),
+        ("kb/s", KBPS),
+        ("Mb/s", MBPS),
+        ("Gb/s", GBPS),
+        ("Tb/s", TBPS),
+        ("Kibps", KIB),
+        ("Mibps", MIB),
+        ("Gibps", GIB),
+        ("Kibit/s", KIB),
+        ("Mibit/s", MIB),
+        ("Gibit/s", GIB),
+        ("Bps", 8),
+        ("kBps", 8 * KBPS),
+        ("MBps", 8 * MBPS),
+        ("GBps", 8 * GBPS),
+        ("TBps", 8 * TBPS),
+        ("B/s", 8),
+        ("kB/s", 8 * KBPS),
+        ("MB/s", 8 * MBPS),
+        ("GB/s", 8 * GBPS),
+        ("TB/s", 8 * TBPS),
+        ("KiBps", 8 * KIB),
+        ("MiBps", 8 * MIB),
+        ("GiBps", 8 * GIB),
+        ("KiB/s", 8 * KIB),
+        ("MiB/s", 8 * MIB),
+        ("GiB/s", 8 * GIB),
+    ],
     rounds: false,
     example: "10Mbps",
     zero: "0bps",
@@ -110,13 +159,20 @@ pub fn parse_duration(text: &str) -> Result<Delay, ConfigError> {
     DURATION.parse(text, None).map(Delay::from_ps)
 }
 
-/// Reads a point of virtual time, written as the duration since the start of the run.
+/// Reads a point of virtual time, written as the duration since the start of the run. A number without a unit
+/// counts seconds.
+///
+/// ```
+/// # use parades_config::units::parse_time;
+/// assert_eq!(parse_time("10")?, parse_time("10s")?);
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
 ///
 /// # Errors
 ///
-/// Fails where [`parse_duration`] does.
+/// Fails where [`parse_duration`] does, except for a missing unit.
 pub fn parse_time(text: &str) -> Result<Time, ConfigError> {
-    DURATION.parse(text, None).map(Time::from_ps)
+    DURATION.parse(text, Some("s")).map(Time::from_ps)
 }
 
 /// Reads a data size, such as `1500B`, `128KiB` or `500kB`, and returns it in bytes.
@@ -136,7 +192,14 @@ pub fn parse_size(text: &str) -> Result<u64, ConfigError> {
     SIZE.parse(text, None)
 }
 
-/// Reads a rate, such as `10Mbps` or `2.5Gbps`, and returns it in bits per second.
+/// Reads a rate, such as `10Mbps`, `2.5 Gbit/s` or `100MB/s`, and returns it in bits per second.
+///
+/// ```
+/// # use parades_config::units::parse_rate;
+/// assert_eq!(parse_rate("10 Mbit/s")?, 10_000_000);
+/// assert_eq!(parse_rate("10MB/s")?, 80_000_000); // bytes
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -70,19 +70,48 @@ fn a_missing_unit_names_the_units() {
 #[test]
 fn an_unknown_unit_suggests_the_nearest() {
     for (text, near) in
-        [("1sec", "s"), ("1usec", "us"), ("5mins", "min"), ("2hours", "h"), ("1MS", "ms"), ("1msec", "ms")]
+        [("1secs", "sec"), ("1usecs", "usec"), ("5mins", "min"), ("2hours", "h"), ("1MS", "ms"), ("3days", "d")]
     {
         let error = wrong_duration(text);
         assert!(error.contains(&format!("did you mean `{near}`? a duration's units are ")), "{error}");
     }
-    for (text, near) in [("1KB", "kB"), ("1kb", "kB"), ("1mib", "MiB"), ("1500b", "B")] {
+    for (text, near) in [("1MIB", "MiB"), ("1500Bytes", "B")] {
         let error = parse_size(text).unwrap_err().to_string();
         assert!(error.contains(&format!("did you mean `{near}`?")), "{error}");
     }
+    for (text, near) in [("1mbps", "Mbps"), ("1Mbs", "Mbps"), ("1G", "Gbps"), ("1mbit/s", "Mbit/s")] {
+        let error = parse_rate(text).unwrap_err().to_string();
+        assert!(error.contains(&format!("did you mean `{near}`?")), "{error}");
+    }
     assert_eq!(
-        wrong_duration("3days"),
-        "`3days` has the unknown unit `days`; a duration's units are ps, ns, us, ms, s, min and h"
+        wrong_duration("3fortnights"),
+        "`3fortnights` has the unknown unit `fortnights`; a duration's units are ps, ns, us, ms, s, min and h"
     );
+}
+
+#[test]
+fn a_bit_is_never_suggested_for_a_byte() {
+    for text in ["1kb", "1Mb", "1500b", "1mib", "1Kbits"] {
+        let error = parse_size(text).unwrap_err().to_string();
+        assert!(error.contains("a size's units are B, kB") && !error.contains("did you mean"), "{error}");
+    }
+    for text in ["1mBps", "1MBs"] {
+        let error = parse_rate(text).unwrap_err().to_string();
+        assert!(error.contains("did you mean `MBps`?"), "{error}");
+    }
+}
+
+#[test]
+fn names_that_other_tools_write_are_read() {
+    for text in ["10Mbit/s", "10 Mbit", "10Mb/s", "1.25MB/s", "1.25MBps", "10000kbit/s"] {
+        assert_eq!(parse_rate(text), Ok(10_000_000), "{text}");
+    }
+    for text in ["1MiB/s", "1MiBps", "8Mibit/s", "8192Kibps"] {
+        assert_eq!(parse_rate(text), Ok(8 << 20), "{text}");
+    }
+    assert_eq!((ps("1usec"), ps("1msec"), ps("1d")), (ps("1us"), ps("1ms"), ps("24h")));
+    assert_eq!(parse_size("2KB"), Ok(2000));
+    assert_eq!(parse_time("10"), parse_time("10s"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use parades_core::event::{Body, EventKey, Header, LpId};
 use parades_core::global::OneList;
 use parades_core::lp::{Execution, Lp};
 use parades_core::model::Model;
-use parades_core::outbox::{Outbox, Pending};
+use parades_core::outbox::Outbox;
 use parades_core::pending::PendingSet;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
@@ -129,13 +129,11 @@ impl<P> Queue<P> for Direct {
     }
     #[inline(always)]
     fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P> {
-        let Pending::ByTime(pending) = &outbox.pending else { unreachable!("`outbox` makes it so") };
-        pending
+        outbox.direct_ref()
     }
     #[inline(always)]
     fn set_mut<'a>(&'a mut self, outbox: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P> {
-        let Pending::ByTime(pending) = &mut outbox.pending else { unreachable!("`outbox` makes it so") };
-        pending
+        outbox.direct_mut()
     }
     #[inline(always)]
     fn accept(&mut self, _: &mut Outbox<P>) {}

@@ -107,7 +107,7 @@ fn of_key(key: &Key) -> Value {
 
 /// A number and a unit of `quantity`.
 fn quantity(quantity: &Quantity) -> Value {
-    let units = quantity.unit_names().collect::<Vec<_>>().join("|");
+    let units = quantity.all_unit_names().collect::<Vec<_>>().join("|");
     let number = r"\+?[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?";
     json!({"type": "string", "pattern": format!(r"^\s*{number}\s*({units})\s*$")})
 }

@@ -17,6 +17,8 @@ pub struct Quantity {
     pub(super) base: &'static str,
     /// Each unit's name and its size in base units, the smallest unit first.
     pub(super) units: &'static [(&'static str, u64)],
+    /// Other names of units, in any order. They are read, and never written.
+    pub(super) also: &'static [(&'static str, u64)],
     /// True if a part of a base unit is rounded, false if it is an error.
     pub(super) rounds: bool,
     /// A text that is right, shown in messages.
@@ -28,7 +30,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Returns the names of all units, the smallest unit first.
+    /// Returns the names of the units that are written, the smallest unit first.
     ///
     /// ```
     /// # use parades_config::units::RATE;
@@ -38,9 +40,14 @@ impl Quantity {
         self.units.iter().map(|&(name, _)| name)
     }
 
+    /// Returns the names of all units that are read.
+    pub fn all_unit_names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.units.iter().chain(self.also).map(|&(name, _)| name)
+    }
+
     /// Returns the number of base units in `unit`, or `None` if there is no such unit.
     pub(crate) fn base_units_in(&self, unit: &str) -> Option<u64> {
-        self.units.iter().find(|(name, _)| *name == unit).map(|&(_, size)| size)
+        self.units.iter().chain(self.also).find(|(name, _)| *name == unit).map(|&(_, size)| size)
     }
 
     /// Returns true if `unit` is one of the units. Unlike `base_units_in`, this can be called in a constant.
@@ -89,19 +96,14 @@ impl Quantity {
         if value == 0 {
             return self.zero.to_owned();
         }
-        let largest_whole = self.typed_units().rfind(|&(_, size)| value.is_multiple_of(size));
-        let (name, size) = largest_whole.expect("every value is whole in the base unit");
+        let largest_whole = self.units.iter().rfind(|&(_, size)| value.is_multiple_of(*size));
+        let &(name, size) = largest_whole.expect("every value is whole in the base unit");
         format!("{}{name}", value / size)
-    }
-
-    /// Returns the units whose names every keyboard can type: those that are written and suggested.
-    fn typed_units(&self) -> impl DoubleEndedIterator<Item = (&'static str, u64)> + Clone {
-        self.units.iter().copied().filter(|(name, _)| name.is_ascii())
     }
 
     /// Returns the part of a message that lists the units: `a rate's units are bps, kbps, …`.
     fn units_help(&self) -> String {
-        format!("{}'s units are {}", self.noun, list(self.typed_units().map(|(name, _)| name), "and"))
+        format!("{}'s units are {}", self.noun, list(self.unit_names(), "and"))
     }
 
     /// Returns the error about `text`, whose unit is not one of the units.
@@ -111,10 +113,31 @@ impl Quantity {
             return ConfigError::new(message).with_help(self.units_help());
         }
         let message = format!("{} has the unknown unit {}", quoted(text), quoted(unit));
-        let help = match nearest(unit, self.typed_units().map(|(name, _)| name)) {
+        // A bit is never suggested for a byte, nor a byte for a bit.
+        let is_alike = |name: &&str| of_data(unit).zip(of_data(name)).is_none_or(|(given, other)| given == other);
+        let help = match nearest(unit, self.all_unit_names().filter(is_alike)) {
             Some(near) => format!("did you mean `{near}`? {}", self.units_help()),
             None => self.units_help(),
         };
         ConfigError::new(message).with_help(help)
+    }
+}
+
+/// The unit of data that the name of a unit contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Data {
+    Bit,
+    Byte,
+}
+
+/// Returns the unit of data in the name `unit`, which may be misspelt. Returns `None` if it has none.
+fn of_data(unit: &str) -> Option<Data> {
+    let small = unit.to_lowercase();
+    match unit.find(['b', 'B']).map(|place| &unit[place..]) {
+        None => None,
+        Some(_) if small.contains("bit") => Some(Data::Bit),
+        Some(_) if small.contains("byte") => Some(Data::Byte),
+        Some(name) if name.starts_with('B') => Some(Data::Byte),
+        Some(_) => Some(Data::Bit),
     }
 }

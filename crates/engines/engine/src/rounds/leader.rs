@@ -12,7 +12,7 @@ use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
 use parades_core::lp::{Execution, Lp};
 use parades_core::model::Model;
-use parades_core::outbox::{Outbox, Pending};
+use parades_core::outbox::Outbox;
 use parades_core::pending::{PendingSet, WindowedPending};
 use parades_core::run::Outcome;
 use parades_core::time::{Instant, Time};
@@ -226,7 +226,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     fn execute_parallel_round(&mut self, event: Event<M::Message>, pool: &Pool) -> Result<(), Error> {
         let instant = event.instant();
         let Leader { held, effects, shards, .. } = self;
-        let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("`new` makes it so") };
+        let pending = effects.outbox.direct_mut();
         let mut tasks = 0;
         let mut next = Some(event);
         while let Some(event) = next {
@@ -258,7 +258,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
         for results in self.shards.results() {
             let mut results = lock(results);
             executed += std::mem::take(&mut results.events);
-            let Pending::ByTime(pending) = &mut self.effects.outbox.pending else { unreachable!("`new` makes it so") };
+            let pending = self.effects.outbox.direct_mut();
             results.effects.outbox.buffer.drain(..).for_each(|event| pending.push(event));
             ledgers.push(results.ledger.take());
         }
@@ -290,13 +290,11 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     }
 
     fn pending(&self) -> &WindowedPending<M::Message> {
-        let Pending::ByTime(pending) = &self.effects.outbox.pending else { unreachable!("`new` makes it so") };
-        pending
+        self.effects.outbox.direct_ref()
     }
 
     fn pending_mut(&mut self) -> &mut WindowedPending<M::Message> {
-        let Pending::ByTime(pending) = &mut self.effects.outbox.pending else { unreachable!("`new` makes it so") };
-        pending
+        self.effects.outbox.direct_mut()
     }
 
     /// Polls at `time`.
@@ -310,7 +308,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     /// Ends the run.
     pub(super) fn conclude(self) -> Result<Outcome, Error> {
         let Leader { mut course, mut held, mut effects, pending_max, counts, judge, .. } = self;
-        let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("`new` makes it so") };
+        let pending = effects.outbox.direct_mut();
         let engine_stats = vec![
             ("rounds", counts.rounds as f64),
             ("parallel_rounds", counts.parallel_rounds as f64),

@@ -262,10 +262,7 @@ impl<M: Restorable> Site<M> {
     pub(super) fn take_all(&mut self) -> Leftover<M::Message> {
         let behind = std::mem::take(&mut self.behind_failures).into_values().flatten();
         behind.for_each(|event| self.push(event));
-        match &mut self.effects.outbox.pending {
-            Pending::ByTime(pending) => pending.take_all(),
-            _ => self.ahead().take_all(),
-        }
+        self.effects.outbox.pending.take_all()
     }
 
     /// Frees memory that is not in use.
@@ -280,17 +277,11 @@ impl<M: Restorable> Site<M> {
     /// keeps the room for the most events that it has ever held.
     pub(super) fn compact(&mut self) {
         self.history.shrink();
-        match &mut self.effects.outbox.pending {
-            Pending::ByTime(pending) => pending.compact(),
-            _ => self.ahead().compact(),
-        }
+        self.effects.outbox.pending.compact();
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
-        let waiting = match &self.effects.outbox.pending {
-            Pending::ByTime(pending) => pending.allocated_bytes(),
-            _ => self.effects.outbox.optimistic_ref().allocated_bytes(),
-        };
+        let waiting = self.effects.outbox.pending.allocated_bytes();
         waiting + self.history.allocated_bytes() + self.heads.capacity() * size_of::<u32>()
     }
 }

@@ -105,9 +105,7 @@ impl<M: Model> Part<M> {
         match pending {
             Pending::ByTime(pending) => events.for_each(|event| pending.push(event)),
             Pending::ByLp(pending) => events.for_each(|event| pending.push(event)),
-            Pending::Elsewhere | Pending::Optimistic(_) => {
-                unreachable!("the pending set is lent out only during an execution")
-            }
+            Pending::Elsewhere | Pending::Optimistic(_) => unreachable!("`change_to` makes one of the two"),
         }
     }
 
@@ -136,7 +134,7 @@ impl<M: Model> Part<M> {
         hand.effects.reclaim(effects, &mut self.pending);
         self.events += events;
         hand.events += events;
-        self.next = if self.failed { Time::MAX } else { self.next_time() };
+        self.next = if self.failed { Time::MAX } else { self.pending.next_time() };
     }
 
     /// Executes the events before `bound`. `index` returns the index of an LP in the partition. Returns the
@@ -187,7 +185,7 @@ impl<M: Model> Part<M> {
 
     /// Sets `next` to the time of the earliest pending event.
     pub(crate) fn update_next(&mut self) {
-        self.next = self.next_time();
+        self.next = self.pending.next_time();
     }
 
     /// Returns true if the partition executes LP by LP.
@@ -195,35 +193,19 @@ impl<M: Model> Part<M> {
         self.pending.is_by_lp()
     }
 
-    fn next_time(&mut self) -> Time {
-        match &mut self.pending {
-            Pending::ByTime(pending) => pending.next_time().unwrap_or(Time::MAX),
-            Pending::ByLp(pending) => pending.next_time(),
-            Pending::Elsewhere | Pending::Optimistic(_) => Time::MAX,
-        }
-    }
-
     /// Returns the number of pending events.
     pub(crate) fn pending_events(&self) -> usize {
-        len(&self.pending)
+        self.pending.len()
     }
 
     pub(crate) fn allocated_bytes(&self) -> usize {
-        match &self.pending {
-            Pending::ByTime(pending) => pending.allocated_bytes(),
-            Pending::ByLp(pending) => pending.allocated_bytes(),
-            Pending::Elsewhere | Pending::Optimistic(_) => 0,
-        }
+        self.pending.allocated_bytes()
     }
 
     /// Removes and returns all pending events, in no order.
     pub(crate) fn take_all(&mut self) -> Leftover<M::Message> {
         self.next = Time::MAX;
-        match &mut self.pending {
-            Pending::ByTime(pending) => pending.take_all(),
-            Pending::ByLp(pending) => pending.take_all(),
-            Pending::Elsewhere | Pending::Optimistic(_) => Box::new(std::iter::empty()),
-        }
+        self.pending.take_all()
     }
 
     /// Empties the partition for new LPs. Everything before `reached` has been executed.
@@ -249,7 +231,7 @@ impl<M: Model> Part<M> {
         match &mut self.choice {
             _ if self.width.is_none() => false,
             Choice::Fixed => false,
-            Choice::Measured(tuner) => tuner.begin_visit(self.events, || len(&self.pending)),
+            Choice::Measured(tuner) => tuner.begin_visit(self.events, || self.pending.len()),
             #[cfg(feature = "test-hooks")]
             Choice::Every { visits, since } => {
                 *since += 1;
@@ -342,15 +324,6 @@ impl<M: Model> Part<M> {
 #[inline(always)]
 fn masked(mask: u32) -> impl Fn(LpId) -> usize + Copy {
     move |id| (id.0 & mask) as usize
-}
-
-/// Returns the number of events in a pending set.
-fn len<P>(pending: &Pending<P>) -> usize {
-    match pending {
-        Pending::ByTime(pending) => pending.len(),
-        Pending::ByLp(pending) => pending.len(),
-        Pending::Elsewhere | Pending::Optimistic(_) => 0,
-    }
 }
 
 /// The operations of a pending set in the loop above.

@@ -22,7 +22,7 @@ impl<M: Restorable> Site<M> {
         let mut executed = 0;
         let mut fetcher = Fetcher::of(model, lps.len());
         while executed < most && !*failed_alone {
-            let Pending::ByTime(pending) = &mut effects.outbox.pending else { unreachable!("it is alone") };
+            let pending = effects.outbox.direct_mut();
             let Some(event) = pending.pop_before(bound) else { break };
             let lp_of = |id| &lps[placement.index(id)];
             fetcher.records(model, |ahead| pending.upcoming(ahead), lp_of);
