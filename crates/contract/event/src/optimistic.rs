@@ -107,12 +107,12 @@ impl<P> OptimisticSet<P> {
     #[inline(always)]
     pub fn send(&mut self, key: EventKey, receiver: LpId, body: Body<P>) {
         self.sent.push(Sent::of(&key, receiver));
-        let event = Event::new(key, receiver, Body::Message(Tagged::new(self.execution, body)));
+        let body = Body::Message(Tagged::new(self.execution, body));
         let is_ahead = key.instant.time > self.frontier().time && self.held.is_none();
         match self.parcel_of(receiver) {
-            None if is_ahead => self.pending.push(event),
-            None => self.push_slow(event),
-            Some(parcel) => parcel.push(event),
+            None if is_ahead => self.pending.push(Event::new(key, receiver, body)),
+            None => self.push_slow(Event::new(key, receiver, body)),
+            Some(parcel) => parcel.push(Event::new(key, receiver, body)),
         }
     }
 
@@ -148,11 +148,12 @@ impl<P> OptimisticSet<P> {
     /// Adds an event of this worker's LPs: a message, a wake or an anti-message, early or late.
     #[inline(always)]
     pub fn push(&mut self, event: TaggedEvent<P>) {
-        let is_behind = event.instant() < self.frontier() || self.held.is_some();
-        if is_behind || is_anti_message(&event) {
-            self.push_slow(event);
+        let (header, body) = event.into_parts();
+        let is_behind = header.instant() < self.frontier() || self.held.is_some();
+        if is_behind || matches!(body, Body::Message(Tagged::Anti(_))) {
+            self.push_slow(header.with(body));
         } else {
-            self.pending.push(event);
+            self.pending.push(header.with(body));
         }
     }
 

@@ -151,20 +151,20 @@ impl<P> LpOrderedPending<P> {
     /// Adds an event. Always inlined, so that the event is built at its final place in memory.
     #[inline(always)]
     pub fn push(&mut self, event: Event<P>) {
-        let time = event.time();
-        let window = self.grid.window(time);
-        if time < self.until {
-            self.push_open(event);
+        let (header, body) = event.into_parts();
+        let window = self.grid.window(header.time());
+        if header.time() < self.until {
+            self.push_open(header.with(body));
         } else if window < self.ring.horizon {
             if self.lanes.is_one() {
                 // There is no lane to compute, so the place of the event is known earlier. Computing a lane
                 // would delay the push, because no later step hides that time.
-                self.ring.append(&mut self.slab, window, event);
+                self.ring.append(&mut self.slab, window, header.with(body));
             } else {
-                self.ring.append_to((window, self.lanes.of(event.receiver())), &mut self.slab, event);
+                self.ring.append_to((window, self.lanes.of(header.receiver())), &mut self.slab, header.with(body));
             }
         } else {
-            self.push_far(event);
+            self.push_far(header.with(body));
         }
     }
 

@@ -129,13 +129,14 @@ impl<P> PendingSet<P> for WindowedPending<P> {
     fn push(&mut self, event: Event<P>) {
         debug_assert!(event.instant() >= self.last, "W4: an event was pushed before the one popped last");
         self.len += 1;
-        let window = event.time().as_ps() >> self.shift;
+        let (header, body) = event.into_parts();
+        let window = header.time().as_ps() >> self.shift;
         if window < self.ring.next {
-            self.push_open(event);
+            self.push_open(header.with(body));
         } else if window < self.ring.horizon {
-            self.ring.append(&mut self.slab, window, event);
+            self.ring.append(&mut self.slab, window, header.with(body));
         } else {
-            self.far.push(&mut self.slab, window, event);
+            self.far.push(&mut self.slab, window, header.with(body));
         }
     }
 
