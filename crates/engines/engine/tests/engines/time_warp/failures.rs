@@ -14,10 +14,10 @@ enum How {
     Panics,
     SaysSo,
     SendsTooSoon,
-    SendsTooFar,
+    SendsToNobody,
 }
 
-const HOW: [How; 4] = [How::Panics, How::SaysSo, How::SendsTooSoon, How::SendsTooFar];
+const HOW: [How; 4] = [How::Panics, How::SaysSo, How::SendsTooSoon, How::SendsToNobody];
 
 fn fail(how: How, ctx: &mut Context<'_, Script>) {
     let next = LpId((ctx.id().0 + 1) % ctx.lps());
@@ -26,7 +26,7 @@ fn fail(how: How, ctx: &mut Context<'_, Script>) {
         How::Panics => std::panic::resume_unwind(Box::new("it panics on purpose")),
         How::SaysSo => ctx.fail("it had to"),
         How::SendsTooSoon => ctx.send_to(next, ps(1), 0),
-        How::SendsTooFar => ctx.send_to(next, Delay::MAX, 0),
+        How::SendsToNobody => ctx.send_to(LpId(ctx.lps()), LOOKAHEAD, 0),
     }
 }
 
