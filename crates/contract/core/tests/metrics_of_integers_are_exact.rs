@@ -89,7 +89,7 @@ proptest! {
         for per_mille in [0, 1, 10, 250, 500, 900, 950, 990, 999, 1000] {
             let expected = percentile(&sorted, per_mille);
             let got = histogram.percentile(per_mille as f64 / 10.0).unwrap();
-            prop_assert!(got.abs_diff(expected) as f64 <= expected as f64 * 0.004, "{got} should be near {expected}");
+            prop_assert!(got.abs_diff(expected) as f64 <= expected as f64 * 0.008, "{got} should be near {expected}");
             if expected < 256 || per_mille == 0 || per_mille == 1000 {
                 prop_assert_eq!(got, expected);
             }
@@ -158,4 +158,17 @@ fn nothing_observed_has_no_statistics() {
     assert_eq!(histogram.buckets().count(), 0);
     assert_eq!(tally_of(&[5]).variance(), None);
     assert_eq!(tally_of(&[5, 5]).variance(), Some(0.0));
+}
+
+#[test]
+fn percentiles_in_one_bucket_lie_between_the_extremes_and_agree_with_the_mean() {
+    // Delays from 40.0219 ms to 40.0351 ms, evenly: 500 values in one bucket, whose middle is 40.131 ms.
+    let delay = |i: u64| 40_021_900_000 + i * 26_400;
+    let mut histogram = Histogram::default();
+    (0..=500).for_each(|i| histogram.observe(delay(i)));
+    for (percent, i) in [(5.0, 25), (50.0, 250), (95.0, 475)] {
+        let found = histogram.percentile(percent).unwrap();
+        // The bucket's share between the extremes is 13.2 us wide, so a microsecond is known.
+        assert!(found.abs_diff(delay(i)) <= 1_000_000 && found.is_multiple_of(1_000_000), "{percent}: {found}");
+    }
 }

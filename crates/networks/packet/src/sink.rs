@@ -86,9 +86,8 @@ impl Sink {
     /// Returns the delay that `percent` of the packets do not exceed. `None` if that is not measured, or
     /// nothing has arrived.
     pub fn percentile(&self, percent: u64) -> Option<Delay> {
-        let found = self.histogram.as_ref()?.percentile(percent)?;
-        // The middle of a bucket may be beyond all its values.
-        Some(Delay::from_ps(found.clamp(self.delays.min.as_ps(), self.delays.max.as_ps())))
+        let range = (self.delays.min.as_ps(), self.delays.max.as_ps());
+        self.histogram.as_ref()?.percentile(percent, range).map(Delay::from_ps)
     }
 
     /// Folds all measurements into a digest.

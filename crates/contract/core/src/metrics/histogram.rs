@@ -10,9 +10,9 @@ const OCTAVE: usize = 1 << OCTAVE_BITS;
 
 /// A histogram of 64-bit integers, and an exact [`Tally`] of the same observations.
 ///
-/// Values below 256 have a bucket each. Above, each octave has 128 buckets. A value is read back as the
-/// middle of its bucket, so it is within 0.4 % of the observed value. Buckets exist up to the largest
-/// observed value: none at first, 59 kB for all 64 bits. Histograms merge exactly, in any order.
+/// Values below 256 have a bucket each. Above, each octave has 128 buckets. A percentile is interpolated in its
+/// bucket, so it is within 0.8 % of the observed value, and usually much nearer. Buckets exist up to the
+/// largest observed value: none at first, 59 kB for all 64 bits. Histograms merge exactly, in any order.
 ///
 /// ```
 /// # use parades_core::metrics::Histogram;
@@ -41,6 +41,24 @@ fn bounds(bucket: usize) -> (u64, u64) {
     let shift = (bucket / OCTAVE).saturating_sub(1);
     let low = ((bucket - shift * OCTAVE) as u64) << shift;
     (low, low + ((1 << shift) - 1))
+}
+
+/// Returns the value at `rank` among `count` values, which are assumed to lie evenly between the two bounds of
+/// a bucket. Digits that are finer than a tenth of the bucket's width are rounded away.
+///
+/// ```
+/// # use parades_core::metrics::interpolate;
+/// assert_eq!(interpolate((1000, 1999), (1, 2)), 1250);
+/// assert_eq!(interpolate((7, 7), (3, 5)), 7);
+/// ```
+pub fn interpolate((low, high): (u64, u64), (rank, count): (u64, u64)) -> u64 {
+    let width = high - low;
+    let share = (rank as f64 - 0.5) / count as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and `width`")]
+    let exact = low.saturating_add((width as f64 * share) as u64);
+    let digits = (width / 10).checked_ilog10().unwrap_or(0);
+    let unit = 10_u64.pow(digits);
+    (exact.saturating_add(unit / 2) / unit * unit).clamp(low, high)
 }
 
 impl Histogram {
@@ -78,8 +96,9 @@ impl Histogram {
     /// Returns a percentile by nearest rank: the smallest observation such that at least `percent` per cent
     /// of all observations are not larger.
     ///
-    /// The result is exact for 0 and 100, and otherwise within 0.4 %. `percent` is clamped to `0..=100`.
-    /// Returns `None` without observations.
+    /// The result is exact for 0 and 100. Otherwise it is interpolated in its bucket, is within 0.8 %, and ends
+    /// with zeros in place of digits that are not known. `percent` is clamped to `0..=100`. Returns `None`
+    /// without observations.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let (min, max) = (self.tally.min()?, self.tally.max()?);
         let count = self.tally.count();
@@ -94,11 +113,11 @@ impl Histogram {
         }
         let mut below = 0;
         for (bucket, &in_bucket) in self.buckets.iter().enumerate() {
-            below += in_bucket;
-            if below >= rank {
+            if below + in_bucket >= rank {
                 let (low, high) = bounds(bucket);
-                return Some((low + (high - low) / 2).clamp(min, max));
+                return Some(interpolate((low.max(min), high.min(max)), (rank - below, in_bucket)));
             }
+            below += in_bucket;
         }
         unreachable!("the buckets count what the tally counts")
     }
