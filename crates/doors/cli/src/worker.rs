@@ -2,12 +2,12 @@
 
 use crate::arguments::WorkerArguments;
 use crate::printing::print_by;
-use crate::{listen_to_signals, program};
+use crate::program;
 use parades_core::error::ErrorKind;
 use parades_report::{Report, folder, metrics};
 use parades_session::machine::forget_peak_rss;
 use parades_session::sweep::{Checked, WorkerRequest};
-use parades_session::{Failure, FinishedRun, Plan, Program, Recording, Request};
+use parades_session::{Failure, FinishedRun, Plan, Program, Recording, Request, failure, interrupt};
 use parades_sweep::{Failed, Figures, Outcome};
 use serde_json::json;
 use std::io::{BufRead, Write};
@@ -24,8 +24,9 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
         let answer = if asked.check {
             json!(check(&request))
         } else {
-            // Before the first run, a signal ends the process as it always does.
-            listen_to_signals();
+            // Before the first run, a signal ends the process as it always does. Between runs, too: the sweep
+            // starts another process if it needs one.
+            interrupt::listen(|_| std::process::exit(i32::from(failure::STOPPED)));
             forget_peak_rss();
             json!(run(&request, &asked).unwrap_or_else(Outcome::Failed))
         };
@@ -73,7 +74,9 @@ fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
     if let Some(folder) = &asked.folder {
         // The folder of results records the command that executes this one run.
         let program = Program { command: plan.command(), ..program() };
-        folder::make(folder).and_then(|()| Report::of(&run, &program).write_folder(folder)).map_err(transient)?;
+        let claim = folder::make(folder).map_err(transient)?;
+        Report::of(&run, &program).write_folder(folder).map_err(transient)?;
+        drop(claim);
     }
     Ok(Outcome::Figures(Box::new(figures(&run))))
 }

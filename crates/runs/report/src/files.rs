@@ -1,6 +1,6 @@
 //! The files that a run writes while it is executed: its trace and its timeline.
 
-use crate::folder::{self, trace_in};
+use crate::folder::{self, Claim, trace_in};
 use crate::outputs::Outputs;
 use crate::rows::parquet_is_possible;
 use crate::timeline_file::TimelineFile;
@@ -24,6 +24,8 @@ pub struct Files {
     /// The trace that goes into the folder of results.
     in_folder: Option<TraceFile>,
     timeline: Option<TimelineFile>,
+    /// The right to write into the folder of results.
+    _claim: Option<Claim>,
 }
 
 impl Files {
@@ -38,7 +40,7 @@ impl Files {
             parquet_is_possible("--out-parquet", "read the CSV files that `--out` writes")?;
         }
         let folder = outputs.folder.as_deref();
-        folder.map_or(Ok(()), folder::make)?;
+        let claim = folder.map(folder::make).transpose()?;
         // A trace at the path of the folder's own trace goes into the folder.
         let own = folder.map(|folder| folder.join(TRACE));
         let is_own = own.is_some() && outputs.trace == own;
@@ -51,6 +53,7 @@ impl Files {
             trace: trace.map(TraceFile::at).transpose()?,
             in_folder: in_folder.as_deref().map(TraceFile::at).transpose()?,
             timeline,
+            _claim: claim,
         })
     }
 

@@ -40,14 +40,23 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     RESULTS.iter().map(|name| folder.join(name))
 }
 
-/// Makes a folder of results before the run, and checks that files can be written there.
+/// The right to write into a folder of results. It lasts until the value is dropped, or the process ends.
+#[derive(Debug)]
+pub struct Claim {
+    /// The folder, open and locked.
+    _folder: fs::File,
+}
+
+/// Makes a folder of results before the run, and checks that files can be written there. The folder has one
+/// writer at a time: the one that has the claim.
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] if files cannot be written, or if files that no run wrote are in the places of the
-/// results.
-pub fn make(folder: &Path) -> Result<(), Failure> {
+/// [`Failure::Input`] if files cannot be written, if another process writes into the folder, or if files that
+/// no run wrote are in the places of the results.
+pub fn make(folder: &Path) -> Result<Claim, Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    let claim = claim(folder)?;
     let entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     // Gathered results are remains of a killed run. A run that was killed while it moved them has removed the
     // old summary already, and has a new one among the gathered results.
@@ -68,7 +77,20 @@ pub fn make(folder: &Path) -> Result<(), Failure> {
         let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
     });
     let probe = gathering(folder);
-    fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).map_err(|error| Failure::cannot_write(folder, &error))
+    fs::create_dir(&probe)
+        .and_then(|()| fs::remove_dir(&probe))
+        .map_err(|error| Failure::cannot_write(folder, &error))?;
+    Ok(claim)
+}
+
+/// Locks a folder. Where the file system has no locks, the folder is claimed without one.
+fn claim(folder: &Path) -> Result<Claim, Failure> {
+    let file = fs::File::open(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+    if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+        let message = format!("another run is writing into {}", folder.display());
+        return Err(Failure::usage(message, "name another folder for `--out`, or wait until that run is over"));
+    }
+    Ok(Claim { _folder: file })
 }
 
 /// True if a run wrote this folder.

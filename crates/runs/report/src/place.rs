@@ -14,6 +14,7 @@ pub fn can_be_written(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(Failure::usage(format!("{} is a folder", path.display()), "name a file"));
     }
+    remove_remains(path);
     let probe = aside(path);
     fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| Failure::cannot_write(path, &error))
 }
@@ -23,12 +24,33 @@ pub(crate) fn aside(path: &Path) -> PathBuf {
     path.with_added_extension(format!("parades-{}", std::process::id()))
 }
 
+/// Removes what killed processes wrote aside for this path.
+fn remove_remains(path: &Path) {
+    let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else { return };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let prefix = format!("{}.parades-", name.to_string_lossy());
+    let is_remains = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse().ok()).is_some_and(is_gone)
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(is_remains).for_each(|entry| {
+        let _ = fs::remove_file(entry.path());
+    });
+}
+
+/// True if this process has certainly ended.
+fn is_gone(process: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists()
+}
+
 /// Writes a file aside and moves it to its place when it is whole.
 ///
 /// # Errors
 ///
 /// [`Failure::Simulation`] if the file cannot be written; then nothing is left.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Failure> {
+    remove_remains(path);
     let aside = aside(path);
     let written = || {
         let mut file = BufWriter::new(fs::File::create(&aside)?);

@@ -1,5 +1,5 @@
 //! Interrupts, by Ctrl-C or by another process. The first interrupt ends the runs of this process at their
-//! next cut, with the results so far.
+//! next cut, with the results so far. Runs that begin after it end at once.
 //!
 //! A library must not take signals away from its program, so nothing listens to them before [`listen`] is
 //! called.
@@ -8,12 +8,26 @@ use parades_core::run::Control;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-/// The runs that an interrupt stops.
-static RUNNING: Mutex<Vec<Arc<Control>>> = Mutex::new(Vec::new());
+/// The time after an interrupt in which further signals belong to it. Some programs send two signals at once
+/// (GNU `timeout` to its child and to the group), and people press Ctrl-C twice.
+const ONE_INTERRUPT: Duration = Duration::from_secs(1);
 
-fn running() -> MutexGuard<'static, Vec<Arc<Control>>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+/// The runs of this process, and the interrupt that they have had.
+struct Runs {
+    /// The runs that an interrupt stops.
+    running: Vec<Arc<Control>>,
+    /// True if a run has begun, now or earlier.
+    have_begun: bool,
+    /// The time of the first interrupt that came after a run had begun.
+    interrupted: Option<Instant>,
+}
+
+static RUNS: Mutex<Runs> = Mutex::new(Runs { running: Vec::new(), have_begun: false, interrupted: None });
+
+fn runs() -> MutexGuard<'static, Runs> {
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A run that interrupts stop, until this value is dropped.
@@ -21,45 +35,64 @@ fn running() -> MutexGuard<'static, Vec<Arc<Control>>> {
 pub struct Interruptible(Arc<Control>);
 
 impl Interruptible {
-    /// Lets interrupts stop the run of `control`.
+    /// Lets interrupts stop the run of `control`. After an interrupt, the run is stopped already.
     pub fn new(control: &Arc<Control>) -> Interruptible {
-        running().push(Arc::clone(control));
+        let mut runs = runs();
+        runs.have_begun = true;
+        if runs.interrupted.is_some() {
+            control.stop();
+        }
+        runs.running.push(Arc::clone(control));
         Interruptible(Arc::clone(control))
     }
 }
 
 impl Drop for Interruptible {
     fn drop(&mut self) {
-        running().retain(|other| !Arc::ptr_eq(other, &self.0));
+        runs().running.retain(|other| !Arc::ptr_eq(other, &self.0));
     }
 }
 
-/// Stops all runs of this process at their next cut. Returns false if there was no run left to stop.
-pub fn stop_all() -> bool {
-    let stopped: Vec<_> = running().drain(..).collect();
-    stopped.iter().for_each(|control| control.stop());
-    !stopped.is_empty()
+/// A signal that found no run to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// No run has begun, so there are no results.
+    BeforeRuns,
+    /// Runs are over, and their results are being written; or other runs follow, which end at once.
+    AfterRuns,
+    /// An interrupt came more than a second earlier. The user does not want to wait for the results.
+    Again,
 }
 
-/// Listens, from the first call on, to the signals that ask this process to stop. Each signal calls
-/// [`stop_all`]. Where there was nothing to stop, it calls `idle`, with true if an earlier signal has stopped
-/// runs.
+/// Stops all runs of this process at their next cut. Returns `None` if there was a run to stop, or if the
+/// signal belongs to an earlier interrupt.
+fn interrupt() -> Option<Idle> {
+    let mut runs = runs();
+    let stopped: Vec<_> = runs.running.drain(..).collect();
+    stopped.iter().for_each(|control| control.stop());
+    match runs.interrupted {
+        None if !runs.have_begun => Some(Idle::BeforeRuns),
+        None => {
+            runs.interrupted = Some(Instant::now());
+            stopped.is_empty().then_some(Idle::AfterRuns)
+        }
+        Some(first) => (first.elapsed() > ONE_INTERRUPT).then_some(Idle::Again),
+    }
+}
+
+/// Listens, from the first call on, to the signals that ask this process to stop. Each signal stops all runs
+/// of this process at their next cut. A signal that finds none to stop calls `idle`.
 ///
 /// A signal that the process was started to ignore stays ignored, as under `nohup`. Where the process cannot
 /// listen, signals end it as they always do.
-pub fn listen(idle: impl Fn(bool) + Send + 'static) {
+pub fn listen(idle: impl Fn(Idle) + Send + 'static) {
     static LISTENER: OnceLock<()> = OnceLock::new();
     LISTENER.get_or_init(|| {
         let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
         let hear = move || {
             let Ok(mut signals) = Signals::new(heard) else { return };
-            let mut stopped_before = false;
             for _ in signals.forever() {
-                if stop_all() {
-                    stopped_before = true;
-                } else {
-                    idle(stopped_before);
-                }
+                interrupt().into_iter().for_each(&idle);
             }
         };
         let _ = std::thread::Builder::new().spawn(hear);
