@@ -1,0 +1,187 @@
+//! Metrics as a constant, from which handlers get typed ids when the program is compiled.
+
+use super::{MetricId, Metrics, Unit};
+
+/// The id of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterId(MetricId);
+
+/// The id of a metric that observes integers: a tally or a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntegerId(MetricId);
+
+/// The id of a metric that observes floating-point numbers: a float or a steady metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloatId(MetricId);
+
+macro_rules! typed_id {
+    ($($id:ident),+) => {$(
+        impl From<$id> for MetricId {
+            #[inline]
+            fn from(id: $id) -> MetricId {
+                id.0
+            }
+        }
+        impl From<MetricId> for $id {
+            /// Trusts that the metric is of this kind. If it is not, recording is an error of the run.
+            #[inline]
+            fn from(id: MetricId) -> $id {
+                $id(id)
+            }
+        }
+    )+};
+}
+
+typed_id!(CounterId, IntegerId, FloatId);
+
+/// The kind of a metric that handlers record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Tally,
+    Histogram,
+    Float,
+    Steady,
+}
+
+/// The declaration of a metric that handlers record.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    name: &'static str,
+    unit: Unit,
+    kind: Kind,
+}
+
+impl Declaration {
+    /// Declares a sum of integers. See [`Metrics::counter`].
+    pub const fn counter(name: &'static str, unit: Unit) -> Declaration {
+        Declaration { name, unit, kind: Kind::Counter }
+    }
+
+    /// Declares exact statistics of integers. See [`Metrics::tally`].
+    pub const fn tally(name: &'static str, unit: Unit) -> Declaration {
+        Declaration { name, unit, kind: Kind::Tally }
+    }
+
+    /// Declares a distribution of integers. See [`Metrics::histogram`].
+    pub const fn histogram(name: &'static str, unit: Unit) -> Declaration {
+        Declaration { name, unit, kind: Kind::Histogram }
+    }
+
+    /// Declares statistics of floating-point numbers. See [`Metrics::float`].
+    pub const fn float(name: &'static str, unit: Unit) -> Declaration {
+        Declaration { name, unit, kind: Kind::Float }
+    }
+
+    /// Declares a steady-state mean with an interval. See [`Metrics::steady`].
+    pub const fn steady(name: &'static str, unit: Unit) -> Declaration {
+        Declaration { name, unit, kind: Kind::Steady }
+    }
+}
+
+/// The metrics of a model that do not depend on its parameters, as a constant.
+///
+/// A name that is not declared, or is a metric of another kind, does not compile.
+///
+/// ```
+/// use parades_core::metrics::{CounterId, Declaration, Declared, IntegerId, Unit};
+/// const METRICS: Declared<2> =
+///     Declared::new([Declaration::counter("served", Unit::Count), Declaration::tally("wait", Unit::Picoseconds)]);
+/// const SERVED: CounterId = METRICS.counter("served");
+/// const WAIT: IntegerId = METRICS.integer("wait");
+///
+/// let metrics = METRICS.metrics(); // what the model's `metrics` returns
+/// assert!(metrics.by_id(SERVED.into()) == metrics.get("served"));
+/// assert!(metrics.by_id(WAIT.into()) == metrics.get("wait"));
+/// ```
+///
+/// ```compile_fail
+/// use parades_core::metrics::{CounterId, Declaration, Declared, Unit};
+/// const METRICS: Declared<1> = Declared::new([Declaration::tally("wait", Unit::Picoseconds)]);
+/// const WAIT: CounterId = METRICS.counter("wait"); // a tally is no counter
+/// # let _ = WAIT;
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Declared<const N: usize>([Declaration; N]);
+
+impl<const N: usize> Declared<N> {
+    /// Declares metrics, in the order in which results show them.
+    pub const fn new(declarations: [Declaration; N]) -> Declared<N> {
+        Declared(declarations)
+    }
+
+    /// Returns the id of a counter.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no counter has this name. In a constant, the compiler then reports the panic.
+    pub const fn counter(&self, name: &str) -> CounterId {
+        let (id, kind) = self.find(name);
+        assert!(matches!(kind, Kind::Counter), "this metric is not a counter");
+        CounterId(id)
+    }
+
+    /// Returns the id of a tally or a histogram.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no tally or histogram has this name. In a constant, the compiler then reports the panic.
+    pub const fn integer(&self, name: &str) -> IntegerId {
+        let (id, kind) = self.find(name);
+        assert!(matches!(kind, Kind::Tally | Kind::Histogram), "this metric is neither a tally nor a histogram");
+        IntegerId(id)
+    }
+
+    /// Returns the id of a float or a steady metric.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no float and no steady metric has this name. In a constant, the compiler then reports the
+    /// panic.
+    pub const fn float(&self, name: &str) -> FloatId {
+        let (id, kind) = self.find(name);
+        assert!(matches!(kind, Kind::Float | Kind::Steady), "this metric is neither a float nor a steady metric");
+        FloatId(id)
+    }
+
+    /// Returns the metrics, in which nothing is recorded.
+    ///
+    /// # Panics
+    ///
+    /// Panics if two metrics have the same name.
+    pub fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        for &Declaration { name, unit, kind } in &self.0 {
+            match kind {
+                Kind::Counter => metrics.counter(name, unit),
+                Kind::Tally => metrics.tally(name, unit),
+                Kind::Histogram => metrics.histogram(name, unit),
+                Kind::Float => metrics.float(name, unit),
+                Kind::Steady => metrics.steady(name, unit),
+            };
+        }
+        metrics
+    }
+
+    const fn find(&self, name: &str) -> (MetricId, Kind) {
+        let mut index = 0;
+        while index < N {
+            if is_same(self.0[index].name, name) {
+                #[expect(clippy::cast_possible_truncation, reason = "a constant of 2^32 metrics does not compile")]
+                return (MetricId(index as u32), self.0[index].kind);
+            }
+            index += 1;
+        }
+        panic!("no metric of this name is declared")
+    }
+}
+
+/// Returns true if two texts are equal. Unlike `==`, this can be called in a constant.
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut index = 0;
+    while index < one.len() && index < other.len() && one[index] == other[index] {
+        index += 1;
+    }
+    index == one.len() && index == other.len()
+}
