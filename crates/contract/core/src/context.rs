@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::event::{Body, EventKey, LpId, Sender, TimerId};
 use crate::global::Scheduled;
 use crate::lp::Kernel;
-use crate::metrics::{MetricId, Sample};
+use crate::metrics::{CounterId, FloatId, IntegerId, Sample};
 use crate::model::Model;
 use crate::random::Rng;
 use crate::time::{Delay, Instant, Time};
@@ -87,8 +87,21 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Returns the LP's own random stream.
     #[inline]
-    pub fn rng(&mut self) -> &mut Rng {
-        &mut self.kernel.rng
+    pub fn rng(&self) -> &Rng {
+        &self.kernel.rng
+    }
+
+    /// Draws one of the first `n` LPs, each with the same probability, from the LP's own random stream.
+    ///
+    /// # Panics
+    ///
+    /// If `n` is zero, or more than the number of LPs. In a handler, a panic is an error of the run.
+    #[inline]
+    pub fn random_lp(&self, n: u32) -> LpId {
+        assert!((1..=self.world.lps).contains(&n), "a draw from {n} LPs, when there are {}", self.world.lps);
+        #[expect(clippy::cast_possible_truncation, reason = "below `n`")]
+        let id = self.rng().below(u64::from(n)) as u32;
+        LpId(id)
     }
 
     /// Sends through the channel `port` of this LP. A delay below the channel's lookahead is an error of the
@@ -195,20 +208,20 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Adds to a counter.
     #[inline]
-    pub fn count(&mut self, metric: MetricId, amount: u64) {
-        self.sample(Sample::integer(metric, amount));
+    pub fn count(&mut self, counter: impl Into<CounterId>, amount: u64) {
+        self.sample(Sample::integer(counter.into().into(), amount));
     }
 
     /// Records one observation of an integer metric, such as a time in picoseconds or a length in packets.
     #[inline]
-    pub fn observe(&mut self, metric: MetricId, value: u64) {
-        self.sample(Sample::integer(metric, value));
+    pub fn observe(&mut self, metric: impl Into<IntegerId>, value: u64) {
+        self.sample(Sample::integer(metric.into().into(), value));
     }
 
     /// Records one observation of a floating-point metric.
     #[inline]
-    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
-        self.sample(Sample::float(metric, value));
+    pub fn observe_float(&mut self, metric: impl Into<FloatId>, value: f64) {
+        self.sample(Sample::float(metric.into().into(), value));
     }
 
     #[inline]

@@ -52,7 +52,9 @@ pub mod prelude {
     pub use crate::digest::{Digest, Payload};
     pub use crate::event::{Body, Event, LpId, Sender, TimerId};
     pub use crate::global::{Global, GlobalContext, NoGlobal};
-    pub use crate::metrics::{Cell, Column, MetricId, Metrics, Unit};
+    pub use crate::metrics::{
+        Cell, Column, CounterId, Declaration, Declared, FloatId, IntegerId, MetricId, Metrics, Unit,
+    };
     pub use crate::model::{Context, Model};
     pub use crate::random::Rng;
     pub use crate::restore::{ByCopy, ByRecord, Recorder, Restorable, Tracked, UndoLog, Undoable};

@@ -22,6 +22,7 @@ pub use empirical::Empirical;
 pub use zipf::Zipf;
 
 use crate::time::Delay;
+use std::cell::Cell;
 
 /// 2^64 divided by the golden ratio, made odd: the increment of splitmix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -35,7 +36,8 @@ const fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A random stream. It is not `Copy`, because two copies in use by mistake would give the same numbers twice.
+/// A random stream. Drawing needs no exclusive access, so a draw may stand among the arguments of a call:
+/// `ctx.set_timer(id, ctx.rng().exponential_delay(mean))`. A stream is not `Copy`, because two copies in use by mistake would give the same numbers twice.
 ///
 /// ```
 /// # use parades_core::random::Rng;
@@ -49,7 +51,7 @@ const fn mix(word: u64) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng {
     /// Never both zero, because xoroshiro would stay there.
-    state: [u64; 2],
+    state: Cell<[u64; 2]>,
 }
 
 impl Rng {
@@ -70,7 +72,7 @@ impl Rng {
             (left, right) = (right, left ^ mix(right.wrapping_add(GOLDEN.wrapping_mul(round))));
         }
         // One triple in 2^128 has the all-zero state, and gets another state.
-        Rng::from_state([left, right]).unwrap_or(Rng { state: [GOLDEN, mix(GOLDEN)] })
+        Rng::from_state([left, right]).unwrap_or(Rng { state: Cell::new([GOLDEN, mix(GOLDEN)]) })
     }
 
     /// Returns a stream that belongs to no LP. It is for things that all LPs share, such as a topology or a
@@ -89,21 +91,26 @@ impl Rng {
     /// Returns the stream with this state, as [`Rng::state`] returned it. `None` for two zeros, a state that
     /// no stream reaches.
     pub const fn from_state(state: [u64; 2]) -> Option<Rng> {
-        if state[0] | state[1] == 0 { None } else { Some(Rng { state }) }
+        if state[0] | state[1] == 0 { None } else { Some(Rng { state: Cell::new(state) }) }
     }
 
     /// Returns the state of the stream, for checkpoints and digests.
     pub const fn state(&self) -> [u64; 2] {
-        self.state
+        self.state.get()
+    }
+
+    /// Continues where `other` stands: both give the same numbers from now on.
+    pub fn continue_at(&self, other: &Rng) {
+        self.state.set(other.state.get());
     }
 
     /// Returns the next 64 random bits.
     #[inline]
-    pub const fn next_u64(&mut self) -> u64 {
-        let [s0, s1] = self.state;
+    pub fn next_u64(&self) -> u64 {
+        let [s0, s1] = self.state.get();
         let bits = s0.wrapping_add(s1).rotate_left(17).wrapping_add(s0);
         let s1 = s1 ^ s0;
-        self.state = [s0.rotate_left(49) ^ s1 ^ (s1 << 21), s1.rotate_left(28)];
+        self.state.set([s0.rotate_left(49) ^ s1 ^ (s1 << 21), s1.rotate_left(28)]);
         bits
     }
 
@@ -114,7 +121,7 @@ impl Rng {
     ///
     /// If `n` is zero.
     #[inline]
-    pub const fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&self, n: u64) -> u64 {
         assert!(n > 0, "there is no number below zero to draw");
         // The upper half of draw * n is the result. The lower half shows whether the draw belongs to the
         // surplus, which would make some results more likely.
@@ -134,28 +141,28 @@ impl Rng {
     ///
     /// If `lo` is not below `hi`.
     #[inline]
-    pub const fn range(&mut self, lo: u64, hi: u64) -> u64 {
+    pub fn range(&self, lo: u64, hi: u64) -> u64 {
         assert!(lo < hi, "an empty range holds no number to draw");
         lo + self.below(hi - lo)
     }
 
     /// Draws a fraction from `[0, 1)`: a multiple of 2^-53, each with the same probability.
     #[inline]
-    pub const fn unit(&mut self) -> f64 {
+    pub fn unit(&self) -> f64 {
         (self.next_u64() >> 11) as f64 * TWO_TO_MINUS_53
     }
 
     /// Draws a fraction from `(0, 1]`: a multiple of 2^-53, each with the same probability. Its logarithm
     /// exists.
     #[inline]
-    pub const fn unit_open(&mut self) -> f64 {
+    pub fn unit_open(&self) -> f64 {
         ((self.next_u64() >> 11) + 1) as f64 * TWO_TO_MINUS_53
     }
 
     /// Returns true with probability `p`: never if `p` is 0 or less, always if it is 1 or more. It always
     /// takes one draw.
     #[inline]
-    pub const fn chance(&mut self, p: f64) -> bool {
+    pub fn chance(&self, p: f64) -> bool {
         self.unit() < p
     }
 
@@ -169,7 +176,7 @@ impl Rng {
     /// assert!(total.abs_diff(Delay::from_secs(10).as_ps()) < Delay::from_ms(300).as_ps());
     /// ```
     #[inline]
-    pub fn exponential_delay(&mut self, mean: Delay) -> Delay {
+    pub fn exponential_delay(&self, mean: Delay) -> Delay {
         mean.scaled(self.exponential())
     }
 
@@ -180,7 +187,7 @@ impl Rng {
     ///
     /// If `hi` is shorter than `lo`.
     #[inline]
-    pub const fn uniform_delay(&mut self, lo: Delay, hi: Delay) -> Delay {
+    pub fn uniform_delay(&self, lo: Delay, hi: Delay) -> Delay {
         let (lo, hi) = (lo.as_ps(), hi.as_ps());
         assert!(lo <= hi, "the shortest delay is longer than the longest");
         Delay::from_ps(match (hi - lo).checked_add(1) {

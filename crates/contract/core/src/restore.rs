@@ -125,7 +125,7 @@
 //!     }
 //! }
 //!
-//! let until = || RunOptions::until(Time::from_secs_f64(1.0).unwrap());
+//! let until = || RunOptions::until(Time::try_from_secs_f64(1.0).unwrap());
 //! let expected = sequential::run(&Desks(4), until())?;
 //! assert!(expected.events > 4_000);
 //! assert_eq!(rollback_check::run(&Desks(4), until())?.digest, expected.digest);

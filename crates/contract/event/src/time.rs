@@ -20,6 +20,13 @@ pub struct Time(u64);
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Delay(u64);
 
+/// Panics, because no span of virtual time has this many seconds.
+#[cold]
+#[inline(never)]
+fn no_span<T>(seconds: f64) -> T {
+    panic!("virtual time has no span of {seconds} seconds: a span is at least 0, and at most 213 days")
+}
+
 /// Converts seconds to picoseconds, rounded to nearest. Returns `None` if the number is negative, not a
 /// number, or too large.
 #[inline]
@@ -65,17 +72,50 @@ impl Time {
         Time(ps)
     }
 
+    /// Returns the time `ms` milliseconds after the start.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such time: it would be later than 213 days.
+    pub const fn from_ms(ms: u64) -> Time {
+        Time(Delay::from_ms(ms).0)
+    }
+
+    /// Returns the time `seconds` after the start.
+    ///
+    /// ```
+    /// # use parades_core::time::Time;
+    /// assert_eq!(Time::from_secs(2), Time::from_ms(2000));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such time: it would be later than 213 days.
+    pub const fn from_secs(seconds: u64) -> Time {
+        Time(Delay::from_secs(seconds).0)
+    }
+
+    /// Returns the time `seconds` after the start, rounded to the nearest picosecond.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such time. [`Time::try_from_secs_f64`] returns `None` then.
+    #[inline]
+    pub fn from_secs_f64(seconds: f64) -> Time {
+        Time::try_from_secs_f64(seconds).unwrap_or_else(|| no_span(seconds))
+    }
+
     /// Returns the time `seconds` after the start, rounded to the nearest picosecond. Returns `None` if there
     /// is no such time.
     ///
     /// ```
     /// # use parades_core::time::Time;
-    /// assert_eq!(Time::from_secs_f64(1.5), Some(Time::from_ps(1_500_000_000_000)));
-    /// assert_eq!(Time::from_secs_f64(-1.0), None);
-    /// assert_eq!(Time::from_secs_f64(1e9), None);
+    /// assert_eq!(Time::try_from_secs_f64(1.5), Some(Time::from_ms(1500)));
+    /// assert_eq!(Time::try_from_secs_f64(-1.0), None);
+    /// assert_eq!(Time::try_from_secs_f64(1e9), None);
     /// ```
     #[inline]
-    pub fn from_secs_f64(seconds: f64) -> Option<Time> {
+    pub fn try_from_secs_f64(seconds: f64) -> Option<Time> {
         ps_from_secs(seconds).map(Time)
     }
 
@@ -163,10 +203,42 @@ impl Delay {
         Delay(seconds.checked_mul(PS_PER_S).expect("213 days at most"))
     }
 
+    /// Returns a span of `seconds`, rounded to the nearest picosecond.
+    ///
+    /// ```
+    /// # use parades_core::time::Delay;
+    /// assert_eq!(Delay::from_secs_f64(0.25), Delay::from_ms(250));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the number is negative, not a number, or too large. [`Delay::try_from_secs_f64`] returns `None`
+    /// then. In a handler, a panic is an error of the run.
+    #[inline]
+    pub fn from_secs_f64(seconds: f64) -> Delay {
+        Delay::try_from_secs_f64(seconds).unwrap_or_else(|| no_span(seconds))
+    }
+
+    /// Returns the span between events that occur `rate` times in a second, rounded to the nearest
+    /// picosecond.
+    ///
+    /// ```
+    /// # use parades_core::time::Delay;
+    /// assert_eq!(Delay::from_rate(8.0), Delay::from_ms(125));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the rate is not above zero, or so low that the span is longer than 213 days.
+    pub fn from_rate(rate: f64) -> Delay {
+        assert!(rate > 0.0, "no event ever comes at a rate of {rate} per second: the rate must be above 0");
+        Delay::from_secs_f64(1.0 / rate)
+    }
+
     /// Returns a span of `seconds`, rounded to the nearest picosecond. Returns `None` if the number is
     /// negative, not a number, or too large.
     #[inline]
-    pub fn from_secs_f64(seconds: f64) -> Option<Delay> {
+    pub fn try_from_secs_f64(seconds: f64) -> Option<Delay> {
         ps_from_secs(seconds).map(Delay)
     }
 

@@ -8,7 +8,7 @@ const TOO_LONG: f64 = 18_446_744.073_709_55; // The double nearest to 2^64 ps, i
 
 #[test]
 fn seconds_are_rounded_to_the_nearest_picosecond() {
-    let ps = |seconds| Delay::from_secs_f64(seconds).map(Delay::as_ps);
+    let ps = |seconds| Delay::try_from_secs_f64(seconds).map(Delay::as_ps);
     assert_eq!(ps(0.4e-12), Some(0));
     assert_eq!(ps(0.6e-12), Some(1));
     assert_eq!(ps(1.4e-12), Some(1));
@@ -16,7 +16,7 @@ fn seconds_are_rounded_to_the_nearest_picosecond() {
     assert_eq!(ps(-0.0), Some(0));
     for wrong in [-0.4e-12, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, TOO_LONG] {
         assert_eq!(ps(wrong), None, "{wrong}");
-        assert_eq!(Time::from_secs_f64(wrong), None, "{wrong}");
+        assert_eq!(Time::try_from_secs_f64(wrong), None, "{wrong}");
     }
     assert!(ps(TOO_LONG.next_down()).is_some());
 }
@@ -89,7 +89,7 @@ proptest! {
         around_2_52 in -64_i64..64,
     ) {
         for seconds in [anywhere, (half as f64 + 0.5) / 1e12, ((1_i64 << 52) + around_2_52) as f64 / 1e12] {
-            let rounded = Time::from_secs_f64(seconds).map(|time| time.as_ps() as f64);
+            let rounded = Time::try_from_secs_f64(seconds).map(|time| time.as_ps() as f64);
             prop_assert_eq!(rounded, Some((seconds * 1e12).round()), "{:e}", seconds);
         }
     }

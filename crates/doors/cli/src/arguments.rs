@@ -3,9 +3,10 @@
 mod help;
 mod values;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use help::{SWEEP_HELP, WHY_HELP};
+use parades_catalog::program_name;
 use parades_config::THREADS_MAX;
 use parades_core::time::Time;
 use parades_session::Request;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     /// network described in a file, written out in full.
     Show(ShowArguments),
     /// One table of measurements, side by side; without a name, the tables there are.
+    #[cfg(feature = "bench")]
     Bench(BenchArguments),
     /// A script that completes this command in a shell.
     Completions {
@@ -56,12 +58,20 @@ pub(crate) enum Command {
     },
 }
 
+/// Reads the command line of this process.
+pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
+    let command = Arguments::command().name(program_name()).bin_name(program_name());
+    Arguments::from_arg_matches(&command.try_get_matches()?)
+}
+
 impl Command {
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
-        use Command::{Bench, Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
         match self {
-            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Bench(_) => true,
+            #[cfg(feature = "bench")]
+            Command::Bench(_) => true,
+            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) => true,
             SweepWorker(_) | List { .. } | Show(_) | Completions { .. } => false,
         }
     }
@@ -69,12 +79,14 @@ impl Command {
     /// Returns the user's bound on memory, for commands that execute few runs in this process. Workers of a
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
-        use Command::{Bench, Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
         match self {
+            #[cfg(feature = "bench")]
+            Command::Bench(_) => None,
             Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
                 how.memory_limit
             }
-            Sweep(_) | SweepWorker(_) | Diff(_) | List { .. } | Show(_) | Bench(_) | Completions { .. } => None,
+            Sweep(_) | SweepWorker(_) | Diff(_) | List { .. } | Show(_) | Completions { .. } => None,
         }
     }
 }
@@ -317,6 +329,7 @@ pub(crate) struct DiffArguments {
     pub(crate) runs: Vec<String>,
 }
 
+#[cfg(feature = "bench")]
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchArguments {
     /// The table. Without it, all tables are listed.

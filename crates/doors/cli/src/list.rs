@@ -1,7 +1,7 @@
 //! `parades list`: the scenarios, or the engines, a line each.
 
 use crate::printing::print;
-use parades_catalog::{Engine, SCENARIOS};
+use parades_catalog::{Engine, scenarios};
 use parades_session::Failure;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ pub(crate) fn list(engines: bool) -> Result<ExitCode, Failure> {
 }
 
 fn list_of_scenarios() -> String {
-    SCENARIOS.iter().map(|scenario| format!("{:<12} {}\n", scenario.name, scenario.about)).collect()
+    scenarios().iter().map(|scenario| format!("{:<12} {}\n", scenario.name, scenario.about)).collect()
 }
 
 fn list_of_engines() -> String {

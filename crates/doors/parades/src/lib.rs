@@ -32,15 +32,33 @@
 pub use parades_catalog::Engine;
 pub use parades_catalog::UnknownEngine;
 
+/// The whole command for a program with scenarios of its own: `run`, `compare`, `sweep`, `diff`, `why`, `show`,
+/// `list`, with traces, JSON and folders of results.
+///
+/// This is the whole program of a token ring:
+///
+/// ```no_run
+#[doc = include_str!("../examples/own_command.rs")]
+/// ```
+pub fn cli(own: impl IntoIterator<Item = Scenario>) -> std::process::ExitCode {
+    parades_cli::command(own)
+}
+
+pub use parades_catalog::{Scenario, Simulation};
+pub use parades_config::{ConfigError, Parameter, Values};
+
 pub use parades_carriers as carriers;
+pub use parades_config as config;
 pub use parades_core as core;
 pub use parades_core::prelude;
 pub use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
 pub use parades_flow as flow;
 pub use parades_models as models;
+pub use parades_netfile as netfile;
 pub use parades_p2p as p2p;
 pub use parades_packet as packet;
 pub use parades_program as program;
 pub use parades_report as report;
 pub use parades_session as session;
+pub use parades_sweep as sweep;
 pub use parades_topology as topology;

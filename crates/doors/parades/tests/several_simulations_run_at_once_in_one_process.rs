@@ -12,7 +12,7 @@ use parades::prelude::*;
 use std::sync::Barrier;
 
 fn secs(s: f64) -> Time {
-    Time::from_secs_f64(s).unwrap()
+    Time::try_from_secs_f64(s).unwrap()
 }
 
 /// The result of a run.

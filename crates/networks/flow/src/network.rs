@@ -72,7 +72,7 @@ const AMOUNT_PRECISION: f64 = 1e-14;
 /// let mut network = FluidNetwork::new(platform, NetworkModel::MaxMin(model));
 /// let short = network.start_flow(a, b, 100e6).unwrap();
 /// let long = network.start_flow(a, b, 200e6).unwrap();
-/// network.advance(Time::from_secs_f64(10.0).unwrap());
+/// network.advance(Time::try_from_secs_f64(10.0).unwrap());
 ///
 /// let ended: Vec<_> = std::iter::from_fn(|| network.take_ended()).collect();
 /// assert_eq!((ended[0].id, ended[0].at.as_secs_f64()), (short, 2.001)); // 1 ms, then half of 100 MB/s

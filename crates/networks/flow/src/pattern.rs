@@ -115,7 +115,7 @@ fn flow(text: &str, words: &[&str], platform: &Platform) -> Result<Flow, Fault> 
         })
     };
     // A start after the end of virtual time is a date too: the run may end before it.
-    let date = |seconds| Time::from_secs_f64(seconds).unwrap_or(Time::MAX);
+    let date = |seconds| Time::try_from_secs_f64(seconds).unwrap_or(Time::MAX);
     let number = |word: &str| word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
     let no_number =
         |word: &str, what: &str| Fault::new(offset_in(text, word), format!("{} is no {what}", quoted(word)), FORM);

@@ -104,7 +104,7 @@ impl Settings {
     /// Returns the network model with these settings; LV08 if no model is set. `latency` is the time that
     /// each flow takes under the constant model, unless a latency factor is set.
     pub fn network_model(&self, latency: Delay) -> NetworkModel {
-        let latency = self.latency_factor.and_then(Delay::from_secs_f64).unwrap_or(latency);
+        let latency = self.latency_factor.and_then(Delay::try_from_secs_f64).unwrap_or(latency);
         match NetworkModel::named(self.model.unwrap_or("LV08"), latency).expect("set to one of the names") {
             NetworkModel::Constant(latency) => NetworkModel::Constant(latency),
             NetworkModel::MaxMin(of_name) => NetworkModel::MaxMin(MaxMinModel {

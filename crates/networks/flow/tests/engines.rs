@@ -39,7 +39,7 @@ fn undone_and_repeated_executions_give_the_same_result() {
 #[test]
 fn a_run_that_ends_early_counts_the_unfinished_flows() {
     let model = model();
-    let outcome = sequential::run(&model, RunOptions::until(Time::from_secs_f64(0.2).unwrap())).unwrap();
+    let outcome = sequential::run(&model, RunOptions::until(Time::try_from_secs_f64(0.2).unwrap())).unwrap();
     let count = |name: &str| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
     assert!(count("flows_unfinished") > 0);
     assert_eq!(count("flows_finished") + count("flows_failed") + count("flows_unfinished"), 40);

@@ -48,17 +48,17 @@ struct RandomFlow {
     start: f64,
 }
 
-fn below(rng: &mut Rng, count: usize) -> usize {
+fn below(rng: &Rng, count: usize) -> usize {
     usize::try_from(rng.below(count as u64)).unwrap()
 }
 
-fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+fn one_of<T: Copy>(rng: &Rng, choices: &[T]) -> T {
     choices[below(rng, choices.len())]
 }
 
 impl RandomPlatform {
     /// Draws a platform. Bandwidths and latencies come from short lists, so that equal ones are frequent.
-    fn draw(rng: &mut Rng) -> RandomPlatform {
+    fn draw(rng: &Rng) -> RandomPlatform {
         use Policy::{FatPipe, Shared, SplitDuplex};
         let hosts = 3 + below(rng, 4);
         let links: Vec<RandomLink> = (0..4 + below(rng, 6))
@@ -71,7 +71,7 @@ impl RandomPlatform {
         let mut routes = vec![vec![None; hosts]; hosts];
         let pairs = (0..hosts).flat_map(|source| (source + 1..hosts).map(move |destination| (source, destination)));
         for (source, destination) in pairs {
-            let mut draw =
+            let draw =
                 || -> Route { (0..1 + below(rng, 4)).map(|_| (below(rng, links.len()), rng.chance(0.5))).collect() };
             let forward = draw();
             // The reverse route is the same, another one, or absent.
@@ -121,7 +121,7 @@ impl RandomPlatform {
         text
     }
 
-    fn draw_flows(&self, rng: &mut Rng) -> Vec<RandomFlow> {
+    fn draw_flows(&self, rng: &Rng) -> Vec<RandomFlow> {
         let count = 2 + below(rng, 8);
         let mut flows: Vec<RandomFlow> = (0..count)
             .map(|_| {
@@ -262,11 +262,11 @@ fn ends_of_network(platform: &RandomPlatform, flows: &[RandomFlow], model: MaxMi
     let platform = Arc::new(xml::parse("random.xml".as_ref(), platform.xml().as_bytes()).unwrap());
     let mut network = FluidNetwork::new(Arc::clone(&platform), NetworkModel::MaxMin(model));
     for flow in flows {
-        network.advance(Time::from_secs_f64(flow.start).unwrap());
+        network.advance(Time::try_from_secs_f64(flow.start).unwrap());
         let host = |number: usize| platform.host(&format!("h{number}")).unwrap();
         network.start_flow(host(flow.source), host(flow.destination), flow.bytes).unwrap();
     }
-    network.advance(Time::from_secs_f64(1e6).unwrap());
+    network.advance(Time::try_from_secs_f64(1e6).unwrap());
     let mut ended: Vec<_> = std::iter::from_fn(|| network.take_ended()).collect();
     ended.sort_by_key(|ended| ended.id.number());
     ended.iter().map(|ended| ended.at.as_secs_f64()).collect()
@@ -311,7 +311,7 @@ fn near_and_far(bandwidth: f64, model: MaxMinModel, flows: &[(&str, &str)]) -> V
     for (source, destination) in flows {
         network.start_flow(platform.host(source).unwrap(), platform.host(destination).unwrap(), 1e6).unwrap();
     }
-    network.advance(Time::from_secs_f64(1e3).unwrap());
+    network.advance(Time::try_from_secs_f64(1e3).unwrap());
     let mut ended: Vec<_> = std::iter::from_fn(|| network.take_ended()).collect();
     ended.sort_by_key(|ended| ended.id.number());
     ended.iter().map(|ended| ended.at.as_secs_f64()).collect()

@@ -245,7 +245,7 @@ fn what_lies_beyond_virtual_time_is_said_and_the_results_are_kept() {
 fn what_lies_beyond_the_end_of_a_run_is_no_error() {
     let slow = r#"<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1Bps"/>
         <route src="a" dst="b"><link_ctn id="l"/></route>"#;
-    let until = Time::from_secs_f64(100.0).unwrap();
+    let until = Time::try_from_secs_f64(100.0).unwrap();
     let outcome = outcome(platform("", slow), "0 a b 2e7 0\n1 a b 1 2e7", CM02, until);
     assert_eq!((outcome.metrics.incomplete(), outcome.end), (None, until));
     assert_eq!(end_cells(&outcome), [Cell::Empty, Cell::Empty]);

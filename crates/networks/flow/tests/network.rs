@@ -28,7 +28,7 @@ fn wire(link: &str) -> Arc<Platform> {
 }
 
 fn secs(seconds: f64) -> Time {
-    Time::from_secs_f64(seconds).unwrap()
+    Time::try_from_secs_f64(seconds).unwrap()
 }
 
 fn flow(network: &mut FluidNetwork, source: &str, destination: &str, bytes: f64) -> ActivityId {

@@ -27,7 +27,7 @@ pub(crate) fn read(
     packet: Option<Sizes>,
     seed: u64,
 ) -> Result<Vec<App>, ConfigError> {
-    let mut rng = Rng::shared(seed, FLOW_STREAM);
+    let rng = Rng::shared(seed, FLOW_STREAM);
     let mut places = BTreeMap::new();
     let mut apps = Vec::with_capacity(tables.len());
     let mut total = 0_usize;
@@ -43,7 +43,7 @@ pub(crate) fn read(
             let message = format!("there are two apps of the name {}, the first in line {line}", quoted(&name));
             return Err(fields.wrong("name", message, "give one another name"));
         }
-        let flows = flows(fields, draft, &mut rng)?;
+        let flows = flows(fields, draft, &rng)?;
         total += flows.len();
         if total > FLOWS_MAX {
             return Err(fields.wrong(
@@ -61,7 +61,7 @@ pub(crate) fn read(
 }
 
 /// Returns the flows of an app.
-fn flows(fields: &Fields<'_>, draft: &Draft, rng: &mut Rng) -> Result<Vec<Ends>, ConfigError> {
+fn flows(fields: &Fields<'_>, draft: &Draft, rng: &Rng) -> Result<Vec<Ends>, ConfigError> {
     let start = fields.time("start")?;
     let spread = fields.duration("spread")?;
     let mut flows = if fields.has("flows") {
@@ -130,7 +130,7 @@ fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Res
 }
 
 /// Returns the pairs of nodes between which an app has flows.
-fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &mut Rng) -> Result<Vec<(u32, u32)>, ConfigError> {
+fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &Rng) -> Result<Vec<(u32, u32)>, ConfigError> {
     let itself = |key: &str| {
         fields.wrong(
             key,
@@ -249,7 +249,7 @@ fn pattern(fields: &Fields<'_>, name: &str, sizes: &Sizes) -> Result<Pattern, Co
         "poisson" => match (fields.has("rate"), fields.has("gap")) {
             (true, false) => {
                 let seconds = sizes.mean() * 8.0 / fields.rate("rate")? as f64;
-                let mean_gap = Delay::from_secs_f64(seconds).filter(|&gap| gap > Delay::ZERO);
+                let mean_gap = Delay::try_from_secs_f64(seconds).filter(|&gap| gap > Delay::ZERO);
                 Pattern::Poisson {
                     mean_gap: mean_gap.ok_or_else(|| {
                         fields.wrong(

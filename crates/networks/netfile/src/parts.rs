@@ -150,7 +150,7 @@ impl Part<'_, '_> {
     fn random_geometric(&mut self) -> Result<(), ConfigError> {
         let (size, radius) = (self.fields.count("size")?, self.fields.float("radius")?);
         let across = self.fields.duration("across")?;
-        let mut rng = Rng::shared(self.fields.integer("seed")?, PART_STREAM);
+        let rng = Rng::shared(self.fields.integer("seed")?, PART_STREAM);
         if size > 1 << 14 {
             return Err(self.fields.wrong(
                 "size",
@@ -167,7 +167,7 @@ impl Part<'_, '_> {
             )),
             false => self.draft.reserve(self.fields, "radius", (u64::from(size), links)),
         };
-        let links = scatter(size, radius, &mut rng, fits)?;
+        let links = scatter(size, radius, &rng, fits)?;
         let first = self.nodes((0..size).map(|number| number.to_string()))?;
         let base = self.quality.delay.unwrap_or(Delay::ZERO);
         for (from, to, length) in links {

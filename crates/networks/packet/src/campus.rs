@@ -178,7 +178,7 @@ impl Parameters {
 
     /// Draws a server's number and the start of its flow from the stream of a node.
     fn draw(&self, seed: u64, node: NodeId) -> (u32, Time) {
-        let mut rng = Rng::substream(seed, node.0, TRAFFIC_STREAM);
+        let rng = Rng::substream(seed, node.0, TRAFFIC_STREAM);
         #[expect(clippy::cast_possible_truncation, reason = "below the number of servers")]
         let server = rng.below(u64::from(SERVERS)) as u32;
         (server, Time::from_ps(self.start_span.scaled(rng.unit()).as_ps()))

@@ -26,7 +26,7 @@
 //!     ..Description::default()
 //! };
 //! let network = Network::described(description)?;
-//! let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::from_secs_f64(2.0).unwrap())).unwrap();
+//! let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::try_from_secs_f64(2.0).unwrap())).unwrap();
 //! let delays = outcome.metrics.get("delay_stream").and_then(|metric| metric.tally()).unwrap();
 //! assert_eq!((delays.count(), delays.max()), (100, Some(Delay::from_ms(11).as_ps())));
 //! # Ok::<(), parades_packet::network::NetworkError>(())

@@ -48,7 +48,7 @@
 //! };
 //! let settings = Settings { queue: QueueLimit::Packets(2), ..Settings::default() };
 //! let network = Network::new(topology, vec![flow(0, 2, 0), flow(1, 3, 2)], settings)?;
-//! let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::from_secs_f64(2.0).unwrap()))?;
+//! let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::try_from_secs_f64(2.0).unwrap()))?;
 //!
 //! let count = |name| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
 //! assert_eq!(count("packets_sent"), 200);

@@ -159,7 +159,7 @@ pub(crate) enum Vocabulary {
 ///     pattern: Pattern::Constant { rate_bps: 1_000_000 },
 /// };
 /// let network = Network::new(topology, vec![flow], Settings::default())?;
-/// let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::from_secs_f64(1.0).unwrap()))?;
+/// let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::try_from_secs_f64(1.0).unwrap()))?;
 /// let delay = outcome.metrics.get("delay").and_then(|metric| metric.tally()).and_then(|delays| delays.max());
 /// assert_eq!(delay, Some(Delay::from_us(11).as_ps()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -255,7 +255,7 @@ impl<D: Record> Network<D> {
     ///     pattern: Pattern::Constant { rate_bps: 1_000_000 },
     /// };
     /// let model = Network::<Shared<Box<[u8]>>>::multicast(topology, vec![group], Settings::default())?;
-    /// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_secs_f64(1.0).unwrap()))?;
+    /// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::try_from_secs_f64(1.0).unwrap()))?;
     /// let count = |name| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
     /// assert_eq!((count("packets_sent"), count("copies_made"), count("packets_delivered")), (1, 2, 3));
     /// let delays = outcome.metrics.get("delay").and_then(|metric| metric.tally()).unwrap();

@@ -97,7 +97,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     /// Accepts a packet of `bytes` bytes. Returns the delay until it is at the far end, or the reason why it
     /// is lost.
     #[inline(always)]
-    pub(crate) fn accept(&mut self, now: Time, bytes: u32, line: &Line, rng: &mut Rng) -> Result<Delay, Loss> {
+    pub(crate) fn accept(&mut self, now: Time, bytes: u32, line: &Line, rng: &Rng) -> Result<Delay, Loss> {
         if let Some(mut queue) = self.queue().as_mut() {
             queue.backlog().drain(now);
         }
@@ -109,7 +109,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, now: Time, bytes: u32, line: &Line, rng: &mut Rng) -> Result<Delay, Loss> {
+    fn transmit(&mut self, now: Time, bytes: u32, line: &Line, rng: &Rng) -> Result<Delay, Loss> {
         if line.is_constant() {
             return self.transmit_over(now, bytes, (line.queue, Time::MAX, |_| &line.first), rng);
         }
@@ -123,7 +123,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         now: Time,
         bytes: u32,
         (queue, down, at): (Discipline, Time, impl Fn(Time) -> &'l Quality),
-        rng: &mut Rng,
+        rng: &Rng,
     ) -> Result<Delay, Loss> {
         if !at(now).is_up {
             return Err(Loss::Down);
@@ -178,7 +178,7 @@ mod tests {
 
     /// Returns the time of departure in microseconds.
     fn arrive(port: &mut Port, us: u64, bytes: u32, line: &Line) -> Option<u64> {
-        let delay = port.unrecorded().accept(at(us), bytes, line, &mut Rng::stream(1, 1)).ok()?;
+        let delay = port.unrecorded().accept(at(us), bytes, line, &Rng::stream(1, 1)).ok()?;
         Some(us + delay.as_ps() / 1_000_000)
     }
 
@@ -199,7 +199,7 @@ mod tests {
         let line = Line { first, queue: QueueLimit::Packets(9).into(), changes: Box::default() };
         let mut port = Port::default();
         // Each packet takes ten million seconds, and virtual time ends after 18 million.
-        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, &line, &mut Rng::stream(1, 1)).ok();
+        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, &line, &Rng::stream(1, 1)).ok();
         assert_eq!([accept(), accept()], [Some(Delay::from_secs(10_000_005)), Some(Delay::MAX)]);
     }
 
@@ -232,8 +232,8 @@ mod tests {
         let (mut port, line) = (Port::default(), line(QueueLimit::Packets(2)));
         for (us, bytes) in [(0, 1000), (0, 1000), (0, 1000), (0, 700), (1, 700), (5, 700), (5, 1)] {
             let (before, mut log) = (port.clone(), UndoLog::default());
-            let mut rng = Rng::stream(1, 1);
-            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, &line, &mut rng));
+            let rng = Rng::stream(1, 1);
+            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, &line, &rng));
             assert_ne!(port, before);
             port.undo_all(&mut log);
             assert_eq!(port, before);

@@ -32,7 +32,7 @@ use parades_core::time::{Delay, Time};
 /// The environment of an endpoint that is made: random numbers and timers.
 pub trait Setup {
     /// Returns the random stream of the endpoint's node.
-    fn rng(&mut self) -> &mut Rng;
+    fn rng(&mut self) -> &Rng;
 
     /// Sets one of the endpoint's timers, by its number below [`TIMERS_MAX`]. A timer that is set already is
     /// reset.

@@ -60,7 +60,7 @@ impl Sizes {
 
     /// Draws a payload.
     #[inline]
-    pub(crate) fn draw(&self, rng: &mut Rng) -> u32 {
+    pub(crate) fn draw(&self, rng: &Rng) -> u32 {
         match self {
             Sizes::Constant(bytes) => *bytes,
             Sizes::Mix(sizes) => draw_weighted(sizes, |_, weight| u64::from(weight), rng),
@@ -70,7 +70,7 @@ impl Sizes {
     /// Draws the time from a random moment to the next packet of a flow that sends at this rate. The moment
     /// falls into the gap after a packet with a probability proportional to the packet's bytes. All points of
     /// the gap are equally likely.
-    pub(crate) fn residual_gap(&self, rate_bps: u64, rng: &mut Rng) -> Delay {
+    pub(crate) fn residual_gap(&self, rate_bps: u64, rng: &Rng) -> Delay {
         let bytes = match self {
             Sizes::Constant(bytes) => *bytes,
             Sizes::Mix(sizes) => draw_weighted(sizes, |bytes, weight| u64::from(bytes) * u64::from(weight), rng),
@@ -86,7 +86,7 @@ fn total_weight(sizes: &[(u32, u32)]) -> u64 {
 /// Draws one of `sizes`, and returns its bytes. `weigh` computes the weight in this draw from a size and its
 /// own weight.
 #[inline]
-fn draw_weighted(sizes: &[(u32, u32)], weigh: impl Fn(u32, u32) -> u64, rng: &mut Rng) -> u32 {
+fn draw_weighted(sizes: &[(u32, u32)], weigh: impl Fn(u32, u32) -> u64, rng: &Rng) -> u32 {
     let mut at = rng.below(sizes.iter().map(|&(bytes, weight)| weigh(bytes, weight)).sum());
     for &(bytes, weight) in sizes {
         match at.checked_sub(weigh(bytes, weight)) {
@@ -116,7 +116,7 @@ pub enum Period {
 
 impl Period {
     /// Draws a length.
-    pub fn draw(&self, rng: &mut Rng) -> Delay {
+    pub fn draw(&self, rng: &Rng) -> Delay {
         match self {
             Period::Constant(length) => *length,
             Period::Exponential(mean) => rng.exponential_delay(*mean),
@@ -134,7 +134,7 @@ impl Period {
 
     /// Draws the residual length of a period at a random moment, which has the density `P(length > x) / mean`
     /// of renewal theory.
-    fn draw_residual(&self, rng: &mut Rng) -> Delay {
+    fn draw_residual(&self, rng: &Rng) -> Delay {
         match self {
             Period::Constant(length) => length.scaled(rng.unit()),
             // The exponential distribution has no memory.
@@ -163,7 +163,7 @@ impl Period {
 
 /// Draws from a Pareto distribution, whose logarithm is exponential. A result that is too large becomes
 /// [`Delay::MAX`].
-fn pareto(least: Delay, shape: f64, rng: &mut Rng) -> Delay {
+fn pareto(least: Delay, shape: f64, rng: &Rng) -> Delay {
     least.scaled(libm::exp(rng.exponential() / shape))
 }
 
@@ -201,7 +201,7 @@ const PERIODS_MAX: u32 = 1 << 16;
 impl Pattern {
     /// Returns the time of the first packet of a flow that starts at `start`, and the end of the on period
     /// then. `None` past the end of time.
-    pub(crate) fn first(&self, start: Time, sizes: &Sizes, rng: &mut Rng) -> Option<(Time, Time)> {
+    pub(crate) fn first(&self, start: Time, sizes: &Sizes, rng: &Rng) -> Option<(Time, Time)> {
         match self {
             Pattern::Constant { .. } => Some((start, Time::MAX)),
             Pattern::Poisson { mean_gap } => Some((start.checked_add(rng.exponential_delay(*mean_gap))?, Time::MAX)),
@@ -223,7 +223,7 @@ impl Pattern {
     /// Returns the time of the packet that follows a packet of `payload` bytes, sent `now`. Moves `on_until`,
     /// the end of the on period. `None` past the end of time.
     #[inline]
-    pub(crate) fn next(&self, now: Time, payload: u32, on_until: &mut Time, rng: &mut Rng) -> Option<Time> {
+    pub(crate) fn next(&self, now: Time, payload: u32, on_until: &mut Time, rng: &Rng) -> Option<Time> {
         match self {
             Pattern::Constant { rate_bps } => now.checked_add(Delay::serialisation(u64::from(payload), *rate_bps)),
             Pattern::Poisson { mean_gap } => now.checked_add(rng.exponential_delay(*mean_gap)),
@@ -263,7 +263,7 @@ fn after_on_time(
     mut from: Time,
     on_until: &mut Time,
     (on, off): (&Period, &Period),
-    rng: &mut Rng,
+    rng: &Rng,
 ) -> Option<Time> {
     debug_assert!(from <= *on_until, "an on period rests while its source does");
     for _ in 0..PERIODS_MAX {
@@ -283,14 +283,14 @@ mod tests {
     use super::*;
 
     fn sent(pattern: &Pattern, payload: u32, seconds: u64) -> u64 {
-        let mut rng = Rng::stream(3, 4);
+        let rng = Rng::stream(3, 4);
         let end = Time::ZERO.checked_add(Delay::from_secs(seconds)).expect("short");
         let sizes = Sizes::Constant(payload);
-        let (mut now, mut on_until) = pattern.first(Time::ZERO, &sizes, &mut rng).expect("short");
+        let (mut now, mut on_until) = pattern.first(Time::ZERO, &sizes, &rng).expect("short");
         let mut packets = 0;
         while now < end {
             packets += 1;
-            now = pattern.next(now, payload, &mut on_until, &mut rng).expect("short");
+            now = pattern.next(now, payload, &mut on_until, &rng).expect("short");
         }
         packets
     }
@@ -309,9 +309,9 @@ mod tests {
             off: Period::Constant(Delay::from_ms(750)),
         };
         let at_ms = |ms| Time::ZERO.checked_add(Delay::from_ms(ms)).expect("short");
-        let (mut now, mut on_until, mut rng) = (Time::ZERO, at_ms(250), Rng::stream(3, 4));
+        let (mut now, mut on_until, rng) = (Time::ZERO, at_ms(250), Rng::stream(3, 4));
         for expected in [100, 200, 1050, 1150, 1250, 2100, 2200, 3050] {
-            now = pattern.next(now, 100, &mut on_until, &mut rng).expect("short");
+            now = pattern.next(now, 100, &mut on_until, &rng).expect("short");
             assert_eq!(now, at_ms(expected));
         }
     }
@@ -337,14 +337,14 @@ mod tests {
             const FLOWS: u32 = 40_000;
             let mut sent = [0_u32; 10];
             for flow in 0..FLOWS {
-                let mut rng = Rng::stream(9, flow);
+                let rng = Rng::stream(9, flow);
                 // A Pareto period of shape 1.5 may last beyond the end of time.
-                let first = pattern.first(Time::ZERO, &sizes, &mut rng);
+                let first = pattern.first(Time::ZERO, &sizes, &rng);
                 let (mut now, mut on_until) = first.unwrap_or((Time::MAX, Time::MAX));
                 while let Some(count) = sent.get_mut((now.as_ps() / 2_000_000_000) as usize) {
                     *count += 1;
-                    let payload = sizes.draw(&mut rng);
-                    now = pattern.next(now, payload, &mut on_until, &mut rng).unwrap_or(Time::MAX);
+                    let payload = sizes.draw(&rng);
+                    now = pattern.next(now, payload, &mut on_until, &rng).unwrap_or(Time::MAX);
                 }
             }
             for count in sent {
@@ -370,8 +370,8 @@ mod tests {
     #[test]
     fn sizes_are_drawn_by_weight() {
         let sizes = Sizes::Mix(vec![(10, 3), (999, 0), (20, 1)]);
-        let mut rng = Rng::stream(1, 1);
-        let tens = (0..10_000).filter(|_| sizes.draw(&mut rng) == 10).count();
+        let rng = Rng::stream(1, 1);
+        let tens = (0..10_000).filter(|_| sizes.draw(&rng) == 10).count();
         assert!(tens.abs_diff(7500) < 150, "{tens}");
         assert_eq!((sizes.least(), sizes.greatest(), sizes.mean()), (Some(10), Some(20), 12.5));
     }

@@ -131,9 +131,9 @@ impl Parameters {
     pub fn build(&self, topology: Topology, seed: u64) -> Result<Wan, NetworkError> {
         self.check(&topology)?;
         topology.connected().map_err(|why| NetworkError::Parameter(why.to_string()))?;
-        let mut rng = Rng::shared(seed, TRAFFIC_STREAM);
+        let rng = Rng::shared(seed, TRAFFIC_STREAM);
         let gravity = Gravity::new(&topology, self.weights);
-        let ends: Vec<_> = (0..self.flows).map(|_| gravity.draw(&mut rng)).collect();
+        let ends: Vec<_> = (0..self.flows).map(|_| gravity.draw(&rng)).collect();
         let routes = Routes::for_flows(&topology, &ends, self.metric)?;
         let demand = Demand::new(&topology, &ends, &routes);
         let bits_per_packet = (self.sizes.mean() + f64::from(self.headers)) * 8.0;
@@ -143,7 +143,7 @@ impl Parameters {
         let factor = wanted * slowdown;
         let flow = |(&(source, destination), &share_bps): (&(NodeId, NodeId), &f64)| {
             let packets_per_s = factor * share_bps / bits_per_packet;
-            let (pattern, start) = self.pattern(packets_per_s, &mut rng)?;
+            let (pattern, start) = self.pattern(packets_per_s, &rng)?;
             let sizes = self.sizes.clone();
             Ok(Flow { source, destination, start, limit: Limit::Never, sizes, pattern })
         };
@@ -175,9 +175,9 @@ impl Parameters {
     }
 
     /// Returns the pattern and the start of a flow of this rate.
-    fn pattern(&self, packets_per_s: f64, rng: &mut Rng) -> Result<(Pattern, Time), NetworkError> {
+    fn pattern(&self, packets_per_s: f64, rng: &Rng) -> Result<(Pattern, Time), NetworkError> {
         // A gap of 213 days is longer than a run can be.
-        let gap = Delay::from_secs_f64(1.0 / packets_per_s).filter(|&gap| gap > Delay::ZERO);
+        let gap = Delay::try_from_secs_f64(1.0 / packets_per_s).filter(|&gap| gap > Delay::ZERO);
         let too_far = || {
             let what =
                 format!("a flow would send {packets_per_s} packets a second; choose `load` so that it is possible");
@@ -240,7 +240,7 @@ impl Gravity {
 
     /// Draws two different nodes: the source by its weight times the weight of all others, then the
     /// destination among the others by its weight.
-    fn draw(&self, rng: &mut Rng) -> (NodeId, NodeId) {
+    fn draw(&self, rng: &Rng) -> (NodeId, NodeId) {
         let total = |of: &[u64]| of.last().copied().unwrap_or(0);
         let source = index_of(&self.cumulative_products, rng.below(total(&self.cumulative_products)));
         let own = self.weights[source];
@@ -318,10 +318,10 @@ mod tests {
             .map(|(s, d)| weights[s] * weights[d])
             .sum();
         let mut counts = [[0_u32; 4]; 4];
-        let mut rng = Rng::shared(5, TRAFFIC_STREAM);
+        let rng = Rng::shared(5, TRAFFIC_STREAM);
         const DRAWS: u32 = 200_000;
         for _ in 0..DRAWS {
-            let (source, destination) = gravity.draw(&mut rng);
+            let (source, destination) = gravity.draw(&rng);
             counts[source.index()][destination.index()] += 1;
         }
         for source in 0..4 {

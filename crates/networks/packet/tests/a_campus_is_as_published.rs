@@ -12,7 +12,7 @@ fn network(networks: u32) -> Network {
 }
 
 fn run(network: &Network) -> Outcome {
-    let end = Time::from_secs_f64(100.0).expect("a time");
+    let end = Time::try_from_secs_f64(100.0).expect("a time");
     parades_engine::sequential::run(network, RunOptions::until(end)).expect("it runs")
 }
 
@@ -66,7 +66,7 @@ fn hosts_are_served_by_the_next_campus() {
         assert_eq!(flow.destination.0, campus * 538 + 34 + number % 504);
         let server = flow.source.0.checked_sub((campus + 1) % 3 * 538 + 3).expect("a node of the next Net1");
         assert!((2..6).contains(&server), "{server} is no server");
-        assert!(flow.start < Time::from_secs_f64(10.0).expect("a time"));
+        assert!(flow.start < Time::try_from_secs_f64(10.0).expect("a time"));
         *of_server.entry(flow.source).or_insert(0) += 1;
     }
     assert_eq!(of_server.len(), 12);
@@ -136,7 +136,7 @@ fn empty_path(network: &Network, number: usize) -> (u128, u64) {
 #[test]
 fn a_campus_can_be_undone_and_redone() {
     let network = Parameters { lan_clients: 4, ..Parameters::default() }.network(3).expect("a small one");
-    let options = || RunOptions::until(Time::from_secs_f64(4.0).expect("a time"));
+    let options = || RunOptions::until(Time::try_from_secs_f64(4.0).expect("a time"));
     let once = parades_engine::sequential::run(&network, options()).expect("it runs");
     let redone = parades_engine::rollback_check::run(&network, options()).expect("all is restored");
     assert!(once.events > 50_000);

@@ -54,7 +54,7 @@ fn model(groups: Vec<Group>, settings: Settings) -> Network<Data> {
 }
 
 fn until(seconds: f64) -> RunOptions<'static> {
-    RunOptions::until(Time::from_secs_f64(seconds).expect("a time"))
+    RunOptions::until(Time::try_from_secs_f64(seconds).expect("a time"))
 }
 
 fn run<M: Model>(model: &M, seconds: f64) -> Outcome {

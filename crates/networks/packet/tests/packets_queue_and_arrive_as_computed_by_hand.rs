@@ -33,7 +33,7 @@ fn flow(source: u32, destination: u32, start_us: u64, packets: u64, gap_us: u64)
 }
 
 fn until(seconds: f64) -> RunOptions<'static> {
-    RunOptions::until(Time::from_secs_f64(seconds).expect("a time"))
+    RunOptions::until(Time::try_from_secs_f64(seconds).expect("a time"))
 }
 
 fn run(network: &Network, seconds: f64) -> Outcome {

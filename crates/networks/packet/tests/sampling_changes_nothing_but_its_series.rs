@@ -11,7 +11,7 @@ use parades_topology::{Link, NodeId, Topology};
 const SERIES: [&str; 4] = ["goodput", "drop_rate", "packets_waiting", "queue_longest"];
 
 fn until(seconds: f64) -> RunOptions<'static> {
-    RunOptions::until(Time::from_secs_f64(seconds).expect("a time"))
+    RunOptions::until(Time::try_from_secs_f64(seconds).expect("a time"))
 }
 
 fn run(network: &Network, seconds: f64) -> Outcome {

@@ -8,7 +8,7 @@ use parades_topology::import;
 use parades_topology::{Link, NodeId, Topology};
 
 fn run(wan: &Wan, seconds: f64) -> Outcome {
-    let end = Time::from_secs_f64(seconds).expect("a time");
+    let end = Time::try_from_secs_f64(seconds).expect("a time");
     parades_engine::sequential::run(&wan.network, RunOptions::until(end)).expect("it runs")
 }
 
@@ -85,7 +85,7 @@ fn a_run_can_be_undone_and_redone() {
         ..Parameters::default()
     };
     let wan = parameters.build(backbone(), 3).expect("a network");
-    let options = || RunOptions::until(Time::from_secs_f64(0.2).expect("a time"));
+    let options = || RunOptions::until(Time::try_from_secs_f64(0.2).expect("a time"));
     let once = parades_engine::sequential::run(&wan.network, options()).expect("it runs");
     let redone = parades_engine::rollback_check::run(&wan.network, options()).expect("all is restored");
     assert!(count(&once, "packets_dropped") > 100);

@@ -90,7 +90,7 @@ impl Position {
 
     /// How long light takes to `other` in fibre along the great circle: at most 100.2 ms.
     pub fn fibre_delay(self, other: Position) -> Delay {
-        Delay::from_secs_f64(self.distance_km(other) / FIBRE_KM_PER_S).expect("no two places are 213 days apart")
+        Delay::try_from_secs_f64(self.distance_km(other) / FIBRE_KM_PER_S).expect("no two places are 213 days apart")
     }
 }
 

@@ -85,7 +85,7 @@ impl Bare {
         let mut all: Vec<Lp> = (0..lps).map(|id| Lp { rng: Rng::stream(seed, id), events: 0, delays_ps: 0 }).collect();
         for (id, lp) in (0..lps).zip(&mut all) {
             for sequence in 0..start_events {
-                pending.push(Reverse(E::new(self.draw(&mut lp.rng), id, sequence.into(), id)));
+                pending.push(Reverse(E::new(self.draw(&lp.rng), id, sequence.into(), id)));
             }
         }
         let (events, seconds) = timed(|| Ok(self.execute(&mut pending, &mut all)))?;
@@ -95,7 +95,7 @@ impl Bare {
         Ok(Ran { events, seconds, answer: None })
     }
 
-    fn draw(&self, rng: &mut Rng) -> u64 {
+    fn draw(&self, rng: &Rng) -> u64 {
         let beyond = Delay::from_ps(self.mean_delay.as_ps() - self.lookahead.as_ps());
         self.lookahead.as_ps() + rng.exponential_delay(beyond).as_ps()
     }

@@ -155,7 +155,7 @@ mod tests {
     use parades_core::random::Rng;
 
     /// Returns run times as machines have them: most are alike, some are longer.
-    fn sample(rng: &mut Rng, n: usize, factor: f64) -> Vec<f64> {
+    fn sample(rng: &Rng, n: usize, factor: f64) -> Vec<f64> {
         (0..n)
             .map(|_| factor * (1.0 + 0.02 * rng.normal() + if rng.chance(0.2) { 0.1 * rng.exponential() } else { 0.0 }))
             .collect()
@@ -168,8 +168,8 @@ mod tests {
     /// change found counts.
     fn found(n: usize, factor: f64) -> f64 {
         let is_found = |trial: u64| {
-            let mut rng = Rng::stream(trial, 1);
-            let (before, now) = (sample(&mut rng, n, 1.0), sample(&mut rng, n, factor));
+            let rng = Rng::stream(trial, 1);
+            let (before, now) = (sample(&rng, n, 1.0), sample(&rng, n, factor));
             let verdict = Comparison::of(&before, &now).expect("there are values").verdict();
             match () {
                 () if factor < 1.0 => verdict == Verdict::Lower,
@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn the_approximation_meets_the_exact_value() {
         for seed in 0..50 {
-            let mut rng = Rng::stream(seed, 2);
-            let (before, now) = (sample(&mut rng, 40, 1.0), sample(&mut rng, 40, 1.01));
+            let rng = Rng::stream(seed, 2);
+            let (before, now) = (sample(&rng, 40, 1.0), sample(&rng, 40, 1.01));
             let ranks = doubled_ranks(&before, &now);
             let (exact, approximate) = (exact(&ranks, 40), approximate(&ranks, 40));
             assert!((exact - approximate).abs() < 0.01 + 0.05 * exact, "{exact} {approximate}");

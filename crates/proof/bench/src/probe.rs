@@ -23,7 +23,7 @@ pub(crate) fn measure(times: u32) -> Result<Probe, Failure> {
     // Each line holds the next line's number: one cycle through all of them (Sattolo's shuffle).
     let mut memory = vec![0_u64; lines * words];
     let mut order: Vec<u32> = (0..u32::try_from(lines).expect("a few million lines")).collect();
-    let mut rng = parades_core::random::Rng::shared(1, 0);
+    let rng = parades_core::random::Rng::shared(1, 0);
     for last in (1..lines).rev() {
         let other = usize::try_from(rng.below(last as u64)).expect("below a usize");
         order.swap(last, other);
@@ -97,10 +97,10 @@ pub(crate) fn copying(block: usize, blocks: u64) -> Side<'static> {
         // The memory is written here. Otherwise the system would provide it only during the measurement.
         let mut memory = vec![1_u64; length];
         let copies = ((COPIED / words / size_of::<u64>()) as u64).clamp(1, COPIES_MAX);
-        let mut rng = parades_core::random::Rng::shared(1, 1);
+        let rng = parades_core::random::Rng::shared(1, 1);
         let ((), seconds) = timed(|| {
             for _ in 0..copies {
-                let mut place = || usize::try_from(rng.below(blocks)).expect("below a usize") * words;
+                let place = || usize::try_from(rng.below(blocks)).expect("below a usize") * words;
                 let (from, to) = (place(), place());
                 memory.copy_within(from..from + words, to);
             }

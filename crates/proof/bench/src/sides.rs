@@ -145,7 +145,7 @@ fn between(early: Time, late: Time) -> Time {
 
 fn times(until: Time, factor: f64) -> Time {
     let seconds = until.since(Time::ZERO).as_secs_f64() * factor;
-    Delay::from_secs_f64(seconds).and_then(|delay| Time::ZERO.checked_add(delay)).unwrap_or(until)
+    Delay::try_from_secs_f64(seconds).and_then(|delay| Time::ZERO.checked_add(delay)).unwrap_or(until)
 }
 
 /// A side of a comparison. A call runs it once.
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn runs_are_made_long_enough_unless_they_come_to_an_end() {
-        let seconds = |seconds: f64| Time::from_secs_f64(seconds).expect("a few");
+        let seconds = |seconds: f64| Time::try_from_secs_f64(seconds).expect("a few");
         let of = |events_max: u64| {
             move |until: Time| {
                 let events = (until.as_ps() / 1_000_000_000_000).min(events_max);

@@ -13,7 +13,7 @@ fn run<D: Counted>() -> (Option<u64>, usize) {
     let parameters = Parameters { lan_clients: 2, start_span: Delay::ZERO, ..Parameters::default() };
     let model = parameters.multicast::<D>(1).expect("the parameters are possible");
     // After half a second, some packets are on their way.
-    let options = RunOptions::until(Time::from_secs_f64(0.5).expect("a time"));
+    let options = RunOptions::until(Time::try_from_secs_f64(0.5).expect("a time"));
     let outcome = parades_engine::sequential::run(&model, options).expect("it runs");
     assert!(outcome.metrics.get("packets_in_flight").and_then(|metric| metric.counter()) > Some(0));
     D::settle();

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// A reference, and the word that its object must hold.
 type Held<P> = (P, u64);
 
-fn write<P: Counted>(rng: &mut Rng) -> Held<P> {
+fn write<P: Counted>(rng: &Rng) -> Held<P> {
     let word = rng.below(u64::MAX);
     (P::write(&word.to_le_bytes()), word)
 }
@@ -26,12 +26,12 @@ fn assert_whole<P: Counted>((pointer, expected): &Held<P>) {
     assert_eq!(u64::from_le_bytes(found), *expected, "the data of a live reference were overwritten");
 }
 
-fn index(rng: &mut Rng, held: usize) -> usize {
+fn index(rng: &Rng, held: usize) -> usize {
     usize::try_from(rng.below(held as u64)).expect("below a usize")
 }
 
 /// Does a random operation: writes a new object, clones or drops a reference.
-fn act<P: Counted>(rng: &mut Rng, held: &mut Vec<Held<P>>) {
+fn act<P: Counted>(rng: &Rng, held: &mut Vec<Held<P>>) {
     if held.is_empty() || rng.chance(0.2) {
         held.push(write(rng));
         return;
@@ -53,9 +53,9 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn in_one_thread<P: Counted>() {
     for seed in SEEDS {
-        let mut rng = Rng::shared(seed, 0);
+        let rng = Rng::shared(seed, 0);
         let mut held = Vec::<Held<P>>::new();
-        (0..STEPS).for_each(|_| act(&mut rng, &mut held));
+        (0..STEPS).for_each(|_| act(&rng, &mut held));
         held.iter().for_each(assert_whole);
     }
     P::settle();
@@ -64,12 +64,12 @@ fn in_one_thread<P: Counted>() {
 /// Runs two threads, which also send references to each other.
 fn in_two_threads<P: Counted>() {
     let worker = |seed: u64, to: Sender<Held<P>>, from: Receiver<Held<P>>| {
-        let mut rng = Rng::shared(seed, 0);
+        let rng = Rng::shared(seed, 0);
         let mut held = Vec::<Held<P>>::new();
         for _ in 0..STEPS {
-            act(&mut rng, &mut held);
+            act(&rng, &mut held);
             if !held.is_empty() && rng.chance(0.3) {
-                let at = index(&mut rng, held.len());
+                let at = index(&rng, held.len());
                 // The other thread may be done already.
                 let _ = to.send(held.swap_remove(at));
             }

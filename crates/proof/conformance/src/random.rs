@@ -41,10 +41,10 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     report.count_model(&expected);
     let mut digest = Digest::default();
     genes.0.iter().for_each(|gene| digest.word(u64::from(*gene)));
-    let mut rng = Rng::shared(digest.value(), 14);
+    let rng = Rng::shared(digest.value(), 14);
     for engine in &engines() {
         for (carrier, _) in engine.varies.variants(Carrier::ALL, [0]) {
-            let workers = choice.workers[index_below(&mut rng, choice.workers.len())];
+            let workers = choice.workers[index_below(&rng, choice.workers.len())];
             let codec = Some(Codec::postcard());
             let setting = Setting { workers, seed: rng.next_u64(), carrier, codec, fault: choice.fault };
             if choice.engine.is_some_and(|name| name != engine.name) {

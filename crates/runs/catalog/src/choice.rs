@@ -7,7 +7,7 @@ use crate::engine::settings::{PENDING_SETS, Pending};
 use crate::scenarios::Scenario;
 use crate::words::value_of;
 use parades_config::{ConfigError, Values, nearest, quoted};
-use parades_core::error::Error;
+use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
@@ -158,9 +158,7 @@ impl Choice {
     ///
     /// Those of the engine.
     ///
-    /// # Panics
-    ///
-    /// Panics if the engine rolls back ([`Engine::rolls_back`]).
+    /// Also an error if the engine rolls back ([`Engine::rolls_back`]).
     pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
         match self.engine {
             Engine::Auto => self.for_model(model, false).run_unrestorable(model, options),
@@ -172,7 +170,9 @@ impl Choice {
             Engine::Window => window::run(model, options, &self.window_settings()),
             Engine::NullMessage => null_message::run(model, options, &self.null_message_settings()),
             Engine::RollbackCheck | Engine::TimeWarp => {
-                panic!("the engine `{}` rolls back, and the state of this model cannot be restored", self.engine)
+                let engine = self.engine;
+                let what = format!("the engine `{engine}` rolls back, and the state of this model cannot be restored");
+                Err(Error::new(ErrorKind::Model(what)))
             }
         }
     }

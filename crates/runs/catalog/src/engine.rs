@@ -179,11 +179,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Those of [`Engine::run`].
-    ///
-    /// # Panics
-    ///
-    /// Panics if the engine rolls back ([`Engine::rolls_back`]).
+    /// Those of [`Engine::run`], and an error if the engine rolls back ([`Engine::rolls_back`]).
     pub fn run_unrestorable<M: Model>(
         self,
         model: &M,

@@ -4,7 +4,8 @@
 //! does that once, for every engine and every built-in scenario. Its users see a [`Simulation`] and a
 //! [`Choice`], and compile in seconds.
 //!
-//! There are two registries: [`Engine`], an enum, and [`SCENARIOS`], a table with a row for each scenario.
+//! There are two registries: [`Engine`], an enum, and [`SCENARIOS`], a table with a row for each scenario. A
+//! program adds scenarios of its own by [`install`].
 //!
 //! ```
 //! use parades_core::run::RunOptions;
@@ -29,11 +30,13 @@
 
 mod choice;
 pub mod engine;
+mod installed;
 pub mod scenarios;
 mod simulation;
 mod words;
 
+pub use crate::scenarios::{SCENARIOS, Scenario, network};
 pub use choice::{Choice, Field, Refusal, Wish};
 pub use engine::{Engine, UnknownEngine};
-pub use scenarios::{SCENARIOS, Scenario, network};
+pub use installed::{install, program_name, scenarios};
 pub use simulation::Simulation;

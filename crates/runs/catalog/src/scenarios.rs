@@ -13,12 +13,36 @@ mod queueing;
 mod transfer;
 mod wan;
 
+use crate::installed::scenarios;
 use crate::simulation::Simulation;
 use parades_config::{ConfigError, Parameter, Place, Values, nearest, quoted};
 use parades_core::budget;
 use std::path::{Path, PathBuf};
 
-/// A built-in scenario: a row of the table [`SCENARIOS`].
+/// A scenario: a model that is made from parameters with names. A row of the table [`SCENARIOS`], or a
+/// scenario of another program ([`install`](crate::install)).
+///
+/// ```
+/// use parades_catalog::{Scenario, Simulation};
+/// use parades_config::Parameter;
+/// use parades_core::time::Time;
+/// use parades_models::phold::{Parameters, Phold};
+///
+/// const PAIR: Scenario = Scenario::new(
+///     "pair",
+///     "PHOLD with two LPs",
+///     &[Parameter::integer("events", 1, 1..=100, "initial events of each LP")],
+///     |values, _seed| {
+///         let start_events = u32::try_from(values.integer("events")).expect("at most 100");
+///         let parameters = Parameters { lps: 2, start_events, ..Parameters::default() };
+///         Ok(Simulation::restorable(Phold::<()>::new(parameters), Time::from_secs(10)))
+///     },
+/// );
+/// let mut values = PAIR.values();
+/// values.set_argument("--set", "events=3")?;
+/// assert_eq!(Simulation::new(&PAIR, &values, 1)?.lps(), 2);
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     /// The name on the command line.
@@ -53,8 +77,9 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 impl Scenario {
-    /// Declares a scenario without presets and without a platform, whose models can all be restored.
-    const fn new(
+    /// Declares a scenario. `build` makes the model from the values of the parameters and a seed, which is for
+    /// random draws that the making of the model needs.
+    pub const fn new(
         name: &'static str,
         about: &'static str,
         parameters: &'static [Parameter],
@@ -63,14 +88,21 @@ impl Scenario {
         Scenario { name, about, parameters, build, set_presets: |_| {}, is_restorable: |_| true, platform: None }
     }
 
+    /// Returns the scenario, whose models cannot be restored ([`Simulation::unrestorable`]): no engine that
+    /// rolls back can run it.
+    #[must_use]
+    pub const fn without_rollback(self) -> Scenario {
+        Scenario { is_restorable: |_| false, ..self }
+    }
+
     /// Returns the scenario of this name.
     ///
     /// # Errors
     ///
     /// If there is none. The error suggests the nearest name.
     pub fn named(name: &str) -> Result<&'static Scenario, ConfigError> {
-        let names = || SCENARIOS.iter().map(|scenario| scenario.name);
-        SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+        let names = || scenarios().iter().map(|scenario| scenario.name);
+        scenarios().iter().find(|scenario| scenario.name == name).ok_or_else(|| {
             let help = match nearest(name, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}; a file's name ends in .toml", names().collect::<Vec<_>>().join(", ")),

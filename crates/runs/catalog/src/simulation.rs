@@ -43,8 +43,9 @@ impl Simulation {
         network::build_file(file, values, seed)
     }
 
-    /// Returns the simulation of a model whose state can be restored.
-    pub(crate) fn restorable<M>(model: M, until: Time) -> Simulation
+    /// Returns the simulation of a model whose state can be restored, until `until` unless the user gives
+    /// another end.
+    pub fn restorable<M>(model: M, until: Time) -> Simulation
     where
         M: Restorable<State: Clone + PartialEq + Debug> + 'static,
     {
@@ -52,12 +53,14 @@ impl Simulation {
     }
 
     /// Returns the simulation of a model whose state cannot be restored, so that no engine that rolls back
-    /// can run it.
-    pub(crate) fn unrestorable<M: Model + 'static>(model: M, until: Time) -> Simulation {
+    /// can run it. Its scenario is [`Scenario::without_rollback`].
+    pub fn unrestorable<M: Model + 'static>(model: M, until: Time) -> Simulation {
         Simulation { model: Box::new(Unrestorable(model)), until, notes: Vec::new() }
     }
 
-    pub(crate) fn with_notes(self, notes: Vec<String>) -> Simulation {
+    /// Returns the simulation with notes for the user, a sentence each.
+    #[must_use]
+    pub fn with_notes(self, notes: Vec<String>) -> Simulation {
         Simulation { notes, ..self }
     }
 
@@ -89,12 +92,8 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// The earliest error of the run, and errors that the model finds at its end.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the engine rolls back and the model's state cannot be restored. [`Choice::check`] finds this
-    /// before.
+    /// The earliest error of the run, and errors that the model finds at its end. Also an error if the engine
+    /// rolls back and the model's state cannot be restored; [`Choice::check`] finds it before.
     pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
         self.model.run(choice, options)
     }

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::machine::{default_memory_limit, rss_bytes};
 use crate::request::{Request, quote};
-use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network};
+use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network, program_name};
 use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
 use parades_core::budget;
 use parades_core::time::Time;
@@ -173,7 +173,7 @@ impl Plan {
     /// Returns the command that executes the same run.
     pub fn command(&self) -> String {
         let Request { scenario, set, until, tune, .. } = &self.request;
-        let mut words = vec!["parades".to_owned(), "run".into(), scenario.clone()];
+        let mut words = vec![program_name().to_owned(), "run".into(), scenario.clone()];
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
         set.iter().for_each(|assignment| option("--set", assignment.clone()));
         option("--seed", self.seed.to_string());

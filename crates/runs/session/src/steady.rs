@@ -132,7 +132,7 @@ fn factor(precision: &Precision, estimates: &[Option<Estimate>]) -> Option<f64> 
 /// Returns a time multiplied by `factor`; `None` where that is no later time, or past the end of virtual
 /// time.
 fn scaled(time: Time, factor: f64) -> Option<Time> {
-    let delay = Delay::from_secs_f64(time.as_secs_f64() * factor)?;
+    let delay = Delay::try_from_secs_f64(time.as_secs_f64() * factor)?;
     Time::ZERO.checked_add(delay).filter(|next| *next > time && *next < Time::MAX)
 }
 
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn times_end_with_virtual_time() {
-        let second = Time::from_secs_f64(1.0).expect("a second");
-        assert_eq!(scaled(second, 2.0), Time::from_secs_f64(2.0));
+        let second = Time::try_from_secs_f64(1.0).expect("a second");
+        assert_eq!(scaled(second, 2.0), Time::try_from_secs_f64(2.0));
         assert_eq!(scaled(Time::MAX, 1.2), None);
         assert_eq!(scaled(Time::ZERO, 2.0), None);
     }

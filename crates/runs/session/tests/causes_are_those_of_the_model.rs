@@ -12,7 +12,7 @@ use parades_models::phold::{Parameters, Phold};
 use parades_session::cause::{Causes, Chain, Link, Target};
 
 fn secs(s: f64) -> Time {
-    Time::from_secs_f64(s).unwrap()
+    Time::try_from_secs_f64(s).unwrap()
 }
 
 type Run<'r> = &'r dyn Fn(RunOptions<'_>) -> Result<Outcome, Error>;

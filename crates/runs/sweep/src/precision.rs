@@ -124,7 +124,7 @@ mod tests {
             let (mut contained, mut total) = (0, 0);
             let sweeps = 4000;
             for sweep in 0..sweeps {
-                let mut rng = Rng::stream(sweep, 0);
+                let rng = Rng::stream(sweep, 0);
                 let mut results: Vec<f64> = Vec::new();
                 let mut wanted = RUNS_MIN;
                 let estimate = loop {

@@ -167,7 +167,7 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
     }
 
     #[inline]
-    fn plan(&self, departure: Departure<'_, M>, access: &mut Self::Access, rng: &mut Rng) -> Self::Plan {
+    fn plan(&self, departure: Departure<'_, M>, access: &mut Self::Access, rng: &Rng) -> Self::Plan {
         match (self.which)(departure.message) {
             Which::First => Of::First(self.first.plan(departure, &mut access.0, rng)),
             Which::Second => Of::Second(self.second.plan(departure, &mut access.1, rng)),

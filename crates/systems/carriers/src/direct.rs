@@ -19,7 +19,7 @@ use std::convert::Infallible;
 /// struct Line;
 /// impl<M> Latencies<M> for Line {
 ///     fn wire(&self, _: Layout, wiring: &mut Wiring) { wiring.nodes_to_anyone(Delay::from_us(10)) }
-///     fn delay(&self, departure: Departure<'_, M>, _: &mut Rng) -> Delay {
+///     fn delay(&self, departure: Departure<'_, M>, _: &Rng) -> Delay {
 ///         Delay::from_us(10 * u64::from(departure.from.0.abs_diff(departure.to.0)).max(1))
 ///     }
 /// }
@@ -34,7 +34,7 @@ pub trait Latencies<M>: Send + Sync + 'static {
 
     /// Returns the delay of a message; never less than the channel's lookahead. Random numbers come from
     /// `rng`, the sender's stream.
-    fn delay(&self, departure: Departure<'_, M>, rng: &mut Rng) -> Delay;
+    fn delay(&self, departure: Departure<'_, M>, rng: &Rng) -> Delay;
 }
 
 /// Every message takes the same time.
@@ -46,7 +46,7 @@ impl<M> Latencies<M> for Latency {
         wiring.nodes_to_anyone(self.0);
     }
     #[inline]
-    fn delay(&self, _: Departure<'_, M>, _: &mut Rng) -> Delay {
+    fn delay(&self, _: Departure<'_, M>, _: &Rng) -> Delay {
         self.0
     }
 }
@@ -84,7 +84,7 @@ impl<M: Payload + Clone, L: Latencies<M>> Carrier<M> for Direct<L> {
     }
 
     #[inline]
-    fn plan(&self, departure: Departure<'_, M>, (): &mut (), rng: &mut Rng) -> Delay {
+    fn plan(&self, departure: Departure<'_, M>, (): &mut (), rng: &Rng) -> Delay {
         self.0.delay(departure, rng)
     }
 

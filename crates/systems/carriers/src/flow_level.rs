@@ -308,7 +308,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     }
 
     #[inline]
-    fn plan(&self, _: Departure<'_, M>, (): &mut (), _: &mut Rng) -> Plan {
+    fn plan(&self, _: Departure<'_, M>, (): &mut (), _: &Rng) -> Plan {
         Plan::Flow
     }
 

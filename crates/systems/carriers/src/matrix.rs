@@ -182,7 +182,7 @@ impl<M: Payload + Clone> Carrier<M> for Matrix {
     }
 
     #[inline]
-    fn plan(&self, departure: Departure<'_, M>, (): &mut (), _: &mut Rng) -> Delay {
+    fn plan(&self, departure: Departure<'_, M>, (): &mut (), _: &Rng) -> Delay {
         self.latency(departure.from, departure.to)
     }
 

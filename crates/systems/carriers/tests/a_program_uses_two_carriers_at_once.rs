@@ -90,7 +90,7 @@ impl Carrier<u64> for Held {
     fn start(&self, _: &mut impl CarrierContext<u64>) -> Infallible {
         unreachable!("it has no LP of its own")
     }
-    fn plan(&self, _: Departure<'_, u64>, _: &mut Self::Access, _: &mut Rng) {}
+    fn plan(&self, _: Departure<'_, u64>, _: &mut Self::Access, _: &Rng) {}
     fn arrival(&self, (): (), _: Time) -> Option<Time> {
         None
     }

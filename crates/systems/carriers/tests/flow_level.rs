@@ -63,7 +63,7 @@ fn lines(outcome: &Outcome) -> Vec<String> {
 fn run(platform: parades_flow::platform::Platform, nodes: u32, main: Main) -> Outcome {
     let carrier = FlowLevel::new(platform.into(), cm02(), nodes, |&bytes| bytes as f64);
     let model = Processes::new(Script { nodes, main, carrier });
-    let options = || RunOptions::until(Time::from_secs_f64(100.0).expect("short"));
+    let options = || RunOptions::until(Time::try_from_secs_f64(100.0).expect("short"));
     let outcome = sequential::run(&model, options()).expect("it runs");
     let settings = rounds::Settings { threshold: rounds::Threshold::Fixed(2), ..rounds::Settings::of_threads(2) };
     let other = rounds::run(&model, options(), &settings).expect("it runs");

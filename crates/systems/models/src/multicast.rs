@@ -230,7 +230,7 @@ impl<C: PacketHandle> Multicast<C> {
 
     /// Draws the delay of a hop.
     #[inline]
-    fn draw_delay(&self, rng: &mut Rng) -> Delay {
+    fn draw_delay(&self, rng: &Rng) -> Delay {
         let Parameters { delay, jitter, .. } = self.parameters;
         rng.uniform_delay(delay, delay.saturating_add(jitter))
     }

@@ -84,16 +84,16 @@ const MEAN_DELAY: MetricId = MetricId(2);
 /// The contents of an event: nothing, or bytes.
 pub trait Contents: Payload {
     /// Creates contents of `bytes` bytes.
-    fn with_length(bytes: usize, rng: &mut Rng) -> Self;
+    fn with_length(bytes: usize, rng: &Rng) -> Self;
 }
 
 impl Contents for () {
     #[inline]
-    fn with_length(_: usize, _: &mut Rng) {}
+    fn with_length(_: usize, _: &Rng) {}
 }
 
 impl Contents for Box<[u8]> {
-    fn with_length(bytes: usize, rng: &mut Rng) -> Box<[u8]> {
+    fn with_length(bytes: usize, rng: &Rng) -> Box<[u8]> {
         let pattern = rng.next_u64().to_le_bytes();
         pattern.iter().copied().cycle().take(bytes).collect()
     }
@@ -125,7 +125,7 @@ impl<C> Phold<C> {
     }
 
     #[inline(always)]
-    fn draw_delay(&self, rng: &mut Rng) -> Delay {
+    fn draw_delay(&self, rng: &Rng) -> Delay {
         let Parameters { lookahead, delay, mean_delay, .. } = self.parameters;
         match delay {
             DelayKind::Exponential => lookahead.saturating_add(rng.exponential_delay(self.mean_beyond)),

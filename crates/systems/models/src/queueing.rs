@@ -182,7 +182,7 @@ impl Queueing {
     /// # use parades_models::queueing::{Network, Queueing};
     /// let network = Network::mm1(0.5, 1000.0)?;
     /// let model = Queueing::new(network, Delay::ZERO, Some(5_000))?;
-    /// assert_eq!(model.duration(), Time::from_secs_f64(10.0).unwrap());
+    /// assert_eq!(model.duration(), Time::try_from_secs_f64(10.0).unwrap());
     /// # Ok::<(), (&'static str, String)>(())
     /// ```
     ///
@@ -197,7 +197,7 @@ impl Queueing {
         let customers =
             customers.unwrap_or_else(|| network.customers_for(DEFAULT_HALF_WIDTH).min(DEFAULT_CUSTOMERS_MAX));
         let seconds = customers as f64 / network.arrival_rate();
-        let Some(duration) = Time::from_secs_f64(seconds).filter(|&time| time > Time::ZERO) else {
+        let Some(duration) = Time::try_from_secs_f64(seconds).filter(|&time| time > Time::ZERO) else {
             return Err((
                 "customers",
                 format!("{customers} customers take {seconds} s, which must be above 0 and at most {}", Time::MAX),

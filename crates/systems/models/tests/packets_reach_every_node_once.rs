@@ -41,7 +41,7 @@ fn trace(model: &Sharing, until: Time) -> (Outcome, BTreeMap<u32, Vec<Line>>) {
         digits.parse().ok()
     };
     let tracer = Tracer::new(TraceFilter::default(), |text| {
-        let time = Time::from_secs_f64(text.split('s').next().unwrap().parse().unwrap()).unwrap();
+        let time = Time::try_from_secs_f64(text.split('s').next().unwrap().parse().unwrap()).unwrap();
         let packet = after(text, "number: ").zip(after(text, "sent_ps: "));
         let lp = u32::try_from(after(text, " LP ").unwrap()).unwrap();
         lines.entry(lp).or_default().push(Line { at_ps: time.as_ps(), packet });

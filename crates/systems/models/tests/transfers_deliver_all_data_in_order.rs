@@ -167,7 +167,7 @@ fn parameters_that_make_no_sense_are_named() {
 fn the_table_of_flows_adds_up_to_the_totals() {
     let parameters = Parameters { pairs: 7, ..Parameters::default() };
     let segment_bytes = u64::from(parameters.segment_bytes);
-    let until = Time::from_secs_f64(5.0).unwrap();
+    let until = Time::try_from_secs_f64(5.0).unwrap();
     let outcome = sequential::run(&Transfer::new(parameters).unwrap(), RunOptions::until(until)).unwrap();
     let table = outcome.metrics.get("flows").and_then(|metric| metric.table()).unwrap();
     let rows = table.rows();

@@ -12,7 +12,7 @@
 //!
 //! let sessions = Law::weibull(Delay::from_secs(3600), 0.5)?; // many short sessions, few very long ones
 //! let absences = Law::exponential(Delay::from_secs(600))?;
-//! let until = Time::from_secs_f64(86_400.0).unwrap();
+//! let until = Time::try_from_secs_f64(86_400.0).unwrap();
 //! let churn = Churn::random(sessions, absences, until);
 //!
 //! let mut rng = Rng::stream(1, 7); // of node 7
@@ -95,7 +95,7 @@ impl Churn {
     }
 
     /// Begins a session of a node that comes now.
-    pub fn begin(&self, node: LpId, now: Time, rng: &mut Rng) -> Stay {
+    pub fn begin(&self, node: LpId, now: Time, rng: &Rng) -> Stay {
         match &self.plan {
             Plan::Random { session, absence } => {
                 let (stay, crashes, absence) = (session.sample(rng), rng.chance(self.crash), absence.sample(rng));

@@ -52,7 +52,7 @@ impl Carrier<Message> for Hub {
     fn start(&self, _: &mut impl CarrierContext<Packet>) -> Time {
         Time::ZERO
     }
-    fn plan(&self, _: Departure<'_, Message>, access: &mut (u64, Vec<Packet>), rng: &mut Rng) -> u64 {
+    fn plan(&self, _: Departure<'_, Message>, access: &mut (u64, Vec<Packet>), rng: &Rng) -> u64 {
         // It sees what `post` writes, so the two must come in the same order under both drivers.
         access.0 * 1_000 + rng.below(1_000)
     }

@@ -244,7 +244,7 @@ fn a_message_that_is_a_flow_takes_as_long_as_its_route_says() {
     // The request arrives while the first node sleeps, which wakes after 5 s. The answer takes 13.01 times
     // 600 us, and 10 bytes at 0.97 of 125 MB/s.
     let back = 13.01 * 600e-6 + 10.0 / (0.97 * 125e6);
-    let expected = Delay::from_secs_f64(5.0 + back).expect("short").as_ps();
+    let expected = Delay::try_from_secs_f64(5.0 + back).expect("short").as_ps();
     assert!(tally.max().expect("one joined").abs_diff(expected) < 2_000, "{tally:?}");
 }
 

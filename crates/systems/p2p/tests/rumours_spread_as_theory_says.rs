@@ -88,7 +88,7 @@ impl Protocol for Rumours {
         assert_eq!(metrics.histogram("heard", Unit::Picoseconds), HEARD);
         metrics
     }
-    fn machine(&self, node: LpId, _: &mut Rng) -> Gossiper {
+    fn machine(&self, node: LpId, _: &Rng) -> Gossiper {
         Gossiper { id: node.0, sessions: 0, is_here: false, rumour: None, timers: Timers::new() }
     }
     fn wait(&self, gossiper: &Gossiper) -> Wait {

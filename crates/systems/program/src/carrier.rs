@@ -68,7 +68,7 @@ use std::num::NonZeroU32;
 ///     }
 ///     fn access(&self, _: LpId, _: Layout) {}
 ///     fn start(&self, _: &mut impl CarrierContext<Packet>) -> Time { Time::ZERO }
-///     fn plan(&self, _: Departure<'_, u64>, _: &mut (), _: &mut Rng) {}
+///     fn plan(&self, _: Departure<'_, u64>, _: &mut (), _: &Rng) {}
 ///     fn arrival(&self, _: (), _: Time) -> Option<Time> { None }
 ///     fn post(&self, letter: Letter<u64, ()>, _: &mut (), node: &mut impl CarrierContext<Packet>) {
 ///         let packet = Packet { from: node.id(), to: letter.to, number: letter.message };
@@ -154,7 +154,7 @@ pub trait Carrier<M>: Send + Sync + 'static {
 
     /// Makes the sender's decisions about a message, at the moment when it is sent. Random numbers come from
     /// `rng`, the sender's stream.
-    fn plan(&self, departure: Departure<'_, M>, access: &mut Self::Access, rng: &mut Rng) -> Self::Plan;
+    fn plan(&self, departure: Departure<'_, M>, access: &mut Self::Access, rng: &Rng) -> Self::Plan;
 
     /// Returns the arrival of a message that is sent now, if nothing can change it any more; [`Time::MAX`]
     /// beyond the end of time. With `None` the carrier reports the arrival itself ([`NodeContext::report`]).

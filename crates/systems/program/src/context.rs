@@ -70,7 +70,7 @@ impl<P: Program> Node<P> {
 
     /// Draws from the node's random stream.
     #[inline]
-    pub fn random<T>(self, draw: impl FnOnce(&mut Rng) -> T) -> T {
+    pub fn random<T>(self, draw: impl FnOnce(&Rng) -> T) -> T {
         self.with(|here| draw(here.rng()))
     }
 
@@ -296,7 +296,7 @@ pub(crate) fn inner<P: Program>(node: Option<&mut Inner<P>>) -> &mut Inner<P> {
 pub struct Start<'a, P> {
     node: Node<P>,
     nodes: u32,
-    rng: &'a mut Rng,
+    rng: &'a Rng,
     table: &'a mut Table,
 }
 
@@ -307,7 +307,7 @@ impl<P: Program> fmt::Debug for Start<'_, P> {
 }
 
 impl<'a, P: Program> Start<'a, P> {
-    pub(crate) fn new(node: Node<P>, nodes: u32, rng: &'a mut Rng, table: &'a mut Table) -> Start<'a, P> {
+    pub(crate) fn new(node: Node<P>, nodes: u32, rng: &'a Rng, table: &'a mut Table) -> Start<'a, P> {
         Start { node, nodes, rng, table }
     }
 
@@ -322,7 +322,7 @@ impl<'a, P: Program> Start<'a, P> {
     }
 
     /// Returns the node's random stream.
-    pub fn rng(&mut self) -> &mut Rng {
+    pub fn rng(&mut self) -> &Rng {
         self.rng
     }
 

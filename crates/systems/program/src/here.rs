@@ -78,7 +78,7 @@ impl<'a, P: Program> Here<'a, P> {
 
     /// Returns the node's random stream.
     #[inline]
-    pub fn rng(&mut self) -> &mut Rng {
+    pub fn rng(&mut self) -> &Rng {
         self.actions.rng()
     }
 
@@ -149,7 +149,7 @@ impl<P: Program> Actions<'_, P> {
 
     /// Returns the node's random stream.
     #[inline]
-    pub fn rng(&mut self) -> &mut Rng {
+    pub fn rng(&mut self) -> &Rng {
         &mut self.worker.rng
     }
 
@@ -180,7 +180,7 @@ impl<P: Program> Actions<'_, P> {
     #[inline]
     fn plan(&mut self, to: LpId, message: &P::Message) -> PlanOf<P> {
         let departure = Departure { from: self.worker.id, to, message, now: self.worker.now.time };
-        self.program.carrier().plan(departure, self.access, &mut self.worker.rng)
+        self.program.carrier().plan(departure, self.access, &self.worker.rng)
     }
 
     /// Adds to a counter.

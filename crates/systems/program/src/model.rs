@@ -150,7 +150,7 @@ impl<P: Program> Processes<P> {
     #[inline]
     fn apply_effects(&self, desk: &mut Desk<P>, ctx: &mut Context<'_, Self>) {
         let Desk { worker, outgoing, node, program, .. } = desk;
-        *ctx.rng() = worker.rng.clone();
+        ctx.rng().continue_at(&worker.rng);
         if let Some(node) = node {
             for letter in outgoing.drain(..) {
                 if self.layout.lps() > 0 && letter.to.0 >= self.layout.nodes() {

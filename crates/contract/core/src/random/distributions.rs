@@ -65,7 +65,7 @@ impl Uniform {
 
     /// Draws a number, at least the lower bound. Only rounding can give the upper bound itself.
     #[inline]
-    pub fn sample(&self, rng: &mut Rng) -> f64 {
+    pub fn sample(&self, rng: &Rng) -> f64 {
         self.lo + self.width * rng.unit()
     }
 }
@@ -106,7 +106,7 @@ impl Pareto {
     /// Draws a number, at least the scale. It is infinite if it is too large for an `f64`, which happens only
     /// for a shape below 0.1.
     #[inline]
-    pub fn sample(&self, rng: &mut Rng) -> f64 {
+    pub fn sample(&self, rng: &Rng) -> f64 {
         // The logarithm of a Pareto draw is exponential.
         self.scale * libm::exp(rng.exponential() * self.shape_reciprocal)
     }
@@ -136,7 +136,7 @@ impl Weibull {
 
     /// Draws a number, at least zero. It is infinite if it is too large for an `f64`.
     #[inline]
-    pub fn sample(&self, rng: &mut Rng) -> f64 {
+    pub fn sample(&self, rng: &Rng) -> f64 {
         self.scale * libm::pow(rng.exponential(), self.shape_reciprocal)
     }
 }
@@ -166,7 +166,7 @@ impl LogNormal {
 
     /// Draws a number, at least zero. It is infinite if it is too large for an `f64`.
     #[inline]
-    pub fn sample(&self, rng: &mut Rng) -> f64 {
+    pub fn sample(&self, rng: &Rng) -> f64 {
         libm::exp(self.mu + self.sigma * rng.normal())
     }
 }

@@ -74,7 +74,7 @@ impl Empirical {
     /// Draws a number between the first and the last value. It takes one draw of the stream, and one binary
     /// search.
     #[inline]
-    pub fn sample(&self, rng: &mut Rng) -> f64 {
+    pub fn sample(&self, rng: &Rng) -> f64 {
         let level = rng.unit();
         let above = self.points.partition_point(|&(_, probability)| probability <= level);
         if above == 0 {

@@ -47,7 +47,7 @@ fn signed_place(bits: u64) -> f64 {
 impl Rng {
     /// Draws from the exponential distribution of mean 1. Multiply by the mean. The result is above zero.
     #[inline]
-    pub fn exponential(&mut self) -> f64 {
+    pub fn exponential(&self) -> f64 {
         let bits = self.next_u64();
         let layer = layer(bits);
         let x = place(bits) * EXPONENTIAL_X[layer];
@@ -57,7 +57,7 @@ impl Rng {
     /// Decides about the 1 % of points that are not surely under the curve.
     #[cold]
     #[inline(never)]
-    fn exponential_wedge_or_tail(&mut self, layer: usize, x: f64) -> f64 {
+    fn exponential_wedge_or_tail(&self, layer: usize, x: f64) -> f64 {
         if layer == 0 {
             // The distribution has no memory: its tail is a copy of the whole.
             return EXPONENTIAL_X[1] + self.exponential();
@@ -69,7 +69,7 @@ impl Rng {
 
     /// Draws from the standard normal distribution: mean 0, standard deviation 1.
     #[inline]
-    pub fn normal(&mut self) -> f64 {
+    pub fn normal(&self) -> f64 {
         let bits = self.next_u64();
         let layer = layer(bits);
         let x = signed_place(bits) * NORMAL_X[layer];
@@ -79,7 +79,7 @@ impl Rng {
     /// Decides about the 1 % of points that are not surely under the curve.
     #[cold]
     #[inline(never)]
-    fn normal_wedge_or_tail(&mut self, layer: usize, x: f64) -> f64 {
+    fn normal_wedge_or_tail(&self, layer: usize, x: f64) -> f64 {
         if layer == 0 {
             return self.normal_tail().copysign(x);
         }
@@ -90,7 +90,7 @@ impl Rng {
 
     /// Draws a number beyond `NORMAL_X[1]` (Marsaglia, *Generating a variable from the tail of the normal
     /// distribution*, Technometrics 6, 1964).
-    fn normal_tail(&mut self) -> f64 {
+    fn normal_tail(&self) -> f64 {
         let start = NORMAL_X[1];
         loop {
             let beyond = self.exponential() / start;
@@ -201,18 +201,13 @@ mod tests {
 
     /// Compares the acceptance rate of the middle of a layer's wedge with the share of the wedge's height
     /// that is under the curve there.
-    fn assert_wedge_is_fair(
-        density: &Density,
-        edges: &[f64; 257],
-        layer: usize,
-        draw: fn(&mut Rng, usize, f64) -> f64,
-    ) {
+    fn assert_wedge_is_fair(density: &Density, edges: &[f64; 257], layer: usize, draw: fn(&Rng, usize, f64) -> f64) {
         let (edge, next) = (edges[layer], edges[layer + 1]);
         let x = edge.midpoint(next);
         let share = ((density.of)(x) - (density.of)(edge)) / ((density.of)(next) - (density.of)(edge));
-        let mut rng = Rng::stream(1, 1);
+        let rng = Rng::stream(1, 1);
         let n = 100_000;
-        let kept = (0..n).filter(|_| draw(&mut rng, layer, x).to_bits() == x.to_bits()).count();
+        let kept = (0..n).filter(|_| draw(&rng, layer, x).to_bits() == x.to_bits()).count();
         let z = (kept as f64 - f64::from(n) * share) / (f64::from(n) * share * (1.0 - share)).sqrt();
         assert!(z.abs() < 3.29, "{} layer {layer}: z = {z}, critical value 3.29 at the level 1/1000", density.name);
     }
@@ -244,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_place_is_what_its_bits_say() {
-        let mut rng = Rng::stream(1, 1);
+        let rng = Rng::stream(1, 1);
         for bits in [0, 0xfff, 0x1000, u64::MAX].into_iter().chain((0..10_000).map(|_| rng.next_u64())) {
             let converted = ((bits >> 12) as f64 + 0.5) * super::TWO_TO_MINUS_52;
             assert_eq!(place(bits).to_bits(), converted.to_bits(), "{bits:#x}");

@@ -27,7 +27,7 @@ impl Zipf {
     /// ```
     /// # use parades_core::random::{Rng, Zipf};
     /// let popularity = Zipf::new(1_000_000_000, 1.0).expect("a number of ranks and an exponent in bounds");
-    /// assert!((1..=1_000_000_000).contains(&popularity.sample(&mut Rng::stream(42, 7))));
+    /// assert!((1..=1_000_000_000).contains(&popularity.sample(&Rng::stream(42, 7))));
     /// assert_eq!(Zipf::new(0, 1.0).unwrap_err().to_string(), "a Zipf distribution needs from 1 to 2^40 ranks, not 0");
     /// ```
     ///
@@ -57,7 +57,7 @@ impl Zipf {
 
     /// Draws a rank from `1..=n`.
     #[inline]
-    pub fn sample(&self, rng: &mut Rng) -> u64 {
+    pub fn sample(&self, rng: &Rng) -> u64 {
         loop {
             let area = self.area_hi + rng.unit() * (self.area_lo - self.area_hi);
             let x = self.hat.integral_inverse(area);

@@ -4,7 +4,7 @@ use parades_core::random::{Empirical, LogNormal, Pareto, Rng, Uniform, Weibull, 
 use parades_core::time::Delay;
 
 /// A sampler that returns its draws as bit patterns.
-type Sampler = Box<dyn Fn(&mut Rng) -> u64>;
+type Sampler = Box<dyn Fn(&Rng) -> u64>;
 
 /// Returns the first four draws of LP 7 under seed 42, and a hash of the first 100,000. Those include wedges,
 /// tails and rejections.
@@ -15,7 +15,7 @@ fn golden(sample: &Sampler) -> [u64; 5] {
     [draws[0], draws[1], draws[2], draws[3], fold]
 }
 
-fn bits(sample: impl Fn(&mut Rng) -> f64 + 'static) -> Sampler {
+fn bits(sample: impl Fn(&Rng) -> f64 + 'static) -> Sampler {
     Box::new(move |rng| sample(rng).to_bits())
 }
 

@@ -19,16 +19,16 @@ fn the_generator_is_xoroshiro128_plus_plus() {
         15_216_282_715_349_408_991,
         14_247_243_556_711_267_923,
     ];
-    let mut rng = Rng::from_state([1, 2]).expect("the state is not zero");
+    let rng = Rng::from_state([1, 2]).expect("the state is not zero");
     assert_eq!(reference.map(|_| rng.next_u64()), reference);
 }
 
 #[test]
 fn a_stream_is_sixteen_bytes_and_continues_from_its_state() {
     assert_eq!(size_of::<Rng>(), 16);
-    let mut rng = Rng::stream(1, 2);
+    let rng = Rng::stream(1, 2);
     rng.next_u64();
-    let mut copy = Rng::from_state(rng.state()).expect("a stream never reaches zero");
+    let copy = Rng::from_state(rng.state()).expect("a stream never reaches zero");
     assert_eq!(copy, rng);
     assert_eq!(copy.next_u64(), rng.next_u64());
     assert_eq!(copy, rng);
@@ -38,14 +38,14 @@ fn a_stream_is_sixteen_bytes_and_continues_from_its_state() {
 fn no_stream_starts_at_the_all_zero_state() {
     assert_eq!(Rng::from_state([0, 0]), None);
     // The only triple whose derived state is zero, found by running the derivation backwards.
-    let mut rng = Rng::substream(0xaf84_b9b8_82b3_9688, 0x7e60_8a0f, 0x7c42_7d05);
+    let rng = Rng::substream(0xaf84_b9b8_82b3_9688, 0x7e60_8a0f, 0x7c42_7d05);
     assert_eq!(rng.state()[0], 0x9e37_79b9_7f4a_7c15, "this is no longer the triple that derives zero");
     assert_ne!(rng.next_u64(), rng.next_u64());
 }
 
 #[test]
 fn numbers_below_a_bound_are_even() {
-    let mut rng = Rng::stream(3, 0);
+    let rng = Rng::stream(3, 0);
     for n in [1, 2, 3, 10, 1000] {
         let mut counts = vec![0; n];
         for _ in 0..1_000_000 {
@@ -61,7 +61,7 @@ fn numbers_below_a_bound_are_even() {
 fn numbers_below_a_huge_bound_are_even() {
     // Without rejection, each of the 3 * 2^62 numbers would come from one or two of the 2^64 draws. The
     // numbers that come from two are the multiples of 3.
-    let mut rng = Rng::stream(4, 0);
+    let rng = Rng::stream(4, 0);
     let mut counts = [0; 3];
     for _ in 0..300_000 {
         counts[usize::try_from(rng.below(3 << 62) % 3).expect("below 3")] += 1;
@@ -71,7 +71,7 @@ fn numbers_below_a_huge_bound_are_even() {
 
 #[test]
 fn fractions_are_even_and_within_their_bounds() {
-    let mut rng = Rng::stream(5, 0);
+    let rng = Rng::stream(5, 0);
     let (mut unit, mut open) = (vec![0; 1000], vec![0; 1000]);
     for _ in 0..2_000_000 {
         let (x, y) = (rng.unit(), rng.unit_open());
@@ -96,7 +96,7 @@ fn the_extreme_draws_give_the_extreme_fractions() {
 
 #[test]
 fn chances_are_as_stated() {
-    let mut rng = Rng::stream(6, 0);
+    let rng = Rng::stream(6, 0);
     for p in [0.001, 0.3, 0.999] {
         let hits = (0..1_000_000).filter(|_| rng.chance(p)).count() as u64;
         assert_share(&format!("chance {p}"), hits, 1_000_000, p);
@@ -108,7 +108,7 @@ fn chances_are_as_stated() {
 
 #[test]
 fn ranges_and_delays_reach_their_ends_and_no_further() {
-    let mut rng = Rng::stream(7, 0);
+    let rng = Rng::stream(7, 0);
     let (mut numbers, mut delays) = ([0; 3], [0; 3]);
     for _ in 0..100_000 {
         numbers[usize::try_from(rng.range(10, 13) - 10).expect("from 10 to 12")] += 1;
@@ -147,7 +147,7 @@ fn neighbouring_streams_are_uncorrelated() {
         let (streams, draws) = (500, 10_000);
         let mut statistic = 0.0;
         for i in 0..streams {
-            let (mut a, mut b) = pair(i);
+            let (a, b) = pair(i);
             // A product of two centred fractions has variance 1/144.
             let sum: f64 = (0..draws).map(|_| (a.unit() - 0.5) * (b.unit() - 0.5)).sum();
             statistic += sum * sum * 144.0 / f64::from(draws);
@@ -161,7 +161,7 @@ fn first_draws_of_neighbouring_streams_are_even_and_independent() {
     for (what, pair) in NEIGHBOURS {
         let mut squares = vec![0; 32 * 32];
         for i in 0..200_000 {
-            let (mut a, mut b) = pair(i);
+            let (a, b) = pair(i);
             squares[bin(a.unit(), 32) * 32 + bin(b.unit(), 32)] += 1;
         }
         assert_even(&format!("first draws of neighbouring {what}"), &squares);

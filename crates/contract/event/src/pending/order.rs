@@ -120,7 +120,7 @@ mod tests {
     /// Receivers are the upper half of their sort key, so keys of two receivers must never look equal.
     #[test]
     fn keys_with_the_same_leading_bits_have_the_same_upper_half() {
-        let mut rng = Rng::stream(1, 0);
+        let rng = Rng::stream(1, 0);
         for round in 0..100_000 {
             let (below, span) = (rng.next_u64() >> (round % 40), rng.next_u64() >> (round % 63));
             let (min, max) = (below, below.saturating_add(span));

@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_least_event_comes_first() {
         for (seed, instants) in (0..40).zip([3, 20, 100, 1 << 30].into_iter().cycle()) {
-            let mut rng = Rng::stream(seed, 0);
+            let rng = Rng::stream(seed, 0);
             let (mut side, mut heap) = (SideList::new(), BinaryHeap::new());
             for sequence in 0..4000 {
                 // First pushes prevail, then pops, in waves.

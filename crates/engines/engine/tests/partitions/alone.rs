@@ -62,7 +62,7 @@ impl Model for Rings {
 
 /// Runs the model for some seconds. Returns the number of events and of partitions.
 fn ran(model: &Rings, seconds: f64) -> (u64, f64) {
-    let until = || RunOptions::until(Time::from_secs_f64(seconds).expect("some time"));
+    let until = || RunOptions::until(Time::try_from_secs_f64(seconds).expect("some time"));
     let expected = sequential::run(model, until()).expect("it runs");
     let found = window::run(model, until(), &window::Settings::of_threads(1)).expect("it runs");
     assert_eq!((found.digest, found.events, &found.metrics), (expected.digest, expected.events, &expected.metrics));

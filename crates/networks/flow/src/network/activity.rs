@@ -154,6 +154,6 @@ impl Activity {
             return Some(now);
         }
         // At rate zero the quotient is infinite, and the conversion returns `None`.
-        now.checked_add(Delay::from_secs_f64(self.remaining / self.rate)?)
+        now.checked_add(Delay::try_from_secs_f64(self.remaining / self.rate)?)
     }
 }

@@ -55,7 +55,7 @@ impl Profiles {
     fn schedule(&mut self, index: usize, since: Time) {
         let running = &self.running[index];
         let point = running.profile.point(running.next_point);
-        let date = point.and_then(|(after, _)| since.checked_add(Delay::from_secs_f64(after)?));
+        let date = point.and_then(|(after, _)| since.checked_add(Delay::try_from_secs_f64(after)?));
         self.next.extend(date.map(|date| (date, index)));
     }
 

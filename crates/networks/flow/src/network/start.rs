@@ -122,7 +122,7 @@ impl FluidNetwork {
             return self.end(slot, Outcome::Failed);
         }
         if activity.latency > 0.0 {
-            let wait = Delay::from_secs_f64(activity.latency * model.latency_factor).unwrap_or(Delay::MAX);
+            let wait = Delay::try_from_secs_f64(activity.latency * model.latency_factor).unwrap_or(Delay::MAX);
             let stage = if activity.elements.is_empty() { Stage::Timed } else { Stage::Latency };
             self.enter_stage(slot, stage, self.now.checked_add(wait));
         } else {

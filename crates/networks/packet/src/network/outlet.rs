@@ -172,7 +172,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
 
 impl<D: Record, R: Recorder<EgressUndo>> Setup for Outlet<'_, '_, D, R> {
     #[inline]
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }
 
@@ -234,7 +234,7 @@ pub(super) struct Starting<'a, 'c, D: Record> {
 }
 
 impl<D: Record> Setup for Starting<'_, '_, D> {
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }
 

@@ -39,7 +39,7 @@ impl Mock {
 }
 
 impl Setup for Mock {
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         &mut self.rng
     }
 

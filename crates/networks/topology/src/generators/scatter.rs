@@ -19,7 +19,7 @@ const LINKS_COUNTED_MAX: usize = (1 << 24) + 1;
 pub fn scatter<E>(
     size: u32,
     radius: f64,
-    rng: &mut Rng,
+    rng: &Rng,
     fits: impl FnOnce(u64) -> Result<(), E>,
 ) -> Result<Vec<(u32, u32, f64)>, E> {
     let places: Vec<(f64, f64)> = (0..size).map(|_| (rng.unit(), rng.unit())).collect();

@@ -218,7 +218,7 @@ fn delay_of(value: &Value, name: &mut Name, units: Units) -> Result<Option<Delay
 }
 
 fn seconds(number: f64, value: &Value) -> Result<Delay, Fault> {
-    let delay = (number >= 0.0).then(|| Delay::from_secs_f64(number)).flatten();
+    let delay = (number >= 0.0).then(|| Delay::try_from_secs_f64(number)).flatten();
     delay.ok_or_else(|| {
         let message = format!("a link cannot have a delay of {}", quoted(&value.text));
         Fault::new(value.offset, message, "a delay lies between 0 and 213 days")

@@ -64,7 +64,7 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
             &[format!("lps={LPS}"), format!("lookahead={lookahead}"), format!("mean_delay={mean_delay}")],
         )?;
         let run = |choice: &Choice, until: Time| Ok(Ran::engine(|| phold.run(choice, RunOptions::until(until)))?.0);
-        let until = long_enough(Time::from_secs_f64(10.0).expect("some seconds"), |until| run(&choices[0], until))?;
+        let until = long_enough(Time::try_from_secs_f64(10.0).expect("some seconds"), |until| run(&choices[0], until))?;
         let side = |choice: &'_ Choice| -> Side<'_> {
             let choice = choice.clone();
             Box::new(move || run(&choice, until))

@@ -48,7 +48,7 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
         let run =
             |choice: &Choice, until: Time| Ok(Ran::engine(|| simulation.run(choice, RunOptions::until(until)))?.0);
         let sequential = choice("sequential", 1, &[])?;
-        let until = long_enough(Time::from_secs_f64(1.0).expect("a second"), |until| run(&sequential, until))?;
+        let until = long_enough(Time::try_from_secs_f64(1.0).expect("a second"), |until| run(&sequential, until))?;
         let ways = engines.iter().flat_map(|&engine| counts.iter().map(move |&threads| choice(engine, threads, &[])));
         let choices = std::iter::once(Ok(sequential)).chain(ways).collect::<Result<Vec<_>, _>>()?;
         let side = |choice: &'_ Choice| -> Side<'_> {

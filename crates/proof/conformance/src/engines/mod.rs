@@ -102,7 +102,7 @@ pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
 
 /// Runs `rounds`, with settings drawn from the seed.
 fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
-    let mut rng = Rng::shared(setting.seed, 7);
+    let rng = Rng::shared(setting.seed, 7);
     let thresholds = [
         Threshold::Adaptive,
         Threshold::Cumulative(2),
@@ -113,9 +113,9 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
     ];
     let waitings = [Waiting::Adaptive, Waiting::Futex, Waiting::Posix];
     let settings = rounds_engine::Settings {
-        threshold: thresholds[index_below(&mut rng, thresholds.len())],
-        waiting: waitings[index_below(&mut rng, waitings.len())],
-        main: [Main::Works, Main::Sleeps, Main::Extra][index_below(&mut rng, 3)],
+        threshold: thresholds[index_below(&rng, thresholds.len())],
+        waiting: waitings[index_below(&rng, waitings.len())],
+        main: [Main::Works, Main::Sleeps, Main::Extra][index_below(&rng, 3)],
         ..rounds_engine::Settings::of_threads(setting.workers)
     };
     rounds_engine::run(model, options, &settings)
@@ -131,17 +131,17 @@ const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order
 
 /// Runs `window`, with settings drawn from the seed, over threads, or over bytes that are delayed.
 fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
-    let mut rng = Rng::shared(setting.seed, 4);
+    let rng = Rng::shared(setting.seed, 4);
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
     let takings = [Taking::AtomicIndex, Taking::LockedIndex, Taking::LockedQueue];
     let settings = window_engine::Settings {
-        order: ORDERS[index_below(&mut rng, ORDERS.len())],
-        dedicated: [0.0, 0.5, 1.0][index_below(&mut rng, 3)],
-        sets: 1 + index_below(&mut rng, 3),
-        taking: takings[index_below(&mut rng, takings.len())],
+        order: ORDERS[index_below(&rng, ORDERS.len())],
+        dedicated: [0.0, 0.5, 1.0][index_below(&rng, 3)],
+        sets: 1 + index_below(&rng, 3),
+        taking: takings[index_below(&rng, takings.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
-        barrier: barriers[index_below(&mut rng, barriers.len())],
-        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
+        barrier: barriers[index_below(&rng, barriers.len())],
+        retreats: RETREATS[index_below(&rng, RETREATS.len())],
         ..window_engine::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {
@@ -159,12 +159,12 @@ fn run_null_message<M: Model>(
     options: RunOptions<'_>,
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
-    let mut rng = Rng::shared(setting.seed, 5);
+    let rng = Rng::shared(setting.seed, 5);
     let settings = null_message::Settings {
-        order: ORDERS[index_below(&mut rng, ORDERS.len())],
+        order: ORDERS[index_below(&rng, ORDERS.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
-        nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&mut rng, 2)],
-        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
+        nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
+        retreats: RETREATS[index_below(&rng, RETREATS.len())],
         ..null_message::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {
@@ -182,13 +182,13 @@ fn run_time_warp<M: Subject>(
     options: RunOptions<'_>,
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
-    let mut rng = Rng::shared(setting.seed, 6);
+    let rng = Rng::shared(setting.seed, 6);
     let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
     let settings = time_warp_engine::Settings {
-        ahead: aheads[index_below(&mut rng, aheads.len())],
-        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&mut rng, 5)],
+        ahead: aheads[index_below(&rng, aheads.len())],
+        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
         stalls: Some(setting.seed),
-        retreats: RETREATS[index_below(&mut rng, RETREATS.len())],
+        retreats: RETREATS[index_below(&rng, RETREATS.len())],
         ..time_warp_engine::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {
@@ -251,6 +251,6 @@ impl Fault {
 }
 
 /// Draws an index below `n`.
-pub(crate) fn index_below(rng: &mut Rng, n: usize) -> usize {
+pub(crate) fn index_below(rng: &Rng, n: usize) -> usize {
     usize::try_from(rng.below(n as u64)).expect("below an index")
 }

@@ -26,7 +26,7 @@ fn shape<P>(setting: &Setting<P>, partitions: u32) -> Shape {
 }
 
 /// Draws the number of partitions that the user wishes for, or no wish.
-fn wished_partitions(rng: &mut Rng) -> Option<u32> {
+fn wished_partitions(rng: &Rng) -> Option<u32> {
     rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12"))
 }
 
@@ -35,11 +35,11 @@ fn on_window<M: WireModel>(
     options: RunOptions<'_>,
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
-    let mut rng = Rng::shared(setting.seed, 4);
+    let rng = Rng::shared(setting.seed, 4);
     let settings = window::Settings {
-        order: ORDERS[index_below(&mut rng, ORDERS.len())],
-        dedicated: [0.0, 0.5, 1.0][index_below(&mut rng, 3)],
-        partitions: wished_partitions(&mut rng),
+        order: ORDERS[index_below(&rng, ORDERS.len())],
+        dedicated: [0.0, 0.5, 1.0][index_below(&rng, 3)],
+        partitions: wished_partitions(&rng),
         ..window::Settings::of_threads(setting.workers)
     };
     let of_all = |ranks| window::partitions_max(&window::Settings { threads: setting.workers * ranks, ..settings });
@@ -52,11 +52,11 @@ fn on_null_message<M: WireModel>(
     options: RunOptions<'_>,
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
-    let mut rng = Rng::shared(setting.seed, 5);
+    let rng = Rng::shared(setting.seed, 5);
     let settings = null_message::Settings {
-        order: ORDERS[index_below(&mut rng, ORDERS.len())],
-        partitions: wished_partitions(&mut rng),
-        nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&mut rng, 2)],
+        order: ORDERS[index_below(&rng, ORDERS.len())],
+        partitions: wished_partitions(&rng),
+        nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
         ..null_message::Settings::of_threads(setting.workers)
     };
     let of_all =
@@ -70,11 +70,11 @@ fn on_time_warp<M: Subject + WireModel>(
     options: RunOptions<'_>,
     setting: &Setting<M::Message>,
 ) -> Result<Outcome, Error> {
-    let mut rng = Rng::shared(setting.seed, 6);
+    let rng = Rng::shared(setting.seed, 6);
     let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
     let settings = time_warp::Settings {
-        ahead: aheads[index_below(&mut rng, aheads.len())],
-        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&mut rng, 5)],
+        ahead: aheads[index_below(&rng, aheads.len())],
+        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
         stalls: Some(setting.seed),
         ..time_warp::Settings::of_threads(setting.workers)
     };

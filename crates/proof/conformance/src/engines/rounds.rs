@@ -81,7 +81,7 @@ impl<M: Model> Rounds<'_, M> {
         }
         let mut receivers: Vec<Vec<Event<M::Message>>> = receivers.into_values().rev().collect();
         if self.rng.chance(0.5) {
-            shuffle(&mut receivers, &mut self.rng);
+            shuffle(&mut receivers, &self.rng);
         }
         let mut executed = Vec::new();
         for events in receivers {
@@ -125,7 +125,7 @@ impl<M: Model> Rounds<'_, M> {
 }
 
 /// Shuffles a list (Fisher and Yates).
-pub(super) fn shuffle<T>(things: &mut [T], rng: &mut Rng) {
+pub(super) fn shuffle<T>(things: &mut [T], rng: &Rng) {
     for i in (1..things.len()).rev() {
         things.swap(i, super::index_below(rng, i + 1));
     }

@@ -119,9 +119,9 @@ fn place<P>(event: &Event<P>) -> Place {
 impl<'a, M: Restorable> TimeWarp<'a, M> {
     fn start(model: &'a M, options: RunOptions<'a>, setting: &Setting<M::Message>) -> Result<Self, Error> {
         let (ledger, lps, sends) = Ledger::start(model, options)?;
-        let mut rng = Rng::shared(setting.seed, 1);
+        let rng = Rng::shared(setting.seed, 1);
         let mut run = TimeWarp {
-            home: lps.iter().map(|_| index_below(&mut rng, setting.workers)).collect(),
+            home: lps.iter().map(|_| index_below(&rng, setting.workers)).collect(),
             history: lps.iter().map(|_| VecDeque::new()).collect(),
             lps,
             ledger,
@@ -142,7 +142,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
 
     /// Picks a partition that is not paused. Sometimes pauses a partition, so that it falls behind.
     fn pick(&mut self) -> usize {
-        let partition = index_below(&mut self.rng, self.pause.len());
+        let partition = index_below(&self.rng, self.pause.len());
         if self.pause[partition] > 0 {
             self.pause[partition] -= 1;
             return self.pause.iter().position(|&steps| steps == 0).unwrap_or(partition);

@@ -170,7 +170,7 @@ impl<'a, M: Model> Window<'a, M> {
     /// Executes the events before the bound, partition by partition, and commits them.
     fn execute_before(&mut self, bound: Time) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.pending.len()).collect();
-        shuffle(&mut order, &mut self.rng);
+        shuffle(&mut order, &self.rng);
         let mut executed = Vec::new();
         for partition in order {
             self.execute_partition(partition, bound, &mut executed);

@@ -57,7 +57,7 @@ pub struct Genes(pub [u16; COUNT]);
 impl Genes {
     /// Draws genes from a seed.
     pub fn from_seed(seed: u64) -> Genes {
-        let mut rng = Rng::shared(seed, 10);
+        let rng = Rng::shared(seed, 10);
         let mut genes = Genes(MAX.map(|max| u16::try_from(rng.below(u64::from(max) + 1)).expect("at most `max`")));
         // Most models should neither fail nor loop. Otherwise little else would be tested.
         if rng.chance(0.6) {

@@ -22,9 +22,9 @@ pub struct Change {
 
 impl RandomModel {
     /// Draws a global event of the kinds that the model has.
-    pub(super) fn draw_change(&self, rng: &mut Rng) -> Change {
+    pub(super) fn draw_change(&self, rng: &Rng) -> Change {
         let kinds = self.gene(Gene::GlobalKinds);
-        let mut has = |kind| kinds & kind > 0 && rng.chance(0.6);
+        let has = |kind| kinds & kind > 0 && rng.chance(0.6);
         let (timers, sends, lookahead, more) = (has(1), has(2), has(4), has(8));
         Change {
             timers,
@@ -67,11 +67,11 @@ impl Global<RandomModel> for Change {
     }
 
     fn act(&self, model: &RandomModel, (mean, trail): (f64, u64), ctx: &mut GlobalContext<'_, RandomModel>) {
-        let mut rng = Rng::shared(self.seed, 13);
+        let rng = Rng::shared(self.seed, 13);
         ctx.point(SERIES, mean);
         if self.sends {
             for _ in 0..rng.below(4) {
-                let receiver = model.any_lp(&mut rng);
+                let receiver = model.any_lp(&rng);
                 let message = Message { budget: rng.below(10), cargo: Cargo::Word(trail) };
                 ctx.send(receiver, ticks(rng.below(3)), message);
             }
@@ -87,7 +87,7 @@ impl Global<RandomModel> for Change {
         if self.more > 0 {
             ctx.schedule(ticks(1 + rng.below(10)), Change { more: self.more - 1, ..self.clone() });
         }
-        if model.fails(Failure::Act, &mut rng) {
+        if model.fails(Failure::Act, &rng) {
             assert!(rng.chance(0.5), "{}", super::EXPECTED_PANIC);
             ctx.fail(format!("the act fails after {} LPs, as {}", model.lps(), Sender::GLOBAL));
         }

@@ -149,8 +149,8 @@ impl RandomModel {
     pub fn new(genes: Genes) -> RandomModel {
         let mut rng = Rng::shared(u64::from(genes.get(Gene::Seed)), 11);
         let lps = u64::from(genes.get(Gene::Lps)) + 1;
-        let any_lp = |rng: &mut Rng| LpId(u32::try_from(rng.below(lps)).expect("below a u32"));
-        let lookahead = |rng: &mut Rng| match genes.get(Gene::Lookahead) {
+        let any_lp = |rng: &Rng| LpId(u32::try_from(rng.below(lps)).expect("below a u32"));
+        let lookahead = |rng: &Rng| match genes.get(Gene::Lookahead) {
             0 => Delay::ZERO,
             1 => TICK,
             2 => ticks(1 + rng.below(8)),
@@ -187,7 +187,7 @@ impl RandomModel {
         RunOptions { seed: self.gene(Gene::Seed), tie_seed, notes, ..RunOptions::until(until) }
     }
 
-    fn any_lp(&self, rng: &mut Rng) -> LpId {
+    fn any_lp(&self, rng: &Rng) -> LpId {
         LpId(u32::try_from(rng.below(u64::from(self.lps()))).expect("below a u32"))
     }
 
@@ -195,17 +195,17 @@ impl RandomModel {
         u64::from(self.genes.get(gene))
     }
 
-    fn percent(&self, gene: Gene, rng: &mut Rng) -> bool {
+    fn percent(&self, gene: Gene, rng: &Rng) -> bool {
         rng.below(100) < self.gene(gene)
     }
 
     /// True if the failure of the model happens now.
-    fn fails(&self, kind: Failure, rng: &mut Rng) -> bool {
+    fn fails(&self, kind: Failure, rng: &Rng) -> bool {
         self.failure == kind && rng.below(self.gene(Gene::Rarity) + 1) == 0
     }
 
     /// Draws a delay of at least `lookahead`.
-    fn draw_delay(&self, lookahead: Delay, rng: &mut Rng) -> Delay {
+    fn draw_delay(&self, lookahead: Delay, rng: &Rng) -> Delay {
         if lookahead == Delay::ZERO && self.percent(Gene::ZeroPercent, rng) {
             return Delay::ZERO;
         }
@@ -227,8 +227,8 @@ impl RandomModel {
         lookahead.saturating_add(beyond)
     }
 
-    fn draw_cargo(&self, rng: &mut Rng) -> Cargo {
-        let bytes = |rng: &mut Rng| rng.next_u64().to_le_bytes().repeat(usize::try_from(rng.below(20)).unwrap_or(0));
+    fn draw_cargo(&self, rng: &Rng) -> Cargo {
+        let bytes = |rng: &Rng| rng.next_u64().to_le_bytes().repeat(usize::try_from(rng.below(20)).unwrap_or(0));
         match if self.gene(Gene::Cargo) < 4 { self.gene(Gene::Cargo) } else { rng.below(4) } {
             0 => Cargo::None,
             1 => Cargo::Word(rng.next_u64()),

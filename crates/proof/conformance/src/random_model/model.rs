@@ -53,9 +53,9 @@ impl Model for RandomModel {
     }
 
     fn globals(&self) -> Vec<(Time, Change)> {
-        let mut rng = Rng::shared(self.gene(Gene::Seed), 12);
+        let rng = Rng::shared(self.gene(Gene::Seed), 12);
         let count = self.gene(Gene::Globals);
-        (0..count).map(|_| (Time::from_ps(rng.below(40) * TICK.as_ps()), self.draw_change(&mut rng))).collect()
+        (0..count).map(|_| (Time::from_ps(rng.below(40) * TICK.as_ps()), self.draw_change(&rng))).collect()
     }
 
     fn round_limit(&self) -> u32 {

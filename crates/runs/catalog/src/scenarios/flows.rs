@@ -158,8 +158,8 @@ fn drawn(values: &Values, seed: u64, platform: &Platform, model: NetworkModel) -
     }
     // Checked before flows are drawn, which may take more memory than there is.
     check_memory(values, "flows", u64::from(int32(values, "flows")) * FLOW_BYTES)?;
-    let mut rng = Rng::shared(seed, TRAFFIC_STREAM);
-    let gap = Delay::from_secs_f64(1.0 / values.float("arrivals")).unwrap_or(Delay::MAX);
+    let rng = Rng::shared(seed, TRAFFIC_STREAM);
+    let gap = Delay::try_from_secs_f64(1.0 / values.float("arrivals")).unwrap_or(Delay::MAX);
     let mut start = Time::ZERO;
     let mut flows = Vec::new();
     for number in 0..int32(values, "flows") {

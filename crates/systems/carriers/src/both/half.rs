@@ -92,7 +92,7 @@ where
         self.ctx.sender()
     }
     #[inline]
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }
     #[inline]

@@ -59,7 +59,7 @@ pub(super) fn text(source: Source, unit: Delay) -> Result<Matrix, ConfigError> {
 
 /// Returns a latency of `number` units, if there is one.
 fn times(unit: Delay, number: f64) -> Option<Delay> {
-    Delay::from_secs_f64(number * unit.as_secs_f64())
+    Delay::try_from_secs_f64(number * unit.as_secs_f64())
 }
 
 /// Returns a word as it stands where it is a number, and else quoted.

@@ -197,12 +197,12 @@ impl Network {
                 format!("the probability of leaving must be at least {LEAVE_MIN} and at most 1, not {leave}");
             return Err(("leave", sentence));
         }
-        let mut rng = Rng::shared(seed, 0);
+        let rng = Rng::shared(seed, 0);
         let stay = 1.0 - leave;
         let routes: Vec<Vec<(u32, f64)>> = (0..stations)
             .map(|id| match layout {
                 Layout::Ring => [1, stations - 1].map(|step| (ring(id, step, stations), stay / 2.0)).into(),
-                Layout::Random => (0..4).map(|_| (other(id, stations, &mut rng), stay / 4.0)).collect(),
+                Layout::Random => (0..4).map(|_| (other(id, stations, &rng), stay / 4.0)).collect(),
             })
             .collect();
         // A customer makes 1 / leave visits, so these arrivals give the average station the desired
@@ -314,7 +314,7 @@ fn ring(id: u32, step: u32, stations: u32) -> u32 {
 }
 
 /// Draws a station other than `id`.
-fn other(id: u32, stations: u32, rng: &mut Rng) -> u32 {
+fn other(id: u32, stations: u32, rng: &Rng) -> u32 {
     let step = u32::try_from(rng.range(1, u64::from(stations))).expect("it is below the number of stations");
     ring(id, step, stations)
 }

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn elimination_and_iteration_agree_on_a_random_network() {
-        let mut rng = parades_core::random::Rng::shared(3, 0);
+        let rng = parades_core::random::Rng::shared(3, 0);
         let arrivals: Vec<f64> = (0..40).map(|_| rng.unit()).collect();
         let routes: Vec<Vec<(u32, f64)>> =
             (0..40_u32).map(|i| (0..5).map(|k| ((i * 7 + k * k + k) % 40, 0.19 * rng.unit())).collect()).collect();

@@ -71,7 +71,7 @@ impl Chord {
     }
 
     /// Makes the knowledge of a node: an earlier node, drawn from the node's stream.
-    pub(super) fn peer(&self, lp: LpId, rng: &mut Rng) -> Peer {
+    pub(super) fn peer(&self, lp: LpId, rng: &Rng) -> Peer {
         let mut peer = Peer::new(self.ring.id(lp), self.parameters.bits);
         if lp.0 > 0 {
             #[expect(clippy::cast_possible_truncation, reason = "below an id")]

@@ -70,7 +70,7 @@ impl Protocol for Chord {
         self.declare_metrics()
     }
 
-    fn machine(&self, node: LpId, rng: &mut Rng) -> Machine {
+    fn machine(&self, node: LpId, rng: &Rng) -> Machine {
         Machine::new(self.peer(node, rng))
     }
 

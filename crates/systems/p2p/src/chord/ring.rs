@@ -38,7 +38,7 @@ impl Ring {
     /// identifier.
     pub fn new(bits: u32, seed: u64) -> Ring {
         let mask = u32::MAX >> (32 - bits);
-        let mut rng = Rng::shared(seed, PURPOSE);
+        let rng = Rng::shared(seed, PURPOSE);
         #[expect(clippy::cast_possible_truncation, reason = "random bits")]
         let factors = [(); 3].map(|()| rng.next_u64() as u32 | 1);
         let mut ring = Ring { bits, mask, shift: bits.div_ceil(2), factors, inverses: factors.map(inverse), offset: 0 };

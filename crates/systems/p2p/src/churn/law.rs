@@ -88,7 +88,7 @@ impl Law {
 
     /// Draws a length; [`Delay::MAX`] if it is longer than virtual time.
     #[inline]
-    pub fn sample(&self, rng: &mut Rng) -> Delay {
+    pub fn sample(&self, rng: &Rng) -> Delay {
         match &self.kind {
             Kind::Exponential => rng.exponential_delay(self.mean),
             Kind::Weibull(weibull) => self.mean.scaled(weibull.sample(rng)),

@@ -126,7 +126,7 @@ fn parse_line(line: &str, begin: usize) -> Result<(LpId, Session, Range<usize>),
     let id = node.parse().ok().filter(|&id| id < u32::MAX).map(LpId);
     let id = id.ok_or_else(|| (span(node), format!("{} is no number of a node", quoted(node)), FORM))?;
     let time = |word: &str| {
-        let time = word.parse().ok().and_then(Time::from_secs_f64);
+        let time = word.parse().ok().and_then(Time::try_from_secs_f64);
         time.ok_or_else(|| (span(word), format!("{} is no time in seconds", quoted(word)), FORM))
     };
     let session = Session { join: time(join)?, leave: time(leave)? };

@@ -76,7 +76,7 @@ impl<P: Protocol, C: Carrier<P::Message>> Dependencies<P::Message> for Outside<'
         self.ctx.now()
     }
     #[inline]
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }
     #[inline]

@@ -84,7 +84,7 @@ impl<P: Protocol, C: Carrier<P::Message>> Dependencies<P::Message> for Outside<'
         self.0.now()
     }
     #[inline]
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         self.0.rng()
     }
     #[inline]

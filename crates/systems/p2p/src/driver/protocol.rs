@@ -29,7 +29,7 @@ use parades_core::prelude::*;
 ///
 ///     fn nodes(&self) -> u32 { 3 }
 ///     fn bytes(_: &()) -> f64 { 20.0 }
-///     fn machine(&self, node: LpId, _: &mut Rng) -> Greeter {
+///     fn machine(&self, node: LpId, _: &Rng) -> Greeter {
 ///         Greeter { id: node.0, next: Time::MAX, greeted: 0 }
 ///     }
 ///     fn wait(&self, greeter: &Greeter) -> Wait { Wait::Messages(greeter.next) }
@@ -84,7 +84,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// Makes the machine of a node before its first session. A pure function of the protocol, the seed and
     /// the node.
-    fn machine(&self, node: LpId, rng: &mut Rng) -> Self::Machine;
+    fn machine(&self, node: LpId, rng: &Rng) -> Self::Machine;
 
     /// Returns what the machine waits for.
     fn wait(&self, machine: &Self::Machine) -> Wait;
@@ -147,7 +147,7 @@ pub trait Dependencies<M> {
     fn now(&self) -> Time;
 
     /// Returns the node's random stream.
-    fn rng(&mut self) -> &mut Rng;
+    fn rng(&mut self) -> &Rng;
 
     /// Sends a message to a node, which may be the node itself.
     fn send(&mut self, to: LpId, message: M);

@@ -23,7 +23,7 @@ pub trait CarrierContext<P> {
     fn sender(&self) -> Option<LpId>;
 
     /// Returns the LP's own random stream.
-    fn rng(&mut self) -> &mut Rng;
+    fn rng(&mut self) -> &Rng;
 
     /// Sends a packet through a channel by pair. A delay below the channel's lookahead is an error of the
     /// run.
@@ -111,7 +111,7 @@ impl<L: Model> CarrierContext<L::Message> for Kernel<'_, '_, L> {
         self.ctx.sender().and_then(Sender::as_lp)
     }
     #[inline]
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }
     #[inline]
@@ -164,7 +164,7 @@ impl<L: Model, B> CarrierContext<L::Message> for AtNode<'_, '_, L, B> {
         self.kernel.sender()
     }
     #[inline]
-    fn rng(&mut self) -> &mut Rng {
+    fn rng(&mut self) -> &Rng {
         self.kernel.rng()
     }
     #[inline]

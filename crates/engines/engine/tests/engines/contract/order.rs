@@ -155,7 +155,7 @@ fn each_lp_draws_from_the_stream_of_the_seed_and_its_id() {
     });
     let (_, trace) = run(&model, || RunOptions { seed: 5, ..RunOptions::until(Time::MAX) });
     for id in 0..3 {
-        let mut rng = Rng::stream(5, id);
+        let rng = Rng::stream(5, id);
         let drawn = 1000 * rng.below(1000) + rng.below(1000);
         let line = format!("0.000000000002s LP {id} <- LP {id} #1 {drawn}");
         assert!(trace.contains(&line), "{line} is not among {trace:?}");

@@ -112,7 +112,7 @@ fn event(from: usize, to: usize, round: u64) -> Event<u64> {
 
 /// Runs a worker that makes many offers, and sends before each. It yields and sleeps at random.
 fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) {
-    let mut rng = Rng::shared(3, u32::try_from(worker).expect("few"));
+    let rng = Rng::shared(3, u32::try_from(worker).expect("few"));
     let mut arrived = vec![0; workers];
     for round in 0..rounds {
         for to in 0..workers {

@@ -174,7 +174,7 @@ impl Carrier<u64> for RouterLine {
         Router::default()
     }
 
-    fn plan(&self, departure: Departure<'_, u64>, free: &mut Time, _: &mut Rng) -> Delay {
+    fn plan(&self, departure: Departure<'_, u64>, free: &mut Time, _: &Rng) -> Delay {
         let begin = departure.now.max(*free);
         *free = begin.checked_add(SENDING).expect("the run is short");
         free.since(departure.now).saturating_add(ACCESS)

@@ -1,0 +1,107 @@
+//! The `parades` command: it parses its arguments, calls the library and prints.
+//!
+//! [`command`] is the whole command, for the built-in scenarios and scenarios of another program.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+#[cfg(feature = "bench")]
+mod bench;
+mod compare;
+mod diff;
+mod ending;
+mod list;
+mod printing;
+mod run;
+mod show;
+mod sweep;
+mod terminal;
+mod why;
+mod worker;
+
+use arguments::{Arguments, Command};
+use clap::CommandFactory;
+use parades_catalog::{Scenario, install, program_name};
+use parades_session::interrupt::{self, Idle};
+use parades_session::request::quote;
+use parades_session::{Failure, Program, failure, machine, panics};
+use printing::{print, say};
+use std::process::ExitCode;
+
+/// Executes the command line of this process, and returns the exit status.
+///
+/// `own` are scenarios of the program. They are listed, shown, run, compared and swept like the built-in ones,
+/// and come first: a name that both have is that of the program's own scenario.
+pub fn command(own: impl IntoIterator<Item = Scenario>) -> ExitCode {
+    install(&own_name(), own);
+    panics::keep_quiet();
+    interrupt::survive_full_files();
+    let arguments = match arguments::of_process() {
+        Ok(arguments) => arguments,
+        Err(error) => return ending::usage(&error),
+    };
+    match std::panic::catch_unwind(|| execute(arguments.command)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => ending::report(&failure),
+        Err(_) => ending::defect(),
+    }
+}
+
+fn execute(command: Command) -> Result<ExitCode, Failure> {
+    if command.memory_limit().is_some() {
+        // Freed memory that the allocator keeps would count as used.
+        parades_raw::allocator::return_large_blocks();
+    }
+    if command.executes() {
+        machine::refuse_ranks()?;
+        listen_to_signals();
+    }
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::SweepWorker(arguments) => worker::work(&arguments),
+        Command::Diff(arguments) => diff::diff(&arguments),
+        Command::Why(arguments) => why::why(&arguments),
+        Command::List { engines } => list::list(engines),
+        Command::Show(arguments) => show::show(&arguments),
+        #[cfg(feature = "bench")]
+        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command().name(program_name()), program_name(), &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+/// Returns the name of this program, as its user types it.
+fn own_name() -> String {
+    let path = std::env::args_os().next().map(std::path::PathBuf::from);
+    let name = path.as_deref().and_then(std::path::Path::file_stem);
+    name.map_or_else(|| "parades".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Lets signals end the runs of this process at their next cut. Results that are being written are written to
+/// their end, unless the user asks again. Before the first run, a signal ends the process, with an exit status
+/// of its own.
+fn listen_to_signals() {
+    interrupt::listen(|idle| {
+        match idle {
+            Idle::BeforeRuns => say("stopped: before there was a result"),
+            Idle::AfterRuns => return,
+            Idle::Again => say("stopped: by a second signal, without the results"),
+        }
+        std::process::exit(i32::from(failure::STOPPED));
+    });
+}
+
+/// Returns this program, as results record it.
+fn program() -> Program {
+    let words = std::env::args_os().map(|word| quote(&word.to_string_lossy()));
+    Program {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: env!("PARADES_COMMIT"),
+        command: words.collect::<Vec<_>>().join(" "),
+    }
+}

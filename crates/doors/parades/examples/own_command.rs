@@ -1,0 +1,79 @@
+//! A token goes round a ring of nodes. Each node holds it for a random time. The program is a whole command:
+//! `cargo run -p parades --example own_command -- compare token-ring --set nodes=100`.
+
+use parades::prelude::*;
+use parades::{Parameter, Scenario, Simulation};
+
+struct TokenRing {
+    nodes: u32,
+    hold: Delay,
+    link: Delay,
+}
+
+const METRICS: Declared<2> =
+    Declared::new([Declaration::counter("passes", Unit::Count), Declaration::tally("held", Unit::Picoseconds)]);
+const PASSES: CounterId = METRICS.counter("passes");
+const HELD: IntegerId = METRICS.integer("held");
+const RELEASE: TimerId = TimerId(0);
+
+impl Model for TokenRing {
+    type State = Time; // when the node got the token
+    type Message = (); // the token
+    type Global = NoGlobal;
+
+    fn lps(&self) -> u32 {
+        self.nodes
+    }
+
+    fn channels(&self) -> Channels {
+        let mut channels = Channels::none();
+        (0..self.nodes).for_each(|node| channels.connect(LpId(node), LpId((node + 1) % self.nodes), self.link));
+        channels
+    }
+
+    fn metrics(&self) -> Metrics {
+        METRICS.metrics()
+    }
+
+    fn start(&self, ctx: &mut Context<'_, Self>) -> Time {
+        if ctx.id() == LpId(0) {
+            ctx.send_self(Delay::ZERO, ());
+        }
+        Time::ZERO
+    }
+
+    fn handle(&self, since: &mut Time, event: Body<&()>, ctx: &mut Context<'_, Self>) {
+        match event {
+            Body::Message(()) => {
+                *since = ctx.now();
+                ctx.set_timer(RELEASE, ctx.rng().exponential_delay(self.hold));
+            }
+            Body::Timer(_) => {
+                ctx.count(PASSES, 1);
+                ctx.observe(HELD, ctx.now().since(*since).as_ps());
+                ctx.send(Port(0), self.link, ());
+            }
+        }
+    }
+}
+
+impl ByCopy for TokenRing {}
+
+const SCENARIO: Scenario = Scenario::new(
+    "token-ring",
+    "a token goes round a ring",
+    &[
+        Parameter::integer("nodes", 10, 2..=1_000_000, "nodes in the ring"),
+        Parameter::duration("hold", Delay::from_ms(5), "mean time for which a node holds the token"),
+        Parameter::duration("link", Delay::from_ms(1), "delay of a link").positive(),
+    ],
+    |values, _seed| {
+        let nodes = u32::try_from(values.integer("nodes")).expect("at most a million");
+        let ring = TokenRing { nodes, hold: values.duration("hold"), link: values.duration("link") };
+        Ok(Simulation::restorable(ring, Time::from_secs(100)))
+    },
+);
+
+fn main() -> std::process::ExitCode {
+    parades::cli([SCENARIO])
+}
