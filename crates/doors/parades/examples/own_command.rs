@@ -1,5 +1,5 @@
 //! A token goes round a ring of nodes. Each node holds it for a random time. The program is a whole command:
-//! `cargo run -p parades --example own_command -- compare token-ring --set nodes=100`.
+//! `cargo run --example own_command -- compare token-ring --set nodes=100`.
 
 use parades::prelude::*;
 use parades::{Parameter, Scenario, Simulation};
