@@ -39,10 +39,10 @@
 
 pub mod error;
 mod fault;
+pub mod inputs;
 mod nearest;
 mod number;
 pub mod parameter;
-mod reading;
 pub mod scenario;
 pub mod units;
 pub mod value;
@@ -51,9 +51,9 @@ pub mod write;
 
 pub use error::{ConfigError, Place, Source, Spot, escaped, is_executed, quoted, shortened, shortened_to};
 pub use fault::{Fault, one_line};
+pub use inputs::read_text;
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter};
-pub use reading::read_text;
 pub use scenario::{SETTINGS, ScenarioFile, Settings, THREADS_MAX, malformed};
 pub use value::{Json, Value};
 pub use values::Values;

@@ -17,6 +17,7 @@
 //! *Read next*: [`mod@crate::write`], the other direction.
 
 use crate::error::{ConfigError, Place, Source, escaped, quoted};
+use crate::inputs;
 use crate::nearest::{list, nearest};
 use crate::number::Number;
 use crate::parameter::{Kind, Parameter};
@@ -24,8 +25,6 @@ use crate::units::{DURATION, MIB, Quantity, RATE, SIZE};
 use crate::value::Value;
 use crate::values::Values;
 use parades_core::time::{Delay, Time};
-use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -112,9 +111,7 @@ impl ScenarioFile {
             let reason = text.split(" (os error").next().unwrap_or(&text);
             whole_file(format!("cannot be read: {reason}")).with_help("check its name and permissions")
         };
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(unreadable)?;
-        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        let bytes = inputs::read(path, FILE_BYTES_MAX).map_err(unreadable)?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             let help = "check that it is the file you meant";
             return Err(whole_file("is larger than 1 MiB, too large for a scenario".to_owned()).with_help(help));

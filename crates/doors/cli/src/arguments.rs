@@ -318,6 +318,9 @@ pub(crate) struct WorkerArguments {
     /// The engine.
     #[arg(long)]
     pub(crate) engine: Option<String>,
+    /// The file with the inputs that the sweep has read.
+    #[arg(long)]
+    pub(crate) inputs: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) how: HowArguments,
 }

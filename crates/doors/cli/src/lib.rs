@@ -10,6 +10,7 @@ mod bench;
 mod compare;
 mod diff;
 mod ending;
+mod inputs_file;
 mod list;
 mod printing;
 mod run;

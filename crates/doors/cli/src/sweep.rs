@@ -2,9 +2,12 @@
 //! ([`crate::worker`]), which are asked for one run after another.
 
 use crate::arguments::{CsvTable, SweepArguments};
+use crate::inputs_file::InputsFile;
 use crate::printing::{print, print_by, say};
 use crate::{program, terminal};
 use indicatif::ProgressBar;
+use parades_catalog::program_name;
+use parades_config::inputs;
 use parades_report::sweep::SweepReport;
 use parades_report::{parquet_is_possible, place};
 use parades_session::failure::{FAILED, STOPPED};
@@ -15,15 +18,25 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
+    // Each file is read once, so that all runs are of the same model.
+    inputs::hold([]);
     let plan = SweepPlan::of(&arguments.sweep_request())?;
+    plan.read_inputs();
+    let inputs = InputsFile::write()?;
     if let Some(file) = &arguments.parquet {
         parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")?;
         place::can_be_written(file)?;
     }
     let program = program();
     let mut terminal = Terminal { is_quiet: arguments.how.quiet, line: None };
-    let sweep = execute(&plan, pool(&plan)?, &program, &mut |progress| terminal.draw(progress))?;
-    drop(terminal);
+    let sweep = execute(&plan, pool(&plan, &inputs)?, &program, &mut |progress| terminal.draw(progress))?;
+    drop((terminal, inputs));
+    for path in inputs::changed() {
+        say(format_args!(
+            "note: {} was changed while the sweep went on; all runs are of the file as it was at the start",
+            path.display()
+        ));
+    }
     let report = SweepReport::of(&sweep, &program);
     match arguments.csv {
         Some(CsvTable::Runs) => print_by(|to| report.results().write_runs(to))?,
@@ -55,15 +68,19 @@ impl SweepArguments {
 }
 
 /// Starts the processes that execute the runs.
-fn pool(plan: &SweepPlan) -> Result<Pool, Failure> {
+fn pool(plan: &SweepPlan, inputs: &InputsFile) -> Result<Pool, Failure> {
     // The program as it was started, even if its file is replaced while the sweep goes on.
     let running = PathBuf::from("/proc/self/exe");
     let program = if running.exists() { Ok(running) } else { std::env::current_exe() };
     let program =
         program.map_err(|error| Failure::simulation(format!("processes for runs cannot be started: {error}")))?;
-    let words = worker_words(plan);
+    let mut words = worker_words(plan);
+    words.extend(["--inputs".to_owned(), inputs.path.clone()]);
     let command = move || {
         let mut command = Command::new(&program);
+        // The workers name themselves as this program does.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, program_name());
         command.args(&words);
         command
     };

@@ -2,7 +2,7 @@
 
 use crate::arguments::WorkerArguments;
 use crate::printing::print_by;
-use crate::program;
+use crate::{inputs_file, program};
 use parades_core::error::ErrorKind;
 use parades_report::{Report, folder, metrics};
 use parades_session::machine::forget_peak_rss;
@@ -16,6 +16,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 /// Answers requests until there are no more, or until the sweep is gone.
 pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
+    arguments.inputs.as_deref().map_or(Ok(()), inputs_file::hold)?;
     let base = arguments.how.request(&arguments.scenario, arguments.engine.as_deref());
     for line in requests()? {
         let asked: WorkerRequest = serde_json::from_str(&line)

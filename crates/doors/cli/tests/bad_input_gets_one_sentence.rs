@@ -43,9 +43,9 @@ fn unknown_names_suggest_the_nearest() {
                 "there is no engine `fast`; use one of auto, sequential, rollback-check, rounds, window, null-message, time-warp",
             ),
             (
-                "run phold --quiet --set lookahead=10msec",
+                "run phold --quiet --set lookahead=10mss",
                 2,
-                "--set lookahead=10msec: `lookahead`: `10msec` has the unknown unit `msec`; did you mean `ms`? a duration's units are ps, ns, us, ms, s, min and h",
+                "--set lookahead=10mss: `lookahead`: `10mss` has the unknown unit `mss`; did you mean `ms`? a duration's units are ps, ns, us, ms, s, min and h",
             ),
             (
                 "run phold --engine sequential --tune pendin=heap",
@@ -107,7 +107,7 @@ fn wrong_files_are_named_with_line_and_column() {
     folder.write("broken.toml", "scenario = \"phold\"\nseed = = 3\n");
     folder.write("key.toml", "scenario = \"phold\"\n[parameters]\nlps = 10\nremot = 0.5\n");
     folder.write("value.toml", "scenario = \"phold\"\n[parameters]\nremote = 1.5\n");
-    folder.write("unit.toml", "scenario = \"phold\"\nuntil = \"10\"\n");
+    folder.write("unit.toml", "scenario = \"phold\"\nuntil = \"10x\"\n");
     folder.write("name.toml", "scenario = \"fold\"\n");
     folder.write("bytes.toml", b"scenario = \"\xff\"\n");
     check(
@@ -321,7 +321,7 @@ fn unknown_options_and_impossible_ones_exit_with_2() {
         "walk",
         "run",
         "run phold --threads 0",
-        "run phold --until 10",
+        "run phold --until 10x",
         "run phold --until 0s",
         "run phold --sed 3",
         "run phold --memory-limit 2",

@@ -344,3 +344,30 @@ fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     assert_eq!(said(&output), "error: b/metrics.csv is there, and no run wrote it; name another folder for `--out`\n");
     assert_eq!(folder.read("b/metrics.csv"), "mine");
 }
+
+#[test]
+fn all_runs_of_a_sweep_are_of_the_files_as_they_were_at_its_start() {
+    let folder = Folder::new("edited");
+    let file = |load: f64| format!("scenario = \"wan\"\nuntil = \"300ms\"\n[parameters]\nflows = 300\nload = {load}\n");
+    folder.write("mine.toml", file(0.4));
+    let sweep = "sweep mine.toml --seeds 1..16 --jobs 2 --csv";
+    let before = text(&parades(&folder.0, sweep));
+    let child = command(&folder.0, sweep).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(40));
+    folder.write("mine.toml", file(0.9));
+    let edited = child.wait_with_output().unwrap();
+    let after = text(&parades(&folder.0, sweep));
+    assert_ne!(before, after, "the edit changes the results");
+    let found = text(&edited);
+    // The sweep may have read the file only after the edit, but never both.
+    assert!(found == before || found == after, "{found}");
+    let note =
+        "note: DIR/mine.toml was changed while the sweep went on; all runs are of the file as it was at the start";
+    let path = folder.0.canonicalize().unwrap();
+    assert_eq!(
+        found == before,
+        said(&edited).replace(path.to_str().unwrap(), "DIR").contains(note),
+        "{}",
+        said(&edited)
+    );
+}

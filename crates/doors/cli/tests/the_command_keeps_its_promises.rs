@@ -258,6 +258,55 @@ fn a_run_stopped_by_hand_ends_with_its_results_so_far() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn two_signals_at_once_are_one() {
+    let folder = Folder::new("twice");
+    let mut child =
+        command(&folder.0, "run phold --until 100000s --threads 1 --engine sequential --json --quiet --out results")
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    // GNU `timeout` sends its signal to its child, and to the group of its child.
+    for _ in 0..2 {
+        let sent = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut text = String::new();
+    std::io::Read::read_to_string(child.stdout.as_mut().unwrap(), &mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let printed: Value = serde_json::from_str(&text).expect("the results so far");
+    let written: Value = serde_json::from_str(&folder.read("results/summary.json")).unwrap();
+    assert_eq!(printed["events"], written["events"]);
+    assert!(printed["events"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_folder_of_results_has_one_writer_at_a_time() {
+    let folder = Folder::new("writers");
+    let run =
+        |until: &str| format!("run phold --until {until} --threads 1 --engine sequential --quiet --json --out results");
+    let mut first = command(&folder.0, &run("20000s")).stdout(std::process::Stdio::null()).spawn().unwrap();
+    while !folder.0.join("results").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let second = parades(&folder.0, &run("1s"));
+    let refused = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(2), "{refused}");
+    assert_eq!(
+        refused.trim_end(),
+        "error: another run is writing into results; name another folder for `--out`, or wait until that run is over"
+    );
+    assert!(first.wait().unwrap().success());
+    let written: Value = serde_json::from_str(&folder.read("results/summary.json")).unwrap();
+    assert_eq!(written["virtual_time_s"], 20000.0);
+    // Then the folder is free again.
+    assert!(parades(&folder.0, &run("1s")).status.success());
+}
+
 #[test]
 fn flows_on_a_platform_end_when_they_should_under_every_engine() {
     let folder = Folder::new("flows");

@@ -10,14 +10,14 @@ use crate::notes;
 use crate::parameters::{self, Parameters, with_keys};
 use crate::parts::{self, Part};
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
-use parades_config::{ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, malformed, quoted};
+use parades_config::{
+    ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, inputs, malformed, quoted,
+};
 use parades_core::time::{Delay, Time};
 use parades_packet::description::{App, Description, Measure};
 use parades_packet::network::{Network, NetworkError};
 use parades_topology::routing::Metric;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::de::DeTable;
@@ -57,8 +57,7 @@ impl NetworkFile {
     pub fn read(path: &Path) -> Result<Option<NetworkFile>, ConfigError> {
         let whole =
             |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
-        let mut bytes = Vec::new();
-        File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(|error| {
+        let bytes = inputs::read(path, FILE_BYTES_MAX).map_err(|error| {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
             whole(format!("cannot be read: {reason}"), "check its name and permissions")

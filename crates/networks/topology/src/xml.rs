@@ -4,10 +4,8 @@
 //! but the five predefined ones is expanded. What an element means, and how deep elements may nest, is up to the
 //! [`Elements`].
 
-use parades_config::{ConfigError, Fault, one_line, quoted};
+use parades_config::{ConfigError, Fault, inputs, one_line, quoted};
 use quick_xml::events::{BytesRef, BytesStart, Event};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// A reader of elements.
@@ -153,16 +151,13 @@ pub fn text_of<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError>
 ///
 /// If the file cannot be read, or is longer. Then `help` says how to shorten it.
 pub fn bytes_of(path: &Path, max: usize, help: &str) -> Result<Vec<u8>, ConfigError> {
-    let mut bytes = Vec::new();
-    // One byte more tells a file that is too long from one that just fits, whatever its metadata claim.
-    let read = File::open(path).and_then(|file| file.take(max as u64 + 1).read_to_end(&mut bytes));
-    match read {
+    match inputs::read(path, max as u64) {
         Err(why) => {
             let message = format!("the file cannot be read: {why}");
             Err(Fault::whole(message, "check its name and permissions").within(path, ""))
         }
-        Ok(_) if bytes.len() > max => Err(too_long(max, help).within(path, "")),
-        Ok(_) => Ok(bytes),
+        Ok(bytes) if bytes.len() > max => Err(too_long(max, help).within(path, "")),
+        Ok(bytes) => Ok(bytes),
     }
 }
 

@@ -3,10 +3,9 @@
 use super::{Builder, NO_EFFECT};
 use crate::profile::{self, Profile};
 use parades_config::Fault;
+use parades_config::inputs;
 use parades_config::quoted;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
 use std::sync::Arc;
 
 /// The greatest size of a profile's file, in bytes.
@@ -48,14 +47,13 @@ impl ConnectionKind {
 impl Builder {
     /// Reads a profile from a file, whose name is relative to the platform's folder.
     pub(crate) fn profile_from_file(&mut self, name: &str) -> Result<Arc<Profile>, Fault> {
-        let mut bytes = Vec::new();
         let path = self.folder.join(name);
-        let opened = File::open(&path);
+        let read = inputs::read(&path, FILE_BYTES_MAX);
         self.platform.profile_files.push(path);
-        if let Err(why) = opened.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)) {
+        let bytes = read.map_err(|why| {
             let message = format!("the profile {} cannot be read: {why}", quoted(name));
-            return Err(self.wrong(message, "its name counts from the platform's folder"));
-        }
+            self.wrong(message, "its name counts from the platform's folder")
+        })?;
         let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= FILE_BYTES_MAX);
         let Some(text) = text else {
             let message =

@@ -3,10 +3,8 @@
 use crate::draft::Quality;
 use crate::parts::{Part, path};
 use parades_config::units::{parse_duration, parse_rate};
-use parades_config::{ConfigError, Place, Source, quoted};
+use parades_config::{ConfigError, Place, Source, inputs, quoted};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 
 /// The greatest size of a file.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -16,8 +14,7 @@ impl Part<'_, '_> {
         let path = path(self.fields)?;
         let of_file =
             |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.clone()));
-        let mut bytes = Vec::new();
-        File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(|error| {
+        let bytes = inputs::read(&path, FILE_BYTES_MAX).map_err(|error| {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
             of_file(format!("cannot be read: {reason}"), "check the name and the permissions")

@@ -2,15 +2,23 @@
 
 use super::SweepPlan;
 use crate::Program;
-use parades_config::Kind;
+use parades_config::{Kind, inputs};
 use parades_core::digest::Digest;
 use parades_sweep::Header;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
+/// The most bytes of a file that are hashed: no input may be larger.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
 impl SweepPlan {
+    /// Reads all files that the runs will read. If the process holds its inputs
+    /// ([`parades_config::inputs::hold`]), they then are what the runs are made from, even if a file changes.
+    pub fn read_inputs(&self) {
+        self.files();
+    }
+
     /// Returns the header. Seeds, and values of swept parameters, may be added to a sweep, so they are not
     /// part of it.
     pub(super) fn header(&self, program: &Program) -> Header {
@@ -55,8 +63,9 @@ impl SweepPlan {
             (path.to_string_lossy().into_owned(), Value::from(format!("{:016x}", hash.value())))
         };
         let network = self.plan.network.iter().map(|network| entry(network.path(), network.text().as_bytes()));
-        // A device may have no end, and what is read from a pipe is gone for the run.
-        let read = |path: &Path| if path.is_file() { fs::read(path).ok() } else { None };
+        // What is read from a pipe is gone for the run, unless this process holds its inputs. Then the run gets
+        // what was read here.
+        let read = |path: &Path| if path.is_file() { inputs::read(path, FILE_BYTES_MAX).ok() } else { None };
         network.chain(files.iter().filter_map(|path| Some(entry(path, &read(path)?)))).collect()
     }
 }

@@ -1,0 +1,107 @@
+//! Reading the files that a simulation is made from.
+//!
+//! All of them are read by [`read`]. By default that is all. A program that makes the same simulation several
+//! times, maybe in several processes, may [`hold`] the contents: then each file is read once, and an edit of the
+//! file in the meantime has no effect.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The most bytes that are held of a file: no input may be larger.
+const HELD_MAX: u64 = 1 << 30;
+
+/// The contents of a file, as they were when the file was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// The absolute path.
+    pub path: PathBuf,
+    /// The contents.
+    pub bytes: Arc<[u8]>,
+}
+
+/// The inputs by path. `None` until they are held.
+static HELD: Mutex<Option<BTreeMap<PathBuf, Arc<[u8]>>>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<BTreeMap<PathBuf, Arc<[u8]>>>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads a file of at most `most` bytes. Of a longer file, reads `most + 1` bytes, which shows that it is too
+/// long. Files without an end, such as devices, are read no further.
+///
+/// # Errors
+///
+/// If the file cannot be read.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    if lock().is_none() {
+        return from_disk(path, most);
+    }
+    let key = absolute(path)?;
+    let held = lock().as_ref().and_then(|inputs| inputs.get(&key).cloned());
+    let bytes = match held {
+        Some(bytes) => bytes,
+        None => {
+            let bytes: Arc<[u8]> = from_disk(path, HELD_MAX.max(most))?.into();
+            lock().get_or_insert_default().insert(key, Arc::clone(&bytes));
+            bytes
+        }
+    };
+    let length = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1).min(bytes.len());
+    Ok(bytes[..length].to_vec())
+}
+
+/// Reads a text of at most `bytes_max` bytes, whatever the metadata of the file say.
+///
+/// ```
+/// # use parades_config::read_text;
+/// # #[cfg(target_os = "linux")] {
+/// let error = read_text("/dev/zero".as_ref(), 1 << 20).unwrap_err();
+/// assert_eq!(error.to_string(), "it is longer than 1 MiB");
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// If the file cannot be read, is longer, or is not UTF-8.
+pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let bytes = read(path, bytes_max)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {} MiB", bytes_max >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+fn from_disk(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the absolute path, with no links in it if the file exists.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|_| std::path::absolute(path))
+}
+
+/// Holds the contents of all files that are read from now on, in this process. `inputs` are held already:
+/// another process has read them.
+pub fn hold(inputs: impl IntoIterator<Item = Input>) {
+    lock().get_or_insert_default().extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
+}
+
+/// Returns the inputs that are held.
+pub fn held() -> Vec<Input> {
+    let held = lock();
+    let inputs = held.iter().flatten();
+    inputs.map(|(path, bytes)| Input { path: path.clone(), bytes: Arc::clone(bytes) }).collect()
+}
+
+/// Returns the paths of held inputs that are different on disk now, or no longer there.
+pub fn changed() -> Vec<PathBuf> {
+    let is_changed =
+        |input: &Input| from_disk(&input.path, HELD_MAX).map_or(true, |bytes| bytes[..] != input.bytes[..]);
+    held().into_iter().filter(is_changed).map(|input| input.path).collect()
+}
