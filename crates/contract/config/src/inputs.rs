@@ -1,8 +1,8 @@
 //! Reading the files that a simulation is made from.
 //!
 //! All of them are read by [`read`]. By default that is all. A program that makes the same simulation several
-//! times, maybe in several processes, may [`hold`] the contents: then each file is read once, and an edit of the
-//! file in the meantime has no effect.
+//! times, maybe in several processes, may [`hold`] the contents: then each file is read once, and an edit of
+//! the file in the meantime has no effect.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! A process that holds its inputs gets the same contents from a file each time, whatever happens to the file.
-//! In a program of its own, because holding is a property of the process.
+//! A process that holds its inputs gets the same contents from a file each time, whatever happens to the
+//! file. In a program of its own, because holding is a property of the process.
 
 use parades_config::inputs::{changed, held, hold, read};
 use parades_config::read_text;

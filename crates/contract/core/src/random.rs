@@ -37,7 +37,8 @@ const fn mix(word: u64) -> u64 {
 }
 
 /// A random stream. Drawing needs no exclusive access, so a draw may stand among the arguments of a call:
-/// `ctx.set_timer(id, ctx.rng().exponential_delay(mean))`. A stream is not `Copy`, because two copies in use by mistake would give the same numbers twice.
+/// `ctx.set_timer(id, ctx.rng().exponential_delay(mean))`. A stream is not `Copy`, because two copies in use
+/// by mistake would give the same numbers twice.
 ///
 /// ```
 /// # use parades_core::random::Rng;

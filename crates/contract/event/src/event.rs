@@ -279,8 +279,8 @@ impl<P> Event<P> {
 
     /// Returns the header and the body.
     ///
-    /// A function that passes an event on in several branches first takes it apart. Each branch then builds the
-    /// event at its final place, and the compiler keeps no copy on the stack.
+    /// A function that passes an event on in several branches first takes it apart. Each branch then builds
+    /// the event at its final place, and the compiler keeps no copy on the stack.
     #[inline(always)]
     pub fn into_parts(self) -> (Header, Body<P>) {
         (self.header, self.body)

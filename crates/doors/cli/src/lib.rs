@@ -31,8 +31,8 @@ use std::process::ExitCode;
 
 /// Executes the command line of this process, and returns the exit status.
 ///
-/// `own` are scenarios of the program. They are listed, shown, run, compared and swept like the built-in ones,
-/// and come first: a name that both have is that of the program's own scenario.
+/// `own` are scenarios of the program. They are listed, shown, run, compared and swept like the built-in
+/// ones, and come first: a name that both have is that of the program's own scenario.
 pub fn command(own: impl IntoIterator<Item = Scenario>) -> ExitCode {
     install(&own_name(), own);
     panics::keep_quiet();
@@ -84,8 +84,8 @@ fn own_name() -> String {
 }
 
 /// Lets signals end the runs of this process at their next cut. Results that are being written are written to
-/// their end, unless the user asks again. Before the first run, a signal ends the process, with an exit status
-/// of its own.
+/// their end, unless the user asks again. Before the first run, a signal ends the process, with an exit
+/// status of its own.
 fn listen_to_signals() {
     interrupt::listen(|idle| {
         match idle {

@@ -1,4 +1,5 @@
-//! Names in files of users may contain characters that a terminal executes, and may be long. Output has neither.
+//! Names in files of users may contain characters that a terminal executes, and may be long. Output has
+//! neither.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 

@@ -32,7 +32,8 @@
 pub use parades_catalog::Engine;
 pub use parades_catalog::UnknownEngine;
 
-/// The whole command for a program with scenarios of its own: `run`, `compare`, `sweep`, `diff`, `why`, `show`,
+/// The whole command for a program with scenarios of its own: `run`, `compare`, `sweep`, `diff`, `why`,
+/// `show`,
 /// `list`, with traces, JSON and folders of results.
 ///
 /// This is the whole program of a token ring:

@@ -1,9 +1,9 @@
 //! Retreating from several workers to one, and returning, by trial.
 //!
 //! For every engine whose workers wait for each other, or roll back executions that came too early. If the
-//! workers do little, the run tries one worker, and a `Tuner` (`tune.rs`) keeps the faster mode. In two cases,
-//! one worker is tried before several have been measured in full: the workers do next to nothing from the
-//! beginning, or windows hold next to nothing.
+//! workers do little, the run tries one worker, and a `Tuner` (`tune.rs`) keeps the faster mode. In two
+//! cases, one worker is tried before several have been measured in full: the workers do next to nothing from
+//! the beginning, or windows hold next to nothing.
 
 use crate::tune::{self, START, Step, Tuner, spell_min};
 use std::time::Duration;

@@ -52,8 +52,8 @@ mod select;
 use demand::{Demand, units_of_demand};
 use fill::Scratch;
 
-/// The default precision of solutions. A remaining capacity below this share of the capacity counts as zero. A
-/// remaining usage below this value counts as zero, too. The value is the default of SimGrid's
+/// The default precision of solutions. A remaining capacity below this share of the capacity counts as zero.
+/// A remaining usage below this value counts as zero, too. The value is the default of SimGrid's
 /// `maxmin/precision`.
 pub(crate) const PRECISION: f64 = 1e-5;
 

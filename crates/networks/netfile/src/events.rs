@@ -31,7 +31,7 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, C
                     return Err(fields.wrong(key, format!("a node has no `{key}`"), "name links instead, with `link`"));
                 }
                 let is_up = state(fields)?.ok_or_else(|| {
-                    fields.reader.error(&fields.span, "nothing says what befalls the node", "add `state = \"down\"`")
+                    fields.reader.error(&fields.span, "the event changes nothing of the node", "add `state = \"down\"`")
                 })?;
                 for node in draft.select_nodes(fields.reader, &fields.texts("node")?)? {
                     events.push(Event { at, change: Change::Node { node, is_up } });
@@ -68,7 +68,7 @@ fn of_link(
     if up.is_none() && !changes {
         return Err(fields.reader.error(
             &fields.span,
-            "nothing says what befalls the link",
+            "the event changes nothing of the link",
             "add `state = \"down\"`, or a `rate`, `delay` or `loss`",
         ));
     }

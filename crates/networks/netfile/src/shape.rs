@@ -350,7 +350,7 @@ pub(crate) const EVENT: Shape = Shape {
     noun: "an event",
     name: "event",
     several: true,
-    meaning: "what befalls links or nodes at a time",
+    meaning: "failures, repairs and changes of links or nodes, each at a time",
     keys: &[
         must(Parameter::duration("at", Delay::from_secs(1), "when").positive()),
         other("link", Form::Select, "the links"),

@@ -51,7 +51,7 @@ fn a_memory_limit_is_checked_before_a_part_is_made() {
 
 #[test]
 fn memory_that_grows_beyond_its_limit_is_noticed() {
-    // A process that holds ever more, whatever the estimates say.
+    // A process whose memory grows without a bound, whatever the estimates say.
     use std::sync::atomic::{AtomicU64, Ordering};
     static HELD: AtomicU64 = AtomicU64::new(0);
     let held = || HELD.fetch_add(1 << 30, Ordering::Relaxed);

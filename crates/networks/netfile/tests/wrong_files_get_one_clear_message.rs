@@ -86,7 +86,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small("[[event]]\nat = \"1s\"\nlink = \"b-a\"\n"),
-            "net.toml:9:1: nothing says what befalls the link; add `state = \"down\"`, or a `rate`, `delay` or `loss`",
+            "net.toml:9:1: the event changes nothing of the link; add `state = \"down\"`, or a `rate`, `delay` or `loss`",
         ),
         (
             small("[[event]]\nat = \"1s\"\nstate = \"down\"\n"),

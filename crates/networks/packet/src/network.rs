@@ -170,8 +170,8 @@ pub struct Network<D: Record = NoRecord> {
     records: PhantomData<fn() -> D>,
 }
 
-/// Everything that is fixed when a network is made. Functions that take it instead of a [`Network`] are compiled
-/// once, and not for each type of records.
+/// Everything that is fixed when a network is made. Functions that take it instead of a [`Network`] are
+/// compiled once, and not for each type of records.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) topology: Topology,

@@ -1,7 +1,8 @@
 //! Reading XML: the rules that every reader of this project keeps.
 //!
-//! A file may be hostile. Tags and texts are bounded, a document type with declarations of its own is refused, and no entity
-//! but the five predefined ones is expanded. What an element means, and how deep elements may nest, is up to the
+//! A file may be hostile. Tags and texts are bounded, a document type with declarations of its own is
+//! refused, and no entity but the five predefined ones is expanded. What an element means, and how deep
+//! elements may nest, is up to the
 //! [`Elements`].
 
 use parades_config::{ConfigError, Fault, inputs, one_line, quoted};
@@ -105,7 +106,8 @@ fn check_encoding(declared: Option<&str>, text: &str, offset: usize) -> Result<(
     }
 }
 
-/// Returns the character that the reference `&...;` stands for. Entities that a document defines are not expanded.
+/// Returns the character that the reference `&...;` stands for. Entities that a document defines are not
+/// expanded.
 fn resolve(entity: &BytesRef<'_>, offset: usize) -> Result<char, Fault> {
     if let Some(letter) = entity.resolve_char_ref().map_err(|why| malformed(offset, why))? {
         return Ok(letter);

@@ -3,8 +3,8 @@
 //! All of them keep the order of the events from one partition to another.
 //!
 //! - [`Direct`] delivers events as they are.
-//! - [`Bytes`] imitates the path between two processes. Each event is written as bytes, and may be delayed for
-//!   some exchanges. The receiver reads a new event, which shares no memory with the event that was sent.
+//! - [`Bytes`] imitates the path between two processes. Each event is written as bytes, and may be delayed
+//!   for some exchanges. The receiver reads a new event, which shares no memory with the event that was sent.
 //! - [`HeldBack`] is [`Bytes`] between the threads of a real engine.
 //! - [`Speculative`] is [`HeldBack`] for an engine that rolls back.
 

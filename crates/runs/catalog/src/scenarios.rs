@@ -77,8 +77,8 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 impl Scenario {
-    /// Declares a scenario. `build` makes the model from the values of the parameters and a seed, which is for
-    /// random draws that the making of the model needs.
+    /// Declares a scenario. `build` makes the model from the values of the parameters and a seed, which is
+    /// for random draws that the making of the model needs.
     pub const fn new(
         name: &'static str,
         about: &'static str,

@@ -45,8 +45,8 @@ fn a_model_that_is_set_replaces_the_one_of_the_platform() {
 fn settings_have_the_names_of_simgrid() {
     let said = flows("precision", ("", ROUTE), &["maxmin/precision=much"]).unwrap_err();
     assert_eq!(said, "--set maxmin/precision=much: `much` is not a number from 0 to below 1; correct it");
-    // The window bounds the rate: 65,536 bytes a round trip of 20 ms are 3,276,800 bytes/s. The first byte waits
-    // for the latency.
+    // The window bounds the rate: 65,536 bytes a round trip of 20 ms are 3,276,800 bytes/s. The first byte
+    // waits for the latency.
     let pattern = std::env::temp_dir().join(format!("parades-window-{}.txt", std::process::id()));
     std::fs::write(&pattern, "0 a b 3276800 0\n").unwrap();
     let config =

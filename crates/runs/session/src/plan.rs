@@ -106,8 +106,8 @@ impl Plan {
         })
     }
 
-    /// Returns the bound on the memory of a run, in bytes: the user's, or else a share of the memory that this
-    /// process may take.
+    /// Returns the bound on the memory of a run, in bytes: the user's, or else a share of the memory that
+    /// this process may take.
     pub fn memory_limit(&self) -> u64 {
         // Where the system does not tell its memory, there is no bound but the user's.
         self.request.memory_limit.or_else(default_memory_limit).unwrap_or(u64::MAX)

@@ -111,8 +111,8 @@ impl Parameters {
         (1 << self.levels) - 1
     }
 
-    /// Returns the memory that all packets take at the start, in bytes. `C` is the way in which an event carries
-    /// its packet. The parameters have passed [`Parameters::check`].
+    /// Returns the memory that all packets take at the start, in bytes. `C` is the way in which an event
+    /// carries its packet. The parameters have passed [`Parameters::check`].
     pub fn start_bytes<C: PacketHandle>(&self) -> u64 {
         let Parameters { trees, levels, start_events, data, .. } = *self;
         let (handle, data) = (size_of::<C>() as u64, 4 * u64::from(data));

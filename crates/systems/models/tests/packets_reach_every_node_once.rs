@@ -249,8 +249,8 @@ fn a_shared_packet_is_written_once_and_dropped_when_it_is_not_needed_any_more() 
 
 #[test]
 fn the_memory_of_the_start_counts_shared_data_once() {
-    // 8 trees of 255 nodes: 8 * 254 * 8 events, and 8 * 7 * 8 packets under way. Each has 4 MB of data, and less
-    // than 100 bytes otherwise.
+    // 8 trees of 255 nodes: 8 * 254 * 8 events, and 8 * 7 * 8 packets under way. Each has 4 MB of data, and
+    // less than 100 bytes otherwise.
     let large = Parameters { levels: 8, data: 1_000_000, ..Parameters::default() };
     let data = [large.start_bytes::<Copied>(), large.start_bytes::<Shared<Packet>>()].map(|bytes| bytes / 4_000_000);
     assert_eq!(data, [8 * 254 * 8 + 8 * 7 * 8, 8 * 7 * 8]);

@@ -234,7 +234,8 @@ fn parameters_that_make_no_sense_are_named() {
 
 /// Measures half-widths, coverage and the duration of runs of default length. Takes three minutes in release:
 ///
-/// `cargo test --release -p parades-models --test queueing_networks_agree_with_theory -- --ignored --nocapture`
+/// `cargo test --release -p parades-models --test queueing_networks_agree_with_theory -- --ignored
+/// --nocapture`
 #[test]
 #[ignore = "eighty runs of default length"]
 #[expect(clippy::disallowed_methods, reason = "the wall clock is what is measured")]

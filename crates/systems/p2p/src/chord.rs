@@ -122,8 +122,8 @@ pub struct Parameters {
     pub fingers_at_once: bool,
     /// The coming and going of nodes, if there is any.
     pub churn: Option<Churn>,
-    /// The time that the ring is given to settle after the last change. Later look-ups are checked, and if the
-    /// ring is wrong at the end, that is an error.
+    /// The time that the ring is given to settle after the last change. Later look-ups are checked, and if
+    /// the ring is wrong at the end, that is an error.
     pub settle: Delay,
     /// True if each node keeps its look-ups, for the table `look_up_log` of the metrics: node, start and
     /// length in picoseconds, key, successor, hops.

@@ -143,8 +143,8 @@ fn mean_time(nodes: u32, pushes: Pushes, seeds: u32) -> f64 {
 
 #[test]
 fn in_rounds_all_know_it_after_log2_n_plus_ln_n_rounds() {
-    // B. Pittel, "On Spreading a Rumor", 1987: log2 n + ln n + O(1). B. Doerr, M. Künnemann, "Tight Analysis of
-    // Randomized Rumor Spreading in Complete Graphs", ANALCO 2014: the constant is in -1.116..2.765.
+    // B. Pittel, "On Spreading a Rumor", 1987: log2 n + ln n + O(1). B. Doerr, M. Künnemann, "Tight Analysis
+    // of Randomized Rumor Spreading in Complete Graphs", ANALCO 2014: the constant is in -1.116..2.765.
     for nodes in [64_u32, 1024] {
         let beyond = mean_time(nodes, Pushes::InRounds, 50) - f64::from(nodes).log2() - libm::log(f64::from(nodes));
         assert!((-1.116..2.765).contains(&beyond), "{nodes} nodes: {beyond} rounds beyond log2 n + ln n");

@@ -10,8 +10,8 @@ const OCTAVE: usize = 1 << OCTAVE_BITS;
 
 /// A histogram of 64-bit integers, and an exact [`Tally`] of the same observations.
 ///
-/// Values below 256 have a bucket each. Above, each octave has 128 buckets. A percentile is interpolated in its
-/// bucket, so it is within 0.8 % of the observed value, and usually much nearer. Buckets exist up to the
+/// Values below 256 have a bucket each. Above, each octave has 128 buckets. A percentile is interpolated in
+/// its bucket, so it is within 0.8 % of the observed value, and usually much nearer. Buckets exist up to the
 /// largest observed value: none at first, 59 kB for all 64 bits. Histograms merge exactly, in any order.
 ///
 /// ```
@@ -43,8 +43,8 @@ fn bounds(bucket: usize) -> (u64, u64) {
     (low, low + ((1 << shift) - 1))
 }
 
-/// Returns the value at `rank` among `count` values, which are assumed to lie evenly between the two bounds of
-/// a bucket. Digits that are finer than a tenth of the bucket's width are rounded away.
+/// Returns the value at `rank` among `count` values, which are assumed to lie evenly between the two bounds
+/// of a bucket. Digits that are finer than a tenth of the bucket's width are rounded away.
 ///
 /// ```
 /// # use parades_core::metrics::interpolate;
@@ -96,9 +96,9 @@ impl Histogram {
     /// Returns a percentile by nearest rank: the smallest observation such that at least `percent` per cent
     /// of all observations are not larger.
     ///
-    /// The result is exact for 0 and 100. Otherwise it is interpolated in its bucket, is within 0.8 %, and ends
-    /// with zeros in place of digits that are not known. `percent` is clamped to `0..=100`. Returns `None`
-    /// without observations.
+    /// The result is exact for 0 and 100. Otherwise it is interpolated in its bucket, is within 0.8 %, and
+    /// ends with zeros in place of digits that are not known. `percent` is clamped to `0..=100`. Returns
+    /// `None` without observations.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let (min, max) = (self.tally.min()?, self.tally.max()?);
         let count = self.tally.count();

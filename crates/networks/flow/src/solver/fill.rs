@@ -231,7 +231,8 @@ impl Filling<'_> {
             residual.last_level = residual.remaining / residual.usage;
             residual.remaining -= element.weight * rate;
             residual.usage -= element.weight / variable.penalty;
-            // Below the precision, the remainders are rounding errors, and their quotient would be meaningless.
+            // Below the precision, the remainders are rounding errors, and their quotient would be
+            // meaningless.
             status.active = residual.unfixed > 0
                 && residual.remaining > constraint.capacity * self.precision
                 && residual.usage > self.precision;

@@ -1,7 +1,7 @@
 //! GraphML, as the Topology Zoo, yEd, Cytoscape, igraph and networkx write it, in one pass over the XML.
 //!
-//! Each tool has its habits: keys of the same id for nodes and for edges, a key for nodes that edges use, labels
-//! inside a drawing (yEd).
+//! Each tool has its habits: keys of the same id for nodes and for edges, a key for nodes that edges use,
+//! labels inside a drawing (yEd).
 
 mod attributes;
 

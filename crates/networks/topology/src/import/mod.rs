@@ -1,31 +1,35 @@
-//! Networks from files that other tools write: GraphML, GML, and node-link JSON. The contents tell which it is.
+//! Networks from files that other tools write: GraphML, GML, and node-link JSON. The contents tell which it
+//! is.
 //!
 //! # From a file to a network
 //!
-//! - Nodes: all are kept, also nodes that stand for a link of several ends (`hyperedge`) or for a neighbouring network
-//!   (`Internal` 0). A node's name is its `label`, or its `id` if it has none. Nodes that share a name have their ids in
-//!   brackets.
-//! - Links: every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped. Two directed
-//!   edges, one each way, are one link; if their qualities differ, a link each way. A directed edge without an opposite
-//!   carries both directions.
-//! - Rate, delay and loss: by the names that tools write, with their units (`names.rs`). A number whose unit nothing
-//!   tells is not used.
+//! - Nodes: all are kept, also nodes that stand for a link of several ends (`hyperedge`) or for a
+//!   neighbouring network (`Internal` 0). A node's name is its `label`, or its `id` if it has none. Nodes
+//!   that share a name have their ids in brackets.
+//! - Links: every edge is a full-duplex link, parallel edges too. An edge from a node to itself is dropped.
+//!   Two directed edges, one each way, are one link; if their qualities differ, a link each way. A directed
+//!   edge without an opposite carries both directions.
+//! - Rate, delay and loss: by the names that tools write, with their units (`names.rs`). A number whose unit
+//!   nothing tells is not used.
 //! - Rate, if the file has none: [`Options::rate_bps`].
-//! - Delay, if the file has none: light in fibre along the great circle ([`crate::geo`]) between `Latitude` and
+//! - Delay, if the file has none: light in fibre along the great circle ([`crate::geo`]) between `Latitude`
+//!   and
 //!   `Longitude` of the ends, at least [`Options::delay_min`].
-//! - Positions: a node without coordinates gets the mean (on the sphere) of its neighbours' positions, round after round
-//!   until nothing changes. A link with an end that has no position has [`Options::delay`].
+//! - Positions: a node without coordinates gets the mean (on the sphere) of its neighbours' positions, round
+//!   after round until nothing changes. A link with an end that has no position has [`Options::delay`].
 //! - The network must be connected.
 //!
-//! [`Network::notes`] lists guesses, dropped parts, assumed units, and data that have no use here. A mistake is an error
-//! with its place.
+//! [`Network::notes`] lists guesses, dropped parts, assumed units, and data that have no use here. A mistake
+//! is an error with its place.
 //!
 //! # Bounds
 //!
 //! A file may be hostile. At most [`FILE_BYTES_MAX`] bytes are read. A tag or text of XML has at most
-//! [`TOKEN_BYTES_MAX`] bytes. Elements nest at most [`DEPTH_MAX`] deep. There are at most [`NODES_MAX`] nodes,
-//! [`EDGES_MAX`] edges and [`NAMES_MAX`] names of values. A document type with declarations of its own is refused. Only
-//! XML's five predefined entities are expanded. Reading takes memory and time proportional to the file's size.
+//! [`TOKEN_BYTES_MAX`] bytes. Elements nest at most [`DEPTH_MAX`] deep. There are at most [`NODES_MAX`]
+//! nodes,
+//! [`EDGES_MAX`] edges and [`NAMES_MAX`] names of values. A document type with declarations of its own is
+//! refused. Only XML's five predefined entities are expanded. Reading takes memory and time proportional to
+//! the file's size.
 
 mod build;
 mod collector;

@@ -15,7 +15,8 @@ use std::path::Path;
 
 /// The memory that a host of the built-in cluster takes while it is made, in bytes, estimated low.
 const HOST_BYTES: u64 = 800;
-/// The memory that a flow takes when it is drawn, in bytes, estimated low: its description and its name twice.
+/// The memory that a flow takes when it is drawn, in bytes, estimated low: its description and its name
+/// twice.
 const FLOW_BYTES: u64 = 120;
 /// The number of the shared random stream from which flows are drawn.
 const TRAFFIC_STREAM: u32 = 2;

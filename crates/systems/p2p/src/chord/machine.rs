@@ -33,7 +33,8 @@ enum Activity {
         until: Time,
         tries: u32,
     },
-    /// It has joined. Messages that came with the answer are served first, in the next round of the same time.
+    /// It has joined. Messages that came with the answer are served first, in the next round of the same
+    /// time.
     Joined(Time),
     Ready,
     Idle(Time),

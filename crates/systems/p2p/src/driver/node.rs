@@ -97,8 +97,8 @@ impl<P: Protocol, C: Carrier<P::Message>> Dependencies<P::Message> for Outside<'
 }
 
 impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
-    /// Handles an event, sends the machine's messages, and sets the kernel's timers. `handle` returns false if
-    /// the machine has done nothing, so that there is nothing to send or to set.
+    /// Handles an event, sends the machine's messages, and sets the kernel's timers. `handle` returns false
+    /// if the machine has done nothing, so that there is nothing to send or to set.
     #[inline]
     pub(super) fn run(
         model: &'a AsModel<P, C>,

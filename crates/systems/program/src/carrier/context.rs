@@ -68,8 +68,8 @@ pub trait Mailbox<M> {
     fn report_host(&mut self, works: bool);
 }
 
-/// The context of an event, as a carrier sees it. It is public for models other than [`crate::Processes`] that
-/// use carriers.
+/// The context of an event, as a carrier sees it. It is public for models other than [`crate::Processes`]
+/// that use carriers.
 #[derive(Debug)]
 pub struct Kernel<'a, 'c, L: Model> {
     ctx: &'a mut Context<'c, L>,
@@ -85,8 +85,8 @@ impl<'a, 'c, L: Model> Kernel<'a, 'c, L> {
         Kernel { ctx, layout, first_timer: 0 }
     }
 
-    /// Makes the context of a node. The kernel's timers 0 and 1 there belong to the model. The carrier's timers
-    /// follow.
+    /// Makes the context of a node. The kernel's timers 0 and 1 there belong to the model. The carrier's
+    /// timers follow.
     #[inline]
     pub fn node(ctx: &'a mut Context<'c, L>, layout: Layout) -> Kernel<'a, 'c, L> {
         Kernel { ctx, layout, first_timer: CLOCKS }
