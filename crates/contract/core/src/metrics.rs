@@ -34,7 +34,7 @@ mod unit;
 
 pub use declared::{CounterId, Declaration, Declared, FloatId, IntegerId};
 pub use float::{Float, Moments};
-pub use histogram::{Histogram, interpolate};
+pub use histogram::{Histogram, PERCENTILE_ERROR_PERMILLE, interpolate};
 pub use metric_value::MetricValue;
 pub use series::Series;
 pub use stats::{Estimate, student_t95};

@@ -2,6 +2,7 @@
 
 mod help;
 mod values;
+mod viewing;
 
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -12,6 +13,7 @@ use parades_core::time::Time;
 use parades_session::Request;
 use std::path::PathBuf;
 use values::{seed, share, size, time, until};
+use viewing::ViewArguments;
 
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
 /// synchronisation algorithm, and get the same answer bit for bit.
@@ -184,6 +186,8 @@ pub(crate) struct RunArguments {
     pub(crate) engine: Option<String>,
     #[command(flatten)]
     pub(crate) how: HowArguments,
+    #[command(flatten)]
+    pub(crate) viewing: ViewArguments,
     /// Writes the results as files into a folder: summary, metrics, each table and series as
     /// `tables/NAME.csv`.
     #[arg(long, value_name = "DIR")]
@@ -245,7 +249,8 @@ pub(crate) struct WhyArguments {
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// The engines; all others are compared with the first.
+    /// The engines; all others are compared with the first [default: sequential, rounds, window, null-message and
+    /// time-warp, as far as they can run the scenario].
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub(crate) engines: Vec<String>,
     #[command(flatten)]
@@ -286,8 +291,11 @@ pub(crate) struct SweepArguments {
     pub(crate) until_interval: Option<f64>,
     #[command(flatten)]
     pub(crate) how: HowArguments,
-    /// Prints CSV: a row a run, or with `--csv=means` a row for each metric of each point.
-    #[arg(long, value_name = "TABLE", num_args = 0..=1, require_equals = true, default_missing_value = "runs", conflicts_with = "json")]
+    #[command(flatten)]
+    pub(crate) viewing: ViewArguments,
+    /// Prints CSV: a row a run, or with `--csv=means` a row for each metric of each point. All numbers are in
+    /// base units, swept parameters too: seconds, bytes, bits per second.
+    #[arg(long, value_name = "TABLE", num_args = 0..=1, require_equals = true, default_missing_value = "runs", conflicts_with_all = ["json", "brief", "table"])]
     pub(crate) csv: Option<CsvTable>,
     /// Writes the results as files into a folder, the results of each run into a folder of their own. From
     /// the journal there, the same command goes on.

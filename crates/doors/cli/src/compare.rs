@@ -1,26 +1,33 @@
 //! `parades compare`: the same run on several engines, digests checked against each other.
 
 use crate::arguments::CompareArguments;
-use crate::printing::print;
+use crate::printing::{print, say};
 use crate::terminal::Terminal;
-use parades_report::comparison;
+use parades_report::{View, comparison};
+use parades_session::failure::STOPPED;
 use parades_session::{Failure, Plan};
 use std::process::ExitCode;
 
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
     let plan = Plan::of(&arguments.how.request(&arguments.scenario, None))?;
-    let runs = parades_session::compare(&plan, &arguments.engines, &mut Terminal::new(arguments.how.quiet))?;
+    let compared = parades_session::compare(&plan, &arguments.engines, &mut Terminal::new(arguments.how.quiet))?;
     print(&if arguments.how.json {
-        format!("{}\n", comparison::as_json(&runs))
+        format!("{}\n", comparison::as_json(&compared))
     } else {
-        comparison::for_people(&runs)
+        comparison::for_people(&compared, View::of_standard_output().width)
     })?;
-    match runs.iter().find(|run| !run.has_result_of(&runs[0])) {
-        None => Ok(ExitCode::SUCCESS),
-        Some(other) => Err(Failure::simulation(format!(
+    let (first, others) = compared.runs.split_first().expect("there is no comparison without a run");
+    if let Some(other) = others.iter().find(|run| !run.has_result_of(first)) {
+        return Err(Failure::simulation(format!(
             "{} and {} came to different results; `parades diff` finds the event where they part",
-            runs[0].choice.engine.name(),
+            first.choice.engine.name(),
             other.choice.engine.name()
-        ))),
+        )));
     }
+    if compared.stopped.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stopped: Vec<&str> = compared.stopped.iter().map(|engine| engine.name()).collect();
+    say(format_args!("stopped: without the runs on {}", stopped.join(", ")));
+    Ok(ExitCode::from(STOPPED))
 }

@@ -8,6 +8,7 @@ mod arguments;
 #[cfg(feature = "bench")]
 mod bench;
 mod compare;
+mod completions;
 mod diff;
 mod ending;
 mod inputs_file;
@@ -20,13 +21,12 @@ mod terminal;
 mod why;
 mod worker;
 
-use arguments::{Arguments, Command};
-use clap::CommandFactory;
-use parades_catalog::{Scenario, install, program_name};
+use arguments::Command;
+use parades_catalog::{Scenario, install};
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
 use parades_session::{Failure, Program, failure, machine, panics};
-use printing::{print, say};
+use printing::say;
 use std::process::ExitCode;
 
 /// Executes the command line of this process, and returns the exit status.
@@ -68,11 +68,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Show(arguments) => show::show(&arguments),
         #[cfg(feature = "bench")]
         Command::Bench(arguments) => bench::bench(&arguments),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command().name(program_name()), program_name(), &mut script);
-            print(&String::from_utf8_lossy(&script))
-        }
+        Command::Completions { shell } => completions::completions(shell),
     }
 }
 

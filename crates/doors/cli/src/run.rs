@@ -5,7 +5,7 @@ use crate::printing::{print, print_by, say};
 use crate::program;
 use crate::terminal::Terminal;
 use parades_catalog::Choice;
-use parades_report::{Files, Outputs, Report};
+use parades_report::{Files, Outputs, Report, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision};
@@ -16,6 +16,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let choice = plan.choice()?;
     let outputs = arguments.outputs();
     outputs.check_apart(&plan)?;
+    let view = arguments.viewing.view();
+    if let Some(table) = &view.table {
+        table_named(&plan.simulation()?.metrics(), table)?;
+    }
     let mut files = Files::open(&outputs, &choice)?;
     let run = execute(arguments, plan, &choice, &mut files)?;
     let program = program();
@@ -25,7 +29,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if arguments.how.json {
         print_by(|to| report.write_json_line(to))?;
     } else {
-        print(&report.for_people())?;
+        print(&report.for_people(&view)?)?;
     }
     files.finish(&program.command)?;
     if let Some(folder) = &outputs.folder {

@@ -8,7 +8,7 @@ use crate::{program, terminal};
 use indicatif::ProgressBar;
 use parades_catalog::program_name;
 use parades_config::inputs;
-use parades_report::sweep::SweepReport;
+use parades_report::sweep::{SweepReport, check_table};
 use parades_report::{parquet_is_possible, place};
 use parades_session::failure::{FAILED, STOPPED};
 use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, execute};
@@ -18,6 +18,8 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
+    let view = arguments.viewing.view();
+    check_table(&view)?;
     // Each file is read once, so that all runs are of the same model.
     inputs::hold([]);
     let plan = SweepPlan::of(&arguments.sweep_request())?;
@@ -42,7 +44,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
         Some(CsvTable::Runs) => print_by(|to| report.results().write_runs(to))?,
         Some(CsvTable::Means) => print_by(|to| report.results().write_means(to))?,
         None if arguments.how.json => print_by(|to| report.write_json(to))?,
-        None => print(&report.for_people())?,
+        None => print(&report.for_people(&view)?)?,
     };
     if let Some(folder) = &arguments.out {
         report.write_folder(folder)?;

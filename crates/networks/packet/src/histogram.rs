@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 /// of its values.
 const OCTAVE_BITS: u32 = 5;
 
+/// The bound on the relative error of a percentile, in thousandths: the width of a bucket.
+pub(crate) const PERCENTILE_ERROR_PERMILLE: u16 = 32;
+
 /// The number of delays in each bucket, from the first bucket that is not empty to the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
 pub struct DelayHistogram {

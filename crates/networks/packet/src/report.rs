@@ -73,7 +73,7 @@ impl Ids {
 pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
     let columns = |of: &[(&str, Unit)]| of.iter().map(|&(name, unit)| Column::new(name, unit)).collect();
     let (mut metrics, mut ids) = (Metrics::new(), Ids::default());
-    let of_flows = columns::of_flows(net.vocabulary).iter().map(|column| Column::new(column.name, column.unit));
+    let of_flows = columns::of_flows(net.vocabulary).iter().map(columns::OfFlow::heading);
     assert_eq!(metrics.table("flows", of_flows.collect()), FLOWS);
     let of_links = columns::of_links(net.vocabulary).iter().map(|column| Column::new(column.name, column.unit));
     assert_eq!(metrics.table("links", of_links.collect()), LINKS);

@@ -1,18 +1,19 @@
 //! One run on several engines, side by side.
 
-use crate::drawing::table;
-use crate::figure::figure;
+use crate::drawing::{Column, Entry, draw};
 use crate::summary::engine_stats;
+use parades_config::shortened_to;
 use parades_core::metrics::Unit;
-use parades_session::FinishedRun;
+use parades_session::{Comparison, FinishedRun};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
-/// Returns the runs as one JSON object. The others are compared with the first.
+/// Returns a comparison as one JSON object. All runs are compared with the first.
 ///
 /// # Panics
 ///
 /// Panics if there are no runs.
-pub fn as_json(runs: &[FinishedRun]) -> Value {
+pub fn as_json(Comparison { runs, stopped }: &Comparison) -> Value {
     let first = &runs[0];
     let row = |run: &FinishedRun| {
         json!({
@@ -28,32 +29,47 @@ pub fn as_json(runs: &[FinishedRun]) -> Value {
     };
     let rows: Vec<Value> = runs.iter().map(row).collect();
     let plan = &first.plan;
+    let stopped: Vec<&str> = stopped.iter().map(|engine| engine.name()).collect();
     json!({
         "schema": 1, "scenario": plan.scenario.name, "parameters": plan.values, "seed": plan.seed,
-        "tie_seed": plan.tie_seed, "runs": rows,
+        "tie_seed": plan.tie_seed, "runs": rows, "stopped": stopped,
     })
 }
 
-/// Returns the runs as a table.
+/// Returns the runs of a comparison as a table, with lines of at most `width` characters.
 ///
 /// # Panics
 ///
 /// Panics if there are no runs.
-pub fn for_people(runs: &[FinishedRun]) -> String {
+pub fn for_people(Comparison { runs, .. }: &Comparison, width: usize) -> String {
     let first = &runs[0];
-    let mut drawn = table(&["engine", "threads", "events", "run time", "speed", "against the first", "digest", ""]);
-    for run in runs {
-        let seconds = run.run_wall.as_secs_f64();
-        drawn.add_row([
-            run.choice.engine.to_string(),
-            run.choice.threads.to_string(),
-            run.outcome.events.to_string(),
-            figure(Unit::Seconds, seconds),
-            figure(Unit::PerSecond, run.outcome.events as f64 / seconds),
-            format!("{:.2}", first.run_wall.as_secs_f64() / seconds),
-            run.outcome.digest.map_or_else(String::new, |digest| format!("{digest:016x}")),
-            if run.has_result_of(first) { "same".into() } else { "DIFFERENT".into() },
-        ]);
+    let digest = |run: &FinishedRun| run.outcome.digest.map_or_else(String::new, |digest| format!("{digest:016x}"));
+    let speed = |run: &FinishedRun| run.outcome.events as f64 / run.run_wall.as_secs_f64();
+    let speedup = |run: &FinishedRun| {
+        let factor = first.run_wall.as_secs_f64() / run.run_wall.as_secs_f64();
+        Entry::Text(if factor < 0.01 { format!("{factor:.1e}") } else { format!("{factor:.2}") })
+    };
+    let result = |run: &FinishedRun| if run.has_result_of(first) { "same" } else { "DIFFERENT" };
+    let column = |name: &str, unit, entry: &dyn Fn(&FinishedRun) -> Entry| {
+        Column::of(name, unit, &runs.iter().map(entry).collect::<Vec<_>>())
+    };
+    let mut columns = vec![
+        column("engine", Unit::Count, &|run| Entry::Text(run.choice.engine.to_string())),
+        column("threads", Unit::Count, &|run| Entry::Whole(run.choice.threads.into())),
+        column("events", Unit::Count, &|run| Entry::Whole(run.outcome.events.into())),
+        column("run time", Unit::Seconds, &|run| Entry::Number(run.run_wall.as_secs_f64())),
+        column("speed", Unit::PerSecond, &|run| Entry::Number(speed(run))),
+        column("against the first", Unit::Count, &speedup),
+        column("result", Unit::Count, &|run| Entry::Text(result(run).into())),
+    ];
+    let are_same = runs.iter().all(|run| run.has_result_of(first));
+    if !are_same {
+        columns.push(column("digest", Unit::Count, &|run| Entry::Text(digest(run))));
     }
-    format!("{drawn}\n")
+    let mut text = format!("{}\n", shortened_to(width - 1, &first.plan.title()));
+    draw(&mut text, &columns, width, 0, "`--json`");
+    if are_same {
+        let _ = writeln!(text, "digest {}", digest(first));
+    }
+    text
 }

@@ -5,11 +5,11 @@
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
 //! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace and its timeline.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
-//! - [`drawing`]: tables of text.
+//! - [`drawing`]: tables of text; [`View`]: what is shown of them, and how wide.
 //! - [`escaping`]: output for terminals, whatever names a file contains.
 //!
 //! ```
-//! use parades_report::Report;
+//! use parades_report::{Report, View};
 //! use parades_session::{Plan, Program, Recording, Request, run};
 //!
 //! let mut request = Request::of("phold");
@@ -24,7 +24,7 @@
 //! let object: serde_json::Value = serde_json::from_slice(&line)?;
 //! assert_eq!(object["scenario"], "phold");
 //! assert_eq!(object["events"], run.outcome.events);
-//! assert!(report.for_people().contains("logical processes"));
+//! assert!(report.for_people(&View::default())?.contains("logical processes"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -43,14 +43,18 @@ pub mod place;
 mod rows;
 mod summary;
 pub mod sweep;
+mod tables;
 pub mod timeline;
 mod timeline_file;
 mod trace_file;
+mod view;
 
 pub use files::Files;
 pub use outputs::Outputs;
 pub use rows::parquet_is_possible;
+pub use tables::table_named;
 pub use trace_file::FinishedTrace;
+pub use view::View;
 
 use parades_session::{FinishedRun, Program};
 

@@ -62,9 +62,15 @@ pub fn figures(metrics: &Metrics) -> Map<String, Value> {
     figures
 }
 
-/// Returns the name of a quantity with its unit at the end.
+/// Returns the name of a quantity with its unit at the end. A name that says that it counts bytes has its unit
+/// already: `bytes_received`.
 pub(crate) fn name(name: &str, unit: Unit) -> String {
-    format!("{name}{}", suffix(unit))
+    if unit == Unit::Bytes && counts_bytes(name) { name.to_owned() } else { format!("{name}{}", suffix(unit)) }
+}
+
+/// Returns true if a word of the name is `bytes`.
+fn counts_bytes(name: &str) -> bool {
+    name.split('_').any(|word| word == "bytes")
 }
 
 /// Returns the end of the names of quantities of this unit.
@@ -85,8 +91,25 @@ pub fn unit_of(figure: &str) -> Unit {
     let units = [Unit::PerSecond, Unit::Bytes, Unit::BitsPerSecond, Unit::Seconds];
     match units.into_iter().find(|unit| metric.ends_with(suffix(*unit))) {
         Some(unit) if field != "count" => unit,
+        None if field != "count" && counts_bytes(metric) => Unit::Bytes,
         _ => Unit::Count,
     }
+}
+
+/// Returns the name of one of the [`figures`] in words, without its unit and without `.mean`.
+pub(crate) fn bare_name(figure: &str) -> String {
+    let (metric, field) = figure.split_once('.').unwrap_or((figure, "mean"));
+    let unit = match unit_of(metric) {
+        Unit::Bytes if counts_bytes(metric.strip_suffix("_bytes").unwrap_or(metric)) => "",
+        unit => suffix(unit),
+    };
+    let metric = metric.strip_suffix(unit).unwrap_or(metric);
+    if field == "mean" { metric.to_owned() } else { format!("{metric} {field}") }
+}
+
+/// Returns true if one of the [`figures`] is a percentile of a histogram. The extremes are exact.
+pub(crate) fn is_percentile(figure: &str) -> bool {
+    figure.split_once('.').is_some_and(|(_, field)| PERCENTILES.iter().any(|(name, _)| *name == field))
 }
 
 /// Returns a number in the unit that its name states: times are converted to seconds.

@@ -1,37 +1,61 @@
-//! The results of a run for people: one table of figures with units.
+//! The results of a run for people: the figures of the run, and tables of figures with units.
 
 use crate::Report;
-use crate::drawing::{draw, table};
-use crate::figure::{figure, group};
-use parades_config::shortened;
-use parades_core::metrics::{Cell, Estimate, MetricValue, Series, Table, Unit};
-use parades_session::FinishedRun;
+use crate::drawing::{Column, Entry, draw, draw_whole, spoken};
+use crate::figure::{Scale, figure, group};
+use crate::tables::table_named;
+use crate::view::View;
+use parades_config::shortened_to;
+use parades_core::metrics::{Estimate, MetricValue, Table, Unit};
+use parades_session::{Failure, FinishedRun};
 use std::fmt::Write;
+
+mod overviews;
+
+use overviews::{distributions, series};
 
 /// The number of rows shown of a table metric; the JSON and the files have all rows.
 const ROWS_SHOWN: usize = 10;
 
+/// The places that have the rows and columns for which there is no room.
+const ELSEWHERE: &str = "`--table NAME`, `--json`, `--out`";
+
 impl Report<'_> {
-    /// Returns the results of the run as text: one table of figures, and the first rows of each table.
-    pub fn for_people(&self) -> String {
-        let mut drawn = table(&[self.run.plan.scenario.name, ""]);
-        for (name, value) in self.figures() {
-            drawn.add_row([name.to_owned(), value]);
+    /// Returns the results of the run as text.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if the run has no table of the name that `view` wants.
+    pub fn for_people(&self, view: &View) -> Result<String, Failure> {
+        let metrics = &self.run.outcome.metrics;
+        if let Some(wanted) = &view.table {
+            let (name, unit, value) = table_named(metrics, wanted)?;
+            return Ok(whole(name, unit, value, view));
         }
-        let mut tables = String::new();
-        for (name, unit, value) in self.run.outcome.metrics.iter() {
-            match value {
-                MetricValue::Table(value) => draw_table(&mut tables, name, value),
-                value => {
-                    drawn.add_row([shortened(&name.replace('_', " ")), describe(unit, value)]);
+        let mut text = format!("{}\n", shortened_to(view.width - 1, &self.run.plan.title()));
+        let (names, values): (Vec<String>, Vec<String>) = self.figures().into_iter().unzip();
+        draw(&mut text, &[Column::of_texts("", names), Column::of_texts("", values)], view.width, 0, "");
+        distributions(&mut text, metrics, view.width);
+        if !view.is_brief {
+            series(&mut text, metrics, view.width);
+            for (name, _, value) in metrics.iter() {
+                if let MetricValue::Table(table) = value {
+                    draw_table(&mut text, name, table, view.width);
                 }
             }
         }
-        format!("{drawn}\n{tables}")
+        Ok(text)
+    }
+
+    /// Returns the figures of the run, and the metrics of one value.
+    fn figures(&self) -> Vec<(String, String)> {
+        let metrics = self.run.outcome.metrics.iter();
+        let of_metrics = metrics.filter_map(|(name, unit, value)| Some((spoken(name), describe(unit, value)?)));
+        self.figures_of_run().into_iter().map(|(name, value)| (name.to_owned(), value)).chain(of_metrics).collect()
     }
 
     /// Returns the figures that every run has.
-    fn figures(&self) -> Vec<(&'static str, String)> {
+    fn figures_of_run(&self) -> Vec<(&'static str, String)> {
         let FinishedRun { choice, outcome, lps, .. } = self.run;
         let [setup, run] = [self.run.setup_wall, self.run.run_wall].map(|wall| wall.as_secs_f64());
         let threads = choice.threads;
@@ -60,73 +84,80 @@ fn plural(n: u64) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// Returns a metric on one line.
-fn describe(unit: Unit, value: &MetricValue) -> String {
-    let of = |x: Option<f64>| x.map_or_else(|| "–".to_owned(), |x| figure(unit, x));
-    match value {
+/// Returns a metric of one value as text; `None` for other metrics.
+fn describe(unit: Unit, value: &MetricValue) -> Option<String> {
+    Some(match value {
         MetricValue::Counter(sum) if unit == Unit::Count => group(*sum),
-        MetricValue::Histogram(histogram) => {
-            let at = |percent| of(histogram.percentile(percent).map(|x| x as f64));
-            let tally = histogram.tally();
-            format!(
-                "mean {}, median {}, 99 % {}, most {}",
-                of(tally.mean()),
-                at(50.0),
-                at(99.0),
-                of(tally.max().map(|x| x as f64))
-            )
-        }
-        MetricValue::Tally(tally) => {
-            let (least, most) = (tally.min().map(|x| x as f64), tally.max().map(|x| x as f64));
-            format!("mean {}, from {} to {}", of(tally.mean()), of(least), of(most))
-        }
+        MetricValue::Counter(sum) => figure(unit, *sum as f64),
         MetricValue::Steady(steady) => steady.estimate().map_or_else(|| "–".into(), |found| estimate(unit, &found)),
-        MetricValue::Series(series) => describe_series(unit, series),
-        MetricValue::Value(value) => show(unit, value.cell()),
-        other => of(other.headline()),
-    }
+        MetricValue::Value(value) => match Entry::from(value.cell()) {
+            Entry::Whole(x) if unit == Unit::Count => group(x),
+            Entry::Whole(x) => figure(unit, x as f64),
+            Entry::Number(x) => figure(unit, x),
+            Entry::Text(text) => shortened_to(40, &text),
+            _ => "–".into(),
+        },
+        _ => return None,
+    })
 }
 
 fn estimate(unit: Unit, Estimate { mean, half_width, .. }: &Estimate) -> String {
-    let mean = figure(unit, *mean);
+    let scale = Scale::of(unit, [*mean]);
     match half_width {
-        Some(half_width) => format!("{mean} ± {}", figure(unit, *half_width)),
-        None => format!("{mean} (too few for an interval)"),
+        Some(half_width) => {
+            format!("{} ± {} {}", scale.number(*mean), scale.number(*half_width), scale.name()).trim_end().to_owned()
+        }
+        None => format!("{} (too few for an interval)", figure(unit, *mean)),
     }
 }
 
-fn describe_series(unit: Unit, series: &Series) -> String {
-    let values: Vec<f64> = series.points().into_iter().map(|(_, x)| x).collect();
-    if values.is_empty() {
-        return "–".into();
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    format!("{} points, mean {}, most {}", values.len(), figure(unit, mean), figure(unit, most))
-}
-
-/// Returns a cell of a table as text.
-fn show(unit: Unit, cell: &Cell) -> String {
-    match cell {
-        Cell::Empty => "–".into(),
-        Cell::Text(text) => shortened(text),
-        Cell::Integer(x) if unit == Unit::Count => group(u128::from(*x)),
-        Cell::Integer(x) => figure(unit, *x as f64),
-        Cell::Float(x) => figure(unit, *x),
-    }
+/// Returns the columns of the first rows of a table.
+fn columns_of(table: &Table, rows_shown: usize) -> Vec<Column> {
+    let mut rows = table.rows();
+    rows.truncate(rows_shown);
+    let entries = |index: usize| rows.iter().map(|row| Entry::from(&row[index])).collect::<Vec<_>>();
+    let columns = table.columns().iter().enumerate();
+    columns.map(|(index, column)| Column::of(&column.name, column.unit, &entries(index))).collect()
 }
 
 /// Draws the first rows of a table, and as many of its columns as fit.
-fn draw_table(text: &mut String, name: &str, value: &Table) {
-    let rows = value.rows();
-    if rows.is_empty() {
+fn draw_table(text: &mut String, name: &str, table: &Table, width: usize) {
+    let rows = table.rows().len();
+    if rows == 0 {
         return;
     }
-    let shown = &rows[..rows.len().min(ROWS_SHOWN)];
-    let cells = |row: &[Cell]| row.iter().zip(value.columns()).map(|(cell, column)| show(column.unit, cell)).collect();
-    let body: Vec<Vec<String>> = shown.iter().map(|row| cells(row)).collect();
-    let headings: Vec<String> =
-        value.columns().iter().map(|column| shortened(&column.name.replace('_', " "))).collect();
-    let _ = writeln!(text, "\n{}", shortened(&name.replace('_', " ")));
-    draw(text, &headings, &body, rows.len() - shown.len(), "`--json` and `--out`");
+    let _ = writeln!(text, "\n{}", spoken(name));
+    let shown = draw(text, &columns_of(table, ROWS_SHOWN), width, rows.saturating_sub(ROWS_SHOWN), ELSEWHERE);
+    note_errors(text, &table.columns()[..shown]);
+}
+
+/// States the bound on the error of percentiles, if there are any among the columns.
+fn note_errors(text: &mut String, columns: &[parades_core::metrics::Column]) {
+    if let Some(permille) = columns.iter().map(|column| column.error_permille).max().filter(|error| *error > 0) {
+        note_error(text, permille);
+    }
+}
+
+/// States the bound on the error of percentiles.
+pub(crate) fn note_error(text: &mut String, permille: u16) {
+    let _ = writeln!(text, "percentiles are within {} %", f64::from(permille) / 10.0);
+}
+
+/// Returns a table or a series with all its rows and columns.
+fn whole(name: &str, unit: Unit, value: &MetricValue, view: &View) -> String {
+    let mut text = String::new();
+    match value {
+        MetricValue::Table(table) => {
+            draw_whole(&mut text, &columns_of(table, usize::MAX), view.width);
+            note_errors(&mut text, table.columns());
+        }
+        MetricValue::Series(series) => {
+            let (times, values): (Vec<Entry>, Vec<Entry>) =
+                series.points().iter().map(|(time, x)| (Entry::Number(time.as_secs_f64()), Entry::Number(*x))).unzip();
+            let columns = [Column::of("time", Unit::Seconds, &times), Column::of(name, unit, &values)];
+            draw_whole(&mut text, &columns, view.width);
+        }
+        _ => unreachable!("a metric of another kind is no table"),
+    }
+    text
 }

@@ -1,11 +1,12 @@
 //! The results of a sweep: as JSON, as tables for people, as files.
 
-use crate::drawing::draw;
-use crate::figure::{figure, group};
-use crate::metrics::unit_of;
+use crate::drawing::{Column, Entry, draw, draw_whole};
+use crate::metrics::{bare_name, is_percentile, unit_of};
+use crate::people::note_error;
 use crate::place::write_whole;
-use parades_config::shortened;
-use parades_core::metrics::Unit;
+use crate::view::View;
+use parades_config::{quoted, shortened_to};
+use parades_core::metrics::{PERCENTILE_ERROR_PERMILLE, Unit};
 use parades_session::sweep::{FinishedSweep, SweepPlan, full_name};
 use parades_session::{Failure, Program, machine::Machine};
 use parades_sweep::results::{Interval, Points, Runs, cell};
@@ -141,77 +142,154 @@ impl<'a> SweepReport<'a> {
     }
 
     /// Returns the sweep as text: a row for each run, and the means over seeds with their intervals.
-    pub fn for_people(&self) -> String {
-        let shown = self.shown();
-        let name = |metric: &&String| metric.strip_suffix(".mean").unwrap_or(metric).replace('_', " ");
-        let name = |metric: &&String| shortened(&name(metric));
-        let headings = |own: &str| -> Vec<String> {
-            let keys = self.results.keys().iter().map(|key| key.replace('_', " "));
-            keys.chain([own.to_owned()]).chain(shown.iter().map(name)).collect()
-        };
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if `view` wants another table than `runs` or `means`.
+    pub fn for_people(&self, view: &View) -> Result<String, Failure> {
+        check_table(view)?;
         let mut text = String::new();
-        let body: Vec<Vec<String>> = self.results.runs().take(ROWS_SHOWN).map(|run| run_row(run, &shown)).collect();
+        match view.table.as_deref() {
+            Some("runs") => {
+                draw_whole(&mut text, &self.run_columns(&self.all_shown(), usize::MAX), view.width);
+                return Ok(text);
+            }
+            Some(_) => {
+                draw_whole(&mut text, &self.point_columns(&self.all_shown()), view.width);
+                return Ok(text);
+            }
+            None => {}
+        }
+        let shown = self.shown();
         let rows = self.results.runs().count();
         let plural = if rows == 1 { "" } else { "s" };
-        let _ = writeln!(text, "{}: {rows} run{plural}", self.plan().plan.scenario.name);
-        if rows > 0 {
-            draw(&mut text, &headings("seed"), &body, rows - body.len(), "`--csv`, `--json` and `--out`");
-        }
-        let points: Vec<Vec<String>> = self.results.points().filter_map(|point| point_row(&point, &shown)).collect();
+        let scenario = &self.plan().plan;
+        let title = format!("{}: {rows} run{plural}", scenario.title());
+        let _ = writeln!(text, "{}", shortened_to(view.width - 1, &title));
+        let points = self.results.points().filter(is_over).count();
         // If each point has one run, the means are the runs.
-        if !points.is_empty() && rows > points.len() {
-            let _ = writeln!(text, "\nmeans over seeds, with intervals of 95 %");
-            draw(&mut text, &headings("runs"), &points, 0, "`--csv=means`, `--json` and `--out`");
+        let has_means = points > 0 && rows > points;
+        if rows > 0 && !(view.is_brief && has_means) {
+            let columns = self.run_columns(&shown, ROWS_SHOWN);
+            draw(
+                &mut text,
+                &columns,
+                view.width,
+                rows.saturating_sub(ROWS_SHOWN),
+                "`--table runs`, `--csv`, `--json`, `--out`",
+            );
         }
-        text
+        if has_means {
+            let _ = writeln!(text, "\nmeans over seeds, with intervals of 95 %");
+            draw(
+                &mut text,
+                &self.point_columns(&shown),
+                view.width,
+                0,
+                "`--table means`, `--csv=means`, `--json`, `--out`",
+            );
+        }
+        if shown.iter().any(|name| is_percentile(name)) {
+            note_error(&mut text, PERCENTILE_ERROR_PERMILLE);
+        }
+        Ok(text)
+    }
+
+    /// Returns the metrics that a whole table has: those that the user asked for, or else all.
+    fn all_shown(&self) -> Vec<&String> {
+        if self.plan().request.metrics.is_empty() { self.results.metrics().iter().collect() } else { self.shown() }
+    }
+
+    /// Returns the columns of the swept parameters. `rows` has their values in each row.
+    fn swept_columns(&self, rows: &[&[Value]]) -> Vec<Column> {
+        let column = |(index, key): (usize, &String)| {
+            let entries: Vec<Entry> = rows.iter().map(|row| entry(&row[index])).collect();
+            Column::of(key, Unit::Count, &entries)
+        };
+        self.results.keys().iter().enumerate().map(column).collect()
+    }
+
+    /// Returns the table of the first runs.
+    fn run_columns(&self, shown: &[&String], rows_shown: usize) -> Vec<Column> {
+        let runs: Vec<(&[Value], u64, &Outcome)> = self.results.runs().take(rows_shown).collect();
+        let mut columns = self.swept_columns(&runs.iter().map(|(values, ..)| *values).collect::<Vec<_>>());
+        columns.push(Column::of_texts("seed", runs.iter().map(|(_, seed, _)| seed.to_string()).collect()));
+        columns.extend(shown.iter().map(|metric| {
+            let of_run = |(_, _, outcome): &(&[Value], u64, &Outcome)| match outcome.figures() {
+                None => Entry::Text("failed".into()),
+                Some(figures) => figures.metrics.get(metric.as_str()).map_or(Entry::Empty, entry),
+            };
+            Column::of(&bare_name(metric), unit_of_values(metric), &runs.iter().map(of_run).collect::<Vec<_>>())
+        }));
+        columns
+    }
+
+    /// Returns the table of means: a row for each point of which a run is over.
+    fn point_columns(&self, shown: &[&String]) -> Vec<Column> {
+        let points: Vec<Point<'_>> = self.results.points().filter(is_over).collect();
+        let mut columns = self.swept_columns(&points.iter().map(|point| point.values).collect::<Vec<_>>());
+        columns.push(Column::of_texts("runs", points.iter().map(runs_of).collect()));
+        columns.extend(shown.iter().map(|metric| {
+            let entries: Vec<Entry> = points.iter().map(|point| mean(point, metric)).collect();
+            Column::of(&bare_name(metric), unit_of_values(metric), &entries)
+        }));
+        columns
     }
 }
 
-/// Returns a value as a cell of a table for people.
-fn shown_cell(value: &Value) -> String {
-    shortened(&cell(value))
+/// Checks that a sweep has the table that `view` wants.
+///
+/// # Errors
+///
+/// [`Failure::Input`] if it wants another table than `runs` or `means`.
+pub fn check_table(view: &View) -> Result<(), Failure> {
+    match view.table.as_deref() {
+        None | Some("runs" | "means") => Ok(()),
+        Some(other) => {
+            let message = format!("--table: a sweep has no table {}", quoted(other));
+            Err(Failure::usage(message, "there are `runs` and `means`; `run --table` has the tables of one run"))
+        }
+    }
 }
 
-/// Returns the row of a run.
-fn run_row((values, seed, outcome): (&[Value], u64, &Outcome), shown: &[&String]) -> Vec<String> {
-    let figures = outcome.figures();
-    let of_metric = |metric: &&String| match figures.and_then(|figures| figures.metrics.get(metric.as_str())) {
-        None => "failed".to_owned(),
-        Some(Value::Null) => "–".to_owned(),
-        Some(value) => match (value.as_u64(), value.as_f64()) {
-            (Some(x), _) if unit_of(metric) == Unit::Count => group(u128::from(x)),
-            (_, Some(x)) => with_unit(metric, x),
-            _ => shown_cell(value),
-        },
-    };
-    values.iter().map(shown_cell).chain([seed.to_string()]).chain(shown.iter().map(of_metric)).collect()
+/// Returns true if a run of the point is over.
+fn is_over(point: &Point<'_>) -> bool {
+    point.succeeded + point.failed > 0
 }
 
-/// Returns the row of a point; `None` if no run of it is over.
-fn point_row(point: &Point<'_>, shown: &[&String]) -> Option<Vec<String>> {
-    let of_metric = |metric: &&String| {
-        let interval = point.intervals.iter().find(|interval| interval.metric == metric.as_str());
-        interval.map_or_else(|| "–".to_owned(), mean)
-    };
-    let runs = match (point.failed, point.reached) {
+/// Returns a value as an entry of a table for people.
+fn entry(value: &Value) -> Entry {
+    match (value, value.as_u64(), value.as_f64()) {
+        (Value::Null, ..) => Entry::Empty,
+        (_, Some(x), _) => Entry::Whole(x.into()),
+        (_, _, Some(x)) => Entry::Number(x),
+        _ => Entry::Text(cell(value)),
+    }
+}
+
+/// Returns the number of a point's runs, with what is missing.
+fn runs_of(point: &Point<'_>) -> String {
+    match (point.failed, point.reached) {
         (0, Some(false)) => format!("{} (too few)", point.succeeded),
         (0, _) => point.succeeded.to_string(),
         (failed, _) => format!("{} ({failed} failed)", point.succeeded),
-    };
-    let is_over = point.succeeded + point.failed > 0;
-    is_over.then(|| point.values.iter().map(shown_cell).chain([runs]).chain(shown.iter().map(of_metric)).collect())
+    }
 }
 
-fn mean(Interval { metric, estimate }: &Interval<'_>) -> String {
-    let mean = with_unit(metric, estimate.mean);
-    estimate.half_width.map_or_else(|| mean.clone(), |half_width| format!("{mean} ± {}", with_unit(metric, half_width)))
+/// Returns the mean of a metric at a point, with its interval. Equal percentiles are only equal to the width
+/// of a bucket, so they get no interval of zero.
+fn mean(point: &Point<'_>, metric: &str) -> Entry {
+    let found = point.intervals.iter().find(|interval| interval.metric == metric);
+    found.map_or(Entry::Empty, |Interval { estimate, .. }| match estimate.half_width {
+        Some(half_width) if half_width > 0.0 || !is_percentile(metric) => Entry::Interval(estimate.mean, half_width),
+        _ => Entry::Number(estimate.mean),
+    })
 }
 
-/// Returns a number of a metric with its unit. Times in results are in seconds, not in the model's
-/// picoseconds.
-fn with_unit(metric: &str, x: f64) -> String {
+/// Returns the unit of a metric's values. Times in results are in seconds, not in the model's picoseconds.
+fn unit_of_values(metric: &str) -> Unit {
     match unit_of(metric) {
-        Unit::Picoseconds => figure(Unit::Seconds, x),
-        unit => figure(unit, x),
+        Unit::Picoseconds => Unit::Seconds,
+        unit => unit,
     }
 }

@@ -3,22 +3,37 @@
 use crate::{Failure, FinishedRun, Observer, Plan, Recording, run};
 use parades_catalog::{Choice, Engine};
 
-/// Runs a plan on several engines, one after another. Where none is named, the plan runs on all engines that
-/// can run the scenario.
+/// The runs of a plan on several engines.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The runs that came to their end, in the order of the engines.
+    pub runs: Vec<FinishedRun>,
+    /// The engines that an interrupt stopped, or that it left no time for.
+    pub stopped: Vec<Engine>,
+}
+
+/// Returns the engines that are compared where none is named: those that can run the plan's scenario. The
+/// engine [`RollbackCheck`](Engine::RollbackCheck) checks models. Its speed says nothing, so it is not among
+/// them.
+pub fn compared_by_default(plan: &Plan) -> impl Iterator<Item = Engine> {
+    let can_run = |engine: &Engine| plan.scenario.is_restorable(&plan.values) || !engine.rolls_back();
+    Engine::algorithms().filter(|engine| *engine != Engine::RollbackCheck).filter(can_run)
+}
+
+/// Runs a plan on several engines, one after another; on those of [`compared_by_default`] where none is named.
 ///
 /// An engine of one thread runs on one, whatever number of threads is asked for. An engine gets the settings
 /// that it has. A setting that none of the engines has is given to all of them, and they refuse it.
 ///
 /// # Errors
 ///
-/// Those of [`Plan::choice`] and [`run`]; [`Failure::Stopped`] where an interrupt stopped one of the runs.
-pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> Result<Vec<FinishedRun>, Failure> {
+/// Those of [`Plan::choice`] and [`run`]; [`Failure::Stopped`] where an interrupt stopped the first run.
+pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> Result<Comparison, Failure> {
     if !plan.request.digest {
         return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
     }
-    let can_run = |engine: &Engine| plan.scenario.is_restorable(&plan.values) || !engine.rolls_back();
     let engines: Vec<Engine> = match engines {
-        [] => Engine::algorithms().filter(can_run).collect(),
+        [] => compared_by_default(plan).collect(),
         names => names.iter().map(|name| Engine::named(name)).collect::<Result<_, _>>()?,
     };
     let plan_for = |&engine: &Engine| {
@@ -32,11 +47,17 @@ pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> 
     };
     // A mistake in the settings of one engine is found before any run.
     let plans = engines.iter().map(plan_for).collect::<Result<Vec<(Plan, Choice)>, _>>()?;
-    let execute = |(plan, choice): (Plan, Choice)| {
-        let finished = run(&plan, &choice, Recording::default(), observer)?;
-        finished.complete("a comparison needs whole runs, so there is no result")
-    };
-    plans.into_iter().map(execute).collect()
+    let mut runs = Vec::new();
+    for (plan, choice) in &plans {
+        let finished = run(plan, choice, Recording::default(), observer);
+        match finished.and_then(|run| run.complete("a comparison needs a whole run, so there is no result")) {
+            Ok(run) => runs.push(run),
+            Err(Failure::Stopped(_)) if !runs.is_empty() => break,
+            Err(failure) => return Err(failure),
+        }
+    }
+    let stopped = engines[runs.len()..].to_vec();
+    Ok(Comparison { runs, stopped })
 }
 
 /// Returns the settings that are meant for an engine.

@@ -56,7 +56,7 @@ mod target;
 mod watchman;
 pub mod why;
 
-pub use compare::compare;
+pub use compare::{Comparison, compare, compared_by_default};
 pub use diff::diff;
 pub use failure::Failure;
 pub use names::safe_name;

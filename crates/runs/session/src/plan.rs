@@ -80,6 +80,12 @@ impl Plan {
         }
     }
 
+    /// Returns the name of the scenario, with the title of its file where the file has one.
+    pub fn title(&self) -> String {
+        let title = self.network.as_ref().map(NetworkFile::title).unwrap_or_default();
+        if title.is_empty() { self.scenario.name.to_owned() } else { format!("{}: {title}", self.scenario.name) }
+    }
+
     /// Returns the network in full, as the text of a file whose run is the same; `None` where no file
     /// describes one.
     ///

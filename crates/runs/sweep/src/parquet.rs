@@ -63,7 +63,7 @@ impl Results<'_> {
         let names = self.keys().iter().map(String::as_str).chain(of_run);
         let names = names.chain(self.metrics().iter().map(String::as_str)).chain(["error"]);
         let mut columns: Vec<(String, Vec<Value>)> = names.map(|name| (name.to_owned(), Vec::new())).collect();
-        for (values, seed, outcome) in self.runs() {
+        for (values, seed, outcome) in self.runs_in_numbers() {
             let own = match outcome {
                 Outcome::Figures(figures) => {
                     let mut own = vec![

@@ -20,6 +20,8 @@ pub struct Results<'a> {
     keys: Vec<String>,
     /// The values of the swept parameters at each point.
     values: Vec<Vec<Value>>,
+    /// The same values as tables of numbers have them.
+    numbers: Vec<Vec<Value>>,
     /// The names of the metrics.
     columns: Vec<String>,
 }
@@ -60,7 +62,14 @@ impl<'a> Results<'a> {
                 columns.push(name.clone());
             }
         }
-        Results { schedule, keys, values, columns }
+        Results { schedule, keys, numbers: values.clone(), values, columns }
+    }
+
+    /// Sets the values of the swept parameters, at each point, that CSV and Parquet tables have: without this
+    /// call, those of [`Results::new`].
+    #[must_use]
+    pub fn with_numbers(self, numbers: Vec<Vec<Value>>) -> Results<'a> {
+        Results { numbers, ..self }
     }
 
     /// Returns the swept parameters.
@@ -76,10 +85,20 @@ impl<'a> Results<'a> {
     /// Returns the finished runs, point by point, in the order of the seeds. Each has the values of the swept
     /// parameters, the seed, and the outcome.
     pub fn runs(&self) -> impl Iterator<Item = (&[Value], u64, &'a Outcome)> {
+        self.runs_with(&self.values)
+    }
+
+    /// Returns the finished runs, with the swept parameters as tables of numbers have them.
+    pub(crate) fn runs_in_numbers(&self) -> impl Iterator<Item = (&[Value], u64, &'a Outcome)> {
+        self.runs_with(&self.numbers)
+    }
+
+    /// Returns the finished runs, with these values of the swept parameters at each point.
+    fn runs_with<'b>(&self, values: &'b [Vec<Value>]) -> impl Iterator<Item = (&'b [Value], u64, &'a Outcome)> {
         let runs = |point| self.schedule.runs(point).map(move |(seed, outcome)| (point, seed, outcome));
         (0..self.schedule.points())
             .flat_map(runs)
-            .map(|(point, seed, outcome)| (self.values[point].as_slice(), seed, outcome))
+            .map(|(point, seed, outcome)| (values[point].as_slice(), seed, outcome))
     }
 
     /// Returns the points.
@@ -100,8 +119,8 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// Writes a CSV table with a row for each finished run. The columns are the swept parameters, the seed,
-    /// the counts and the digest, the metrics, and the error of a failed run.
+    /// Writes a CSV table with a row for each finished run. The columns are the swept parameters in base
+    /// units, the seed, the counts and the digest, the metrics, and the error of a failed run.
     ///
     /// # Errors
     ///
@@ -111,7 +130,7 @@ impl<'a> Results<'a> {
         let of_run = ["events", "global_events", "digest", "virtual_time_s"];
         let keys = self.keys.iter().map(String::as_str).chain(["seed"]).chain(of_run);
         table.write_record(keys.chain(self.columns.iter().map(String::as_str)).chain(["error"]))?;
-        for (values, seed, outcome) in self.runs() {
+        for (values, seed, outcome) in self.runs_in_numbers() {
             let mut row: Vec<String> = values.iter().map(cell).collect();
             row.push(seed.to_string());
             match outcome {
@@ -143,9 +162,9 @@ impl<'a> Results<'a> {
         let mut table = csv::Writer::from_writer(to);
         let columns = ["metric", "runs", "mean", "half_width_95"];
         table.write_record(self.keys.iter().map(String::as_str).chain(columns))?;
-        for point in self.points() {
+        for (point, values) in self.points().zip(&self.numbers) {
             for Interval { metric, estimate: Estimate { count, mean, half_width } } in &point.intervals {
-                let mut row: Vec<String> = point.values.iter().map(cell).collect();
+                let mut row: Vec<String> = values.iter().map(cell).collect();
                 row.extend([(*metric).to_owned(), count.to_string(), json!(mean).to_string()]);
                 row.push(half_width.map_or_else(String::new, |half_width| json!(half_width).to_string()));
                 table.write_record(row)?;

@@ -8,6 +8,10 @@ const OCTAVE_BITS: u32 = 7;
 /// The number of buckets between two powers of two.
 const OCTAVE: usize = 1 << OCTAVE_BITS;
 
+/// The bound on the relative error of a percentile, in thousandths: a bucket is no wider than 1/128 of its
+/// values.
+pub const PERCENTILE_ERROR_PERMILLE: u16 = 8;
+
 /// A histogram of 64-bit integers, and an exact [`Tally`] of the same observations.
 ///
 /// Values below 256 have a bucket each. Above, each octave has 128 buckets. A percentile is interpolated in

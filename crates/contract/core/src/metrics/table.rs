@@ -12,12 +12,20 @@ pub struct Column {
     pub name: Box<str>,
     /// The unit of its numbers.
     pub unit: Unit,
+    /// The bound on the relative error of its numbers, in thousandths; 0 if they are exact.
+    pub error_permille: u16,
 }
 
 impl Column {
     /// Makes the heading of a column with this name and unit.
     pub fn new(name: &str, unit: Unit) -> Column {
-        Column { name: name.into(), unit }
+        Column { name: name.into(), unit, error_permille: 0 }
+    }
+
+    /// Declares that the numbers have a relative error of at most `permille` thousandths.
+    #[must_use]
+    pub fn with_error_permille(self, permille: u16) -> Column {
+        Column { error_permille: permille, ..self }
     }
 }
 

@@ -5,9 +5,10 @@ use super::flows::{
     P95, P99, RECEIVED, REORDERED, SENT, Sums,
 };
 use super::ratio;
+use crate::histogram::PERCENTILE_ERROR_PERMILLE;
 use crate::network::Vocabulary;
 use crate::port::LOSSES;
-use parades_core::metrics::{Cell, Unit};
+use parades_core::metrics::{Cell, Column, Unit};
 use parades_core::time::Time;
 
 /// The facts of a flow.
@@ -56,13 +57,27 @@ type FlowColumn = for<'a, 'b> fn(&'a FlowRow<'b>) -> Cell;
 
 /// A column of the table of flows.
 pub(super) struct OfFlow {
-    pub(super) name: &'static str,
-    pub(super) unit: Unit,
+    name: &'static str,
+    unit: Unit,
     pub(super) cell: FlowColumn,
+    /// True if the column is a percentile, which has the error of its histogram.
+    is_percentile: bool,
+}
+
+impl OfFlow {
+    /// Returns the heading of the column.
+    pub(super) fn heading(&self) -> Column {
+        let error_permille = if self.is_percentile { PERCENTILE_ERROR_PERMILLE } else { 0 };
+        Column::new(self.name, self.unit).with_error_permille(error_permille)
+    }
 }
 
 const fn flow(name: &'static str, unit: Unit, cell: FlowColumn) -> OfFlow {
-    OfFlow { name, unit, cell }
+    OfFlow { name, unit, cell, is_percentile: false }
+}
+
+const fn percentile(name: &'static str, cell: FlowColumn) -> OfFlow {
+    OfFlow { is_percentile: true, ..flow(name, Unit::Picoseconds, cell) }
 }
 
 const FLOWS: &[OfFlow] = &[
@@ -93,7 +108,7 @@ const FLOWS_OF_APPS: &[OfFlow] = &[
     flow("packets_received", Unit::Count, |row| row.sums[RECEIVED].into()),
     flow("packets_lost", Unit::Count, |row| row.lost(LOST)),
     flow("delay_mean", Unit::Picoseconds, |row| row.arrived(MEAN)),
-    flow("delay_p95", Unit::Picoseconds, |row| row.percentile(P95)),
+    percentile("delay_p95", |row| row.percentile(P95)),
     flow("throughput", Unit::BitsPerSecond, |row| row.throughput()),
     flow("start", Unit::Picoseconds, |row| row.start.as_ps().into()),
     flow("duration", Unit::Picoseconds, |row| row.duration()),
@@ -103,8 +118,8 @@ const FLOWS_OF_APPS: &[OfFlow] = &[
     flow("lost_chance", Unit::Count, |row| row.sums[LOST + 1].into()),
     flow("lost_down", Unit::Count, |row| row.sums[LOST + 2].into()),
     flow("delay_min", Unit::Picoseconds, |row| row.arrived(MIN)),
-    flow("delay_p50", Unit::Picoseconds, |row| row.percentile(P50)),
-    flow("delay_p99", Unit::Picoseconds, |row| row.percentile(P99)),
+    percentile("delay_p50", |row| row.percentile(P50)),
+    percentile("delay_p99", |row| row.percentile(P99)),
     flow("delay_max", Unit::Picoseconds, |row| row.arrived(MAX)),
     flow("jitter", Unit::Picoseconds, |row| row.arrived(JITTER)),
     flow("packets_reordered", Unit::Count, |row| row.sums[REORDERED].into()),

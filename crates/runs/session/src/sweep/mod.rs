@@ -7,6 +7,7 @@
 //! The crate `parades_sweep` has the parts that know neither scenarios nor engines: the grid, the journal,
 //! the schedule, the pool, the table of results.
 
+mod base_values;
 mod check;
 mod header;
 mod message;
@@ -56,7 +57,7 @@ impl FinishedSweep<'_> {
     /// Returns the tables of results.
     pub fn results(&self) -> Results<'_> {
         let swept = self.plan.grid.swept().map(str::to_owned).collect();
-        Results::new(&self.schedule, swept, self.plan.swept_values())
+        Results::new(&self.schedule, swept, self.plan.swept_values()).with_numbers(self.plan.swept_numbers())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The points, seeds and settings of a sweep, as far as they are known without a model.
 
 use super::EarlierRuns;
+use super::base_values::in_base_units;
 use super::message::WorkerRequest;
 use crate::machine::{Machine, default_memory_limit};
 use crate::{Failure, Plan, Program, Request, safe_name};
@@ -129,6 +130,20 @@ impl SweepPlan {
             self.grid.swept().map(|key| all[key].clone()).collect()
         };
         self.grid.points().iter().map(of_point).collect()
+    }
+
+    /// Returns the values of the swept parameters at each point, in base units: seconds, bytes, bits per second.
+    pub fn swept_numbers(&self) -> Vec<Vec<Value>> {
+        let mut points = self.swept_values();
+        for (index, key) in self.grid.swept().enumerate() {
+            let values: Vec<_> = self.grid.points().iter().filter_map(|values| values.get(key)).collect();
+            let shown: Vec<Value> = points.iter().map(|point| point[index].clone()).collect();
+            if values.len() == shown.len() {
+                let numbers = in_base_units(&values, &shown);
+                points.iter_mut().zip(numbers).for_each(|(point, number)| point[index] = number);
+            }
+        }
+        points
     }
 
     /// Returns the parameters that are the same in all runs.

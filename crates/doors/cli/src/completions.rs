@@ -1,0 +1,85 @@
+//! `parades completions`: a script by which a shell completes this command, with the names of scenarios,
+//! engines, parameters, settings and tables of measurements.
+
+use crate::arguments::Arguments;
+use crate::printing::print;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory, ValueHint};
+use clap_complete::Shell;
+use parades_catalog::{Engine, program_name, scenarios};
+use parades_session::Failure;
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut with_names(), program_name(), &mut script);
+    let script = String::from_utf8_lossy(&script);
+    print(&if shell == Shell::Zsh { with_files(&script) } else { script.into_owned() })
+}
+
+/// Returns the grammar, with the names that arguments may have. The command itself accepts more: the paths of
+/// scenario files, for example.
+fn with_names() -> Command {
+    let command = Arguments::command().name(program_name());
+    command.mut_subcommands(|subcommand| {
+        let of_bench = subcommand.get_name() == "bench";
+        subcommand.mut_args(|argument| match argument.get_id().as_str() {
+            "scenario" => named(argument, scenario_names()),
+            "engine" | "engines" => named(argument, engine_names()),
+            "set" => beginning(argument, parameters()),
+            "tune" => beginning(argument, settings()),
+            "table" if of_bench => named(argument, tables_of_measurements()),
+            _ => argument,
+        })
+    })
+}
+
+fn named(argument: Arg, names: Vec<&'static str>) -> Arg {
+    argument.value_parser(PossibleValuesParser::new(names))
+}
+
+/// Completes the beginning of a value, without a blank after it.
+fn beginning(argument: Arg, keys: BTreeSet<&'static str>) -> Arg {
+    // The grammar borrows its words, and lives as long as this short process.
+    let leaked = |key: &str| -> &'static str { Box::leak(format!("{key}=").into_boxed_str()) };
+    named(argument, keys.into_iter().map(leaked).collect()).value_hint(ValueHint::Other)
+}
+
+fn scenario_names() -> Vec<&'static str> {
+    scenarios().iter().map(|scenario| scenario.name).collect()
+}
+
+fn engine_names() -> Vec<&'static str> {
+    Engine::ALL.iter().map(|engine| engine.name()).collect()
+}
+
+/// Returns the keys of the parameters of all scenarios.
+fn parameters() -> BTreeSet<&'static str> {
+    let of_scenario = |values: &parades_config::Values| -> Vec<&'static str> {
+        values.iter().map(|(parameter, _)| parameter.key()).collect()
+    };
+    scenarios().iter().flat_map(|scenario| of_scenario(&scenario.values())).collect()
+}
+
+/// Returns the keys of the settings of all engines.
+fn settings() -> BTreeSet<&'static str> {
+    Engine::algorithms().flat_map(Engine::settings).map(|setting| setting.key()).collect()
+}
+
+#[cfg(feature = "bench")]
+fn tables_of_measurements() -> Vec<&'static str> {
+    parades_bench::TABLES.iter().map(|table| table.name).collect()
+}
+
+#[cfg(not(feature = "bench"))]
+fn tables_of_measurements() -> Vec<&'static str> {
+    Vec::new()
+}
+
+/// Lets zsh complete the paths of files beside the names of scenarios.
+fn with_files(script: &str) -> String {
+    let names = format!("({})", scenario_names().join(" "));
+    let action = format!("{{_alternative \"scenarios:scenario:{names}\" \"files:file:_files\"}}");
+    script.replace(&format!(":{names}'"), &format!(":{action}'"))
+}
