@@ -167,10 +167,14 @@ impl<'a, M: Model> Context<'a, M> {
     #[cold]
     #[inline(never)]
     fn refuse_send(&mut self, receiver: LpId) {
-        self.fail_channel(match self.phase {
-            Phase::Start => format!("it sent to {receiver} while starting up, when an LP may send only to itself"),
-            _ => format!("it sent to {receiver} while visited by a global event, which alone may send then"),
-        });
+        match self.phase {
+            Phase::Start => {
+                self.fail(format!("it sent to {receiver} while starting up, when an LP may send only to itself"));
+            }
+            _ => self.fail_channel(format!(
+                "it sent to {receiver} while visited by a global event, which alone may send then"
+            )),
+        }
     }
 
     /// Sets a timer of this LP, or resets it. It will be due once, `delay` from now.

@@ -300,6 +300,9 @@ pub trait Restorable: Model {
 /// #     let _ = lp.execute_undoable(&Counter, world, event.parts(), effects);
 /// # }
 /// ```
+///
+/// A program that offers every engine (`parades::Simulation::restorable`) also needs `PartialEq` and `Debug` of
+/// the state: `rollback-check` compares states, and shows those that differ.
 pub trait ByCopy: Model<State: Clone> {}
 
 impl<M: ByCopy> Restorable for M {

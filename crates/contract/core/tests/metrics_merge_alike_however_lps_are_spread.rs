@@ -217,7 +217,7 @@ fn what_a_metric_cannot_take_is_left_out_and_named() {
     );
     assert_eq!(
         complaint(&|metrics| metrics.apply(lp, &Sample::float(MetricId(4), f64::NAN))),
-        "LP 2 recorded NaN in the metric `steady`, a steady: it takes floating-point numbers, at most 1e140 in magnitude"
+        "LP 2 recorded NaN in the metric `steady`, a steady: it takes observations of floating-point numbers, at most 1e140 in magnitude"
     );
     assert_eq!(
         complaint(&|metrics| metrics.apply(lp, &Sample::integer(MetricId(99), 1))),

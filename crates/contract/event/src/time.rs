@@ -149,6 +149,18 @@ impl Time {
         }
     }
 
+    /// Returns the time `delay` later, or [`Time::MAX`] if it is after that.
+    ///
+    /// ```
+    /// # use parades_core::time::{Delay, Time};
+    /// assert_eq!(Time::from_secs(1).saturating_add(Delay::from_ms(500)), Time::from_ms(1500));
+    /// assert_eq!(Time::from_secs(1).saturating_add(Delay::MAX), Time::MAX);
+    /// ```
+    #[inline]
+    pub const fn saturating_add(self, delay: Delay) -> Time {
+        Time(self.0.saturating_add(delay.0))
+    }
+
     /// As [`Time::checked_add`], but also returns `None` for a delay of zero. Both cases take one comparison.
     #[inline]
     pub const fn later_by(self, delay: Delay) -> Option<Time> {
@@ -201,6 +213,20 @@ impl Delay {
     /// If the span is longer than 213 days.
     pub const fn from_secs(seconds: u64) -> Delay {
         Delay(seconds.checked_mul(PS_PER_S).expect("213 days at most"))
+    }
+
+    /// Returns a span of `hours`.
+    ///
+    /// ```
+    /// # use parades_core::time::Delay;
+    /// assert_eq!(Delay::from_hours(36), Delay::from_secs(129_600));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the span is longer than 213 days.
+    pub const fn from_hours(hours: u64) -> Delay {
+        Delay(hours.checked_mul(3600 * PS_PER_S).expect("213 days at most"))
     }
 
     /// Returns a span of `seconds`, rounded to the nearest picosecond.

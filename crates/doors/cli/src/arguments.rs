@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     /// The chain of events that led to a given one, or to the failure of a run.
     Why(WhyArguments),
-    /// The built-in scenarios, a line each.
+    /// The scenarios, a line each.
     List {
         /// The engines, the transports and their settings instead.
         #[arg(long)]
@@ -96,7 +96,7 @@ impl Command {
 /// The scenario and its parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScenarioArguments {
-    /// A built-in scenario (`parades list`), or the path of a TOML file.
+    /// A scenario (the command `list` has them), or the path of a TOML file.
     pub(crate) scenario: String,
     /// Sets a parameter of the scenario (repeatable).
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -11,7 +11,8 @@ pub(crate) fn list(engines: bool) -> Result<ExitCode, Failure> {
 }
 
 fn list_of_scenarios() -> String {
-    scenarios().iter().map(|scenario| format!("{:<12} {}\n", scenario.name, scenario.about)).collect()
+    let width = scenarios().iter().map(|scenario| scenario.name.len()).max().unwrap_or(0).max(12);
+    scenarios().iter().map(|scenario| format!("{:<width$} {}\n", scenario.name, scenario.about)).collect()
 }
 
 fn list_of_engines() -> String {

@@ -12,10 +12,15 @@ struct Installed {
 
 static INSTALLED: OnceLock<Installed> = OnceLock::new();
 
-/// Makes the program's own scenarios known by name, before the built-in ones. `name` is the name of the
-/// program, as its user types it. Only the first call counts, so it belongs to the start of `main`.
+/// Makes the program's own scenarios known by name, before the built-in ones. A built-in scenario whose name one
+/// of them has is left out. `name` is the name of the program, as its user types it. Only the first call
+/// counts, so it belongs to the start of `main`.
 pub fn install(name: &str, own: impl IntoIterator<Item = Scenario>) {
-    let scenarios = own.into_iter().chain(SCENARIOS.iter().copied()).collect();
+    let mut scenarios: Vec<Scenario> = own.into_iter().collect();
+    let own = scenarios.len();
+    let is_free = |other: &&Scenario| scenarios[..own].iter().all(|scenario| scenario.name != other.name);
+    let others: Vec<Scenario> = SCENARIOS.iter().filter(is_free).copied().collect();
+    scenarios.extend(others);
     let _ = INSTALLED.set(Installed { name: name.to_owned(), scenarios });
 }
 

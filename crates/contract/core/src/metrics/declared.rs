@@ -34,7 +34,7 @@ macro_rules! typed_id {
 
 typed_id!(CounterId, IntegerId, FloatId);
 
-/// The kind of a metric that handlers record.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Counter,
@@ -42,9 +42,11 @@ enum Kind {
     Histogram,
     Float,
     Steady,
+    Series,
+    Value,
 }
 
-/// The declaration of a metric that handlers record.
+/// The declaration of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
     name: &'static str,
@@ -76,6 +78,17 @@ impl Declaration {
     /// Declares a steady-state mean with an interval. See [`Metrics::steady`].
     pub const fn steady(name: &'static str, unit: Unit) -> Declaration {
         Declaration { name, unit, kind: Kind::Steady }
+    }
+
+    /// Declares points over virtual time, which global events and the end of the run record. See
+    /// [`Metrics::series`].
+    pub const fn series(name: &'static str, unit: Unit) -> Declaration {
+        Declaration { name, unit, kind: Kind::Series }
+    }
+
+    /// Declares one cell, which global events and the end of the run record. See [`Metrics::value`].
+    pub const fn value(name: &'static str, unit: Unit) -> Declaration {
+        Declaration { name, unit, kind: Kind::Value }
     }
 }
 
@@ -144,6 +157,15 @@ impl<const N: usize> Declared<N> {
         FloatId(id)
     }
 
+    /// Returns the id of a metric of any kind. For a series or a value, there is no other.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no metric has this name. In a constant, the compiler then reports the panic.
+    pub const fn id(&self, name: &str) -> MetricId {
+        self.find(name).0
+    }
+
     /// Returns the metrics, in which nothing is recorded.
     ///
     /// # Panics
@@ -158,6 +180,8 @@ impl<const N: usize> Declared<N> {
                 Kind::Histogram => metrics.histogram(name, unit),
                 Kind::Float => metrics.float(name, unit),
                 Kind::Steady => metrics.steady(name, unit),
+                Kind::Series => metrics.series(name, unit),
+                Kind::Value => metrics.value(name, unit),
             };
         }
         metrics

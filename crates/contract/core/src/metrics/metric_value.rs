@@ -40,10 +40,10 @@ impl MetricValue {
     pub(super) fn kind_and_input(&self) -> (&'static str, &'static str) {
         match self {
             MetricValue::Counter(_) => ("counter", "integers"),
-            MetricValue::Tally(_) => ("tally", "integers"),
-            MetricValue::Histogram(_) => ("histogram", "integers"),
-            MetricValue::Float(_) => ("float", "floating-point numbers"),
-            MetricValue::Steady(_) => ("steady", "floating-point numbers"),
+            MetricValue::Tally(_) => ("tally", "observations of integers"),
+            MetricValue::Histogram(_) => ("histogram", "observations of integers"),
+            MetricValue::Float(_) => ("float", "observations of floating-point numbers"),
+            MetricValue::Steady(_) => ("steady", "observations of floating-point numbers"),
             MetricValue::Series(_) => ("series", "points"),
             MetricValue::Table(_) => ("table", "rows"),
             MetricValue::Value(_) => ("value", "the setting of one cell"),

@@ -59,18 +59,18 @@ impl Metrics {
     }
 
     /// Adds `amount` to a counter.
-    pub fn count(&mut self, counter: MetricId, amount: u64) {
-        self.apply_from(self.recorder, &Sample::integer(counter, amount));
+    pub fn count(&mut self, counter: impl Into<MetricId>, amount: u64) {
+        self.apply_from(self.recorder, &Sample::integer(counter.into(), amount));
     }
 
     /// Records an observation in a tally or a histogram.
-    pub fn observe(&mut self, metric: MetricId, x: u64) {
-        self.apply_from(self.recorder, &Sample::integer(metric, x));
+    pub fn observe(&mut self, metric: impl Into<MetricId>, x: u64) {
+        self.apply_from(self.recorder, &Sample::integer(metric.into(), x));
     }
 
     /// Records an observation in a float or a steady metric.
-    pub fn observe_float(&mut self, metric: MetricId, x: f64) {
-        self.apply_from(self.recorder, &Sample::float(metric, x));
+    pub fn observe_float(&mut self, metric: impl Into<MetricId>, x: f64) {
+        self.apply_from(self.recorder, &Sample::float(metric.into(), x));
     }
 
     /// Adds a point to a series. Points may come in any order of times.
@@ -175,7 +175,7 @@ impl Metrics {
     /// let mut metrics = Metrics::new();
     /// let wait = metrics.tally("wait", Unit::Picoseconds);
     /// metrics.apply(LpId(4), &Sample::float(wait, 0.5));
-    /// let mistake = "LP 4 recorded 0.5 in the metric `wait`, a tally: it takes integers";
+    /// let mistake = "LP 4 recorded 0.5 in the metric `wait`, a tally: it takes observations of integers";
     /// assert_eq!(metrics.check(), Err(mistake.into()));
     /// ```
     ///

@@ -86,8 +86,8 @@ fn a_start_up_event_goes_only_to_its_sender() {
     let error = error_of(&model);
     assert_eq!(
         error.to_string(),
-        "LP 0 at 0s, starting up: it sent to LP 1 while starting up, when an LP may send only to itself; declare the channel, \
-         or send where one leads"
+        "LP 0 at 0s, starting up: it sent to LP 1 while starting up, when an LP may send only to itself; correct the model, \
+         or the parameters that led it there"
     );
 }
 
