@@ -3,6 +3,8 @@
 //! Messages quote the user's text with control characters escaped and the length limited. So an error is one
 //! line whatever the input was, and no file can send commands to the terminal.
 
+pub use parades_core::escape::{escaped, is_executed};
+
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -168,13 +170,6 @@ impl Spot {
     }
 }
 
-/// Returns true if a terminal executes this character instead of showing it: control characters, and those
-/// that change the direction of text.
-pub fn is_executed(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// Replaces each character that a terminal would execute by a visible character, so that columns stay.
 fn printable(text: &str) -> String {
     let shown = |c| match c {
@@ -183,19 +178,6 @@ fn printable(text: &str) -> String {
         c => c,
     };
     text.chars().map(shown).collect()
-}
-
-/// Escapes the characters that a terminal would execute.
-pub fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_executed(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 /// Returns a text from a user or a file as it may be shown: the characters that a terminal would execute are

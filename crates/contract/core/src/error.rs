@@ -2,6 +2,7 @@
 
 use crate::event::{EventKey, LpId};
 use crate::time::{Delay, Instant};
+use crate::trace::shown_name;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
@@ -90,28 +91,60 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Boxed, so that results are small.
-    inner: Box<(ErrorKind, Option<Place>)>,
+    inner: Box<Inner>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    place: Option<Place>,
+    /// The names of the LPs that the error is about, as far as they have any.
+    names: Vec<(LpId, String)>,
 }
 
 impl Error {
     /// Makes an error at a place.
     pub fn at(kind: ErrorKind, place: Place) -> Error {
-        Error { inner: Box::new((kind, Some(place))) }
+        Error { inner: Box::new(Inner { kind, place: Some(place), names: Vec::new() }) }
     }
 
     /// Makes an error that belongs to no event.
     pub fn new(kind: ErrorKind) -> Error {
-        Error { inner: Box::new((kind, None)) }
+        Error { inner: Box::new(Inner { kind, place: None, names: Vec::new() }) }
+    }
+
+    /// Returns the error in which LPs are called by their names. `name` returns the name of an LP, if it has
+    /// one.
+    #[must_use]
+    pub fn with_names(mut self, name: impl Fn(LpId) -> Option<String>) -> Error {
+        let Inner { kind, place, .. } = &*self.inner;
+        let mut lps = match kind {
+            ErrorKind::Lookahead { receiver, .. } => vec![*receiver],
+            ErrorKind::Rounds { lps, .. } => lps.clone(),
+            _ => Vec::new(),
+        };
+        if let Some(place) = place {
+            lps.extend(place.lp);
+            lps.extend(place.event.and_then(|key| key.sender.as_lp()));
+        }
+        self.inner.names = lps.into_iter().filter_map(|lp| Some((lp, name(lp)?))).collect();
+        self
+    }
+
+    /// Returns the name of an LP, or its id.
+    fn shown(&self, lp: LpId) -> String {
+        let named = self.inner.names.iter().find(|(named, _)| *named == lp);
+        shown_name(lp, named.map(|(_, name)| name.clone()))
     }
 
     /// Returns the reason.
     pub fn kind(&self) -> &ErrorKind {
-        &self.inner.0
+        &self.inner.kind
     }
 
     /// Returns the place, if the error belongs to an event.
     pub fn place(&self) -> Option<Place> {
-        self.inner.1
+        self.inner.place
     }
 
     /// Returns what the user can do about the error.
@@ -140,11 +173,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = self.place() {
             match place.lp {
-                Some(lp) => write!(f, "{lp} at {}", place.instant)?,
+                Some(lp) => write!(f, "{} at {}", self.shown(lp), place.instant)?,
                 None => write!(f, "the global event at {}", place.instant)?,
             }
             match place.event {
-                Some(key) => write!(f, ", executing the event from {} #{}: ", key.sender, key.sequence)?,
+                Some(key) => {
+                    let sender = key.sender.as_lp().map_or_else(|| key.sender.to_string(), |lp| self.shown(lp));
+                    write!(f, ", executing the event from {sender} #{}: ", key.sequence)?;
+                }
                 None if place.lp.is_some() => f.write_str(", starting up: ")?,
                 None => f.write_str(": ")?,
             }
@@ -152,12 +188,13 @@ impl fmt::Display for Error {
         match self.kind() {
             ErrorKind::Declaration(what) | ErrorKind::NoChannel(what) | ErrorKind::Model(what) => f.write_str(what)?,
             ErrorKind::Lookahead { receiver, delay, lookahead } => {
+                let receiver = self.shown(*receiver);
                 write!(f, "it sent to {receiver} with delay {delay}, below the declared lookahead of {lookahead}")?;
             }
             ErrorKind::Rounds { limit, lps } => {
                 write!(f, "zero-delay events went on for {limit} rounds at one time, among ")?;
                 for (i, lp) in lps.iter().enumerate() {
-                    write!(f, "{}{lp}", if i == 0 { "" } else { ", " })?;
+                    write!(f, "{}{}", if i == 0 { "" } else { ", " }, self.shown(*lp))?;
                 }
             }
             ErrorKind::TimeOverflow { delay } => write!(f, "a delay of {delay} leads past the end of virtual time")?,

@@ -31,6 +31,7 @@ pub mod channel;
 mod context;
 pub mod effects;
 pub mod error;
+pub mod escape;
 pub mod global;
 pub mod lp;
 pub mod metrics;

@@ -9,12 +9,13 @@
 
 use crate::channel::Channels;
 use crate::digest::{Digest, Payload};
-use crate::event::{Body, LpId};
+use crate::event::{Body, Event, LpId};
 use crate::global::Global;
 use crate::metrics::Metrics;
 use crate::run::{End, Unfinished};
 use crate::time::Time;
 use crate::world::Controllers;
+use std::fmt;
 
 pub use crate::context::Context;
 
@@ -138,5 +139,33 @@ pub trait Model: Sized + Sync {
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
         let _ = (end, metrics);
         Ok(())
+    }
+    /// Returns the name of an LP. Traces and messages call the LP so. By default an LP has no name, and is
+    /// called `LP 13`.
+    ///
+    /// Names change no result. A name should belong to one LP only, so that users can ask for that LP.
+    fn lp_name(&self, lp: LpId) -> Option<String> {
+        let _ = lp;
+        None
+    }
+
+    /// Writes the body of an event for a trace: the message or the timer, in the words of the model. By
+    /// default a message is written in its `Debug` form, and a timer by its number.
+    ///
+    /// It is called only if there is a trace, and changes no result.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `to`.
+    fn describe(&self, event: &Event<Self::Message>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe_body(&event.body, to)
+    }
+}
+
+/// Writes a body as [`Model::describe`] does by default.
+pub(crate) fn describe_body<P: Payload>(body: &Body<P>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match body {
+        Body::Message(message) => message.fmt(to),
+        Body::Timer(timer) => write!(to, "timer {}", timer.0),
     }
 }

@@ -3,14 +3,22 @@
 //! An engine shows each event to the [`Tracer`] when the event is committed, with the notes of its handler. A
 //! trace is text, a line for each event. Or it is a sequence of [`Executed`] values. These also have the
 //! messages sent and the timers set, so that the cause of each event can be found.
+//!
+//! LPs and bodies are shown in the words of the model ([`Model::lp_name`], [`Model::describe`]). Names and
+//! notes may come from files, so characters that a terminal would execute are escaped.
+
+mod words;
 
 use crate::digest::Payload;
-use crate::event::{Body, Event, EventKey, LpId, TimerId};
+use crate::escape::escaped;
+use crate::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use crate::model::Model;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
+use words::{InModel, Plain, Words};
 
 /// The events that a trace should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +79,44 @@ pub struct Executed<'a> {
     pub body: Body<&'a dyn fmt::Debug>,
     /// The notes of the handler, in order.
     pub notes: &'a [Note],
+    words: &'a dyn Words,
+}
+
+impl Executed<'_> {
+    /// Returns the name that the model gives to an LP; otherwise its id, as in `LP 13`.
+    pub fn name_of(&self, lp: LpId) -> String {
+        shown_name(lp, self.words.name(lp))
+    }
+
+    /// Returns the name of the event's sender.
+    pub fn sender(&self) -> String {
+        self.key.sender.as_lp().map_or_else(|| Sender::GLOBAL.to_string(), |lp| self.name_of(lp))
+    }
+
+    /// Returns the lines of the event in a trace: its own, and those that its handler wrote.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let noted = self.notes.iter().filter_map(|note| match note {
+            Note::Line(line) => Some(format!("  | {}", escaped(line))),
+            Note::Sent { .. } | Note::Set { .. } => None,
+        });
+        std::iter::once(self.to_string()).chain(noted)
+    }
+
+    /// Returns the body in the words of the model.
+    pub fn body_text(&self) -> String {
+        words::Body(self.words).to_string()
+    }
+}
+
+/// Returns the name of an LP as a user sees it: `name`, escaped, or the id if there is no name.
+///
+/// ```
+/// use parades_core::{event::LpId, trace::shown_name};
+/// assert_eq!(shown_name(LpId(3), Some("east.0".into())), "east.0");
+/// assert_eq!(shown_name(LpId(3), None), "LP 3");
+/// ```
+pub fn shown_name(lp: LpId, name: Option<String>) -> String {
+    name.map_or_else(|| lp.to_string(), |name| escaped(&name))
 }
 
 impl fmt::Debug for Executed<'_> {
@@ -82,12 +128,9 @@ impl fmt::Debug for Executed<'_> {
 /// Writes the line of the event: time and round, receiver, sender and sequence, body.
 impl fmt::Display for Executed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let EventKey { instant, sender, sequence, .. } = self.key;
-        write!(f, "{instant} {} <- {sender} #{sequence} ", self.receiver)?;
-        match &self.body {
-            Body::Message(message) => write!(f, "{message:?}"),
-            Body::Timer(id) => write!(f, "timer {}", id.0),
-        }
+        let EventKey { instant, sequence, .. } = self.key;
+        let (receiver, sender) = (self.name_of(self.receiver), self.sender());
+        write!(f, "{instant} {receiver} <- {sender} #{sequence} {}", words::Body(self.words))
     }
 }
 
@@ -130,14 +173,15 @@ impl<'a> Tracer<'a> {
         Tracer { filter, observer: Box::new(observer) }
     }
 
-    /// Shows a committed event and the notes of its handler. Engines call it in the order of events.
+    /// Shows a committed event of a model, and the notes of its handler. Engines call it in the order of
+    /// events.
     ///
     /// # Errors
     ///
     /// The error of the observer.
-    pub fn record<P: Payload>(&mut self, event: &Event<P>, notes: &[Note]) -> io::Result<()> {
+    pub fn record<M: Model>(&mut self, model: &M, event: &Event<M::Message>, notes: &[Note]) -> io::Result<()> {
         if self.filter.wants(event.time(), event.receiver()) {
-            (self.observer)(&executed(event, notes))
+            (self.observer)(&executed(event, notes, &InModel { model, event }))
         } else {
             Ok(())
         }
@@ -150,23 +194,20 @@ impl<'a> Tracer<'a> {
 ///
 /// The error of the sink.
 pub fn write_lines(executed: &Executed<'_>, mut sink: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
-    sink(&executed.to_string())?;
-    executed.notes.iter().try_for_each(|note| match note {
-        Note::Line(line) => sink(&format!("  | {line}")),
-        Note::Sent { .. } | Note::Set { .. } => Ok(()),
-    })
+    executed.lines().try_for_each(|line| sink(&line))
 }
 
 /// Returns an event as a trace sees it.
-fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note]) -> Executed<'a> {
+fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note], words: &'a dyn Words) -> Executed<'a> {
     let body = match &event.body {
         Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
         Body::Timer(id) => Body::Timer(*id),
     };
-    Executed { key: event.key(), receiver: event.receiver(), body, notes }
+    Executed { key: event.key(), receiver: event.receiver(), body, notes, words }
 }
 
-/// Returns the line of an event in a trace: time and round, receiver, sender and sequence, body.
+/// Returns the line of an event in a trace without a model: time and round, receiver, sender and sequence,
+/// body.
 ///
 /// ```
 /// use parades_core::{event::*, time::*, trace};
@@ -174,5 +215,5 @@ fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note]) -> Executed<
 /// assert_eq!(trace::line(&Event::new(key, LpId(4), Body::Message(9_u32))), "0.0015s LP 4 <- LP 3 #7 9");
 /// ```
 pub fn line<P: Payload>(event: &Event<P>) -> String {
-    executed(event, &[]).to_string()
+    executed(event, &[], &Plain(event)).to_string()
 }

@@ -200,14 +200,15 @@ pub(crate) struct RunArguments {
     /// with `--features parquet`).
     #[arg(long, requires = "out")]
     pub(crate) out_parquet: bool,
-    /// Writes the executed events in their one order, as readable text.
+    /// Writes the executed events in their one order, as readable text: names where the model has them, and
+    /// the reason why each lost packet is lost.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and the
     /// workers' time (with `--trace-before 0s` the workers' time alone, undisturbed by tracing).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`.
+    /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`, or by name, `east.0,gw-west`.
     #[arg(long, value_name = "LPS", requires = "traced")]
     pub(crate) trace_lps: Option<String>,
     /// Traces from this time on.
@@ -232,7 +233,7 @@ pub(crate) struct WhyArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
     /// The event: LP:TIME (the first event at that time, or else the last one before), LP:TIME:SENDER#NUMBER,
-    /// or a line of a trace [default: the event at which the run fails].
+    /// or a line of a trace; an LP by its name or number [default: the event at which the run fails].
     #[arg(long, value_name = "EVENT", allow_hyphen_values = true)]
     pub(crate) event: Option<String>,
     /// The greatest number of events to print, the latest ones.

@@ -3,7 +3,7 @@
 use crate::arguments::WhyArguments;
 use crate::printing::print_by;
 use crate::terminal::Terminal;
-use parades_session::cause::{Link, Target, origin};
+use parades_session::cause::{Link, origin};
 use parades_session::why::{Answer, Question};
 use parades_session::{Failure, Plan};
 use serde_json::{Value, json};
@@ -13,8 +13,10 @@ use std::process::ExitCode;
 pub(crate) fn why(arguments: &WhyArguments) -> Result<ExitCode, Failure> {
     let plan = Plan::of(&arguments.how.request(&arguments.scenario, arguments.engine.as_deref()))?;
     let choice = plan.choice()?;
-    let target = arguments.event.as_deref().map(target_of).transpose()?;
-    let question = Question { target, links: arguments.links.map_or(usize::MAX, |links| links as usize) };
+    let question = Question {
+        event: arguments.event.as_deref(),
+        links: arguments.links.map_or(usize::MAX, |links| links as usize),
+    };
     let mut terminal = Terminal::new(arguments.how.quiet);
     let answer = parades_session::why(&plan, &choice, question, &mut terminal)?;
     terminal.note(&answer.notes);
@@ -24,18 +26,12 @@ pub(crate) fn why(arguments: &WhyArguments) -> Result<ExitCode, Failure> {
     print_by(|to| write_lines(to, &answer))
 }
 
-fn target_of(text: &str) -> Result<Target, Failure> {
-    text.parse().map_err(|error| {
-        Failure::usage(format!("--event {text}: {error}"), "`parades run --trace FILE` writes such lines")
-    })
-}
-
 fn as_json(Answer { chain, is_whole, failure, .. }: &Answer) -> Value {
     let link = |link: &Link| {
         let sender = link.sent.0.as_lp().map_or(json!("GLOBAL"), |lp| json!(lp.0));
         json!({
-            "time_s": link.instant.time.as_secs_f64(), "round": link.instant.round, "lp": link.lp.0, "sender": sender,
-            "sequence": link.sent.1, "event": link.line,
+            "time_s": link.instant.time.as_secs_f64(), "round": link.instant.round, "lp": link.lp.0, "lp_name": link.name, "sender": sender,
+            "sequence": link.sent.1, "event": link.line, "notes": link.notes,
         })
     };
     let chain: Vec<Value> = chain.iter().map(link).collect();
@@ -50,8 +46,8 @@ fn write_lines(to: &mut dyn Write, Answer { chain, is_whole, failure, .. }: &Ans
         Some(_) => writeln!(to, "…")?,
         None => {}
     }
-    for link in chain {
-        writeln!(to, "{}", link.line)?;
+    for line in chain.iter().flat_map(|link| std::iter::once(&link.line).chain(&link.notes)) {
+        writeln!(to, "{line}")?;
     }
     failure.as_ref().map_or(Ok(()), |failure| writeln!(to, "failed: {failure}"))
 }

@@ -108,6 +108,56 @@ fn why_tells_the_chain_back_to_the_start() {
 }
 
 #[test]
+fn a_network_is_looked_into_by_the_names_in_its_file() {
+    let folder = Folder::new("names");
+    let run = "network --until 6s --quiet";
+    text(&parades(&folder.0, &format!("run {run} --trace t --timeline t.json")));
+    let trace = folder.read("t");
+    let ask = |event: &str| command(&folder.0, &format!("why {run} --event")).arg(event).output().unwrap();
+    let chain = text(&ask("west.0:5s"));
+    assert!(chain.starts_with("(west.0 sent it to itself at its start, or "), "{chain}");
+    // In the example, clients in the west ask a server, `east.0`, over a gateway at each site.
+    for part in ["gw-west <- west.0 #", "east.0 <- gw-east #", "app web request #", ", 100 B, west.0 to east.0\n"] {
+        assert!(chain.contains(part), "{part}: {chain}");
+    }
+    assert!(chain.lines().all(|line| trace.contains(line) || line.starts_with('(')), "{chain}");
+    // The last event at `west.0` up to 5 s, as the trace tells.
+    let time = |line: &str| line.split_once("s ").and_then(|(time, _)| time.parse::<f64>().ok());
+    let at_west = |line: &&str| line.contains("s west.0 <- ") && time(line).is_some_and(|time| time <= 5.0);
+    let last = trace.lines().rfind(at_west).unwrap();
+    assert_eq!(chain.lines().rfind(|line| !line.starts_with(' ')), Some(last));
+    assert_eq!(text(&ask(last)), chain);
+    let (time, sent) = last.split_once(" west.0 <- ").unwrap();
+    let (sender, number) = sent.split_once(" #").unwrap();
+    let number = number.split_whitespace().next().unwrap();
+    assert_eq!(text(&ask(&format!("west.0:{time}:{sender}#{number}"))), chain);
+    let lost =
+        "  | lost: app web response #1, 1460 B, east.0 to west.0: the queue of link gw-west-gw-east to gw-west is full";
+    assert!(trace.lines().any(|line| line == lost), "a lost packet is in the trace");
+    let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
+    let mut tracks = timeline["traceEvents"].as_array().unwrap().iter().filter(|entry| entry["name"] == "thread_name");
+    assert!(tracks.any(|track| track["args"]["name"] == "gw-east"), "tracks have names");
+    let wrong = ask("wset.0:5s");
+    let message = "error: --event wset.0:5s: there is no logical process `wset.0`; did you mean `west.0`?\n";
+    assert_eq!((wrong.status.code(), said(&wrong).as_str()), (Some(2), message));
+    text(&parades(&folder.0, &format!("run {run} --trace some --trace-lps west.0,gw-east")));
+    let receivers = ["s west.0 <- ", "s gw-east <- "];
+    let wanted = trace.lines().filter(|line| receivers.iter().any(|receiver| line.contains(receiver)));
+    let some = folder.read("some");
+    assert!(some.lines().filter(|line| !line.starts_with(' ')).eq(wanted));
+    for lps in ["wset.0", "999"] {
+        let output = parades(&folder.0, &format!("run {run} --trace some --trace-lps {lps}"));
+        assert!(said(&output).starts_with("error: --trace-lps: there is no "), "{}", said(&output));
+    }
+    let slower = command(&folder.0, "diff").args([run, &format!("{run} --set rate=9Mbps")]).output().unwrap();
+    let parted = String::from_utf8(slower.stdout).unwrap();
+    assert!(
+        parted.contains("s gw-east <- gw-west #") && parted.contains(" app video #0, 1000 B, west.0 to "),
+        "{parted}"
+    );
+}
+
+#[test]
 fn why_tells_what_led_to_a_failure() {
     let folder = Folder::new("why-failed");
     let chain = text(&parades(&folder.0, "why faulty --set fault=fail --quiet"));

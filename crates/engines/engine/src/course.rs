@@ -159,7 +159,7 @@ impl<'a, M: Model> Course<'a, M> {
     /// Writes an event to the trace, if there is one.
     pub(crate) fn trace(&mut self, event: &Event<M::Message>, notes: &[Note]) -> Result<(), Error> {
         let Some(tracer) = &mut self.options.tracer else { return Ok(()) };
-        tracer.record(event, notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
+        tracer.record(self.model, event, notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }
 
     /// Collects the ledgers of the workers: requests, the earliest failure, and the trace before that

@@ -9,6 +9,7 @@ use crate::network_model::NetworkModel;
 use crate::platform::{HostId, Platform};
 use parades_config::{quoted, shortened};
 use parades_core::prelude::*;
+use std::fmt;
 use std::sync::Arc;
 
 /// A flow of a pattern.
@@ -166,7 +167,16 @@ impl Flows {
 
     /// Executes an event. All events are the timer's.
     fn execute(&self, state: &mut State, ctx: &mut Context<'_, Self>) {
-        match self.advance(&mut state.progress, ctx.now()) {
+        let first = state.progress.next;
+        let advanced = self.advance(&mut state.progress, ctx.now());
+        for flow in &self.flows[first..state.progress.next] {
+            ctx.note(|| {
+                let name = |host: HostId| &self.platform.hosts()[host.0 as usize].name;
+                let [id, from, to] = [&*flow.id, name(flow.source), name(flow.destination)].map(shortened);
+                format!("flow {id} starts: {} B, {from} to {to}", flow.bytes)
+            });
+        }
+        match advanced {
             Ok(ended) => self.report(&ended, ctx),
             Err(why) => return ctx.fail(why),
         }
@@ -210,6 +220,14 @@ impl Model for Flows {
 
     fn lps(&self) -> u32 {
         1
+    }
+
+    fn lp_name(&self, _: LpId) -> Option<String> {
+        Some("network".to_owned())
+    }
+
+    fn describe(&self, _: &Event<()>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("timer: next start or end of flows")
     }
 
     fn channels(&self) -> Channels {

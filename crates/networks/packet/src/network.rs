@@ -27,6 +27,7 @@
 pub(crate) mod assemble;
 mod outlet;
 mod slots;
+mod words;
 
 use crate::description::{App, AppKind, Description, Ends, Measure};
 use crate::flow::{Flow, Group};
@@ -34,6 +35,7 @@ use crate::forwarding::{Forwarding, Next};
 use crate::line::{Lines, Presence};
 use crate::node::{Node, NodeMut, NodeParts, NodeUndo};
 use crate::packet::Packet;
+use crate::port::Loss;
 use crate::protocols::Endpoint;
 use crate::queue::QueueLimit;
 use crate::record::{NoRecord, Record};
@@ -45,6 +47,7 @@ use parades_core::restore::Recorder;
 use parades_topology::routing::{Metric, RoutingError};
 use parades_topology::{LinkId, NodeId, Topology};
 use slots::Slots;
+use std::fmt;
 use std::marker::PhantomData;
 
 /// The settings of a network of UDP flows or groups.
@@ -409,6 +412,17 @@ impl<D: Record> Model for Network<D> {
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
         report::conclude(&self.layout, end, metrics)
     }
+
+    fn lp_name(&self, lp: LpId) -> Option<String> {
+        (lp.0 < self.lps()).then(|| self.layout.topology.name(NodeId(lp.0)).to_owned())
+    }
+
+    fn describe(&self, event: &Event<Packet<D>>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&match &event.body {
+            Body::Message(packet) => self.layout.packet_text(packet),
+            Body::Timer(timer) => self.layout.timer_text(event.receiver(), *timer, event.time()),
+        })
+    }
 }
 
 impl<D: Record> ByRecord for Network<D> {
@@ -433,7 +447,7 @@ impl<D: Record> ByRecord for Network<D> {
                     }
                     outlet.copy(packet, hops);
                 }
-                Next::Nowhere => outlet.lose(packet.direction(), crate::port::Loss::Down),
+                Next::Nowhere => outlet.lose(packet, packet.direction(), (None, Loss::Down)),
             },
             Body::Timer(timer) => outlet.on_timer(&mut endpoints, timer),
         }

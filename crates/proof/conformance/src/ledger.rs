@@ -127,9 +127,9 @@ impl<'a, M: Model> Ledger<'a, M> {
         self.world.note_round(event.instant(), lp);
         match &mut self.options.tracer {
             None => Ok(()),
-            Some(tracer) => {
-                tracer.record(event, &notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
-            }
+            Some(tracer) => tracer
+                .record(self.model, event, &notes)
+                .map_err(|error| Error::new(ErrorKind::Trace(error.to_string()))),
         }
     }
 

@@ -4,6 +4,7 @@ use crate::choice::Choice;
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
 use parades_core::error::Error;
+use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
@@ -69,6 +70,11 @@ impl Simulation {
         self.model.lps()
     }
 
+    /// Returns the name that the model gives to an LP, if it gives any.
+    pub fn lp_name(&self, lp: LpId) -> Option<String> {
+        self.model.lp_name(lp)
+    }
+
     /// Returns the metrics that a run will have, all empty.
     pub fn metrics(&self) -> Metrics {
         self.model.metrics()
@@ -95,7 +101,7 @@ impl Simulation {
     /// The earliest error of the run, and errors that the model finds at its end. Also an error if the engine
     /// rolls back and the model's state cannot be restored; [`Choice::check`] finds it before.
     pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
-        self.model.run(choice, options)
+        self.model.run(choice, options).map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
 }
 
@@ -109,6 +115,7 @@ impl Debug for Simulation {
 /// A model with every engine that can run it.
 trait Runnable {
     fn lps(&self) -> u32;
+    fn lp_name(&self, lp: LpId) -> Option<String>;
     fn metrics(&self) -> Metrics;
     fn check_room(&self, memory_limit: u64) -> Result<(), Error>;
     fn resolve(&self, choice: &Choice) -> Choice;
@@ -126,6 +133,10 @@ macro_rules! runnable {
         impl<M: $($bounds)+> Runnable for $wrapper<M> {
             fn lps(&self) -> u32 {
                 self.0.lps()
+            }
+
+            fn lp_name(&self, lp: LpId) -> Option<String> {
+                if lp.0 < self.0.lps() { self.0.lp_name(lp) } else { None }
             }
 
             fn metrics(&self) -> Metrics {

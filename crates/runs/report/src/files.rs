@@ -1,11 +1,11 @@
 //! The files that a run writes while it is executed: its trace and its timeline.
 
 use crate::folder::{self, Claim, trace_in};
-use crate::outputs::Outputs;
+use crate::outputs::{Outputs, traced_lps};
 use crate::rows::parquet_is_possible;
 use crate::timeline_file::TimelineFile;
 use crate::trace_file::{FinishedTrace, TraceFile};
-use parades_catalog::Choice;
+use parades_catalog::{Choice, Simulation};
 use parades_core::trace::{TraceFilter, Tracer};
 use parades_session::recorded::TRACE;
 use parades_session::{Failure, Recording};
@@ -18,6 +18,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Files {
     filter: TraceFilter,
+    /// The logical processes to trace, as the user wrote them.
+    lps: Option<String>,
     /// The choice of events, in the user's words.
     events: Value,
     trace: Option<TraceFile>,
@@ -35,7 +37,7 @@ impl Files {
     ///
     /// [`Failure::Input`] if one of them cannot be written.
     pub fn open(outputs: &Outputs, choice: &Choice) -> Result<Files, Failure> {
-        let filter = outputs.filter()?;
+        let filter = outputs.filter();
         if outputs.parquet {
             parquet_is_possible("--out-parquet", "read the CSV files that `--out` writes")?;
         }
@@ -49,6 +51,7 @@ impl Files {
         let timeline = outputs.timeline.as_deref().map(|path| TimelineFile::at(path, choice.threads)).transpose()?;
         Ok(Files {
             filter,
+            lps: outputs.trace_lps.clone(),
             events: outputs.traced_events(),
             trace: trace.map(TraceFile::at).transpose()?,
             in_folder: in_folder.as_deref().map(TraceFile::at).transpose()?,
@@ -73,15 +76,16 @@ impl Files {
             // No event is wanted. A tracer would only disturb the workers.
             return Recording { timesheets, ..Recording::default() };
         }
-        let Files { filter, trace, in_folder, timeline, .. } = self;
-        let (of_trace, of_timeline) = (filter.clone(), filter.clone());
-        let make = move |until| {
-            Tracer::observing(of_trace, move |executed| {
+        let Files { filter, lps, trace, in_folder, timeline, .. } = self;
+        let make = move |simulation: &Simulation, until| {
+            filter.lps = lps.as_deref().map_or(Ok(Vec::new()), |lps| traced_lps(lps, simulation))?;
+            let of_timeline = filter.clone();
+            Ok(Tracer::observing(filter.clone(), move |executed| {
                 for file in [&mut *trace, &mut *in_folder].into_iter().flatten() {
                     file.event(executed)?;
                 }
                 timeline.as_mut().map_or(Ok(()), |timeline| timeline.event(executed, &of_timeline, until))
-            })
+            }))
         };
         Recording { tracer: Some(Box::new(make)), sends, timesheets }
     }

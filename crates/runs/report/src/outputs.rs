@@ -2,11 +2,13 @@
 
 use crate::folder::results_in;
 use crate::place::absolute;
+use parades_catalog::Simulation;
 use parades_config::quoted;
 use parades_core::time::Time;
 use parades_core::trace::TraceFilter;
+use parades_session::lp_names::NoLp;
 use parades_session::recorded::TRACE;
-use parades_session::{Failure, Plan};
+use parades_session::{Failure, LpNames, Plan};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ pub struct Outputs {
     pub trace: Option<PathBuf>,
     /// The file of the timeline.
     pub timeline: Option<PathBuf>,
-    /// The logical processes to trace, as the user wrote them: `3,10..=20`. All by default.
+    /// The logical processes to trace, as the user wrote them: `3,10..=20`, `east.0`. All by default.
     pub trace_lps: Option<String>,
     /// The time from which events are traced.
     pub trace_from: Option<Time>,
@@ -62,13 +64,13 @@ impl Outputs {
         Ok(())
     }
 
-    /// Returns the filter of the trace and the timeline.
-    pub(crate) fn filter(&self) -> Result<TraceFilter, Failure> {
-        Ok(TraceFilter {
-            lps: self.trace_lps.as_deref().map_or(Ok(Vec::new()), parse_lps)?,
+    /// Returns the filter of the trace and the timeline, without the logical processes: see [`traced_lps`].
+    pub(crate) fn filter(&self) -> TraceFilter {
+        TraceFilter {
+            lps: Vec::new(),
             from: self.trace_from.unwrap_or(Time::ZERO),
             before: self.trace_before.unwrap_or(Time::MAX),
-        })
+        }
     }
 
     /// Returns the choice of events as the summary records it.
@@ -81,16 +83,25 @@ impl Outputs {
     }
 }
 
-/// Reads the logical processes of `3`, `10..=20` and lists of these.
-fn parse_lps(text: &str) -> Result<Vec<RangeInclusive<u32>>, Failure> {
+/// Reads the logical processes of `3`, `east.0`, `10..=20` and lists of these.
+pub(crate) fn traced_lps(text: &str, simulation: &Simulation) -> Result<Vec<RangeInclusive<u32>>, Failure> {
+    let (names, lps) = (LpNames::of(simulation), simulation.lps());
+    let lp = |text: &str| {
+        let found = names.find(text).map(|lp| lp.0);
+        found.map_err(|NoLp { message, help }| Failure::usage(format!("--trace-lps: {message}"), help))
+    };
     let range = |part: &str| {
-        let lp = |text: &str| text.trim().parse::<u32>().ok().filter(|&id| id < u32::MAX);
         let (first, last) = part.split_once("..=").unwrap_or((part, part));
         let range = lp(first)?..=lp(last)?;
-        (!range.is_empty()).then_some(range)
+        if range.is_empty() {
+            let message = format!("{} names no LPs for `--trace-lps`", quoted(part));
+            return Err(Failure::usage(message, "write `3`, `10..=20`, or several of them with commas"));
+        }
+        if *range.start() >= lps {
+            let message = format!("--trace-lps: there is no LP {}", range.start());
+            return Err(Failure::usage(message, format!("the run has LPs 0 to {}", lps - 1)));
+        }
+        Ok(range)
     };
-    text.split(',').map(range).collect::<Option<_>>().ok_or_else(|| {
-        let message = format!("{} names no LPs for `--trace-lps`", quoted(text));
-        Failure::usage(message, "write `3`, `10..=20`, or several of them with commas")
-    })
+    text.split(',').map(range).collect()
 }

@@ -90,9 +90,9 @@ impl<W: Write> Timeline<W> {
     ///
     /// Those of writing.
     pub fn event(&mut self, executed: &Executed<'_>) -> io::Result<()> {
-        let Executed { key, receiver, body, notes } = executed;
+        let Executed { key, receiver, body, notes, .. } = executed;
         if self.named.insert(*receiver) {
-            self.name(VIRTUAL, Some(receiver.0), &receiver.to_string())?;
+            self.name(VIRTUAL, Some(receiver.0), &executed.name_of(*receiver))?;
         }
         self.write(&slice(executed))?;
         self.counts.events += 1;
@@ -193,19 +193,20 @@ impl<W: Write> Timeline<W> {
 }
 
 /// Returns the slice of an event.
-fn slice(Executed { key, receiver, body, notes }: &Executed<'_>) -> Value {
+fn slice(executed: &Executed<'_>) -> Value {
+    let Executed { key, receiver, body, notes, .. } = executed;
     let mut arguments =
-        json!({"instant": key.instant.to_string(), "from": format!("{} #{}", key.sender, key.sequence)});
+        json!({"instant": key.instant.to_string(), "from": format!("{} #{}", executed.sender(), key.sequence)});
+    let text = executed.body_text();
     let (category, name) = match body {
-        Body::Message(message) => {
-            let text = format!("{message:?}");
+        Body::Message(_) => {
             let name = name_of(&text).to_owned();
             if !text.is_empty() {
                 arguments["message"] = text.into();
             }
             ("event", name)
         }
-        Body::Timer(id) => ("timer", format!("timer {}", id.0)),
+        Body::Timer(_) => ("timer", text),
     };
     let lines = notes.iter().filter_map(|note| if let Note::Line(line) = note { Some(line.as_str()) } else { None });
     let lines: Vec<&str> = lines.collect();
@@ -233,8 +234,13 @@ impl Micros {
     }
 }
 
-/// Returns the name of a message: that of its variant or type, if it has one.
+/// Returns the name of a message: the words before its number, or its variant or type, if it has one.
 fn name_of(shown: &str) -> &str {
+    if let Some((words, _)) = shown.split_once(" #")
+        && !words.contains(['(', '{', '[', '"'])
+    {
+        return words;
+    }
     let end = shown.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(shown.len());
     let name = &shown[..end];
     if name.chars().next().is_some_and(char::is_alphabetic) { name } else { "message" }
@@ -250,6 +256,7 @@ mod tests {
             ("Packet { flow: 1 }", "Packet"),
             ("Left(3)", "Left"),
             ("Arrival", "Arrival"),
+            ("app video #188, 1200 B, east.0 to west.0", "app video"),
             ("()", "message"),
             ("9", "message"),
             ("[1, 2]", "message"),

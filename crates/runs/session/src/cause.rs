@@ -59,7 +59,7 @@ impl Causes {
 
     /// Adds the next event of the run.
     pub fn event(&mut self, executed: &Executed<'_>) {
-        let Executed { key, receiver, body, notes } = executed;
+        let Executed { key, receiver, body, notes, .. } = executed;
         let Some(number) = u32::try_from(self.causes.len()).ok().filter(|&number| number < NONE) else {
             self.too_many = true;
             return;
@@ -154,10 +154,14 @@ impl Causes {
 pub struct Link {
     /// Its line in a trace.
     pub line: String,
+    /// The lines that its handler wrote into the trace.
+    pub notes: Vec<String>,
     /// The instant of its execution.
     pub instant: Instant,
     /// The logical process that executed it.
     pub lp: LpId,
+    /// The name of that logical process.
+    pub name: String,
     /// Its sender, and the sender's own count of sends.
     pub sent: (Sender, u64),
 }
@@ -176,8 +180,10 @@ impl Chain {
     pub fn event(&mut self, executed: &Executed<'_>) {
         if self.wanted.contains(&self.number) {
             let EventKey { instant, sender, sequence, .. } = executed.key;
-            let (line, lp) = (executed.to_string(), executed.receiver);
-            self.links.push(Link { line, instant, lp, sent: (sender, sequence) });
+            let mut lines = executed.lines();
+            let (line, lp) = (lines.next().unwrap_or_default(), executed.receiver);
+            let (name, notes) = (executed.name_of(lp), lines.collect());
+            self.links.push(Link { line, notes, instant, lp, name, sent: (sender, sequence) });
         }
         self.number = self.number.saturating_add(1);
     }
@@ -206,7 +212,9 @@ impl Chain {
 /// Returns a sentence on where an event without a cause came from.
 pub fn origin(link: &Link) -> String {
     match link.sent.0.as_lp() {
-        Some(lp) if lp == link.lp => format!("{lp} sent it to itself at its start, or when a global event visited it"),
+        Some(lp) if lp == link.lp => {
+            format!("{} sent it to itself at its start, or when a global event visited it", link.name)
+        }
         _ => "a global event sent it".to_owned(),
     }
 }

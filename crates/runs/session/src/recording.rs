@@ -1,5 +1,7 @@
 //! Recording a run while it goes on.
 
+use crate::Failure;
+use parades_catalog::Simulation;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Tracer;
@@ -17,8 +19,8 @@ pub struct Recording<'a> {
     pub timesheets: Option<Arc<Timesheets>>,
 }
 
-/// Makes a tracer of a run, whose end is known by then.
-pub type MakeTracer<'a> = Box<dyn FnOnce(Time) -> Tracer<'a> + 'a>;
+/// Makes a tracer of a run, whose model and end are known by then.
+pub type MakeTracer<'a> = Box<dyn FnOnce(&Simulation, Time) -> Result<Tracer<'a>, Failure> + 'a>;
 
 impl fmt::Debug for Recording<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

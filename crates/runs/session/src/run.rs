@@ -93,18 +93,41 @@ pub fn run(
     recording: Recording<'_>,
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
+    let begin = Instant::now();
+    let simulation = plan.simulation()?;
+    let making = begin.elapsed();
+    let finished = run_made(plan, &simulation, choice, recording, observer)?;
+    Ok(FinishedRun { setup_wall: making + finished.setup_wall, ..finished })
+}
+
+/// Runs the model of a plan, which has been made, on an engine. Otherwise as [`run`].
+#[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
+pub(crate) fn run_made(
+    plan: &Plan,
+    simulation: &Simulation,
+    choice: &Choice,
+    recording: Recording<'_>,
+    observer: &mut dyn Observer,
+) -> Result<FinishedRun, Failure> {
     let machine = Machine::this();
     let begin = Instant::now();
     let memory_limit = plan.memory_limit();
-    let simulation = plan.simulation()?;
     let failed = |error: Error| Failure::of_run(error, &plan.command());
     simulation.check_room(memory_limit).map_err(failed)?;
     let choice = simulation.resolve(choice);
     let mut notes = simulation.notes.clone();
+    let until = plan.until.unwrap_or(simulation.until);
+    let options = RunOptions {
+        notes: recording.tracer.is_some(),
+        sends: recording.sends,
+        tracer: recording.tracer.map(|make| make(simulation, until)).transpose()?,
+        timesheets: recording.timesheets,
+        ..RunOptions::until(until)
+    };
     observer.begins(&choice, &notes);
-    let execution = Execution { plan, choice: &choice, simulation: &simulation, memory_limit };
+    let execution = Execution { plan, choice: &choice, simulation, memory_limit };
     let Executed { outcome, run_wall, setup_wall, ending } =
-        execution.execute(recording, observer, begin).map_err(failed)?;
+        execution.execute(options, observer, begin).map_err(failed)?;
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
     Ok(FinishedRun {
@@ -137,22 +160,19 @@ struct Executed {
 }
 
 impl Execution<'_> {
+    /// Runs the model, with `options` that say what is recorded and when the run ends.
     #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-    fn execute(self, recording: Recording<'_>, observer: &mut dyn Observer, begin: Instant) -> Result<Executed, Error> {
+    fn execute(self, options: RunOptions<'_>, observer: &mut dyn Observer, begin: Instant) -> Result<Executed, Error> {
         let Execution { plan, choice, simulation, memory_limit } = self;
         let control = Arc::new(Control::default());
-        let until = plan.until.unwrap_or(simulation.until);
+        let until = options.until;
         let options = RunOptions {
             seed: plan.seed,
             tie_seed: plan.tie_seed,
             digest: plan.request.digest,
-            notes: recording.tracer.is_some(),
-            sends: recording.sends,
-            tracer: recording.tracer.map(|make| make(until)),
-            timesheets: recording.timesheets,
             control: Some(&control),
             memory_limit: Some(memory_limit),
-            ..RunOptions::until(until)
+            ..options
         };
         let watched = Watched { control: &control, until, memory_limit, before: rss_bytes() };
         let (outcome, setup_wall, run_wall, memory) = std::thread::scope(|scope| {

@@ -3,19 +3,25 @@
 //! The run is executed twice: once to find the chain, once to collect the lines of its events (see
 //! [`crate::cause`]).
 
-use crate::cause::{Causes, Chain, Link, Target};
-use crate::{Failure, Observer, Plan, Recording, run};
-use parades_catalog::Choice;
+use crate::cause::{Causes, Chain, Link, NoTarget, Target};
+use crate::run::run_made;
+use crate::{Failure, LpNames, Observer, Plan, Recording};
+use parades_catalog::{Choice, Simulation};
+use parades_config::shortened_to;
 use parades_core::error::Error;
+use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
-use parades_core::trace::{Executed, TraceFilter, Tracer};
+use parades_core::trace::{Executed, TraceFilter, Tracer, shown_name};
 use std::io;
+
+/// The greatest number of characters shown of an event, in the user's words.
+const EVENT_CHARS_MAX: usize = 200;
 
 /// A question about a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
-    /// The event; `None` for the event at which the run fails.
-    pub target: Option<Target>,
+pub struct Question<'a> {
+    /// The event, as [`Target::find`] reads it; `None` for the event at which the run fails.
+    pub event: Option<&'a str>,
     /// The greatest number of events to tell of, the latest ones.
     pub links: usize,
 }
@@ -37,20 +43,27 @@ pub struct Answer {
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where the run executes no such event, or does not fail; those of [`run`].
-pub fn why(plan: &Plan, choice: &Choice, question: Question, observer: &mut dyn Observer) -> Result<Answer, Failure> {
+/// [`Failure::Input`] where the run executes no such event, or does not fail; those of [`crate::run()`].
+pub fn why(
+    plan: &Plan,
+    choice: &Choice,
+    question: Question<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Answer, Failure> {
+    let simulation = plan.simulation()?;
+    let target = question.event.map(|event| target_of(event, &LpNames::of(&simulation))).transpose()?;
     // Later events do not matter. Without an end of the plan's own, the scenario says when
     // the run ends.
-    let after = question.target.and_then(|target| target.time.checked_add(Delay::from_ps(1))).unwrap_or(Time::MAX);
+    let after = target.and_then(|target| target.time.checked_add(Delay::from_ps(1))).unwrap_or(Time::MAX);
     let mut plan = plan.clone();
     plan.until = plan.until.map(|until| until.min(after));
-    let mut looker = Looker { plan: &plan, choice, after, observer };
-    let (mut causes, error) = looker.first_look(question.target)?;
+    let mut looker = Looker { plan: &plan, simulation: &simulation, choice, after, observer };
+    let (mut causes, error) = looker.first_look(target)?;
     let mut notes = Vec::new();
-    let chain = match (&error, question.target) {
+    let chain = match (&error, target) {
         (Some(_), _) if causes.is_found() => causes.chain(question.links),
-        (Some(error), _) => looker.chain_to_failure(&mut causes, question, error)?,
-        (None, Some(target)) => Some(chain_to(&target, &causes, question.links, &mut notes)?),
+        (Some(error), _) => looker.chain_to_failure(&mut causes, (target, question.links), error)?,
+        (None, Some(target)) => Some(looker.chain_to(&target, &causes, question.links, &mut notes)?),
         (None, None) => {
             let message = "the run does not fail, so there is nothing to ask about";
             return Err(Failure::usage(message, "name an event: `--event LP:TIME`"));
@@ -67,35 +80,16 @@ pub fn why(plan: &Plan, choice: &Choice, question: Question, observer: &mut dyn 
     Ok(Answer { chain, is_whole, failure: error.filter(|_| !causes.is_found()), notes })
 }
 
-/// Returns the chain to an event, or to the last one before it.
-fn chain_to(target: &Target, causes: &Causes, links: usize, notes: &mut Vec<String>) -> Result<Chain, Failure> {
-    if let Some(chain) = causes.chain(links) {
-        return Ok(chain);
-    }
-    let before = causes.chain_before(links).ok_or_else(|| no_event(target, causes))?;
-    notes.push(format!("{} executes nothing at {}; this is its last event before", target.lp, target.time));
-    Ok(before)
-}
-
-/// Reports that a run has no such event.
-fn no_event(target: &Target, causes: &Causes) -> Failure {
-    if causes.are_too_many() {
-        return Failure::simulation(
-            "the run has more than 4294967294 events before that one, which are too many to keep; ask about an earlier one",
-        );
-    }
-    let Target { lp, time, .. } = target;
-    let last = match causes.last_before() {
-        Some(line) => format!("the last before it is `{line}`"),
-        None => "it executes none before it either".to_owned(),
-    };
-    let message = format!("{lp} executes no such event at {time} in this run; {last}");
-    Failure::usage(message, "`parades run --trace FILE --trace-lps LPS` writes those that it executes")
+fn target_of(event: &str, names: &LpNames) -> Result<Target, Failure> {
+    Target::find(event, names).map_err(|NoTarget { message, help }| {
+        Failure::usage(format!("--event {}: {message}", shortened_to(EVENT_CHARS_MAX, event)), help)
+    })
 }
 
 /// Executes the same run again and again.
 struct Looker<'a> {
     plan: &'a Plan,
+    simulation: &'a Simulation,
     choice: &'a Choice,
     /// The time just after the event asked about.
     after: Time,
@@ -103,6 +97,43 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
+    /// Returns the chain to an event, or to the last one before it.
+    fn chain_to(
+        &self,
+        target: &Target,
+        causes: &Causes,
+        links: usize,
+        notes: &mut Vec<String>,
+    ) -> Result<Chain, Failure> {
+        if let Some(chain) = causes.chain(links) {
+            return Ok(chain);
+        }
+        let before = causes.chain_before(links).ok_or_else(|| self.no_event(target, causes))?;
+        let lp = self.name_of(target.lp);
+        notes.push(format!("{lp} executes nothing at {}; this is its last event before", target.time));
+        Ok(before)
+    }
+
+    /// Reports that a run has no such event.
+    fn no_event(&self, target: &Target, causes: &Causes) -> Failure {
+        if causes.are_too_many() {
+            return Failure::simulation(
+                "the run has more than 4294967294 events before that one, which are too many to keep; ask about an earlier one",
+            );
+        }
+        let (lp, time) = (self.name_of(target.lp), target.time);
+        let last = match causes.last_before() {
+            Some(line) => format!("the last before it is `{line}`"),
+            None => "it executes none before it either".to_owned(),
+        };
+        let message = format!("{lp} executes no such event at {time} in this run; {last}");
+        Failure::usage(message, "`parades run --trace FILE --trace-lps LPS` writes those that it executes")
+    }
+
+    fn name_of(&self, lp: LpId) -> String {
+        shown_name(lp, self.simulation.lp_name(lp))
+    }
+
     /// Runs until `look` returns true. Returns the error of the run, if it ended in one before.
     fn look(
         &mut self,
@@ -113,14 +144,14 @@ impl Looker<'_> {
         let mut is_done = false;
         let filter = TraceFilter { before, ..TraceFilter::default() };
         let is_done_here = &mut is_done;
-        let make = |_| {
-            Tracer::observing(filter, move |executed| {
+        let make = |_: &Simulation, _| {
+            Ok(Tracer::observing(filter, move |executed| {
                 *is_done_here |= look(executed);
                 if *is_done_here { Err(io::Error::other("the look is over")) } else { Ok(()) }
-            })
+            }))
         };
         let recording = Recording { tracer: Some(Box::new(make)), sends, timesheets: None };
-        let result = run(self.plan, self.choice, recording, self.observer);
+        let result = run_made(self.plan, self.simulation, self.choice, recording, self.observer);
         match result {
             _ if is_done => Ok(None),
             Ok(finished) => {
@@ -161,13 +192,13 @@ impl Looker<'_> {
     fn chain_to_failure(
         &self,
         causes: &mut Causes,
-        question: Question,
+        (target, links): (Option<Target>, usize),
         error: &Error,
     ) -> Result<Option<Chain>, Failure> {
         let place = error.place().and_then(|place| Some((place.lp?, place.event?)));
         match place {
-            Some((lp, key)) if question.target.is_none_or(|target| target.is(lp, &key)) => {
-                Ok(causes.chain_to_failure(lp, &key, question.links))
+            Some((lp, key)) if target.is_none_or(|target| target.is(lp, &key)) => {
+                Ok(causes.chain_to_failure(lp, &key, links))
             }
             _ => Err(Failure::of_run(error.clone(), &self.plan.command())),
         }

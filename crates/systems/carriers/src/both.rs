@@ -146,6 +146,11 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
         self.first.node_ports(first, node) + self.second.node_ports(second, node)
     }
 
+    fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
+        let (first, second) = self.layouts(layout);
+        self.first.lp_name(lp, first).or_else(|| self.second.lp_name(lp, second))
+    }
+
     fn wire(&self, layout: Layout, wiring: &mut Wiring) {
         let (first, second) = self.layouts(layout);
         self.first.wire(first, wiring);

@@ -291,6 +291,19 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
         1
     }
 
+    /// A node has the name of its host, with its own number where several nodes share a host.
+    fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
+        if let Some(own) = layout.index(lp) {
+            return (own == 0).then(|| "solver".to_owned());
+        }
+        if lp.0 >= layout.nodes() {
+            return None;
+        }
+        let host = &self.platform.hosts()[self.host(lp).0 as usize].name;
+        let is_shared = self.nodes as usize > self.platform.hosts().len();
+        Some(if is_shared { format!("{host} node {}", lp.0) } else { host.to_string() })
+    }
+
     fn wire(&self, layout: Layout, wiring: &mut Wiring) {
         wiring.nodes_to_anyone(Delay::ZERO);
         wiring.to_anyone(layout.own(0), Delay::ZERO);

@@ -143,6 +143,12 @@ pub trait Carrier<M>: Send + Sync + 'static {
         0
     }
 
+    /// Returns the name of a node or an own LP, for traces. By default none has a name.
+    fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
+        let _ = (lp, layout);
+        None
+    }
+
     /// Declares the channels between nodes, between nodes and own LPs, and among own LPs.
     fn wire(&self, layout: Layout, wiring: &mut Wiring);
 

@@ -244,6 +244,10 @@ impl<P: Program> Model for Processes<P> {
         self.layout.nodes().saturating_add(self.layout.lps())
     }
 
+    fn lp_name(&self, lp: LpId) -> Option<String> {
+        self.program.carrier().lp_name(lp, self.layout)
+    }
+
     fn channels(&self) -> Channels {
         let mut wiring = Wiring::new(self.layout.nodes(), self.lps());
         self.program.carrier().wire(self.layout, &mut wiring);

@@ -4,10 +4,11 @@
 pub(super) const WHY_HELP: &str = "\
 Examples:
   parades why phold --event 3:1.5s             (the last event of LP 3 up to 1.5 s)
+  parades why network --event west.0:5s        (the last event of the node west.0 up to 5 s)
   parades why campus --event 17:4.249916949073s:16#21919   (the event that LP 16 sent as its number 21919)
   parades why faulty --set fault=fail
 
-Each line is an event. It was sent, or set as a timer, during the event of the line above. The run is executed twice: once to find the chain, \
+Each line is an event. It was sent, or set as a timer, during the event of the line above. Indented lines say what else happened, such as a lost packet. The run is executed twice: once to find the chain, \
 once to write it. Memory: four bytes for each event before the one asked about.";
 
 /// The text after the options of `sweep`.

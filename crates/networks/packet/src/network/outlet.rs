@@ -52,7 +52,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: &Packet<D>, exit: Exit) {
         if let Err(loss) = self.transmit(packet, exit) {
-            self.lose(packet.direction(), loss);
+            self.lose(packet, packet.direction(), (Some(exit.port), loss));
         }
     }
 
@@ -74,7 +74,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
                 self.count_copies(hops.len());
                 self.copy(packet, hops);
             }
-            Next::Nowhere => self.lose(packet.direction(), Loss::Down),
+            Next::Nowhere => self.lose(packet, packet.direction(), (None, Loss::Down)),
             Next::Endpoint(_) => unreachable!("no flow leads from a node to itself"),
         }
     }
@@ -86,7 +86,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         for &Hop { port, kind, to } in hops {
             let exit = Exit { port, kind, step: self.net.forwarding.step_of_place(to) };
             if let Err(loss) = self.transmit(packet, exit) {
-                self.lose(self.net.lost_key(to), loss);
+                self.lose(packet, self.net.lost_key(to), (Some(port), loss));
             }
         }
     }
@@ -101,8 +101,12 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         }
     }
 
-    pub(super) fn lose(&mut self, key: u32, loss: Loss) {
+    /// Counts a lost packet, and notes the reason in the trace. `port` is the port by which the packet was to
+    /// leave; `None` if there is none.
+    pub(super) fn lose(&mut self, packet: &Packet<D>, key: u32, (port, loss): (Option<u32>, Loss)) {
         self.egress.lose(key, loss);
+        let (net, node, now) = (self.net, self.node(), self.ctx.now());
+        self.ctx.note(|| net.loss_text(packet, node, (port, loss), now));
     }
 
     /// Gives a packet to an endpoint.
@@ -256,7 +260,7 @@ fn timer_of(slot: u32, number: u32, endpoints: impl FnOnce() -> usize) -> TimerI
 
 /// Returns the endpoint and the number of a timer of a node.
 #[inline]
-fn endpoint_and_number(TimerId(timer): TimerId, endpoints: usize) -> (u32, u32) {
+pub(super) fn endpoint_and_number(TimerId(timer): TimerId, endpoints: usize) -> (u32, u32) {
     if (timer as usize) < endpoints {
         return (timer, 0);
     }

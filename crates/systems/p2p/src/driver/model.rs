@@ -83,6 +83,10 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
         self.layout.nodes().saturating_add(self.layout.lps())
     }
 
+    fn lp_name(&self, lp: LpId) -> Option<String> {
+        self.carrier.lp_name(lp, self.layout)
+    }
+
     fn channels(&self) -> Channels {
         let mut wiring = Wiring::new(self.layout.nodes(), self.lps());
         self.carrier.wire(self.layout, &mut wiring);
