@@ -44,7 +44,7 @@ fn losses(text: &str) -> Vec<String> {
 fn a_packet_that_arrives_is_called_by_its_app_and_its_nodes() {
     let lines = trace(&network("queue = 9", ""));
     assert_eq!(lines[0], "0s here <- here #0 timer: next packet of app video to there");
-    assert!(lines.iter().any(|line| line == "0.011s there <- here #1 app video #0, 970 B, here to there"), "{lines:?}");
+    assert!(lines.iter().any(|line| line == "0.011s there <- here #2 app video #0, 970 B, here to there"), "{lines:?}");
 }
 
 #[test]

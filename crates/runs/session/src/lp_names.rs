@@ -17,9 +17,9 @@ pub struct LpNames {
 /// The error of a text that names no logical process: a sentence, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoLp {
-    /// What is wrong.
+    /// The message: a sentence without a full stop.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: String,
 }
 

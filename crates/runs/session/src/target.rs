@@ -32,9 +32,9 @@ pub struct Target {
 /// The error of a text that names no event: a sentence, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoTarget {
-    /// What is wrong.
+    /// The message: a sentence without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: String,
 }
 
@@ -92,8 +92,8 @@ fn of_parts(text: &str) -> impl Iterator<Item = Reading<'_>> {
     })
 }
 
-/// Returns the readings of a line of a trace, `INSTANT LP <- SENDER #NUMBER …`. A name may have blanks, arrows
-/// and number signs.
+/// Returns the readings of a line of a trace, `INSTANT LP <- SENDER #NUMBER …`. A name may have blanks,
+/// arrows and number signs.
 fn of_line(line: &str) -> impl Iterator<Item = Reading<'_>> {
     let parts = line.trim_start().split_once(' ').and_then(|(instant, rest)| Some((instant_of(instant)?, rest)));
     parts.into_iter().flat_map(|((time, round), rest)| {
