@@ -305,6 +305,10 @@ pub(crate) struct SweepArguments {
     /// Keeps the journal alone, in this file.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     pub(crate) journal: Option<PathBuf>,
+    /// Writes a chart as an SVG file: the means of the one `--metric` over the first swept parameter, with their
+    /// intervals of 95 %, and a line for each value of the other parameters.
+    #[arg(long, value_name = "FILE.svg", requires = "metrics")]
+    pub(crate) plot: Option<PathBuf>,
     /// Writes the table of runs as a Parquet file (where this program was built with `--features parquet`).
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,

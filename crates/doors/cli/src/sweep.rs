@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use parades_catalog::program_name;
 use parades_config::inputs;
 use parades_report::sweep::{SweepReport, check_table};
-use parades_report::{parquet_is_possible, place};
+use parades_report::{check_plot, parquet_is_possible, place};
 use parades_session::failure::{FAILED, STOPPED};
 use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, execute};
 use parades_session::{Failure, Request};
@@ -27,6 +27,10 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     let inputs = InputsFile::write()?;
     if let Some(file) = &arguments.parquet {
         parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")?;
+        place::can_be_written(file)?;
+    }
+    if let Some(file) = &arguments.plot {
+        check_plot(&plan)?;
         place::can_be_written(file)?;
     }
     let program = program();
@@ -51,6 +55,9 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     }
     if let Some(file) = &arguments.parquet {
         report.write_parquet(file)?;
+    }
+    if let Some(file) = &arguments.plot {
+        report.write_plot(file)?;
     }
     Ok(conclude(&sweep, arguments.how.quiet))
 }

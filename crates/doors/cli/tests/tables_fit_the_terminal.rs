@@ -187,3 +187,22 @@ fn completions_know_scenarios_engines_parameters_and_benches() {
     assert!(complete("bench scal").unwrap().contains("scaling"));
     assert!(complete("run phold --tune sta").unwrap().contains("stalls="));
 }
+
+#[test]
+fn a_sweep_draws_its_means_with_a_line_for_each_value_of_the_other_parameters() {
+    let folder = Folder::new("plot");
+    let grid = "--set utilisation=0.3,0.5,0.7 --set customers=500,1000 --seeds 1..3 --quiet";
+    screen(&folder, &format!("sweep mm1 {grid} --metric sojourn --plot chart.svg"), "80");
+    let chart = folder.read("chart.svg");
+    assert!(chart.starts_with("<svg"), "{chart}");
+    assert_eq!(chart.matches("<circle").count(), 6, "a mark for each point of the grid");
+    for text in ["utilisation", "sojourn (ms)", "customers=500", "customers=1000"] {
+        assert!(chart.contains(text), "{text}");
+    }
+    let refused = ["sweep mm1 --seeds 1..2 --metric sojourn --plot c.svg", "sweep mm1 --seeds 1..2 --plot c.svg"];
+    for arguments in refused {
+        assert_eq!(parades(&folder.0, arguments).status.code(), Some(2), "{arguments}");
+    }
+    let word = "sweep campus --set traffic=udp,tcp --metric delay --quiet --plot c.svg";
+    assert!(String::from_utf8_lossy(&parades(&folder.0, word).stderr).contains("a swept parameter that is a number"));
+}

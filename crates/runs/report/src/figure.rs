@@ -35,9 +35,14 @@ impl Scale {
         if suffix.is_empty() { String::new() } else { format!("{}{suffix}", self.prefix) }
     }
 
+    /// Returns a raw value in this unit.
+    pub fn in_unit(&self, raw: f64) -> f64 {
+        self.unit.show(raw).0 / self.size
+    }
+
     /// Returns a raw value in this unit, to four digits, without the name of the unit.
     pub fn number(&self, raw: f64) -> String {
-        four_digits(self.unit.show(raw).0 / self.size)
+        four_digits(self.in_unit(raw))
     }
 }
 
@@ -56,7 +61,7 @@ pub fn figure(unit: Unit, raw: f64) -> String {
 }
 
 /// Returns a number to four digits, without trailing zeros, and its whole part in groups.
-fn four_digits(x: f64) -> String {
+pub(crate) fn four_digits(x: f64) -> String {
     let magnitude = x.abs();
     let digits = match magnitude {
         m if m >= 1000.0 => 0,

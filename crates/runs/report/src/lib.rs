@@ -40,6 +40,7 @@ pub mod metrics;
 mod outputs;
 mod people;
 pub mod place;
+mod plot;
 mod rows;
 mod summary;
 pub mod sweep;
@@ -51,6 +52,7 @@ mod view;
 
 pub use files::Files;
 pub use outputs::Outputs;
+pub use plot::check_plot;
 pub use rows::parquet_is_possible;
 pub use tables::table_named;
 pub use trace_file::FinishedTrace;

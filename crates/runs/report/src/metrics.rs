@@ -96,6 +96,14 @@ pub fn unit_of(figure: &str) -> Unit {
     }
 }
 
+/// Returns the unit of a metric's values. Times in results are in seconds, not in the model's picoseconds.
+pub(crate) fn unit_of_values(metric: &str) -> Unit {
+    match unit_of(metric) {
+        Unit::Picoseconds => Unit::Seconds,
+        unit => unit,
+    }
+}
+
 /// Returns the name of one of the [`figures`] in words, without its unit and without `.mean`.
 pub(crate) fn bare_name(figure: &str) -> String {
     let (metric, field) = figure.split_once('.').unwrap_or((figure, "mean"));

@@ -1,7 +1,7 @@
 //! The results of a sweep: as JSON, as tables for people, as files.
 
 use crate::drawing::{Column, Entry, draw, draw_whole};
-use crate::metrics::{bare_name, is_percentile, unit_of};
+use crate::metrics::{bare_name, is_percentile, unit_of_values};
 use crate::people::note_error;
 use crate::place::write_whole;
 use crate::view::View;
@@ -38,7 +38,7 @@ impl<'a> SweepReport<'a> {
         &self.results
     }
 
-    fn plan(&self) -> &SweepPlan {
+    pub(crate) fn plan(&self) -> &SweepPlan {
         self.sweep.plan
     }
 
@@ -284,12 +284,4 @@ fn mean(point: &Point<'_>, metric: &str) -> Entry {
         Some(half_width) if half_width > 0.0 || !is_percentile(metric) => Entry::Interval(estimate.mean, half_width),
         _ => Entry::Number(estimate.mean),
     })
-}
-
-/// Returns the unit of a metric's values. Times in results are in seconds, not in the model's picoseconds.
-fn unit_of_values(metric: &str) -> Unit {
-    match unit_of(metric) {
-        Unit::Picoseconds => Unit::Seconds,
-        unit => unit,
-    }
 }
