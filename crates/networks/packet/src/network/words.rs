@@ -43,7 +43,7 @@ impl Layout {
             AppKind::Datagrams(_) | AppKind::Multicast(_) => "next packet",
             AppKind::Transfer(_) if is_start => "start",
             AppKind::Transfer(_) => "retransmission",
-            AppKind::Requests(_) => "request due",
+            AppKind::Requests(_) => "request or retry",
         };
         let traffic = self.traffic(address);
         match self.slots.group(address) {
