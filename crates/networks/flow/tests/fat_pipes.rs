@@ -274,11 +274,11 @@ fn ends_of_network(platform: &RandomPlatform, flows: &[RandomFlow], model: MaxMi
 
 #[test]
 fn flows_on_random_platforms_end_when_progressive_filling_says_so() {
-    let mut rng = Rng::stream(36, 0);
+    let rng = Rng::stream(36, 0);
     let mut flows_on_pipes = 0;
     for number in 0..PLATFORMS {
-        let platform = RandomPlatform::draw(&mut rng);
-        let flows = platform.draw_flows(&mut rng);
+        let platform = RandomPlatform::draw(&rng);
+        let flows = platform.draw_flows(&rng);
         for model in [MaxMinModel::CM02, MaxMinModel::LV08, MaxMinModel::LV08_NOCT] {
             let reference = Reference { platform: &platform, model };
             let expected = reference.ends(&flows);

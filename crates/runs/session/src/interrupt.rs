@@ -66,6 +66,7 @@ pub enum Idle {
 
 /// Stops all runs of this process at their next cut. Returns `None` if there was a run to stop, or if the
 /// signal belongs to an earlier interrupt.
+#[expect(clippy::disallowed_methods, reason = "signals come at wall-clock times, and no result depends on them")]
 fn interrupt() -> Option<Idle> {
     let mut runs = runs();
     let stopped: Vec<_> = runs.running.drain(..).collect();
