@@ -24,7 +24,7 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`engine`], the engines and their settings; [`scenarios`], the scenarios.
+//! *Read next*: [`engine`], the engines and their settings; [`mod@scenarios`], the scenarios.
 
 #![forbid(unsafe_code)]
 
