@@ -203,6 +203,6 @@ fn a_sweep_draws_its_means_with_a_line_for_each_value_of_the_other_parameters() 
     for arguments in refused {
         assert_eq!(parades(&folder.0, arguments).status.code(), Some(2), "{arguments}");
     }
-    let word = "sweep campus --set traffic=udp,tcp --metric delay --quiet --plot c.svg";
+    let word = "sweep campus --set traffic=udp,multicast --metric delay --quiet --plot c.svg";
     assert!(String::from_utf8_lossy(&parades(&folder.0, word).stderr).contains("a swept parameter that is a number"));
 }

@@ -115,7 +115,9 @@ fn estimate(unit: Unit, Estimate { mean, half_width, .. }: &Estimate) -> String 
 fn columns_of(table: &Table, rows_shown: usize) -> Vec<Column> {
     let mut rows = table.rows();
     rows.truncate(rows_shown);
-    let entries = |index: usize| rows.iter().map(|row| Entry::from(&row[index])).collect::<Vec<_>>();
+    // A whole table has whole names.
+    let cut = |entry: Entry| if rows_shown == usize::MAX { entry } else { entry.cut() };
+    let entries = |index: usize| rows.iter().map(|row| cut(Entry::from(&row[index]))).collect::<Vec<_>>();
     let columns = table.columns().iter().enumerate();
     columns.map(|(index, column)| Column::of(&column.name, column.unit, &entries(index))).collect()
 }

@@ -263,7 +263,7 @@ fn entry(value: &Value) -> Entry {
         (Value::Null, ..) => Entry::Empty,
         (_, Some(x), _) => Entry::Whole(x.into()),
         (_, _, Some(x)) => Entry::Number(x),
-        _ => Entry::Text(cell(value)),
+        _ => Entry::Text(cell(value)).cut(),
     }
 }
 

@@ -24,6 +24,16 @@ pub enum Entry {
     Interval(f64, f64),
 }
 
+impl Entry {
+    /// Returns the entry with a text that leaves room for other columns.
+    pub(crate) fn cut(self) -> Entry {
+        match self {
+            Entry::Text(text) => Entry::Text(shortened_to(TEXT_CHARS_MAX, &text)),
+            other => other,
+        }
+    }
+}
+
 impl From<&metrics::Cell> for Entry {
     fn from(cell: &metrics::Cell) -> Entry {
         match cell {
@@ -54,7 +64,7 @@ impl Column {
         let scale = Scale::of(unit, entries.iter().filter_map(number));
         let shown = |entry: &Entry| match entry {
             Entry::Empty => "–".to_owned(),
-            Entry::Text(text) => shortened_to(TEXT_CHARS_MAX, text),
+            Entry::Text(text) => shortened(text),
             Entry::Whole(x) if unit == Unit::Count => group(*x),
             Entry::Whole(x) => scale.number(*x as f64),
             Entry::Number(x) => scale.number(*x),
