@@ -267,7 +267,8 @@ fn two_signals_at_once_are_one() {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    // This is long enough for the run to have begun, even on a busy machine.
+    std::thread::sleep(std::time::Duration::from_millis(700));
     // GNU `timeout` sends its signal to its child, and to the group of its child.
     for _ in 0..2 {
         let sent = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
