@@ -26,6 +26,7 @@
 use crate::nearest::list;
 use crate::units::{DURATION, Quantity, RATE, SIZE};
 use crate::value::{Value, float_range};
+use parades_core::text::is_same;
 use parades_core::time::Delay;
 use std::ops::RangeInclusive;
 
@@ -276,14 +277,4 @@ impl Kind {
             _ => None,
         }
     }
-}
-
-/// Returns true if two texts are the same. Unlike `==`, this can be called in a constant.
-pub(crate) const fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut index = 0;
-    while index < one.len() && index < other.len() && one[index] == other[index] {
-        index += 1;
-    }
-    index == one.len() && index == other.len()
 }

@@ -39,6 +39,7 @@ pub mod model;
 pub mod random;
 pub mod restore;
 pub mod run;
+pub mod text;
 pub mod timer;
 pub mod timesheet;
 pub mod trace;

@@ -301,8 +301,8 @@ pub trait Restorable: Model {
 /// # }
 /// ```
 ///
-/// A program that offers every engine (`parades::Simulation::restorable`) also needs `PartialEq` and `Debug` of
-/// the state: `rollback-check` compares states, and shows those that differ.
+/// A program that offers every engine (`parades::Simulation::restorable`) also needs `PartialEq` and `Debug`
+/// of the state: `rollback-check` compares states, and shows those that differ.
 pub trait ByCopy: Model<State: Clone> {}
 
 impl<M: ByCopy> Restorable for M {

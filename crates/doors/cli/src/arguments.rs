@@ -250,8 +250,8 @@ pub(crate) struct WhyArguments {
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// The engines; all others are compared with the first [default: sequential, rounds, window, null-message and
-    /// time-warp, as far as they can run the scenario].
+    /// The engines; all others are compared with the first [default: sequential, rounds, window, null-message
+    /// and time-warp, as far as they can run the scenario].
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub(crate) engines: Vec<String>,
     #[command(flatten)]

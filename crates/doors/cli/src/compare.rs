@@ -3,6 +3,7 @@
 use crate::arguments::CompareArguments;
 use crate::printing::{print, say};
 use crate::terminal::Terminal;
+use parades_catalog::program_name;
 use parades_report::{View, comparison};
 use parades_session::failure::STOPPED;
 use parades_session::{Failure, Plan};
@@ -19,9 +20,10 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let (first, others) = compared.runs.split_first().expect("there is no comparison without a run");
     if let Some(other) = others.iter().find(|run| !run.has_result_of(first)) {
         return Err(Failure::simulation(format!(
-            "{} and {} came to different results; `parades diff` finds the event where they part",
+            "{} and {} came to different results; `{} diff` finds the event where they part",
             first.choice.engine.name(),
-            other.choice.engine.name()
+            other.choice.engine.name(),
+            program_name()
         )));
     }
     if compared.stopped.is_empty() {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Folder, command, parades};
+use common::{Folder, SLOW_PLATFORM, command, parades};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::{Output, Stdio};
@@ -157,10 +157,7 @@ fn a_run_that_fails_is_a_row_with_its_error_and_the_others_go_on() {
 #[test]
 fn a_run_that_virtual_time_cuts_short_is_not_executed_again() {
     let folder = Folder::new("cut-short");
-    folder.write(
-        "p.xml",
-        r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1Bps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>"#,
-    );
+    folder.write("p.xml", SLOW_PLATFORM);
     folder.write("p.txt", "0 a b 20000000 0\n");
     let message = "error: 2 of 2 runs failed; the first, with platform=p.xml pattern=p.txt, seed 1: virtual time ends after 18446744 s (213 days), and the flow `0` from `a` to `b` has not ended";
     for before in ["", "note: 2 runs are in j already\n"] {
@@ -350,7 +347,7 @@ fn all_runs_of_a_sweep_are_of_the_files_as_they_were_at_its_start() {
     let folder = Folder::new("edited");
     let file = |load: f64| format!("scenario = \"wan\"\nuntil = \"300ms\"\n[parameters]\nflows = 300\nload = {load}\n");
     folder.write("mine.toml", file(0.4));
-    let sweep = "sweep mine.toml --seeds 1..16 --jobs 2 --csv";
+    let sweep = "sweep mine.toml --seeds 1..40 --jobs 2 --csv";
     let before = text(&parades(&folder.0, sweep));
     let child = command(&folder.0, sweep).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(40));

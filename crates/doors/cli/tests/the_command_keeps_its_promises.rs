@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, command, parades};
+use common::{Folder, SLOW_PLATFORM, command, parades};
 use serde_json::Value;
 use std::io::Read;
 use std::process::Stdio;
@@ -362,10 +362,7 @@ fn lists_and_completions_are_complete() {
 #[test]
 fn results_before_the_end_of_virtual_time_are_kept() {
     let folder = Folder::new("end-of-time");
-    folder.write(
-        "p.xml",
-        r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1Bps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>"#,
-    );
+    folder.write("p.xml", SLOW_PLATFORM);
     // Two flows in both directions share a link of 1 byte/s. The first needs more than virtual time has.
     folder.write("p.txt", "0 a b 20000000 0\n1 b a 1000 0\n2 a b 1000 20000000\n");
     let output = parades(&folder.0, "run flows --set platform=p.xml --set pattern=p.txt --quiet --json --out o");

@@ -1,6 +1,7 @@
 //! Which event is meant: `4:1.5ms`, `east.0:1.5ms`, or the line of a trace.
 
 use crate::lp_names::{LpNames, NoLp};
+use parades_catalog::program_name;
 use parades_core::event::{EventKey, LpId, Sender};
 use parades_core::time::Time;
 use std::fmt;
@@ -134,7 +135,7 @@ impl Target {
             None => (
                 "it names no event: write LP:TIME, as in `4:1.5ms`, LP:TIME:SENDER#NUMBER, as in `4:1.5ms:3#7`, or a line of a trace"
                     .to_owned(),
-                "`parades run --trace FILE` writes such lines".to_owned(),
+                format!("`{} run --trace FILE` writes such lines", program_name()),
             ),
         };
         Err(NoTarget { message, help })

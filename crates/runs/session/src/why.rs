@@ -6,7 +6,7 @@
 use crate::cause::{Causes, Chain, Link, NoTarget, Target};
 use crate::run::run_made;
 use crate::{Failure, LpNames, Observer, Plan, Recording};
-use parades_catalog::{Choice, Simulation};
+use parades_catalog::{Choice, Simulation, program_name};
 use parades_config::shortened_to;
 use parades_core::error::Error;
 use parades_core::event::LpId;
@@ -127,7 +127,8 @@ impl Looker<'_> {
             None => "it executes none before it either".to_owned(),
         };
         let message = format!("{lp} executes no such event at {time} in this run; {last}");
-        Failure::usage(message, "`parades run --trace FILE --trace-lps LPS` writes those that it executes")
+        let program = program_name();
+        Failure::usage(message, format!("`{program} run --trace FILE --trace-lps LPS` writes those that it executes"))
     }
 
     fn name_of(&self, lp: LpId) -> String {

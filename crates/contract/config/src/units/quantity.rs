@@ -6,7 +6,7 @@ use super::{DURATION, RATE, SIZE};
 use crate::error::{ConfigError, quoted};
 use crate::nearest::{list, nearest};
 use crate::number::Number;
-use crate::parameter::is_same;
+use parades_core::text::is_same;
 
 /// A kind of quantity: its units, and the words that messages about it need.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Metrics as a constant, from which handlers get typed ids when the program is compiled.
 
 use super::{MetricId, Metrics, Unit};
+use crate::text::is_same;
 
 /// The id of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,14 +199,4 @@ impl<const N: usize> Declared<N> {
         }
         panic!("no metric of this name is declared")
     }
-}
-
-/// Returns true if two texts are equal. Unlike `==`, this can be called in a constant.
-const fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut index = 0;
-    while index < one.len() && index < other.len() && one[index] == other[index] {
-        index += 1;
-    }
-    index == one.len() && index == other.len()
 }

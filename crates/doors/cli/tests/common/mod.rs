@@ -5,6 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// A platform of two hosts and a link of 1 byte/s, so slow that a flow may outlast virtual time.
+pub(crate) const SLOW_PLATFORM: &str = r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1Bps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>"#;
+
 /// A folder that is gone when the test is over.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
