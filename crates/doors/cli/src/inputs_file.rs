@@ -33,14 +33,12 @@ impl InputsFile {
 
     fn written() -> io::Result<InputsFile> {
         let (path, kept) = nameless().map_or_else(named, Ok)?;
-        let file = match &kept {
+        let mut file = match &kept {
             Kept::Nameless(file) => file,
             Kept::Named(file) => file.as_file(),
         };
-        let mut to = file;
         let bytes = postcard::to_allocvec(&inputs::held()).map_err(io::Error::other)?;
-        to.write_all(&bytes)?;
-        to.flush()?;
+        file.write_all(&bytes)?;
         Ok(InputsFile { path, _file: kept })
     }
 }
