@@ -1,0 +1,84 @@
+//! The seam between a connection and whatever drives it.
+
+use crate::header::Header;
+use parades_core::time::{Delay, Time};
+
+/// The timers of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Retransmission (RFC 6298), probes of a closed window, tail loss probes, and TIME-WAIT. They exclude
+    /// each other.
+    Retransmit = 0,
+    /// A delayed acknowledgement.
+    DelayedAck = 1,
+    /// The next segment of a paced sender.
+    Pacing = 2,
+    /// The reordering window of RACK (RFC 8985).
+    Reordering = 3,
+}
+
+/// The bits of the IP header for congestion marks (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// The sender does not understand marks.
+    #[default]
+    NotCapable = 0,
+    /// The sender understands marks (ECT(1)).
+    Capable1 = 1,
+    /// The sender understands marks (ECT(0)).
+    Capable0 = 2,
+    /// A router has marked the packet.
+    Marked = 3,
+}
+
+/// An event that the application is told about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The handshake is complete.
+    Connected,
+    /// `bytes` more bytes of the stream are in order and can be read.
+    Received {
+        /// The number of bytes.
+        bytes: u32,
+    },
+    /// `bytes` bytes have left the send buffer, as they are acknowledged.
+    Acknowledged {
+        /// The number of bytes.
+        bytes: u32,
+    },
+    /// The other end has no more data.
+    Finished,
+    /// Both directions are closed in order. The connection may still wait in TIME-WAIT.
+    Closed,
+    /// The other end has reset the connection.
+    Reset,
+    /// The other end refused the connection.
+    Refused,
+    /// The connection was given up after retransmissions without an answer.
+    TimedOut,
+}
+
+/// The environment of a connection.
+pub trait Environment {
+    /// Returns the time.
+    fn now(&self) -> Time;
+
+    /// Sends a segment with `bytes` bytes of payload. `offset` is the place of the first of them in the
+    /// stream, counted from 0.
+    fn transmit(&mut self, header: &Header, offset: u64, bytes: u32, ecn: Ecn);
+
+    /// Sets a timer. A timer that is set already is reset.
+    fn set_timer(&mut self, timer: Timer, delay: Delay);
+
+    /// Cancels a timer, if it is set.
+    fn cancel_timer(&mut self, timer: Timer);
+
+    /// A segment's bytes from `offset` on lie in the receive window and are new. An environment that carries
+    /// bytes keeps them. `skip` is the number of bytes at the segment's begin that are not among them.
+    fn keep(&mut self, offset: u64, skip: u32, bytes: u32) {
+        let _ = (offset, skip, bytes);
+    }
+
+    /// Tells the application about an event.
+    fn notify(&mut self, notice: Notice);
+}

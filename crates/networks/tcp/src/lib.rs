@@ -1,0 +1,19 @@
+//! TCP (RFC 9293): the end of a connection as a state machine without input and output.
+//!
+//! A connection reacts to segments, to timers, and to calls of its application. It acts through an
+//! [`environment::Environment`]: clock, timers, transmission, notification of the application. It knows no
+//! network and no engine. A segment is a [`header::Header`] and a length: the bytes of the stream stay with
+//! the application, unless the environment carries them.
+//!
+//! [`settings::Settings`] has every choice that the RFCs leave open and every deviation from them. Two named
+//! profiles select all of them: `linux` and `ns3`.
+//!
+//! *Read next*: [`header`]; [`control`], the seam for congestion controls.
+
+#![forbid(unsafe_code)]
+
+pub mod control;
+pub mod environment;
+pub mod header;
+pub mod seq;
+pub mod settings;

@@ -1,0 +1,1 @@
+//! Settings of a connection: every choice that the RFCs leave open, and every deviation from them.
