@@ -20,7 +20,6 @@ impl Seq {
     /// Returns the number `bytes` later.
     #[inline]
     #[must_use]
-    #[expect(clippy::should_implement_trait, reason = "a sum with bytes, not with another number")]
     pub const fn add(self, bytes: u32) -> Seq {
         Seq(self.0.wrapping_add(bytes))
     }
