@@ -3,6 +3,7 @@
 use crate::record::{NoRecord, Record};
 use parades_core::digest::{Digest, Payload};
 use parades_core::time::Time;
+use parades_tcp::environment::Ecn;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
@@ -29,7 +30,7 @@ enum Form<D> {
         number: u32,
         step: NonZeroU32,
         payload: u16,
-        is_served: bool,
+        marks: u8,
     },
     /// The record begins with the time when the packet was sent.
     Recorded {
@@ -38,6 +39,7 @@ enum Form<D> {
         number: u32,
         step: NonZeroU32,
         payload: u16,
+        marks: u8,
     },
 }
 
@@ -46,6 +48,18 @@ const _: () = {
     use parades_core::shared::Shared;
     assert!(size_of::<parades_core::event::Body<Packet<Shared<Box<[u8]>>>>>() == 24);
 };
+
+/// The bit of a packet's marks that makes it a message to an application ([`Packet::served`]).
+const SERVED: u8 = 1;
+/// The place and the mask of the ECN codepoint in a packet's marks.
+const ECN_SHIFT: u32 = 1;
+const ECN_MASK: u8 = 0b11 << ECN_SHIFT;
+/// The place and the mask of the class in a packet's marks.
+const CLASS_SHIFT: u32 = 3;
+const CLASS_MASK: u8 = 0b111 << CLASS_SHIFT;
+
+/// The number of classes of packets. Strict priorities serve the greatest class first.
+pub const CLASSES: u8 = 8;
 
 /// The longest payload of a UDP packet over IPv4, in bytes.
 pub const PAYLOAD_MAX: u32 = 65_507;
@@ -72,8 +86,8 @@ impl<D: Record> Packet<D> {
     ) -> Packet<D> {
         let payload = u16::try_from(payload).expect("payloads are bounded");
         Packet(match record {
-            None => Form::Plain { sent_ps: sent.as_ps(), direction, number, step, payload, is_served: false },
-            Some(record) => Form::Recorded { record, direction, number, step, payload },
+            None => Form::Plain { sent_ps: sent.as_ps(), direction, number, step, payload, marks: 0 },
+            Some(record) => Form::Recorded { record, direction, number, step, payload, marks: 0 },
         })
     }
 
@@ -81,7 +95,7 @@ impl<D: Record> Packet<D> {
     /// request `number`. It crosses no link.
     pub(crate) fn served(direction: u32, slot: u32, number: u32) -> Packet<D> {
         let step = NonZeroU32::MIN.saturating_add(slot);
-        Packet(Form::Plain { sent_ps: 0, direction, number, step, payload: 0, is_served: true })
+        Packet(Form::Plain { sent_ps: 0, direction, number, step, payload: 0, marks: SERVED })
     }
 
     /// Returns the slot of the endpoint in a message made by [`Packet::served`].
@@ -92,7 +106,7 @@ impl<D: Record> Packet<D> {
     /// Returns true for a message made by [`Packet::served`].
     #[inline]
     pub(crate) fn is_served(&self) -> bool {
-        matches!(self.0, Form::Plain { is_served: true, .. })
+        self.marks() & SERVED != 0
     }
 
     /// Returns the flow and the direction in which the packet goes, as one number.
@@ -146,6 +160,58 @@ impl<D: Record> Packet<D> {
         }
     }
 
+    /// Returns the packet's marks: see [`SERVED`], [`ECN_MASK`], [`CLASS_MASK`].
+    #[inline]
+    fn marks(&self) -> u8 {
+        match self.0 {
+            Form::Plain { marks, .. } | Form::Recorded { marks, .. } => marks,
+        }
+    }
+
+    /// Replaces the marks under a mask.
+    #[inline]
+    fn with_marks(mut self, mask: u8, new: u8) -> Packet<D> {
+        match &mut self.0 {
+            Form::Plain { marks, .. } | Form::Recorded { marks, .. } => *marks = *marks & !mask | new & mask,
+        }
+        self
+    }
+
+    /// Returns the ECN codepoint.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        match (self.marks() & ECN_MASK) >> ECN_SHIFT {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable0,
+            _ => Ecn::Marked,
+        }
+    }
+
+    /// Returns the packet with another ECN codepoint.
+    #[inline]
+    pub fn with_ecn(self, ecn: Ecn) -> Packet<D> {
+        self.with_marks(ECN_MASK, (ecn as u8) << ECN_SHIFT)
+    }
+
+    /// Returns the packet, marked as one that met congestion.
+    #[inline]
+    pub fn marked(self) -> Packet<D> {
+        self.with_ecn(Ecn::Marked)
+    }
+
+    /// Returns the class of the packet, below [`CLASSES`].
+    #[inline]
+    pub fn class(&self) -> u8 {
+        (self.marks() & CLASS_MASK) >> CLASS_SHIFT
+    }
+
+    /// Returns the packet with another class, below [`CLASSES`].
+    #[inline]
+    pub fn with_class(self, class: u8) -> Packet<D> {
+        self.with_marks(CLASS_MASK, class << CLASS_SHIFT)
+    }
+
     /// Returns a copy of the packet at another step.
     #[inline]
     pub(crate) fn at_step(&self, next: NonZeroU32) -> Packet<D> {
@@ -166,7 +232,9 @@ impl<D: Record> Payload for Packet<D> {
             Form::Recorded { record, .. } => record.fold(digest),
         }
         let (payload, step) = (u64::from(self.payload()), u64::from(self.step().get()));
-        digest.word(payload << 33 | u64::from(self.is_served()) << 32 | step);
+        // The payload has 16 bits. `SERVED` lies below it, and the other marks above it.
+        let (served, others) = (self.marks() & SERVED, self.marks() >> ECN_SHIFT);
+        digest.word(u64::from(others) << 49 | payload << 33 | u64::from(served) << 32 | step);
     }
 }
 
@@ -185,7 +253,7 @@ impl<D: Record> fmt::Debug for Packet<D> {
 /// The form of packets between processes, which contains the bytes of the record.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Bytes {
-    words: (u32, u32, NonZeroU32, u16, bool),
+    words: (u32, u32, NonZeroU32, u16, u8),
     sent_ps: u64,
     record: Option<Vec<u8>>,
 }
@@ -193,7 +261,7 @@ struct Bytes {
 impl<D: Record> Serialize for Packet<D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let payload = u16::try_from(self.payload()).expect("payloads are bounded");
-        let words = (self.direction(), self.number(), self.step(), payload, self.is_served());
+        let words = (self.direction(), self.number(), self.step(), payload, self.marks());
         let record = self.record().map(|record| crate::record::bytes(record, self.payload()));
         Bytes { words, sent_ps: self.sent().as_ps(), record }.serialize(serializer)
     }
@@ -201,12 +269,47 @@ impl<D: Record> Serialize for Packet<D> {
 
 impl<'de, D: Record> Deserialize<'de> for Packet<D> {
     fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Packet<D>, F::Error> {
-        let Bytes { words: (direction, number, step, payload, is_served), sent_ps, record } =
+        let Bytes { words: (direction, number, step, payload, marks), sent_ps, record } =
             Bytes::deserialize(deserializer)?;
         let Some(bytes) = record else {
-            return Ok(Packet(Form::Plain { sent_ps, direction, number, step, payload, is_served }));
+            return Ok(Packet(Form::Plain { sent_ps, direction, number, step, payload, marks }));
         };
         let record = D::write(&bytes).ok_or_else(|| F::Error::custom("packets of this network carry no records"))?;
-        Ok(Packet(Form::Recorded { record, direction, number, step, payload }))
+        Ok(Packet(Form::Recorded { record, direction, number, step, payload, marks }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parades_core::shared::Shared;
+
+    #[test]
+    fn class_and_congestion_marks_change_nothing_but_themselves() {
+        type Recorded = Packet<Shared<Box<[u8]>>>;
+        for record in [None, Some(Shared::new([0; 16].into()))] {
+            let packet = Recorded::new((7, NonZeroU32::MIN), 3, 8, (Time::ZERO, record));
+            assert_eq!((packet.ecn(), packet.class(), packet.is_served()), (Ecn::NotCapable, 0, false));
+            for class in 0..CLASSES {
+                let packet = packet.clone().with_ecn(Ecn::Capable0).with_class(class);
+                assert_eq!((packet.ecn(), packet.class(), packet.is_served()), (Ecn::Capable0, class, false));
+                let packet = packet.marked().at_step(NonZeroU32::MAX);
+                assert_eq!((packet.ecn(), packet.class(), packet.is_served()), (Ecn::Marked, class, false));
+                assert_eq!((packet.direction(), packet.number(), packet.payload()), (7, 3, 8));
+            }
+        }
+    }
+
+    #[test]
+    fn the_digest_tells_marks_apart() {
+        let folded = |packet: Packet| {
+            let mut digest = Digest::default();
+            packet.fold(&mut digest);
+            digest
+        };
+        let packet = || Packet::<NoRecord>::new((7, NonZeroU32::MIN), 3, 8, (Time::ZERO, None));
+        assert_ne!(folded(packet()), folded(packet().with_ecn(Ecn::Capable0)));
+        assert_ne!(folded(packet().with_ecn(Ecn::Capable0)), folded(packet().marked()));
+        assert_ne!(folded(packet()), folded(packet().with_class(1)));
     }
 }
