@@ -4,8 +4,24 @@
 //! decides how large the window is. It sees each acknowledgement ([`Ack`]) and each sign of congestion
 //! ([`Congestion`]), and changes the [`Window`].
 //!
-//! Another crate adds a control by implementing [`CongestionControl`], and gives it to a connection as
+//! [`Algorithm`] is the setting: an algorithm and its parameters. [`Control`] is the state of a connection's
+//! control. Another crate adds a control by implementing [`CongestionControl`], and gives it to a connection as
 //! [`Algorithm::Other`].
+//!
+//! *Order of calls*: if an acknowledgement reveals a loss or a mark, [`CongestionControl::on_congestion`] comes
+//! before [`CongestionControl::on_ack`], as in Linux and ns-3.
+//!
+//! *Read next*: `algorithm`, then `new_reno`, the shortest control.
+
+mod algorithm;
+mod growth;
+mod new_reno;
+mod state;
+
+pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use growth::{Growth, RenoGrowth};
+pub use new_reno::{NewReno, NewRenoState};
+pub use state::Control;
 
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
@@ -82,7 +98,8 @@ pub struct Ack {
     /// True if the sender was limited by its congestion window. A window that is not used does not grow
     /// (RFC 9293 and RFC 7661).
     pub is_window_limited: bool,
-    /// True while the connection recovers from a loss.
+    /// True while the connection recovers from a loss by fast recovery. False after a timeout, because the
+    /// window then grows by slow start.
     pub is_recovering: bool,
 }
 

@@ -1,0 +1,87 @@
+//! The setting that selects a congestion control.
+
+use super::{CongestionControl, Control, NewReno};
+use std::str::FromStr;
+
+/// A congestion control and its parameters.
+///
+/// ```
+/// use parades_tcp::control::{Algorithm, NewReno};
+/// let algorithm: Algorithm = "newreno".parse().unwrap();
+/// assert_eq!(algorithm, Algorithm::NewReno(NewReno::rfc5681()));
+/// assert_eq!(algorithm.as_in_ns3(), Algorithm::NewReno(NewReno::ns3()));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum Algorithm {
+    /// `NewReno` (RFC 5681, RFC 6582).
+    NewReno(NewReno),
+    /// A control of another crate.
+    Other {
+        /// Its name. Two controls of other crates are equal if their names are equal.
+        name: &'static str,
+        /// Returns its state at the start of a connection.
+        make: fn() -> Box<dyn CongestionControl>,
+    },
+}
+
+/// The names that files use.
+const NAMES: [&str; 1] = ["newreno"];
+
+impl Algorithm {
+    /// Returns the state at the start of a connection.
+    #[must_use]
+    pub fn start(&self) -> Control {
+        match *self {
+            Algorithm::NewReno(parameters) => Control::NewReno(parameters.start()),
+            Algorithm::Other { make, .. } => Control::Other(make()),
+        }
+    }
+
+    /// Returns the name that files use.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match *self {
+            Algorithm::NewReno(_) => NAMES[0],
+            Algorithm::Other { name, .. } => name,
+        }
+    }
+
+    /// Returns the same algorithm with the parameters of ns-3.37.
+    #[must_use]
+    pub const fn as_in_ns3(self) -> Algorithm {
+        match self {
+            Algorithm::NewReno(_) => Algorithm::NewReno(NewReno::ns3()),
+            other @ Algorithm::Other { .. } => other,
+        }
+    }
+}
+
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Algorithm) -> bool {
+        match (self, other) {
+            (Algorithm::NewReno(a), Algorithm::NewReno(b)) => a == b,
+            // Functions are not compared: two copies of one function may have two addresses.
+            (Algorithm::Other { name: a, .. }, Algorithm::Other { name: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// A name that belongs to no congestion control.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no congestion control `{name}`: the known ones are {}", NAMES.join(", "))]
+pub struct UnknownAlgorithm {
+    name: String,
+}
+
+/// Returns the algorithm of a name, with the parameters that its RFC recommends.
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Algorithm, UnknownAlgorithm> {
+        match name {
+            "newreno" => Ok(Algorithm::NewReno(NewReno::rfc5681())),
+            _ => Err(UnknownAlgorithm { name: name.to_owned() }),
+        }
+    }
+}

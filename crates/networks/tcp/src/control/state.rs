@@ -1,0 +1,99 @@
+//! The state of a connection's congestion control.
+
+use super::{Ack, Congestion, CongestionControl, NewRenoState, Window};
+use parades_core::digest::Digest;
+use parades_core::restore::Undoable;
+use parades_core::time::Time;
+
+/// The state of a congestion control. It is recorded whole, so a field of this type should be marked
+/// `#[undoable(boxed)]`.
+#[derive(Clone, Debug, PartialEq, Undoable)]
+#[undoable(whole)]
+pub enum Control {
+    /// The state of `NewReno`.
+    NewReno(NewRenoState),
+    /// The state of another crate's control.
+    Other(Box<dyn CongestionControl>),
+}
+
+impl Clone for Box<dyn CongestionControl> {
+    fn clone(&self) -> Box<dyn CongestionControl> {
+        self.copy()
+    }
+}
+
+/// Compares the texts for debugging, which show the whole state if `Debug` is derived.
+impl PartialEq for dyn CongestionControl {
+    fn eq(&self, other: &dyn CongestionControl) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+impl Control {
+    #[inline]
+    fn inner(&self) -> &dyn CongestionControl {
+        match self {
+            Control::NewReno(state) => state,
+            Control::Other(state) => &**state,
+        }
+    }
+
+    #[inline]
+    fn inner_mut(&mut self) -> &mut dyn CongestionControl {
+        match self {
+            Control::NewReno(state) => state,
+            Control::Other(state) => &mut **state,
+        }
+    }
+}
+
+impl CongestionControl for Control {
+    fn on_start(&mut self, now: Time, window: &mut Window) {
+        self.inner_mut().on_start(now, window);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        self.inner_mut().on_ack(ack, window);
+    }
+
+    fn on_congestion(&mut self, congestion: Congestion, now: Time, in_flight: u32, window: &mut Window) {
+        self.inner_mut().on_congestion(congestion, now, in_flight, window);
+    }
+
+    fn on_undo(&mut self, now: Time, window: &mut Window) {
+        self.inner_mut().on_undo(now, window);
+    }
+
+    fn on_recovered(&mut self, now: Time, window: &mut Window) {
+        self.inner_mut().on_recovered(now, window);
+    }
+
+    fn on_idle_end(&mut self, now: Time, window: &mut Window) {
+        self.inner_mut().on_idle_end(now, window);
+    }
+
+    fn owns_recovery(&self) -> bool {
+        self.inner().owns_recovery()
+    }
+
+    fn needs_exact_marks(&self) -> bool {
+        self.inner().needs_exact_marks()
+    }
+
+    fn needs_rates(&self) -> bool {
+        self.inner().needs_rates()
+    }
+
+    fn needs_pacing(&self) -> bool {
+        self.inner().needs_pacing()
+    }
+
+    fn copy(&self) -> Box<dyn CongestionControl> {
+        self.inner().copy()
+    }
+
+    fn fold(&self, digest: &mut Digest) {
+        self.inner().fold(digest);
+    }
+}

@@ -1,0 +1,58 @@
+//! Controls are selected by name, and a crate can add its own.
+
+use crate::harness::{ack, window};
+use parades_core::digest::Digest;
+use parades_core::restore::{UndoLog, Undoable};
+use parades_core::time::Time;
+use parades_tcp::control::{Ack, Algorithm, Congestion, CongestionControl, Control, Window};
+
+/// A control that adds a fixed number of bytes for each acknowledgement.
+#[derive(Clone, Debug, Default)]
+struct Fixed {
+    acks: u32,
+}
+
+impl CongestionControl for Fixed {
+    fn on_ack(&mut self, _: &Ack, window: &mut Window) {
+        self.acks += 1;
+        window.cwnd += 7;
+    }
+
+    fn on_congestion(&mut self, _: Congestion, _: Time, _: u32, window: &mut Window) {
+        window.ssthresh = 12_345;
+    }
+
+    fn copy(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+
+    fn fold(&self, digest: &mut Digest) {
+        digest.word(u64::from(self.acks));
+    }
+}
+
+#[test]
+fn a_control_of_another_crate_is_called_compared_copied_and_undone() {
+    let algorithm = Algorithm::Other { name: "fixed", make: || Box::new(Fixed::default()) };
+    assert_eq!((algorithm.name(), algorithm.as_in_ns3()), ("fixed", algorithm));
+    let mut control = algorithm.start();
+    let (fresh, mut log, mut window) = (control.clone(), UndoLog::default(), window(10_000, 5_000));
+    log.recording(|recorder| control.view(recorder).into_mut().on_ack(&ack(1), &mut window));
+    control.on_congestion(Congestion::Loss, Time::ZERO, 0, &mut window);
+    assert_eq!((window.cwnd, window.ssthresh), (10_007, 12_345));
+    assert_ne!(control, fresh);
+    let digest = |control: &Control| {
+        let mut digest = Digest::default();
+        control.fold(&mut digest);
+        digest
+    };
+    assert_ne!(digest(&control), digest(&fresh));
+    control.undo_all(&mut log);
+    assert_eq!(control, fresh);
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_known_ones() {
+    let error = "newrenp".parse::<Algorithm>().unwrap_err().to_string();
+    assert!(error.starts_with("there is no congestion control `newrenp`: the known ones are newreno"), "{error}");
+}
