@@ -14,12 +14,16 @@
 //! *Read next*: `algorithm`, then `new_reno`, the shortest control.
 
 mod algorithm;
+mod cubic;
 mod growth;
+mod hystart;
 mod new_reno;
 mod state;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use cubic::{Arithmetic, Cubic, CubicState};
 pub use growth::{Growth, RenoGrowth};
+pub use hystart::{HyStart, Train};
 pub use new_reno::{NewReno, NewRenoState};
 pub use state::Control;
 
@@ -173,4 +177,10 @@ pub trait CongestionControl: Debug + Send + Sync {
 
     /// Folds the state into a digest.
     fn fold(&self, digest: &mut Digest);
+}
+
+/// Returns the whole part of a number of bytes or segments.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as a window should")]
+fn whole(number: f64) -> u32 {
+    number as u32
 }

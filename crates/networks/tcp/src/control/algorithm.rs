@@ -1,6 +1,6 @@
 //! The setting that selects a congestion control.
 
-use super::{CongestionControl, Control, NewReno};
+use super::{CongestionControl, Control, Cubic, NewReno};
 use std::str::FromStr;
 
 /// A congestion control and its parameters.
@@ -15,6 +15,8 @@ use std::str::FromStr;
 pub enum Algorithm {
     /// `NewReno` (RFC 5681, RFC 6582).
     NewReno(NewReno),
+    /// `CUBIC` (RFC 9438).
+    Cubic(Cubic),
     /// A control of another crate.
     Other {
         /// Its name. Two controls of other crates are equal if their names are equal.
@@ -25,7 +27,7 @@ pub enum Algorithm {
 }
 
 /// The names that files use.
-const NAMES: [&str; 1] = ["newreno"];
+const NAMES: [&str; 2] = ["newreno", "cubic"];
 
 impl Algorithm {
     /// Returns the state at the start of a connection.
@@ -33,6 +35,7 @@ impl Algorithm {
     pub fn start(&self) -> Control {
         match *self {
             Algorithm::NewReno(parameters) => Control::NewReno(parameters.start()),
+            Algorithm::Cubic(parameters) => Control::Cubic(Box::new(parameters.start())),
             Algorithm::Other { make, .. } => Control::Other(make()),
         }
     }
@@ -42,6 +45,7 @@ impl Algorithm {
     pub const fn name(&self) -> &'static str {
         match *self {
             Algorithm::NewReno(_) => NAMES[0],
+            Algorithm::Cubic(_) => NAMES[1],
             Algorithm::Other { name, .. } => name,
         }
     }
@@ -51,6 +55,7 @@ impl Algorithm {
     pub const fn as_in_ns3(self) -> Algorithm {
         match self {
             Algorithm::NewReno(_) => Algorithm::NewReno(NewReno::ns3()),
+            Algorithm::Cubic(_) => Algorithm::Cubic(Cubic::ns3()),
             other @ Algorithm::Other { .. } => other,
         }
     }
@@ -60,6 +65,7 @@ impl PartialEq for Algorithm {
     fn eq(&self, other: &Algorithm) -> bool {
         match (self, other) {
             (Algorithm::NewReno(a), Algorithm::NewReno(b)) => a == b,
+            (Algorithm::Cubic(a), Algorithm::Cubic(b)) => a == b,
             // Functions are not compared: two copies of one function may have two addresses.
             (Algorithm::Other { name: a, .. }, Algorithm::Other { name: b, .. }) => a == b,
             _ => false,
@@ -81,6 +87,7 @@ impl FromStr for Algorithm {
     fn from_str(name: &str) -> Result<Algorithm, UnknownAlgorithm> {
         match name {
             "newreno" => Ok(Algorithm::NewReno(NewReno::rfc5681())),
+            "cubic" => Ok(Algorithm::Cubic(Cubic::rfc9438())),
             _ => Err(UnknownAlgorithm { name: name.to_owned() }),
         }
     }

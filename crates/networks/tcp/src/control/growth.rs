@@ -9,8 +9,8 @@ pub enum Growth {
     /// Each acknowledgement counts as one segment, whatever it acknowledges. In congestion avoidance it adds
     /// mss²/cwnd bytes, at least one (RFC 5681, equation 3). Delayed acknowledgements slow this growth down.
     Acks,
-    /// Bytes count (RFC 3465, appropriate byte counting). In slow start an acknowledgement adds at most `limit`
-    /// segments. RFC 5681 recommends 1 segment, and RFC 3465 allows 2.
+    /// Bytes count (RFC 3465, appropriate byte counting). In slow start an acknowledgement adds at most
+    /// `limit` segments. RFC 5681 recommends 1 segment, and RFC 3465 allows 2.
     Bytes {
         /// The largest number of segments that one acknowledgement adds in slow start.
         limit: u32,

@@ -1,6 +1,6 @@
 //! The state of a connection's congestion control.
 
-use super::{Ack, Congestion, CongestionControl, NewRenoState, Window};
+use super::{Ack, Congestion, CongestionControl, CubicState, NewRenoState, Window};
 use parades_core::digest::Digest;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
@@ -12,6 +12,8 @@ use parades_core::time::Time;
 pub enum Control {
     /// The state of `NewReno`.
     NewReno(NewRenoState),
+    /// The state of `CUBIC`.
+    Cubic(Box<CubicState>),
     /// The state of another crate's control.
     Other(Box<dyn CongestionControl>),
 }
@@ -34,6 +36,7 @@ impl Control {
     fn inner(&self) -> &dyn CongestionControl {
         match self {
             Control::NewReno(state) => state,
+            Control::Cubic(state) => &**state,
             Control::Other(state) => &**state,
         }
     }
@@ -42,6 +45,7 @@ impl Control {
     fn inner_mut(&mut self) -> &mut dyn CongestionControl {
         match self {
             Control::NewReno(state) => state,
+            Control::Cubic(state) => &mut **state,
             Control::Other(state) => &mut **state,
         }
     }

@@ -2,6 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod cubic;
 mod harness;
+mod mean_windows;
 mod naming;
+mod path;
 mod reno;
+mod slow_start;
