@@ -15,17 +15,21 @@
 
 mod algorithm;
 mod cubic;
+mod dctcp;
 mod growth;
 mod hystart;
 mod new_reno;
 mod state;
+mod vegas;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use cubic::{Arithmetic, Cubic, CubicState};
+pub use dctcp::{Dctcp, DctcpState};
 pub use growth::{Growth, RenoGrowth};
 pub use hystart::{HyStart, Train};
 pub use new_reno::{NewReno, NewRenoState};
 pub use state::Control;
+pub use vegas::{Vegas, VegasState};
 
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};

@@ -1,6 +1,6 @@
 //! The setting that selects a congestion control.
 
-use super::{CongestionControl, Control, Cubic, NewReno};
+use super::{CongestionControl, Control, Cubic, Dctcp, NewReno, Vegas};
 use std::str::FromStr;
 
 /// A congestion control and its parameters.
@@ -17,6 +17,10 @@ pub enum Algorithm {
     NewReno(NewReno),
     /// `CUBIC` (RFC 9438).
     Cubic(Cubic),
+    /// DCTCP (RFC 8257).
+    Dctcp(Dctcp),
+    /// Vegas (Brakmo and Peterson, 1995).
+    Vegas(Vegas),
     /// A control of another crate.
     Other {
         /// Its name. Two controls of other crates are equal if their names are equal.
@@ -27,7 +31,7 @@ pub enum Algorithm {
 }
 
 /// The names that files use.
-const NAMES: [&str; 2] = ["newreno", "cubic"];
+const NAMES: [&str; 4] = ["newreno", "cubic", "dctcp", "vegas"];
 
 impl Algorithm {
     /// Returns the state at the start of a connection.
@@ -36,6 +40,8 @@ impl Algorithm {
         match *self {
             Algorithm::NewReno(parameters) => Control::NewReno(parameters.start()),
             Algorithm::Cubic(parameters) => Control::Cubic(Box::new(parameters.start())),
+            Algorithm::Dctcp(parameters) => Control::Dctcp(parameters.start()),
+            Algorithm::Vegas(parameters) => Control::Vegas(parameters.start()),
             Algorithm::Other { make, .. } => Control::Other(make()),
         }
     }
@@ -46,6 +52,8 @@ impl Algorithm {
         match *self {
             Algorithm::NewReno(_) => NAMES[0],
             Algorithm::Cubic(_) => NAMES[1],
+            Algorithm::Dctcp(_) => NAMES[2],
+            Algorithm::Vegas(_) => NAMES[3],
             Algorithm::Other { name, .. } => name,
         }
     }
@@ -56,6 +64,8 @@ impl Algorithm {
         match self {
             Algorithm::NewReno(_) => Algorithm::NewReno(NewReno::ns3()),
             Algorithm::Cubic(_) => Algorithm::Cubic(Cubic::ns3()),
+            Algorithm::Dctcp(_) => Algorithm::Dctcp(Dctcp::ns3()),
+            Algorithm::Vegas(_) => Algorithm::Vegas(Vegas::ns3()),
             other @ Algorithm::Other { .. } => other,
         }
     }
@@ -66,6 +76,8 @@ impl PartialEq for Algorithm {
         match (self, other) {
             (Algorithm::NewReno(a), Algorithm::NewReno(b)) => a == b,
             (Algorithm::Cubic(a), Algorithm::Cubic(b)) => a == b,
+            (Algorithm::Dctcp(a), Algorithm::Dctcp(b)) => a == b,
+            (Algorithm::Vegas(a), Algorithm::Vegas(b)) => a == b,
             // Functions are not compared: two copies of one function may have two addresses.
             (Algorithm::Other { name: a, .. }, Algorithm::Other { name: b, .. }) => a == b,
             _ => false,
@@ -88,6 +100,8 @@ impl FromStr for Algorithm {
         match name {
             "newreno" => Ok(Algorithm::NewReno(NewReno::rfc5681())),
             "cubic" => Ok(Algorithm::Cubic(Cubic::rfc9438())),
+            "dctcp" => Ok(Algorithm::Dctcp(Dctcp::rfc8257())),
+            "vegas" => Ok(Algorithm::Vegas(Vegas::linux())),
             _ => Err(UnknownAlgorithm { name: name.to_owned() }),
         }
     }

@@ -1,6 +1,6 @@
 //! The state of a connection's congestion control.
 
-use super::{Ack, Congestion, CongestionControl, CubicState, NewRenoState, Window};
+use super::{Ack, Congestion, CongestionControl, CubicState, DctcpState, NewRenoState, VegasState, Window};
 use parades_core::digest::Digest;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
@@ -14,6 +14,10 @@ pub enum Control {
     NewReno(NewRenoState),
     /// The state of `CUBIC`.
     Cubic(Box<CubicState>),
+    /// The state of DCTCP.
+    Dctcp(DctcpState),
+    /// The state of Vegas.
+    Vegas(VegasState),
     /// The state of another crate's control.
     Other(Box<dyn CongestionControl>),
 }
@@ -37,6 +41,8 @@ impl Control {
         match self {
             Control::NewReno(state) => state,
             Control::Cubic(state) => &**state,
+            Control::Dctcp(state) => state,
+            Control::Vegas(state) => state,
             Control::Other(state) => &**state,
         }
     }
@@ -46,6 +52,8 @@ impl Control {
         match self {
             Control::NewReno(state) => state,
             Control::Cubic(state) => &mut **state,
+            Control::Dctcp(state) => state,
+            Control::Vegas(state) => state,
             Control::Other(state) => &mut **state,
         }
     }

@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod cubic;
+mod dctcp;
 mod harness;
 mod mean_windows;
 mod naming;
 mod path;
 mod reno;
 mod slow_start;
+mod vegas;
