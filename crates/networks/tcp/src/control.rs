@@ -14,6 +14,7 @@
 //! *Read next*: `algorithm`, then `new_reno`, the shortest control.
 
 mod algorithm;
+mod bbr;
 mod cubic;
 mod dctcp;
 mod growth;
@@ -23,6 +24,7 @@ mod state;
 mod vegas;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use bbr::{Bbr, BbrState, Mode as BbrMode};
 pub use cubic::{Arithmetic, Cubic, CubicState};
 pub use dctcp::{Dctcp, DctcpState};
 pub use growth::{Growth, RenoGrowth};

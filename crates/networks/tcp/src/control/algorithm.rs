@@ -1,6 +1,6 @@
 //! The setting that selects a congestion control.
 
-use super::{CongestionControl, Control, Cubic, Dctcp, NewReno, Vegas};
+use super::{Bbr, CongestionControl, Control, Cubic, Dctcp, NewReno, Vegas};
 use std::str::FromStr;
 
 /// A congestion control and its parameters.
@@ -21,6 +21,8 @@ pub enum Algorithm {
     Dctcp(Dctcp),
     /// Vegas (Brakmo and Peterson, 1995).
     Vegas(Vegas),
+    /// BBR (draft-cardwell-iccrg-bbr-congestion-control-00).
+    Bbr(Bbr),
     /// A control of another crate.
     Other {
         /// Its name. Two controls of other crates are equal if their names are equal.
@@ -31,7 +33,7 @@ pub enum Algorithm {
 }
 
 /// The names that files use.
-const NAMES: [&str; 4] = ["newreno", "cubic", "dctcp", "vegas"];
+const NAMES: [&str; 5] = ["newreno", "cubic", "dctcp", "vegas", "bbr"];
 
 impl Algorithm {
     /// Returns the state at the start of a connection.
@@ -42,6 +44,7 @@ impl Algorithm {
             Algorithm::Cubic(parameters) => Control::Cubic(Box::new(parameters.start())),
             Algorithm::Dctcp(parameters) => Control::Dctcp(parameters.start()),
             Algorithm::Vegas(parameters) => Control::Vegas(parameters.start()),
+            Algorithm::Bbr(parameters) => Control::Bbr(Box::new(parameters.start())),
             Algorithm::Other { make, .. } => Control::Other(make()),
         }
     }
@@ -54,11 +57,12 @@ impl Algorithm {
             Algorithm::Cubic(_) => NAMES[1],
             Algorithm::Dctcp(_) => NAMES[2],
             Algorithm::Vegas(_) => NAMES[3],
+            Algorithm::Bbr(_) => NAMES[4],
             Algorithm::Other { name, .. } => name,
         }
     }
 
-    /// Returns the same algorithm with the parameters of ns-3.37.
+    /// Returns the same algorithm with the parameters of ns-3.37. BBR has the parameters of its draft.
     #[must_use]
     pub const fn as_in_ns3(self) -> Algorithm {
         match self {
@@ -66,7 +70,7 @@ impl Algorithm {
             Algorithm::Cubic(_) => Algorithm::Cubic(Cubic::ns3()),
             Algorithm::Dctcp(_) => Algorithm::Dctcp(Dctcp::ns3()),
             Algorithm::Vegas(_) => Algorithm::Vegas(Vegas::ns3()),
-            other @ Algorithm::Other { .. } => other,
+            other @ (Algorithm::Bbr(_) | Algorithm::Other { .. }) => other,
         }
     }
 }
@@ -78,6 +82,7 @@ impl PartialEq for Algorithm {
             (Algorithm::Cubic(a), Algorithm::Cubic(b)) => a == b,
             (Algorithm::Dctcp(a), Algorithm::Dctcp(b)) => a == b,
             (Algorithm::Vegas(a), Algorithm::Vegas(b)) => a == b,
+            (Algorithm::Bbr(a), Algorithm::Bbr(b)) => a == b,
             // Functions are not compared: two copies of one function may have two addresses.
             (Algorithm::Other { name: a, .. }, Algorithm::Other { name: b, .. }) => a == b,
             _ => false,
@@ -102,6 +107,7 @@ impl FromStr for Algorithm {
             "cubic" => Ok(Algorithm::Cubic(Cubic::rfc9438())),
             "dctcp" => Ok(Algorithm::Dctcp(Dctcp::rfc8257())),
             "vegas" => Ok(Algorithm::Vegas(Vegas::linux())),
+            "bbr" => Ok(Algorithm::Bbr(Bbr::draft00())),
             _ => Err(UnknownAlgorithm { name: name.to_owned() }),
         }
     }

@@ -1,6 +1,6 @@
 //! The state of a connection's congestion control.
 
-use super::{Ack, Congestion, CongestionControl, CubicState, DctcpState, NewRenoState, VegasState, Window};
+use super::{Ack, BbrState, Congestion, CongestionControl, CubicState, DctcpState, NewRenoState, VegasState, Window};
 use parades_core::digest::Digest;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
@@ -18,6 +18,8 @@ pub enum Control {
     Dctcp(DctcpState),
     /// The state of Vegas.
     Vegas(VegasState),
+    /// The state of BBR.
+    Bbr(Box<BbrState>),
     /// The state of another crate's control.
     Other(Box<dyn CongestionControl>),
 }
@@ -43,6 +45,7 @@ impl Control {
             Control::Cubic(state) => &**state,
             Control::Dctcp(state) => state,
             Control::Vegas(state) => state,
+            Control::Bbr(state) => &**state,
             Control::Other(state) => &**state,
         }
     }
@@ -54,6 +57,7 @@ impl Control {
             Control::Cubic(state) => &mut **state,
             Control::Dctcp(state) => state,
             Control::Vegas(state) => state,
+            Control::Bbr(state) => &mut **state,
             Control::Other(state) => &mut **state,
         }
     }

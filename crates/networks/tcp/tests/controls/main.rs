@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bbr;
 mod cubic;
 mod dctcp;
 mod harness;

@@ -38,7 +38,7 @@ struct Packet {
 }
 
 /// A sender at one end of a path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sender {
     path: Path,
     pub(crate) control: Control,
@@ -54,7 +54,8 @@ pub(crate) struct Sender {
     /// The number of the first packet that was sent after the last loss, or after the last mark.
     recover_until: u64,
     pub(crate) is_recovering: bool,
-    delivered: u64,
+    /// Delivered bytes.
+    pub(crate) delivered: u64,
     delivered_at: Time,
     first_sent: Time,
     pub(crate) losses: u32,
@@ -89,6 +90,11 @@ impl Sender {
         };
         sender.send();
         sender
+    }
+
+    /// Sets a longer round trip of the idle path.
+    pub(crate) fn lengthen(&mut self, rtt: Delay) {
+        self.path.rtt = self.path.rtt.max(rtt);
     }
 
     /// Returns the window in segments.
