@@ -36,11 +36,6 @@ pub enum Ecn {
 pub enum Notice {
     /// The handshake is complete.
     Connected,
-    /// `bytes` more bytes of the stream are in order and can be read.
-    Received {
-        /// The number of bytes.
-        bytes: u32,
-    },
     /// `bytes` bytes have left the send buffer, as they are acknowledged.
     Acknowledged {
         /// The number of bytes.
@@ -78,6 +73,10 @@ pub trait Environment {
     fn keep(&mut self, offset: u64, skip: u32, bytes: u32) {
         let _ = (offset, skip, bytes);
     }
+
+    /// Tells the application that `bytes` more bytes of the stream are in order. Returns the number of bytes
+    /// that it reads at once. It reads the others later, by [`crate::connection::ConnectionMut::read`].
+    fn deliver(&mut self, bytes: u32) -> u32;
 
     /// Tells the application about an event.
     fn notify(&mut self, notice: Notice);

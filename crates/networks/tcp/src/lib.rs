@@ -12,8 +12,39 @@
 
 #![forbid(unsafe_code)]
 
+mod acks;
+mod arrive;
+mod close;
+pub mod connection;
 pub mod control;
+pub mod counts;
+mod ecn;
+mod endpoint;
 pub mod environment;
+mod frto;
+mod handshake;
 pub mod header;
+mod pacing;
+mod probe;
+mod proportional;
+mod rack;
+mod rate;
+mod receive;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+pub mod segment;
+mod send;
+mod sender;
 pub mod seq;
 pub mod settings;
+mod state;
+mod timers;
+mod window;
+
+pub use connection::{Connection, ConnectionMut, ConnectionParts, ConnectionUndo, Ports};
+pub use counts::Counts;
+pub use receiver::{Due, Receiver, Span};
+pub use sender::{Mode, Sender, Sent, TimerUse};
+pub use state::State;

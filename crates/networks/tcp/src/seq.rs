@@ -45,10 +45,28 @@ impl Seq {
         other.is_before(self)
     }
 
-    /// Returns the later of two numbers.
+    /// Returns the place of this number in a stream of 64-bit places. `base` is the number of place 0. Of all
+    /// possible places the one next to `near` is taken. Returns `None` if it would lie before place 0.
+    ///
+    /// ```
+    /// use parades_tcp::seq::Seq;
+    /// let base = Seq(u32::MAX);
+    /// assert_eq!(Seq(1).place(0, base), Some(2));
+    /// assert_eq!(Seq(1).place(1 << 32, base), Some((1 << 32) + 2));
+    /// assert_eq!(Seq(u32::MAX - 1).place(0, base), None);
+    /// ```
     #[inline]
     #[must_use]
-    pub const fn latest(self, other: Seq) -> Seq {
-        if self.is_before(other) { other } else { self }
+    pub const fn place(self, near: u64, base: Seq) -> Option<u64> {
+        let distance = self.since(Seq::at(near, base)).cast_signed();
+        near.checked_add_signed(distance as i64)
+    }
+
+    /// Returns the number of a place. `base` is the number of place 0.
+    #[inline]
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "numbers wrap")]
+    pub const fn at(place: u64, base: Seq) -> Seq {
+        base.add(place as u32)
     }
 }

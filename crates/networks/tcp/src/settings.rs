@@ -1,1 +1,293 @@
 //! Settings of a connection: every choice that the RFCs leave open, and every deviation from them.
+//!
+//! Two profiles set all of them: [`Settings::linux`] and [`Settings::ns3`]. A field whose value in a profile
+//! deviates from an RFC says so.
+
+use crate::control::{Algorithm, NewReno};
+use parades_core::time::Delay;
+
+/// The use of congestion marks (RFC 3168).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnUse {
+    /// Marks are never negotiated.
+    Off,
+    /// Marks are used if the other end asks for them.
+    Accept,
+    /// A SYN asks for marks.
+    Ask,
+}
+
+/// The way in which the window shrinks in a recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// To the threshold of slow start at once (RFC 6675, RFC 6582).
+    AtOnce,
+    /// Proportional rate reduction, RFC 6937 with its slow-start reduction bound.
+    Rfc6937 {
+        /// True if the product of the proportional part is computed modulo 2^32, as in ns-3. Above 4 GiB the
+        /// recovery then sends too little, until the bytes in flight have reached the threshold.
+        wraps: bool,
+    },
+    /// Proportional rate reduction, RFC 9937.
+    Rfc9937,
+}
+
+/// The lower bound of the retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// The whole timeout is at least this long (RFC 6298, rule 2.4).
+    Whole(Delay),
+    /// The part for the variation of the round trip is at least this long (Linux).
+    Variation(Delay),
+}
+
+/// The source of round-trip measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttSource {
+    /// The times at which segments were sent. Timestamps only measure retransmitted segments.
+    Sent,
+    /// The echoed timestamp, in its ticks, of the oldest segment that is acknowledged. No measurement if this
+    /// segment was retransmitted, or was sent before the last timeout (ns-3).
+    Echo,
+}
+
+/// The bytes that count as flight size when a loss reduces the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlightSize {
+    /// All bytes that are not acknowledged cumulatively (RFC 5681).
+    Outstanding,
+    /// The bytes that are believed to be in the network, after the loss was noticed (ns-3).
+    Pipe,
+}
+
+/// The settings of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// The congestion control.
+    pub algorithm: Algorithm,
+    /// The largest segment that this end receives and the path carries, in bytes of payload and options.
+    pub mss: u32,
+    /// True if a SYN has the MSS option. ns-3 never sends it.
+    pub announces_mss: bool,
+    /// The MSS of an end that sends no MSS option: 536 (RFC 9293, MUST-15). Unlimited in ns-3.
+    pub absent_mss: u32,
+    /// True if options reduce the payload of a segment (RFC 6691). In ns-3 the payload alone is `mss`.
+    pub options_reduce_payload: bool,
+    /// The size of the send buffer in bytes.
+    pub send_buffer: u32,
+    /// The size of the receive buffer in bytes.
+    pub receive_buffer: u32,
+    /// True if windows are scaled (RFC 7323).
+    pub window_scaling: bool,
+    /// True if segments have timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// The tick of the timestamps' clock.
+    pub timestamp_tick: Delay,
+    /// True if acknowledgements are selective (RFC 2018).
+    pub sack: bool,
+    /// True if duplicate segments are reported (RFC 2883). ns-3 does not report them.
+    pub dsack: bool,
+    /// The use of congestion marks.
+    pub ecn: EcnUse,
+    /// True if all segments can be marked, also those without data and retransmissions. RFC 3168 (section
+    /// 6.1.4) permits marks of new data only. ns-3's DCTCP permits all.
+    pub marks_all_segments: bool,
+    /// The initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// The initial threshold of slow start in bytes.
+    pub initial_ssthresh: u32,
+    /// The number of segments after which an acknowledgement is sent at once. RFC 9293 requires 2.
+    pub delayed_ack_segments: u32,
+    /// The longest delay of an acknowledgement. RFC 9293 requires less than 500 ms.
+    pub delayed_ack_timeout: Delay,
+    /// The number of segments at the begin of a connection that are acknowledged without delay.
+    pub quick_acks: u32,
+    /// True if Nagle's algorithm holds small segments back (RFC 9293, section 3.7.4).
+    pub nagle: bool,
+    /// The timeout before the first measurement (RFC 6298, rule 2.1).
+    pub rto_initial: Delay,
+    /// The lower bound of the timeout.
+    pub rto_floor: RtoFloor,
+    /// The upper bound of the timeout.
+    pub rto_max: Delay,
+    /// The granularity of the clock in the timeout (RFC 6298, rule 2.3).
+    pub rto_granularity: Delay,
+    /// The source of round-trip measurements.
+    pub rtt_source: RttSource,
+    /// True if the timeout stays doubled until the round trip is measured again (RFC 6298, rule 5.7). In ns-3
+    /// each acknowledgement of new data ends the backoff.
+    pub keeps_backoff: bool,
+    /// True if each acknowledgement of a part restarts the timer in a recovery. False in ns-3, which restarts
+    /// it at the first one only ("impatient", RFC 6582, section 4).
+    pub restarts_timer_at_each_part: bool,
+    /// True if each timeout reduces the threshold of slow start, also a repeated one of the same segment.
+    /// RFC 5681 (section 3.1) reduces it at the first one only; ns-3 at each one.
+    pub reduces_at_each_timeout: bool,
+    /// The first timeout of a SYN.
+    pub syn_timeout: Delay,
+    /// The number of retransmissions of a SYN before the connection is given up.
+    pub syn_retries: u32,
+    /// The number of retransmissions of a segment before the connection is given up.
+    pub data_retries: u32,
+    /// The number of duplicate acknowledgements that show a loss (RFC 5681).
+    pub duplicate_threshold: u32,
+    /// True if the first duplicate acknowledgements allow new segments (RFC 3042).
+    pub limited_transmit: bool,
+    /// The way in which the window shrinks in a recovery.
+    pub reduction: Reduction,
+    /// The bytes that count as flight size when a loss reduces the window.
+    pub flight_size: FlightSize,
+    /// True if a congestion mark shrinks the window as a recovery does. Otherwise it shrinks at once (RFC 3168).
+    pub reduces_gradually_after_mark: bool,
+    /// True if an acknowledgement of a part retransmits the next segment whatever the window is, also with
+    /// SACK. RFC 6675 sends within the window; RFC 6582 retransmits at once, but without SACK only.
+    pub retransmits_at_each_part: bool,
+    /// True if a segment without a sign of loss is retransmitted in a recovery, only because nothing else can
+    /// be sent, although nothing above it was received. RFC 6675 (rule 3) requires that something was.
+    pub retransmits_beyond_sacked: bool,
+    /// True if one segment at the end is retransmitted in each recovery (RFC 6675, rule 4). RFC 6675 says
+    /// SHOULD; ns-3 does not, and tail loss probes make it superfluous.
+    pub rescues: bool,
+    /// True if a retransmitted segment counts as in flight after it was acknowledged selectively, until it is
+    /// acknowledged cumulatively (ns-3).
+    pub counts_sacked_retransmissions: bool,
+    /// True if a duplicate acknowledgement without SACK counts as a delivered segment in proportional rate
+    /// reduction (RFC 6937). It does not in ns-3.
+    pub duplicates_deliver: bool,
+    /// True if the window grows by an acknowledgement that advances, while other segments are out of order. It
+    /// does not grow in ns-3.
+    pub grows_in_disorder: bool,
+    /// True if losses are detected by time (RACK, RFC 8985).
+    pub rack: bool,
+    /// True if a tail loss probe precedes a timeout (RFC 8985).
+    pub tail_loss_probe: bool,
+    /// True if spurious timeouts are detected (F-RTO, RFC 5682).
+    pub frto: bool,
+    /// True if a reduction is undone when all retransmissions prove to be duplicates (RFC 3708, RFC 4015).
+    pub undoes_by_dsack: bool,
+    /// The first timeout of a window probe; `None` for the retransmission timeout (RFC 9293, section 3.8.6.1).
+    pub persist_timeout: Option<Delay>,
+    /// The longest timeout of a window probe.
+    pub persist_max: Delay,
+    /// The duration of TIME-WAIT: two maximum segment lifetimes. RFC 9293 has 4 minutes.
+    pub time_wait: Delay,
+    /// True if a window that is not used does not grow (RFC 9293, RFC 7661). ns-3 lets it grow.
+    pub validates_window: bool,
+    /// True if the window restarts after an idle period (RFC 5681, section 4.1).
+    pub restarts_after_idle: bool,
+    /// True if the window is one segment after a SYN was lost (RFC 6928, section 2). ns-3 keeps the initial window.
+    pub restarts_after_syn_loss: bool,
+    /// True if segments are paced, also if the congestion control does not need it.
+    pub paces: bool,
+    /// The shortest time between two challenge acknowledgements (RFC 5961, section 7).
+    pub challenge_interval: Delay,
+}
+
+impl Settings {
+    /// Returns the settings of Linux. They follow the RFCs where Linux does.
+    #[must_use]
+    pub const fn linux() -> Settings {
+        Settings {
+            algorithm: Algorithm::NewReno(NewReno::linux()),
+            mss: 1460,
+            announces_mss: true,
+            absent_mss: 536,
+            options_reduce_payload: true,
+            send_buffer: 4 << 20,
+            receive_buffer: 6 << 20,
+            window_scaling: true,
+            timestamps: true,
+            timestamp_tick: Delay::from_ms(1),
+            sack: true,
+            dsack: true,
+            ecn: EcnUse::Accept,
+            marks_all_segments: false,
+            initial_window: 10,
+            initial_ssthresh: u32::MAX,
+            delayed_ack_segments: 2,
+            delayed_ack_timeout: Delay::from_ms(40),
+            quick_acks: 16,
+            nagle: true,
+            rto_initial: Delay::from_secs(1),
+            rto_floor: RtoFloor::Variation(Delay::from_ms(200)),
+            rto_max: Delay::from_secs(120),
+            rto_granularity: Delay::ZERO,
+            rtt_source: RttSource::Sent,
+            keeps_backoff: true,
+            restarts_timer_at_each_part: true,
+            reduces_at_each_timeout: false,
+            syn_timeout: Delay::from_secs(1),
+            syn_retries: 6,
+            data_retries: 15,
+            duplicate_threshold: 3,
+            limited_transmit: true,
+            reduction: Reduction::Rfc9937,
+            flight_size: FlightSize::Outstanding,
+            reduces_gradually_after_mark: true,
+            retransmits_at_each_part: false,
+            retransmits_beyond_sacked: false,
+            rescues: false,
+            counts_sacked_retransmissions: false,
+            duplicates_deliver: true,
+            grows_in_disorder: true,
+            rack: true,
+            tail_loss_probe: true,
+            frto: true,
+            undoes_by_dsack: true,
+            persist_timeout: None,
+            persist_max: Delay::from_secs(120),
+            time_wait: Delay::from_secs(60),
+            validates_window: true,
+            restarts_after_idle: true,
+            restarts_after_syn_loss: true,
+            paces: false,
+            challenge_interval: Delay::from_ms(500),
+        }
+    }
+
+    /// Returns the settings of ns-3.37 (`TcpSocketBase`).
+    #[must_use]
+    pub const fn ns3() -> Settings {
+        Settings {
+            algorithm: Algorithm::NewReno(NewReno::ns3()),
+            mss: 536,
+            announces_mss: false,
+            absent_mss: u32::MAX,
+            options_reduce_payload: false,
+            send_buffer: 131_072,
+            receive_buffer: 131_072,
+            dsack: false,
+            ecn: EcnUse::Off,
+            delayed_ack_timeout: Delay::from_ms(200),
+            quick_acks: 1,
+            nagle: false,
+            rto_floor: RtoFloor::Whole(Delay::from_secs(1)),
+            rto_max: Delay::from_secs(60),
+            rto_granularity: Delay::from_ms(1),
+            rtt_source: RttSource::Echo,
+            keeps_backoff: false,
+            restarts_timer_at_each_part: false,
+            reduces_at_each_timeout: true,
+            syn_timeout: Delay::from_secs(3),
+            data_retries: 6,
+            reduction: Reduction::Rfc6937 { wraps: true },
+            flight_size: FlightSize::Pipe,
+            retransmits_at_each_part: true,
+            retransmits_beyond_sacked: true,
+            counts_sacked_retransmissions: true,
+            duplicates_deliver: false,
+            grows_in_disorder: false,
+            rack: false,
+            tail_loss_probe: false,
+            frto: false,
+            undoes_by_dsack: false,
+            persist_timeout: Some(Delay::from_secs(6)),
+            persist_max: Delay::from_secs(60),
+            time_wait: Delay::from_secs(240),
+            validates_window: false,
+            restarts_after_idle: false,
+            restarts_after_syn_loss: false,
+            ..Settings::linux()
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Arriving acknowledgements (RFC 9293, section 3.10.7.4; RFC 5681; RFC 6675, section 5).
+
+use crate::connection::ConnectionUndo;
+use crate::control::{Ack, CongestionControl};
+use crate::endpoint::Endpoint;
+use crate::environment::{Environment, Notice};
+use crate::header::{Flags, Header};
+use crate::scoreboard::Report;
+use crate::sender::{Mode, TimerUse, bytes};
+use crate::settings::RttSource;
+use parades_core::restore::Recorder;
+use parades_core::time::Delay;
+
+/// The state before an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    in_flight: u32,
+    lost_total: u64,
+    delivered: u64,
+}
+
+/// What the congestion control is told beside the report.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    delivered: u32,
+    is_marked: bool,
+    /// True if the window may grow.
+    grows: bool,
+}
+
+impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
+    /// Handles an acknowledgement of all places below `ack`, at most `next`.
+    pub(crate) fn process_ack(&mut self, header: &Header, ack: u64, from: u64, has_text: bool) {
+        if ack < self.send.una {
+            return;
+        }
+        let send = &*self.send;
+        let (lost_total, delivered) = (send.lost_total, send.rate.delivered);
+        let before = Before { in_flight: send.in_flight(), lost_total, delivered };
+        let had_window = send.peer_window;
+        self.update_window(header, ack, from);
+        let mut report = Report::default();
+        if self.receive.has_sack {
+            self.mark_sacked(header, ack, &mut report);
+        }
+        self.take_acknowledged(ack, &mut report);
+        self.measure(header, &report);
+        if report.is_duplicate {
+            self.on_reported_duplicate();
+        }
+        let is_plain = report.acked == 0 && !has_text && self.send.peer_window == had_window;
+        let is_duplicate = if self.receive.has_sack { report.sacked > 0 } else { is_plain && self.send.flight() > 0 };
+        self.counts.duplicate_acks += u64::from(is_plain && self.send.flight() > 0);
+        if report.acked > 0 || report.sacked > 0 || is_duplicate {
+            self.react(header, &report, is_duplicate, before);
+        }
+        self.end_probe(&report);
+        if report.acked > 0 {
+            self.on_advance(&report);
+        }
+    }
+
+    /// Takes the other end's window from a segment that is not older than the last one (RFC 9293).
+    fn update_window(&mut self, header: &Header, ack: u64, from: u64) {
+        let send = &mut *self.send;
+        let is_newer = send.window_seq < from || (send.window_seq == from && send.window_ack <= ack);
+        if is_newer {
+            send.peer_window = u32::from(header.window) << send.shift;
+            send.peer_window_max = send.peer_window_max.max(send.peer_window);
+            (send.window_seq, send.window_ack) = (from, ack);
+        }
+        // An answer to a probe shows that the other end is alive.
+        if send.timer == TimerUse::Persist {
+            send.retries = 0;
+        }
+    }
+
+    /// Returns the round trip that the echoed timestamp shows.
+    pub(crate) fn echoed(&self, header: &Header) -> Option<Delay> {
+        let timestamps = header.timestamps.filter(|_| self.settings.rtt_source == RttSource::Echo)?;
+        let ticks = self.clock().wrapping_sub(timestamps.echo);
+        // An echo from the future, or from the last century, is no measurement.
+        let tick = self.settings.timestamp_tick.as_ps();
+        (ticks < 1 << 24).then(|| Delay::from_ps(u64::from(ticks) * tick).max(Delay::from_us(1)))
+    }
+
+    /// Measures the round trip (RFC 6298, with Karn's rule).
+    fn measure(&mut self, header: &Header, report: &Report) {
+        let now = self.env.now();
+        let measured = match self.settings.rtt_source {
+            RttSource::Echo => (report.is_timed == Some(true))
+                .then(|| self.echoed(header).or_else(|| report.first_sent.map(|sent_at| now.since(sent_at)))),
+            RttSource::Sent => Some(report.first_sent.map(|sent_at| now.since(sent_at))),
+        };
+        if let Some(Some(round_trip)) = measured {
+            self.send.round_trip.measure(round_trip, self.settings);
+            if let Some(last) = report.last_sent.filter(|_| self.settings.rtt_source == RttSource::Sent) {
+                let round_trip = &mut self.send.round_trip;
+                round_trip.latest = now.since(last);
+                round_trip.min = round_trip.min.min(round_trip.latest);
+            }
+        }
+    }
+
+    /// Lets loss recovery and the congestion control react.
+    fn react(&mut self, header: &Header, report: &Report, is_duplicate: bool, before: Before) {
+        let mut delivered = bytes(self.send.rate.delivered - before.delivered);
+        if !self.receive.has_sack && is_duplicate && self.settings.duplicates_deliver {
+            delivered += self.send.window.mss;
+        }
+        if self.settings.rack {
+            self.detect_losses_by_time();
+        }
+        self.end_reduction();
+        let is_marked = self.send.uses_ecn && header.flags.has(Flags::ECE);
+        if is_marked && report.acked > 0 {
+            self.on_echo();
+        }
+        let grows = self.recover(report, is_duplicate);
+        self.tell_control(report, Told { delivered, is_marked, grows }, before);
+        self.shrink(report, delivered, self.send.lost_total > before.lost_total);
+    }
+
+    /// Tells the congestion control about the acknowledgement.
+    fn tell_control(&mut self, report: &Report, told: Told, before: Before) {
+        let Told { delivered, is_marked, grows } = told;
+        let now = self.env.now();
+        let needs_rates = self.control.needs_rates();
+        let send = &mut *self.send;
+        let min = if send.round_trip.min == Delay::MAX { Delay::ZERO } else { send.round_trip.min };
+        let rate = if needs_rates { send.rate.sample(&report.newest, min, now) } else { None };
+        let is_window_limited = !self.settings.validates_window
+            || send.is_window_limited
+            || (send.window.is_slow_start() && send.window.cwnd < 2 * before.in_flight);
+        let has_rtt = report.last_sent.is_some();
+        let ack = Ack {
+            now,
+            acked: if grows { report.acked } else { 0 },
+            segments: if grows { report.segments.max(u32::from(report.acked > 0)) } else { 0 },
+            delivered,
+            lost: bytes(send.lost_total - before.lost_total),
+            in_flight_before: before.in_flight,
+            in_flight: send.in_flight(),
+            delivered_total: send.rate.delivered,
+            rtt: has_rtt.then_some(send.round_trip.latest),
+            srtt: send.round_trip.smoothed,
+            rate,
+            unacked: send.una,
+            next: send.next,
+            is_marked,
+            is_window_limited,
+            is_recovering: matches!(send.mode, Mode::Recovery | Mode::Reduced),
+        };
+        self.control.reborrow().into_mut().on_ack(&ack, &mut self.send.window);
+    }
+
+    /// Does what is due when the first place that is not acknowledged has advanced.
+    fn on_advance(&mut self, report: &Report) {
+        self.send.retries = 0;
+        self.send.persist_backoff = 0;
+        if !self.settings.keeps_backoff {
+            self.send.round_trip.backoff = 0;
+        }
+        let is_later_part = self.send.mode == Mode::Recovery && !self.send.is_first_part;
+        if !is_later_part || self.settings.restarts_timer_at_each_part || self.outstanding.is_empty() {
+            self.restart_timer();
+        }
+        if self.send.mode == Mode::Recovery {
+            self.send.is_first_part = false;
+        }
+        let fin_acked = self.send.is_closing && self.send.una > self.send.written;
+        let freed = report.acked - u32::from(fin_acked);
+        if freed > 0 {
+            self.env.notify(Notice::Acknowledged { bytes: freed });
+        }
+        if fin_acked {
+            self.on_fin_acknowledged();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Tail loss probes (RFC 8985, section 7).
+
+use crate::connection::ConnectionUndo;
+use crate::control::{Congestion, CongestionControl};
+use crate::endpoint::Endpoint;
+use crate::environment::Environment;
+use crate::scoreboard::Report;
+use crate::sender::{Mode, Probe, Reason, TimerUse};
+use parades_core::restore::Recorder;
+use parades_core::time::Delay;
+
+impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
+    /// Returns true if a probe may precede the timeout.
+    pub(crate) fn can_probe(&self) -> bool {
+        let send = &*self.send;
+        self.settings.tail_loss_probe
+            && self.receive.has_sack
+            && send.mode == Mode::Open
+            && send.sacked == 0
+            && !send.probe.is_out
+            && send.round_trip.backoff == 0
+            && send.round_trip.smoothed > Delay::ZERO
+    }
+
+    /// Returns the time until the probe (section 7.2).
+    pub(crate) fn probe_timeout(&self) -> Delay {
+        let round_trip = self.send.round_trip.smoothed;
+        let mut delay = round_trip.saturating_add(round_trip);
+        if self.outstanding.len() == 1 {
+            delay = delay.saturating_add(self.settings.delayed_ack_timeout);
+        }
+        delay.min(self.send.round_trip.timeout(self.settings))
+    }
+
+    /// Sends a probe: a new segment, or the last one again (section 7.3).
+    pub(crate) fn on_probe_timer(&mut self) {
+        let Some(last) = self.outstanding.len().checked_sub(1) else { return };
+        let before = self.send.next;
+        self.probe_with_new_data();
+        let is_retransmission = self.send.next == before;
+        if is_retransmission {
+            self.retransmit(last, Reason::TailLossProbe);
+        }
+        self.send.probe = Probe { is_out: true, end: self.send.next, is_retransmission };
+        self.set_timer(TimerUse::Retransmit, self.send.round_trip.timeout(self.settings));
+    }
+
+    /// Ends the episode of a probe (section 7.4). A probe that repaired a loss reduces the window.
+    pub(crate) fn end_probe(&mut self, report: &Report) {
+        let probe = self.send.probe;
+        if !probe.is_out || self.send.una < probe.end {
+            return;
+        }
+        self.send.probe.is_out = false;
+        if !probe.is_retransmission || report.is_duplicate || self.send.una > probe.end {
+            return;
+        }
+        if report.acked == 0 {
+            return; // The original and the probe have both arrived.
+        }
+        self.reduce(Congestion::Loss, self.send.flight() + report.acked);
+        if !self.control.owns_recovery() {
+            self.send.window.cwnd = self.send.window.cwnd.min(self.send.window.ssthresh);
+        }
+    }
+}

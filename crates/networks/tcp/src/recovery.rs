@@ -1,0 +1,181 @@
+//! Loss recovery: when it begins, what it sends, when it ends (RFC 5681, RFC 6582, RFC 6675).
+
+use crate::connection::ConnectionUndo;
+use crate::control::{Congestion, CongestionControl};
+use crate::endpoint::Endpoint;
+use crate::environment::Environment;
+use crate::scoreboard::Report;
+use crate::sender::{Mode, Prior};
+use crate::settings::FlightSize;
+use parades_core::restore::Recorder;
+
+impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
+    /// Advances loss recovery by an acknowledgement. Returns true if the window may grow by it.
+    pub(crate) fn recover(&mut self, report: &Report, is_duplicate: bool) -> bool {
+        match self.send.mode {
+            Mode::Loss => self.on_ack_in_loss(report),
+            Mode::Recovery if self.send.una >= self.send.recover => self.leave_recovery(),
+            Mode::Recovery => self.on_ack_in_recovery(report, is_duplicate),
+            Mode::Reduced => {}
+            Mode::Open | Mode::Disorder => {
+                if report.acked > 0 && !is_duplicate {
+                    self.send.duplicates = 0;
+                    self.send.mode = Mode::Open;
+                }
+                if is_duplicate {
+                    self.on_duplicate();
+                }
+                let is_lost = self.send.lost > self.send.retransmitted;
+                if is_lost && self.settings.rack && self.send.mode != Mode::Recovery {
+                    self.enter_recovery();
+                }
+                return self.send.mode != Mode::Disorder || self.settings.grows_in_disorder;
+            }
+        }
+        true
+    }
+
+    /// Handles a duplicate acknowledgement outside of a recovery.
+    fn on_duplicate(&mut self) {
+        self.send.duplicates += 1;
+        self.send.mode = Mode::Disorder;
+        // With RACK, only the time of arrival shows losses, unless there is no SACK (RFC 8985, section 3).
+        let counts = !self.settings.rack || !self.receive.has_sack;
+        let has_enough = self.send.duplicates >= self.settings.duplicate_threshold;
+        let is_first_lost = self.outstanding.front().is_some_and(|front| front.is_lost);
+        if is_first_lost || (has_enough && counts) {
+            self.enter_recovery();
+        } else if !self.receive.has_sack && self.settings.limited_transmit {
+            self.add_duplicate();
+        }
+    }
+
+    /// Enters fast recovery.
+    pub(crate) fn enter_recovery(&mut self) {
+        if !self.receive.has_sack {
+            self.add_duplicate();
+            self.mark_first_lost();
+        } else if self.send.lost == 0 {
+            self.mark_first_lost();
+        }
+        self.counts.recoveries += 1;
+        let flight = match self.settings.flight_size {
+            FlightSize::Outstanding => self.send.flight(),
+            // Without SACK the first segment counts as in flight.
+            FlightSize::Pipe if self.receive.has_sack => self.send.in_flight(),
+            FlightSize::Pipe => self.send.in_flight() + self.send.window.mss,
+        };
+        self.reduce(Congestion::Loss, flight);
+        self.send.mode = Mode::Recovery;
+        self.send.recover = self.send.next;
+        self.send.is_first_part = true;
+        self.send.rescue = self.send.una;
+        self.send.probe.is_out = false;
+        self.begin_proportional();
+        self.must_send = true;
+    }
+
+    /// Tells the congestion control about congestion, and keeps the values for an undo.
+    pub(crate) fn reduce(&mut self, congestion: Congestion, flight: u32) {
+        let now = self.env.now();
+        let send = &mut *self.send;
+        if !send.prior.is_set || send.mode == Mode::Open {
+            send.prior =
+                Prior { is_set: true, cwnd: send.window.cwnd, ssthresh: send.window.ssthresh, retransmissions: 0 };
+        }
+        self.control.reborrow().into_mut().on_congestion(congestion, now, flight, &mut self.send.window);
+    }
+
+    /// Handles an acknowledgement within fast recovery.
+    fn on_ack_in_recovery(&mut self, report: &Report, is_duplicate: bool) {
+        if !self.receive.has_sack && is_duplicate {
+            self.add_duplicate();
+        }
+        if report.acked == 0 {
+            return;
+        }
+        if !self.receive.has_sack {
+            self.move_duplicates();
+            self.mark_first_lost_once();
+        }
+        let is_in_flight = self.outstanding.front().is_some_and(|front| front.is_retransmitted && !front.is_sacked);
+        self.must_send |= !is_in_flight && (self.settings.retransmits_at_each_part || !self.receive.has_sack);
+    }
+
+    /// Marks the first segment as lost, unless its retransmission is in flight.
+    fn mark_first_lost_once(&mut self) {
+        if self.outstanding.front().is_some_and(|front| !front.is_lost) {
+            self.mark_first_lost();
+        }
+    }
+
+    /// Leaves fast recovery.
+    fn leave_recovery(&mut self) {
+        self.send.rack.on_recovered();
+        self.leave();
+    }
+
+    /// Leaves fast recovery, or the reduction after a mark.
+    fn leave(&mut self) {
+        let now = self.env.now();
+        self.send.mode = Mode::Open;
+        self.send.duplicates = 0;
+        self.send.is_first_part = true;
+        if !self.control.owns_recovery() {
+            self.send.window.cwnd = self.send.window.ssthresh;
+        }
+        self.control.reborrow().into_mut().on_recovered(now, &mut self.send.window);
+    }
+
+    /// Ends the reduction after a mark, once everything sent before it is acknowledged.
+    pub(crate) fn end_reduction(&mut self) {
+        if self.send.mode == Mode::Reduced && self.send.una > self.send.recover {
+            self.leave();
+        }
+    }
+
+    /// Handles an acknowledgement after a timeout.
+    fn on_ack_in_loss(&mut self, report: &Report) {
+        if self.settings.frto && self.send.frto > 0 && self.detect_spurious_timeout(report) {
+            return;
+        }
+        if self.send.una >= self.send.recover {
+            self.send.mode = Mode::Open;
+            self.send.duplicates = 0;
+            self.send.is_first_part = true;
+            self.send.frto = 0;
+            self.send.rack.on_recovered();
+        } else if !self.receive.has_sack && report.acked > 0 {
+            self.move_duplicates();
+        }
+    }
+
+    /// Notes a reported duplicate. Undoes the last reduction if all its retransmissions were duplicates.
+    pub(crate) fn on_reported_duplicate(&mut self) {
+        self.counts.spurious_retransmissions += 1;
+        self.send.rack.on_duplicate(self.send.una, self.send.next);
+        let prior = &mut self.send.prior;
+        if !self.settings.undoes_by_dsack || !prior.is_set || prior.retransmissions == 0 {
+            return;
+        }
+        prior.retransmissions -= 1;
+        if prior.retransmissions == 0 {
+            self.undo_reduction();
+        }
+    }
+
+    /// Undoes the last reduction, because it was spurious (RFC 4015).
+    pub(crate) fn undo_reduction(&mut self) {
+        let now = self.env.now();
+        self.counts.undone += 1;
+        let send = &mut *self.send;
+        send.window.cwnd = send.window.cwnd.max(send.prior.cwnd);
+        send.window.ssthresh = send.window.ssthresh.max(send.prior.ssthresh);
+        send.prior.is_set = false;
+        send.frto = 0;
+        send.duplicates = 0;
+        send.mode = Mode::Open;
+        self.unmark_lost();
+        self.control.reborrow().into_mut().on_undo(now, &mut self.send.window);
+    }
+}

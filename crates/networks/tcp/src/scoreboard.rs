@@ -1,0 +1,293 @@
+//! The scoreboard of transmitted segments: which are received, lost, and in flight again (RFC 6675).
+
+use crate::connection::ConnectionUndo;
+use crate::endpoint::Endpoint;
+use crate::environment::Environment;
+use crate::header::Header;
+use crate::rate::Newest;
+use crate::receiver::Span;
+use crate::sender::{Sent, bytes};
+use parades_core::restore::Recorder;
+use parades_core::time::Time;
+
+/// What an acknowledgement says about transmitted segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Report {
+    /// Places acknowledged cumulatively for the first time.
+    pub(crate) acked: u32,
+    /// Segments acknowledged cumulatively for the first time.
+    pub(crate) segments: u32,
+    /// Places acknowledged selectively for the first time.
+    pub(crate) sacked: u32,
+    /// The newest segment that was delivered.
+    pub(crate) newest: Newest,
+    /// The transmission time of the first delivered segment that was never retransmitted.
+    pub(crate) first_sent: Option<Time>,
+    /// The transmission time of the last delivered segment that was never retransmitted.
+    pub(crate) last_sent: Option<Time>,
+    /// Tells whether the first timed segment that is acknowledged was never retransmitted.
+    pub(crate) is_timed: Option<bool>,
+    /// True if a retransmission was acknowledged cumulatively.
+    pub(crate) has_repaired: bool,
+    /// True if a segment that was not retransmitted after a timeout was delivered.
+    pub(crate) has_original: bool,
+    /// True if the first block reports a duplicate (RFC 2883).
+    pub(crate) is_duplicate: bool,
+}
+
+impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
+    /// Returns the number of the first segment that ends after `place`.
+    pub(crate) fn index_after(&self, place: u64) -> usize {
+        self.outstanding.partition_point(|sent| sent.end() <= place)
+    }
+
+    /// Removes the segments below `ack`.
+    pub(crate) fn take_acknowledged(&mut self, ack: u64, report: &mut Report) {
+        report.acked = bytes(ack - self.send.una);
+        while let Some(front) = self.outstanding.front().copied()
+            && front.from < ack
+        {
+            if front.end() > ack {
+                self.shorten_front(front, ack);
+                break;
+            }
+            self.outstanding.pop_front();
+            report.segments += 1;
+            if front.is_timed {
+                report.is_timed.get_or_insert(!front.was_retransmitted);
+            }
+            report.has_repaired |= front.is_retransmitted && !front.is_sacked;
+            if !front.is_sacked {
+                self.on_delivered(&front, report);
+            }
+            self.uncount(&front, front.len);
+        }
+        self.send.una = ack;
+        self.send.marked_end = self.send.marked_end.max(ack);
+    }
+
+    /// Removes the acknowledged part of the first segment.
+    fn shorten_front(&mut self, front: Sent, ack: u64) {
+        let cut = bytes(ack - front.from);
+        self.uncount(&front, cut);
+        if !front.is_sacked {
+            self.send.rate.delivered += u64::from(cut);
+        }
+        let mut first = self.outstanding.at(0);
+        *first = Sent { from: ack, len: front.len - cut, ..front };
+    }
+
+    /// Takes `len` places of a segment out of the sums.
+    fn uncount(&mut self, sent: &Sent, len: u32) {
+        let send = &mut *self.send;
+        if sent.is_sacked {
+            send.sacked -= len;
+        }
+        if sent.is_lost {
+            send.lost -= len;
+        }
+        if sent.is_retransmitted {
+            send.retransmitted -= len;
+        }
+    }
+
+    /// Notes the delivery of a segment.
+    fn on_delivered(&mut self, sent: &Sent, report: &mut Report) {
+        let now = self.env.now();
+        let min_rtt = self.send.round_trip.min;
+        self.send.rate.on_delivered(sent, &mut report.newest, now);
+        self.send.rack.on_delivered(sent, min_rtt, now);
+        report.has_original |= !sent.is_retransmitted && sent.end() <= self.send.frto;
+        if !sent.was_retransmitted {
+            report.first_sent.get_or_insert(sent.sent_at);
+            report.last_sent = report.last_sent.max(Some(sent.sent_at));
+        }
+    }
+
+    /// Marks the segments that the blocks of a SACK option cover.
+    pub(crate) fn mark_sacked(&mut self, header: &Header, ack: u64, report: &mut Report) {
+        let mut spans = [Span::default(); crate::header::SACK_BLOCKS_MAX];
+        let mut len = 0;
+        for range in header.sack() {
+            let places =
+                (range.from.place(self.send.una, self.send.base), range.to.place(self.send.una, self.send.base));
+            if let (Some(from), Some(to)) = places
+                && from < to
+                && to <= self.send.next
+            {
+                spans[len] = Span { from, to };
+                len += 1;
+            }
+        }
+        let spans = &spans[..len];
+        // The first block repeats something below the acknowledgement, or a part of the second block.
+        let repeats = |first: Span| {
+            first.to <= ack || spans.get(1).is_some_and(|second| second.from <= first.from && first.to <= second.to)
+        };
+        report.is_duplicate = header.sack_blocks > 0 && spans.first().is_some_and(|&first| repeats(first));
+        for span in &spans[usize::from(report.is_duplicate)..] {
+            self.mark_span_sacked(*span, report);
+        }
+        if report.sacked > 0 && !self.settings.rack {
+            self.mark_lost_by_count();
+        }
+    }
+
+    fn mark_span_sacked(&mut self, span: Span, report: &mut Report) {
+        let first = self.outstanding.partition_point(|sent| sent.from < span.from);
+        for index in first..self.outstanding.len() {
+            let sent = self.outstanding[index];
+            if sent.end() > span.to {
+                break;
+            }
+            if !sent.is_sacked {
+                self.on_delivered(&sent, report);
+                report.sacked += sent.len;
+                self.set_sacked(index);
+            }
+        }
+    }
+
+    /// Marks a segment as received.
+    fn set_sacked(&mut self, index: usize) {
+        let mut sent = self.outstanding[index];
+        self.send.sacked += sent.len;
+        if sent.is_lost {
+            self.send.lost -= sent.len;
+        }
+        if sent.is_retransmitted && !self.settings.counts_sacked_retransmissions {
+            self.send.retransmitted -= sent.len;
+            sent.is_retransmitted = false;
+        }
+        sent.is_sacked = true;
+        sent.is_lost = false;
+        self.send.sacked_end = self.send.sacked_end.max(sent.end());
+        *self.outstanding.at(index) = sent;
+    }
+
+    /// Marks all segments as lost that have enough received ones above them.
+    fn mark_lost_by_count(&mut self) {
+        let mut above = 0;
+        let mut index = self.index_after(self.send.sacked_end.saturating_sub(1)) + 1;
+        index = index.min(self.outstanding.len());
+        while above < self.settings.duplicate_threshold {
+            if index == 0 {
+                return;
+            }
+            index -= 1;
+            above += u32::from(self.outstanding[index].is_sacked);
+        }
+        let first = self.index_after(self.send.marked_end);
+        for lost in first..index {
+            self.mark_lost(lost);
+        }
+        self.send.marked_end = self.send.marked_end.max(self.outstanding[index].from);
+    }
+
+    /// Marks a segment as lost, unless it is received or already marked.
+    pub(crate) fn mark_lost(&mut self, index: usize) {
+        let mut sent = self.outstanding[index];
+        if sent.is_sacked || sent.is_lost {
+            return;
+        }
+        sent.is_lost = true;
+        self.send.lost += sent.len;
+        self.send.lost_total += u64::from(sent.len);
+        self.send.repaired_end = self.send.repaired_end.min(sent.from);
+        *self.outstanding.at(index) = sent;
+    }
+
+    /// Notes that the retransmission of a segment is lost too.
+    pub(crate) fn forget_retransmission(&mut self, index: usize) {
+        let mut sent = self.outstanding[index];
+        if sent.is_retransmitted {
+            sent.is_retransmitted = false;
+            self.send.retransmitted -= sent.len;
+            self.send.repaired_end = self.send.repaired_end.min(sent.from);
+            *self.outstanding.at(index) = sent;
+        }
+    }
+
+    /// Marks the first segment as lost.
+    pub(crate) fn mark_first_lost(&mut self) {
+        if let Some(mut first) = self.outstanding.front().copied() {
+            if first.is_sacked {
+                first.is_sacked = false;
+                self.send.sacked -= first.len;
+                *self.outstanding.at(0) = first;
+            }
+            self.forget_retransmission(0);
+            self.mark_lost(0);
+        }
+    }
+
+    /// Counts a duplicate acknowledgement without SACK as the receipt of one segment after the first one.
+    pub(crate) fn add_duplicate(&mut self) {
+        let first = (1..self.outstanding.len()).find(|&index| !self.outstanding[index].is_sacked);
+        if let Some(index) = first {
+            self.set_sacked(index);
+        }
+    }
+
+    /// Corrects the count of duplicates after an acknowledgement of a part: its first segment is missing.
+    pub(crate) fn move_duplicates(&mut self) {
+        if self.outstanding.front().is_some_and(|front| front.is_sacked) {
+            self.mark_first_lost();
+            self.add_duplicate();
+        }
+    }
+
+    /// Marks all segments as lost that are not received, after a timeout.
+    pub(crate) fn mark_all_lost(&mut self) {
+        // A receiver may drop what it has reported (RFC 2018, section 8). The first segment shows it.
+        let forgets = !self.receive.has_sack || self.outstanding.front().is_some_and(|front| front.is_sacked);
+        let (mut sacked, mut lost) = (0, 0);
+        for index in 0..self.outstanding.len() {
+            let old = self.outstanding[index];
+            let is_sacked = old.is_sacked && !forgets;
+            let sent = Sent { is_sacked, is_lost: !is_sacked, is_retransmitted: false, is_timed: false, ..old };
+            if is_sacked {
+                sacked += sent.len;
+            } else {
+                lost += sent.len;
+            }
+            if sent != old {
+                *self.outstanding.at(index) = sent;
+            }
+        }
+        let send = &mut *self.send;
+        (send.sacked, send.lost, send.retransmitted) = (sacked, lost, 0);
+        (send.marked_end, send.repaired_end) = (send.next, send.una);
+        if forgets {
+            send.sacked_end = 0;
+        }
+    }
+
+    /// Takes all marks of loss back, after a spurious timeout.
+    pub(crate) fn unmark_lost(&mut self) {
+        for index in 0..self.outstanding.len() {
+            let sent = self.outstanding[index];
+            if sent.is_lost {
+                let is_retransmitted = false;
+                *self.outstanding.at(index) = Sent { is_lost: false, is_retransmitted, ..sent };
+                self.send.lost -= sent.len;
+                if sent.is_retransmitted {
+                    self.send.retransmitted -= sent.len;
+                }
+            }
+        }
+        self.send.marked_end = self.send.una;
+    }
+
+    /// Returns the number of the first lost segment that is not retransmitted.
+    pub(crate) fn first_lost(&mut self) -> Option<usize> {
+        if self.send.lost == 0 {
+            return None;
+        }
+        let first = self.index_after(self.send.repaired_end.max(self.send.una));
+        let is_due = |sent: &Sent| sent.is_lost && !sent.is_retransmitted;
+        let found = (first..self.outstanding.len()).find(|&index| is_due(&self.outstanding[index]));
+        self.send.repaired_end = found.map_or(self.send.next, |index| self.outstanding[index].from);
+        found
+    }
+}
