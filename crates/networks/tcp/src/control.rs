@@ -5,11 +5,11 @@
 //! ([`Congestion`]), and changes the [`Window`].
 //!
 //! [`Algorithm`] is the setting: an algorithm and its parameters. [`Control`] is the state of a connection's
-//! control. Another crate adds a control by implementing [`CongestionControl`], and gives it to a connection as
-//! [`Algorithm::Other`].
+//! control. Another crate adds a control by implementing [`CongestionControl`], and gives it to a connection
+//! as [`Algorithm::Other`].
 //!
-//! *Order of calls*: if an acknowledgement reveals a loss or a mark, [`CongestionControl::on_congestion`] comes
-//! before [`CongestionControl::on_ack`], as in Linux and ns-3.
+//! *Order of calls*: if an acknowledgement reveals a loss or a mark, [`CongestionControl::on_congestion`]
+//! comes before [`CongestionControl::on_ack`], as in Linux and ns-3.
 //!
 //! *Read next*: `algorithm`, then `new_reno`, the shortest control.
 
@@ -138,17 +138,21 @@ pub trait CongestionControl: Debug + Send + Sync {
     /// [`CongestionControl::owns_recovery`].
     fn on_ack(&mut self, ack: &Ack, window: &mut Window);
 
-    /// Reacts to congestion: sets `ssthresh`, and remembers what it needs to undo the reaction. `in_flight` is
-    /// in bytes. The connection sets `cwnd` itself: in recovery by its algorithm, after a mark to `ssthresh`,
-    /// after a timeout to one segment, unless [`CongestionControl::owns_recovery`].
+    /// Reacts to congestion: sets `ssthresh`, and remembers what it needs to undo the reaction.
+    ///
+    /// `in_flight` is in bytes. The settings of the connection decide if lost and selectively acknowledged
+    /// bytes count. The connection sets `cwnd` itself, unless [`CongestionControl::owns_recovery`]: in
+    /// recovery by its algorithm, after a mark to `ssthresh`, after a timeout to one segment.
     fn on_congestion(&mut self, congestion: Congestion, now: Time, in_flight: u32, window: &mut Window);
 
-    /// The last reaction was spurious (RFC 4015, RFC 5682). The connection has restored `cwnd` and `ssthresh`.
+    /// The last reaction was spurious (RFC 4015, RFC 5682). The connection has restored `cwnd` and
+    /// `ssthresh`.
     fn on_undo(&mut self, now: Time, window: &mut Window) {
         let _ = (now, window);
     }
 
-    /// The recovery is over. The connection has set `cwnd`.
+    /// The fast recovery, or the reduction after a mark, is over. The connection has set `cwnd`. There is no
+    /// such call after a timeout.
     fn on_recovered(&mut self, now: Time, window: &mut Window) {
         let _ = (now, window);
     }

@@ -9,6 +9,7 @@ use std::str::FromStr;
 /// use parades_tcp::control::{Algorithm, NewReno};
 /// let algorithm: Algorithm = "newreno".parse().unwrap();
 /// assert_eq!(algorithm, Algorithm::NewReno(NewReno::rfc5681()));
+/// assert_eq!(algorithm.as_in_linux(), Algorithm::NewReno(NewReno::linux()));
 /// assert_eq!(algorithm.as_in_ns3(), Algorithm::NewReno(NewReno::ns3()));
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +60,19 @@ impl Algorithm {
             Algorithm::Vegas(_) => NAMES[3],
             Algorithm::Bbr(_) => NAMES[4],
             Algorithm::Other { name, .. } => name,
+        }
+    }
+
+    /// Returns the same algorithm with the parameters of Linux. CUBIC and BBR have those of RFC 9438 and of
+    /// the draft.
+    #[must_use]
+    pub const fn as_in_linux(self) -> Algorithm {
+        match self {
+            Algorithm::NewReno(_) => Algorithm::NewReno(NewReno::linux()),
+            Algorithm::Cubic(_) => Algorithm::Cubic(Cubic::rfc9438()),
+            Algorithm::Dctcp(_) => Algorithm::Dctcp(Dctcp::linux()),
+            Algorithm::Vegas(_) => Algorithm::Vegas(Vegas::linux()),
+            other @ (Algorithm::Bbr(_) | Algorithm::Other { .. }) => other,
         }
     }
 

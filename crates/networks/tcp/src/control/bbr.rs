@@ -4,8 +4,8 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00, 2017 ("the draft" here). Cardwell et al.: BBR:
 //! congestion-based congestion control, Communications of the ACM 60(2), 2017.
 //!
-//! The draft starts the gain cycle at random. Here a hash of the time and of the delivered bytes selects the start,
-//! so that each engine computes the same.
+//! The draft starts the gain cycle at random. Here a hash of the time and of the delivered bytes selects the
+//! start, so that each engine computes the same.
 //!
 //! *Read next*: `model` (the path), `mode` (the state machine), `limits` (rate and window).
 
@@ -116,14 +116,15 @@ impl CongestionControl for BbrState {
             return;
         }
         self.limits.save_cwnd(self.mode.is_probe_rtt(), window);
-        self.limits.is_recovering = true;
-        if congestion == Congestion::Timeout {
+        let is_loss = congestion == Congestion::Loss;
+        (self.limits.is_recovering, self.limits.is_conserving) = (is_loss, is_loss);
+        self.limits.is_entering = is_loss;
+        if is_loss {
+            window.cwnd = window.cwnd.min(in_flight.saturating_add(window.mss));
+            self.model.start_round();
+        } else {
             window.cwnd = window.mss;
             self.model.forget_full_pipe();
-        } else {
-            window.cwnd = in_flight.saturating_add(window.mss);
-            self.limits.is_conserving = true;
-            self.model.start_round();
         }
     }
 

@@ -16,8 +16,8 @@ pub struct Dctcp {
     pub initial_alpha: f64,
     /// The unit in which acknowledgements make the window grow.
     pub growth: Growth,
-    /// True if a loss halves the window, as RFC 8257 demands (section 3.4). False if a loss has the same effect as
-    /// a mark.
+    /// True if a loss halves the window, as RFC 8257 demands (section 3.4). False if a loss has the same
+    /// effect as a mark.
     pub halves_after_loss: bool,
     /// The least `ssthresh` in segments.
     pub ssthresh_min: u32,
@@ -34,6 +34,12 @@ impl Dctcp {
             halves_after_loss: true,
             ssthresh_min: 2,
         }
+    }
+
+    /// Returns the parameters of Linux's `dctcp`.
+    #[must_use]
+    pub const fn linux() -> Dctcp {
+        Dctcp { growth: Growth::Segments, ..Dctcp::rfc8257() }
     }
 
     /// Returns the parameters of ns-3.37's `TcpDctcp`. ns-3 has no least `ssthresh`. Here it is one segment,
@@ -80,8 +86,8 @@ impl DctcpState {
 
     /// Counts marked bytes, and estimates their fraction once in each window (RFC 8257, section 3.3).
     ///
-    /// The acknowledgement that reaches the end of the window ends it, as in Linux and ns-3. In the RFC it is the
-    /// next one.
+    /// The acknowledgement that reaches the end of the window ends it, as in Linux and ns-3. In the RFC it is
+    /// the next one.
     fn estimate(&mut self, ack: &Ack) {
         self.acked += u64::from(ack.acked);
         self.marked += if ack.is_marked { u64::from(ack.acked) } else { 0 };

@@ -1,8 +1,8 @@
 //! Vegas: the window follows the round trip, so that a few segments wait in queues.
 //!
-//! *Reference*: Brakmo, Peterson: TCP Vegas: end to end congestion avoidance on a global Internet, IEEE Journal on
-//! Selected Areas in Communications 13(8), 1995. The decisions are those of Linux and ns-3, which double the
-//! window in each round trip of slow start.
+//! *Reference*: Brakmo, Peterson: TCP Vegas: end to end congestion avoidance on a global Internet, IEEE
+//! Journal on Selected Areas in Communications 13(8), 1995. The decisions are those of Linux and ns-3, which
+//! double the window in each round trip of slow start.
 
 use super::{Ack, Congestion, CongestionControl, Growth, RenoGrowth, Window, whole};
 use parades_core::digest::Digest;

@@ -29,9 +29,9 @@ fn is_probe_bw(sender: &Sender) -> bool {
     matches!(state(sender).mode(), BbrMode::ProbeBw { .. })
 }
 
-/// Sections 4.3.2 and 4.3.3: the pipe is full after log2(41 / 10) = 2 doublings and three rounds without growth.
-/// Startup fills up to 2.89 times the path and three send quanta of two segments (section 4.2.3.2). Drain leaves the
-/// quanta.
+/// Sections 4.3.2 and 4.3.3: the pipe is full after log2(41 / 10) = 2 doublings and three rounds without
+/// growth. Startup fills up to 2.89 times the path and three send quanta of two segments (section 4.2.3.2).
+/// Drain leaves the quanta.
 #[test]
 fn startup_and_drain_end_with_an_empty_queue_and_a_full_pipe() {
     let mut sender = start(PATH);
@@ -88,8 +88,8 @@ fn the_gain_cycle_probes_then_drains_then_cruises() {
     }
 }
 
-/// Section 4.3.5: the last round trip of an empty path is that of Startup. Ten seconds later, at most four packets are
-/// in flight for 200 ms and a round trip.
+/// Section 4.3.5: the last round trip of an empty path is that of Startup. Ten seconds later, at most four
+/// packets are in flight for 200 ms and a round trip.
 #[test]
 fn the_round_trip_is_probed_after_ten_seconds() {
     for (rtt_ms, rtprop_ms) in [(40, 41), (60, 61)] {
@@ -117,8 +117,8 @@ fn the_round_trip_is_probed_after_ten_seconds() {
     }
 }
 
-/// On a short path ProbeRTT lasts for more rounds than the filter of the bandwidth. Its low rates must not count
-/// (section 4.3.5, `C.app_limited`).
+/// On a short path ProbeRTT lasts for more rounds than the filter of the bandwidth. Its low rates must not
+/// count (section 4.3.5, `C.app_limited`).
 #[test]
 fn low_rates_of_probe_rtt_do_not_count() {
     let mut sender = start(Path { rtt: Delay::from_ms(9), ..PATH });
@@ -133,8 +133,8 @@ fn low_rates_of_probe_rtt_do_not_count() {
     assert!(has_probed);
 }
 
-/// The 2017 paper, figure 8: a loss of 1 % costs BBR no throughput. Reno would have a mean window of 12 (RFC 9438,
-/// Table 1), a third of the path.
+/// The 2017 paper, figure 8: a loss of 1 % costs BBR no throughput. Reno would have a mean window of 12 (RFC
+/// 9438, Table 1), a third of the path.
 #[test]
 fn random_loss_costs_no_throughput() {
     let delivered = |lose_every| {
@@ -146,8 +146,8 @@ fn random_loss_costs_no_throughput() {
     assert!(share > 0.95, "{share}");
 }
 
-/// Section 4.2.3.4: after a loss the packets in flight and one more, after a timeout one, and then the window of
-/// before.
+/// Section 4.2.3.4: after a loss the packets in flight and one more, after a timeout one, and then the window
+/// of before.
 #[test]
 fn recovery_conserves_packets_and_restores_the_window() {
     let mut control = Bbr::draft00().start();
@@ -157,10 +157,16 @@ fn recovery_conserves_packets_and_restores_the_window() {
     assert_eq!(window.cwnd, 50 * MSS);
     control.on_congestion(Congestion::Loss, Time::ZERO, 30 * MSS, &mut window);
     assert_eq!(window.cwnd, 31 * MSS);
-    let mut partial = ack(1);
-    (partial.in_flight, partial.lost, partial.is_recovering) = (29 * MSS, 3 * MSS, true);
-    control.on_ack(&partial, &mut window);
-    assert_eq!(window.cwnd, 30 * MSS);
+    // The acknowledgement that revealed the loss, and a later one that reveals three more lost segments.
+    let recovering = |in_flight: u32, lost: u32| {
+        let mut ack = ack(1);
+        (ack.in_flight, ack.lost, ack.is_recovering) = (in_flight * MSS, lost * MSS, true);
+        ack
+    };
+    control.on_ack(&recovering(25, 5), &mut window);
+    assert_eq!(window.cwnd, 26 * MSS);
+    control.on_ack(&recovering(21, 3), &mut window);
+    assert_eq!(window.cwnd, 23 * MSS);
     control.on_recovered(Time::ZERO, &mut window);
     assert_eq!(window.cwnd, 50 * MSS);
     control.on_congestion(Congestion::Timeout, Time::ZERO, 0, &mut window);

@@ -12,8 +12,8 @@ fn cubic() -> Algorithm {
     Algorithm::Cubic(Cubic { has_fast_convergence: false, ..Cubic::rfc9438() })
 }
 
-/// RFC 9438, equations 1 and 2. In each round trip the window grows towards W(t + RTT). It closes 1 - 1/e of the
-/// gap, because each acknowledgement closes one part in `cwnd` of it, so it lies above W(t - RTT).
+/// RFC 9438, equations 1 and 2. In each round trip the window grows towards W(t + RTT). It closes 1 - 1/e of
+/// the gap, because each acknowledgement closes one part in `cwnd` of it, so it lies above W(t - RTT).
 #[test]
 fn between_two_losses_the_window_lies_on_the_cubic_curve() {
     let rtt = Delay::from_ms(100);
@@ -45,8 +45,8 @@ fn lose(control: &mut impl CongestionControl, segments: u32) -> Window {
     window
 }
 
-/// RFC 9438, section 4.3: alpha = 3 (1 - beta) / (1 + beta) = 9 / 17 segments in a round trip up to the window
-/// before the loss, and then 1.
+/// RFC 9438, section 4.3: alpha = 3 (1 - beta) / (1 + beta) = 9 / 17 segments in a round trip up to the
+/// window before the loss, and then 1.
 #[test]
 fn on_a_short_path_the_window_grows_as_aimd_with_the_same_mean() {
     let mut control = cubic().start();
@@ -76,6 +76,21 @@ fn the_window_grows_by_at_most_half_in_a_round_trip() {
     control.on_ack(&Ack { now, ..ack(1) }, &mut window);
     control.on_ack(&Ack { now, ..ack(1) }, &mut window);
     assert!((70_000 + 1_000..=70_000 + 1_014).contains(&window.cwnd), "{window:?}");
+}
+
+/// RFC 5681, section 4.1: after an idle period the window restarts. It then grows back, without a jump to the
+/// curve or to the window of a Reno flow.
+#[test]
+fn after_a_restart_the_window_grows_without_a_jump() {
+    let mut control = cubic().start();
+    let mut window = lose(&mut control, 100);
+    for _ in 0..5_000 {
+        control.on_ack(&ack(1), &mut window);
+    }
+    assert!(window.cwnd > 90 * MSS, "{window:?}");
+    (window.cwnd, window.ssthresh) = (10 * MSS, 10 * MSS);
+    control.on_ack(&ack(1), &mut window);
+    assert!((10 * MSS..=10 * MSS + MSS / 2).contains(&window.cwnd), "{window:?}");
 }
 
 /// RFC 9438, section 4.7: W_max = cwnd (1 + beta) / 2, so K = cbrt((85 - 70) / 0.4) = 3.347 s.

@@ -20,8 +20,8 @@ fn mean_window(algorithm: Algorithm, rtt: Delay, every: u64) -> f64 {
     (sender.area - before) / sender.now.since(from).as_secs_f64() / f64::from(MSS)
 }
 
-/// Fails if a mean window is more than a tenth from the published one. A row has the round trip in milliseconds,
-/// the packets for each loss, and the published mean window.
+/// Fails if a mean window is more than a tenth from the published one. A row has the round trip in
+/// milliseconds, the packets for each loss, and the published mean window.
 #[expect(clippy::print_stdout, reason = "the table is read by people too")]
 fn compare(algorithm: Algorithm, rows: &[(u64, u64, f64)]) {
     for &(rtt_ms, every, published) in rows {

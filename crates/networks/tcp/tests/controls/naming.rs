@@ -64,7 +64,8 @@ const NAMES: [&str; 5] = ["newreno", "cubic", "dctcp", "vegas", "bbr"];
 fn each_algorithm_has_the_name_that_selects_it() {
     for name in NAMES {
         let algorithm: Algorithm = name.parse().expect("the name is known");
-        assert_eq!((algorithm.name(), algorithm.as_in_ns3().name()), (name, name));
+        let names = [algorithm, algorithm.as_in_linux(), algorithm.as_in_ns3()].map(|same| same.name());
+        assert_eq!(names, [name; 3]);
         let same = NAMES.iter().filter(|other| other.parse::<Algorithm>() == Ok(algorithm)).count();
         assert_eq!(same, 1);
     }
@@ -82,7 +83,7 @@ fn a_copy_of_the_state_continues_as_the_original() {
     };
     for name in NAMES {
         let algorithm: Algorithm = name.parse().expect("the name is known");
-        for algorithm in [algorithm, algorithm.as_in_ns3()] {
+        for algorithm in [algorithm, algorithm.as_in_linux(), algorithm.as_in_ns3()] {
             let mut sender = Sender::start(algorithm, path);
             sender.run(Time::from_secs(3), |_| {});
             let mut copy = sender.clone();

@@ -87,8 +87,8 @@ fn slow_start_resumes_when_the_round_trip_falls_again() {
     assert!(rounds.round(101_000) < 10_000);
 }
 
-/// Returns the losses in slow start and the window at its end, in segments. The path of 20 Mbit/s and 100 ms holds
-/// 250 packets, and its queue 2500 more.
+/// Returns the losses in slow start and the window at its end, in segments. The path of 20 Mbit/s and 100 ms
+/// holds 250 packets, and its queue 2500 more.
 fn slow_start_on_a_path(hystart: HyStart) -> (u32, f64) {
     let rate_bps = Some(20_000_000);
     let path = Path { rtt: Delay::from_ms(100), rate_bps, queue_max: Some(2500), ..Path::default() };
@@ -101,9 +101,10 @@ fn slow_start_on_a_path(hystart: HyStart) -> (u32, f64) {
 
 /// By hand, with windows of 10, 20, … 320 segments.
 ///
-/// HyStart: the acknowledgements of 320 packets take longer than the round trip, and the search succeeds after 250.
-/// HyStart++: the first packets of the round of 640 find a queue. Five rounds of CSS multiply 640 by 1.25 each.
-/// A round ends at the acknowledgement of the last packet but one or two, so the windows are a little smaller.
+/// HyStart: the acknowledgements of 320 packets take longer than the round trip, and the search succeeds
+/// after 250. HyStart++: the first packets of the round of 640 find a queue. Five rounds of CSS multiply 640
+/// by 1.25 each. A round ends at the acknowledgement of the last packet but one or two, so the windows are a
+/// little smaller.
 #[test]
 fn slow_start_ends_without_a_loss_when_the_queue_begins_to_stand() {
     assert_eq!(slow_start_on_a_path(HyStart::Off).0, 1);

@@ -24,7 +24,8 @@ fn two_to_four_segments_wait_at_the_bottleneck() {
 }
 
 /// Section 3.3: slow start ends when more than gamma segments wait. The path of 8 Mbit/s and 100 ms holds 101
-/// segments, so the round of 160 leaves a queue. The next cycle measures it, and meanwhile the window doubles twice.
+/// segments, so the round of 160 leaves a queue. The next cycle measures it, and meanwhile the window doubles
+/// twice.
 #[test]
 fn slow_start_ends_when_a_cycle_has_measured_a_queue() {
     let path = Path { rtt: Delay::from_ms(100), rate_bps: Some(8_000_000), ..Path::default() };

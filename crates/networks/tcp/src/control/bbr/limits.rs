@@ -25,6 +25,8 @@ pub(super) struct Limits {
     pub(super) is_recovering: bool,
     /// True in the first round of a recovery, in which each delivered packet releases one packet.
     pub(super) is_conserving: bool,
+    /// True from a loss to the next acknowledgement, which is mostly the one that revealed the loss.
+    pub(super) is_entering: bool,
     /// True from the end of an idle period to the first delivery.
     pub(super) is_idle_restart: bool,
 }
@@ -38,6 +40,7 @@ impl Limits {
             prior_cwnd: 0,
             is_recovering: false,
             is_conserving: false,
+            is_entering: false,
             is_idle_restart: false,
         }
     }
@@ -86,7 +89,7 @@ impl Limits {
     }
 
     pub(super) fn fold(&self, digest: &mut Digest) {
-        let flags = [self.has_rtt, self.is_recovering, self.is_conserving, self.is_idle_restart];
+        let flags = [self.has_rtt, self.is_recovering, self.is_conserving, self.is_entering, self.is_idle_restart];
         flags.into_iter().for_each(|flag| digest.word(u64::from(flag)));
         [self.initial_cwnd, self.quantum, self.prior_cwnd].into_iter().for_each(|word| digest.word(u64::from(word)));
     }
@@ -109,7 +112,12 @@ impl BbrState {
     /// Sets the window (sections 4.2.3.4 to 4.2.3.6).
     fn set_cwnd(&mut self, ack: &Ack, window: &mut Window) {
         let least = self.parameters.cwnd_min * window.mss;
-        window.cwnd = window.cwnd.saturating_sub(ack.lost).max(window.mss);
+        if std::mem::take(&mut self.limits.is_entering) {
+            // The packets in flight are known only now. `on_congestion` may have counted lost ones.
+            window.cwnd = ack.in_flight.saturating_add(ack.delivered.max(window.mss));
+        } else {
+            window.cwnd = window.cwnd.saturating_sub(ack.lost).max(window.mss);
+        }
         if self.limits.is_conserving {
             window.cwnd = window.cwnd.max(ack.in_flight.saturating_add(ack.delivered));
         } else if ack.delivered > 0 {

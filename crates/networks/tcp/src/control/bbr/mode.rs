@@ -5,8 +5,8 @@ use crate::control::{Ack, Window};
 use parades_core::digest::Digest;
 use parades_core::time::Time;
 
-/// The gains of the pacing rate in ProbeBW: more than the bottleneck's rate to probe for bandwidth, then less to
-/// drain the queue, then the rate itself.
+/// The gains of the pacing rate in ProbeBW: more than the bottleneck's rate to probe for bandwidth, then less
+/// to drain the queue, then the rate itself.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 /// The mode of the state machine.
@@ -73,8 +73,8 @@ impl BbrState {
         }
     }
 
-    /// Advances the gain cycle (section 4.3.4.3). A phase takes a round trip. Probing lasts until the path is fuller
-    /// or a packet is lost, and draining ends early when the queue is empty.
+    /// Advances the gain cycle (section 4.3.4.3). A phase takes a round trip. Probing lasts until the path is
+    /// fuller or a packet is lost, and draining ends early when the queue is empty.
     pub(super) fn advance_cycle(&mut self, ack: &Ack) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
         let is_full_length = self.rtprop().is_some_and(|rtprop| ack.now.since(since) > rtprop);
@@ -112,8 +112,8 @@ impl BbrState {
         Mode::ProbeBw { phase: if drawn == 0 { 0 } else { drawn + 1 }, since: now }
     }
 
-    /// Enters ProbeRTT when the round trip is too old, and leaves it after a round trip and 200 ms with few packets
-    /// in flight (section 4.3.5).
+    /// Enters ProbeRTT when the round trip is too old, and leaves it after a round trip and 200 ms with few
+    /// packets in flight (section 4.3.5).
     pub(super) fn check_probe_rtt(&mut self, ack: &Ack, window: &mut Window) {
         if !self.mode.is_probe_rtt() && self.model.is_rtprop_expired && !self.limits.is_idle_restart {
             self.limits.save_cwnd(false, window);

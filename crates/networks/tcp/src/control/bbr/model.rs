@@ -38,8 +38,8 @@ pub(super) struct Model {
     full_rounds: u32,
     /// True if the pipe was full once.
     pub(super) is_full: bool,
-    /// A packet was limited by ProbeRTT if the bytes delivered when it was sent are between these two numbers, or
-    /// equal to one of them.
+    /// A packet was limited by ProbeRTT if the bytes delivered when it was sent are between these two
+    /// numbers, or equal to one of them.
     limited: Option<(u64, u64)>,
 }
 

@@ -1,8 +1,8 @@
 //! `CUBIC`'s congestion avoidance in whole segments, as ns-3.37 computes it.
 //!
-//! The differences to RFC 9438: windows and the curve are truncated to whole segments. The window grows by one
-//! segment for each `cnt` acknowledged segments, `cnt` at least 2. There is no Reno-friendly region. The curve
-//! is read one least round trip ahead.
+//! The differences to RFC 9438: windows and the curve are truncated to whole segments. The window grows by
+//! one segment for each `cnt` acknowledged segments, `cnt` at least 2. There is no Reno-friendly region. The
+//! curve is read one least round trip ahead.
 
 use super::{Arithmetic, Cubic};
 use crate::control::{Ack, Congestion, Window, whole};

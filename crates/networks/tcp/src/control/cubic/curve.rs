@@ -8,8 +8,8 @@ use parades_core::time::{Delay, Time};
 /// The state of congestion avoidance. Windows are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Curve {
-    /// The window just before the last reduction, less after fast convergence: `W_max`. `None` before the first
-    /// loss and after a timeout. Then the curve starts at its plateau (sections 4.8 and 4.10).
+    /// The window just before the last reduction, less after fast convergence: `W_max`. `None` before the
+    /// first loss and after a timeout. Then the curve starts at its plateau (sections 4.8 and 4.10).
     w_max: Option<f64>,
     /// The window at the last reduction: `cwnd_prior`.
     cwnd_prior: f64,
@@ -61,7 +61,8 @@ impl Curve {
         let seconds = ack.now.since(epoch.start).as_secs_f64();
         epoch.w_est += alpha(parameters.beta, epoch.w_est >= self.cwnd_prior) * segments / cwnd;
         let grown = if epoch.height(c, seconds) < epoch.w_est {
-            epoch.w_est.max(cwnd)
+            // The bound of section 4.4 also holds here, after the connection has made the window smaller.
+            epoch.w_est.clamp(cwnd, cwnd + segments / 2.0)
         } else {
             let target = epoch.height(c, seconds + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
             cwnd + segments * (target - cwnd) / cwnd
@@ -103,9 +104,9 @@ fn start_epoch(w_max: Option<f64>, c: f64, cwnd: f64, now: Time) -> Epoch {
     Epoch { start: now, plateau, k: libm::cbrt((plateau - cwnd) / c), w_est: cwnd }
 }
 
-/// Returns the segments that a Reno flow with factor `beta` adds in a round trip (section 4.3). It has the same
-/// mean window as one with factor 1/2 that adds one segment. Above the window of the last reduction it adds one
-/// segment.
+/// Returns the segments that a Reno flow with factor `beta` adds in a round trip (section 4.3). It has the
+/// same mean window as one with factor 1/2 that adds one segment. Above the window of the last reduction it
+/// adds one segment.
 fn alpha(beta: f64, is_above_prior: bool) -> f64 {
     if is_above_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) }
 }

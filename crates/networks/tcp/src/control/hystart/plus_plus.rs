@@ -1,7 +1,8 @@
 //! HyStart++ (RFC 9406, section 4).
 //!
-//! A rising round trip moves slow start to Conservative Slow Start (CSS), which grows at a quarter of the speed.
-//! After five rounds of CSS, congestion avoidance begins. If the round trip falls again, slow start resumes.
+//! A rising round trip moves slow start to Conservative Slow Start (CSS), which grows at a quarter of the
+//! speed. After five rounds of CSS, congestion avoidance begins. If the round trip falls again, slow start
+//! resumes.
 
 use crate::control::{Ack, Window};
 use parades_core::digest::Digest;
