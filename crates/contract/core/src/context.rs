@@ -2,6 +2,7 @@
 //!
 //! *Read next*: [`crate::effects`], which collects the effects of a handler.
 
+use crate::capture::Captured;
 use crate::channel::Port;
 use crate::effects::{Effects, Request};
 use crate::error::ErrorKind;
@@ -240,6 +241,22 @@ impl<'a, M: Model> Context<'a, M> {
     pub fn note(&mut self, text: impl FnOnce() -> String) {
         if self.world.notes {
             self.effects.notes.push(Note::Line(text()));
+            self.effects.beyond_sends = true;
+        }
+    }
+
+    /// True if packets are captured, at this LP or at others. Then handlers call [`Context::capture`] for
+    /// each packet.
+    #[inline]
+    pub fn has_captures(&self) -> bool {
+        self.world.has_captures
+    }
+
+    /// Captures a packet at a port of `lp`, in the trace of this event. `packet` is called only if packets at
+    /// `lp` are captured, so it must change nothing.
+    pub fn capture(&mut self, lp: LpId, packet: impl FnOnce() -> Captured) {
+        if self.world.captures(lp) {
+            self.effects.notes.push(Note::Captured(Box::new(packet())));
             self.effects.beyond_sends = true;
         }
     }

@@ -27,6 +27,7 @@
 extern crate self as parades_core;
 
 pub mod budget;
+pub mod capture;
 pub mod channel;
 mod context;
 pub mod effects;

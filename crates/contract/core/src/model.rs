@@ -7,6 +7,7 @@
 //!
 //! *Read next*: [`crate::lp`], how an event is executed.
 
+use crate::capture::CapturePoint;
 use crate::channel::Channels;
 use crate::digest::{Digest, Payload};
 use crate::event::{Body, Event, LpId};
@@ -140,6 +141,13 @@ pub trait Model: Sized + Sync {
         let _ = (end, metrics);
         Ok(())
     }
+
+    /// Returns the places where packets can be captured ([`crate::capture`]), in the order of LPs and ports.
+    /// By default there are none.
+    fn capture_points(&self) -> Vec<CapturePoint> {
+        Vec::new()
+    }
+
     /// Returns the name of an LP. Traces and messages call the LP so. By default an LP has no name, and is
     /// called `LP 13`.
     ///

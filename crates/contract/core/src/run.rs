@@ -36,6 +36,9 @@ pub struct RunOptions<'a> {
     pub notes: bool,
     /// True if the trace includes the messages that each handler sends and the timers that it sets.
     pub sends: bool,
+    /// The LPs at which packets are captured. The trace gets the packets, in the notes of events. In order,
+    /// each LP once.
+    pub captures: &'a [LpId],
     /// The trace, if one is wanted.
     pub tracer: Option<Tracer<'a>>,
     /// The record of the wall time of workers, by kind of use. `rounds` and engines of one thread write none.
@@ -56,6 +59,7 @@ impl RunOptions<'_> {
             digest: true,
             notes: false,
             sends: false,
+            captures: &[],
             tracer: None,
             timesheets: None,
             control: None,

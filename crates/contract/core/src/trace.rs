@@ -9,6 +9,7 @@
 
 mod words;
 
+use crate::capture::Captured;
 use crate::digest::Payload;
 use crate::escape::escaped;
 use crate::event::{Body, Event, EventKey, LpId, Sender, TimerId};
@@ -66,6 +67,8 @@ pub enum Note {
         /// The sequence number that the setting took.
         sequence: u64,
     },
+    /// A packet that the handler captured, if its LP is one of [`crate::run::RunOptions::captures`].
+    Captured(Box<Captured>),
 }
 
 /// A committed event, as a trace sees it.
@@ -97,7 +100,7 @@ impl Executed<'_> {
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let noted = self.notes.iter().filter_map(|note| match note {
             Note::Line(line) => Some(format!("  | {}", escaped(line))),
-            Note::Sent { .. } | Note::Set { .. } => None,
+            Note::Sent { .. } | Note::Set { .. } | Note::Captured(_) => None,
         });
         std::iter::once(self.to_string()).chain(noted)
     }

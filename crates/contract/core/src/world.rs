@@ -42,6 +42,10 @@ pub struct World {
     pub(crate) notes: bool,
     /// True if a trace wants the messages that handlers send.
     pub(crate) sends: bool,
+    /// The LPs at which packets are captured, in order.
+    captures: Box<[LpId]>,
+    /// True if there are any such LPs. Every packet checks this one flag.
+    pub(crate) has_captures: bool,
     /// True if there is a tie seed, or a trace that wants sent messages. Every send checks this one flag.
     pub(crate) has_ties_or_send_notes: bool,
     /// The LPs that executed events in the last rounds before the bound, for the error that names them.
@@ -88,6 +92,8 @@ impl World {
             digest: options.digest,
             notes: options.notes,
             sends: options.sends,
+            captures: options.captures.into(),
+            has_captures: !options.captures.is_empty(),
             has_ties_or_send_notes: options.sends || options.tie_seed.is_some(),
             last_rounds: Mutex::default(),
         })
@@ -125,6 +131,11 @@ impl World {
     /// True if `lp` may ask for global events.
     pub(crate) fn is_controller(&self, lp: LpId) -> bool {
         self.controllers.lps.binary_search(&lp).is_ok()
+    }
+
+    /// True if packets at `lp` are captured.
+    pub(crate) fn captures(&self, lp: LpId) -> bool {
+        self.captures.binary_search(&lp).is_ok()
     }
 
     /// Returns the arrival of an event whose delay leads past the end of virtual time.

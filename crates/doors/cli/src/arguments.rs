@@ -7,12 +7,13 @@ mod viewing;
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use help::{SWEEP_HELP, WHY_HELP};
+use parades_capture::address::IpVersion;
 use parades_catalog::program_name;
 use parades_config::THREADS_MAX;
 use parades_core::time::Time;
 use parades_session::Request;
 use std::path::PathBuf;
-use values::{seed, share, size, time, until};
+use values::{ip_version, seed, share, size, snap_length, time, until};
 use viewing::ViewArguments;
 
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
@@ -217,6 +218,19 @@ pub(crate) struct RunArguments {
     /// Traces before this time.
     #[arg(long, value_name = "T", value_parser = time, allow_hyphen_values = true, requires = "traced")]
     pub(crate) trace_before: Option<Time>,
+    /// Captures packets into a folder: a pcapng file for each node or link of `--pcap-at`, for Wireshark and
+    /// tshark. Packets that are sent are captured before the queue.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Captures at this node or link (repeatable) [default: every node where a flow begins or ends].
+    #[arg(long, value_name = "NAME", requires = "pcap")]
+    pub(crate) pcap_at: Vec<String>,
+    /// The version of IP in captures: 4 or 6.
+    #[arg(long, value_name = "VERSION", value_parser = ip_version, default_value = "4", requires = "pcap")]
+    pub(crate) pcap_ip: IpVersion,
+    /// Captures at most this length of each packet: `96B` [default: whole packets].
+    #[arg(long, value_name = "SIZE", value_parser = snap_length, allow_hyphen_values = true, requires = "pcap")]
+    pub(crate) pcap_snap: Option<u32>,
     /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
     #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
     pub(crate) metrics: Vec<String>,

@@ -5,7 +5,7 @@ use crate::printing::{print, print_by, say};
 use crate::program;
 use crate::terminal::Terminal;
 use parades_catalog::Choice;
-use parades_report::{Files, Outputs, Report, table_named};
+use parades_report::{CaptureOutputs, Files, Outputs, Report, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision};
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     } else {
         print(&report.for_people(&view)?)?;
     }
-    files.finish(&program.command)?;
+    files.finish(&program.command, run.outcome.end)?;
     if let Some(folder) = &outputs.folder {
         report.write_folder(folder)?;
     }
@@ -68,6 +68,15 @@ fn execute(
 }
 
 impl RunArguments {
+    fn captures(&self) -> Option<CaptureOutputs> {
+        Some(CaptureOutputs {
+            folder: self.pcap.clone()?,
+            places: self.pcap_at.clone(),
+            version: self.pcap_ip,
+            snap_length: self.pcap_snap.unwrap_or(0),
+        })
+    }
+
     fn outputs(&self) -> Outputs {
         Outputs {
             folder: self.out.clone(),
@@ -75,6 +84,7 @@ impl RunArguments {
             parquet: self.out_parquet,
             trace: self.trace.clone(),
             timeline: self.timeline.clone(),
+            captures: self.captures(),
             trace_lps: self.trace_lps.clone(),
             trace_from: self.trace_from,
             trace_before: self.trace_before,

@@ -39,11 +39,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! *Read next*: [`frame`], then [`pcapng`].
+//! *Read next*: [`fields`], the form in which models give packets; [`frame`]; [`pcapng`].
 
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod fields;
 pub mod frame;
 pub mod payload;
 pub mod pcapng;

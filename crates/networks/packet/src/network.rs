@@ -25,6 +25,7 @@
 //! packets sent + copies made = arrived + lost + in flight. Otherwise the run fails.
 
 pub(crate) mod assemble;
+mod captures;
 mod outlet;
 mod slots;
 mod words;
@@ -42,6 +43,7 @@ use crate::record::{NoRecord, Record};
 use crate::report;
 use crate::sampling::Sample;
 use outlet::{Outlet, Starting};
+use parades_core::capture::CapturePoint;
 use parades_core::prelude::*;
 use parades_core::restore::Recorder;
 use parades_topology::routing::{Metric, RoutingError};
@@ -415,6 +417,10 @@ impl<D: Record> Model for Network<D> {
 
     fn lp_name(&self, lp: LpId) -> Option<String> {
         (lp.0 < self.lps()).then(|| self.layout.topology.name(NodeId(lp.0)).to_owned())
+    }
+
+    fn capture_points(&self) -> Vec<CapturePoint> {
+        self.layout.capture_points()
     }
 
     fn describe(&self, event: &Event<Packet<D>>, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 use crate::choice::Choice;
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
+use parades_core::capture::CapturePoint;
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
@@ -75,6 +76,11 @@ impl Simulation {
         self.model.lp_name(lp)
     }
 
+    /// Returns the places where packets can be captured, in the order of LPs and ports.
+    pub fn capture_points(&self) -> Vec<CapturePoint> {
+        self.model.capture_points()
+    }
+
     /// Returns the metrics that a run will have, all empty.
     pub fn metrics(&self) -> Metrics {
         self.model.metrics()
@@ -116,6 +122,7 @@ impl Debug for Simulation {
 trait Runnable {
     fn lps(&self) -> u32;
     fn lp_name(&self, lp: LpId) -> Option<String>;
+    fn capture_points(&self) -> Vec<CapturePoint>;
     fn metrics(&self) -> Metrics;
     fn check_room(&self, memory_limit: u64) -> Result<(), Error>;
     fn resolve(&self, choice: &Choice) -> Choice;
@@ -137,6 +144,10 @@ macro_rules! runnable {
 
             fn lp_name(&self, lp: LpId) -> Option<String> {
                 if lp.0 < self.0.lps() { self.0.lp_name(lp) } else { None }
+            }
+
+            fn capture_points(&self) -> Vec<CapturePoint> {
+                self.0.capture_points()
             }
 
             fn metrics(&self) -> Metrics {

@@ -1,14 +1,16 @@
-//! The files that a run writes while it is executed: its trace and its timeline.
+//! The files that a run writes while it is executed: its trace, its timeline and its captures.
 
+use crate::captures::Captures;
 use crate::folder::{self, Claim, trace_in};
 use crate::outputs::{Outputs, traced_lps};
 use crate::rows::parquet_is_possible;
 use crate::timeline_file::TimelineFile;
 use crate::trace_file::{FinishedTrace, TraceFile};
 use parades_catalog::{Choice, Simulation};
+use parades_core::time::Time;
 use parades_core::trace::{TraceFilter, Tracer};
 use parades_session::recorded::TRACE;
-use parades_session::{Failure, Recording};
+use parades_session::{Failure, Recording, Tracing};
 use serde_json::Value;
 use std::fs;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ pub struct Files {
     /// The trace that goes into the folder of results.
     in_folder: Option<TraceFile>,
     timeline: Option<TimelineFile>,
+    captures: Option<Captures>,
     /// The right to write into the folder of results.
     _claim: Option<Claim>,
 }
@@ -56,12 +59,18 @@ impl Files {
             trace: trace.map(TraceFile::at).transpose()?,
             in_folder: in_folder.as_deref().map(TraceFile::at).transpose()?,
             timeline,
+            captures: outputs.captures.as_ref().map(Captures::new).transpose()?,
             _claim: claim,
         })
     }
 
     /// True if the user wants any of them.
     pub fn are_wanted(&self) -> bool {
+        self.captures.is_some() || self.are_events_wanted()
+    }
+
+    /// True if the user wants a file of events.
+    fn are_events_wanted(&self) -> bool {
         self.trace.is_some() || self.in_folder.is_some() || self.timeline.is_some()
     }
 
@@ -72,20 +81,31 @@ impl Files {
         }
         let sends = self.timeline.is_some();
         let timesheets = self.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
-        if self.filter.before <= self.filter.from {
+        if self.filter.before <= self.filter.from && self.captures.is_none() {
             // No event is wanted. A tracer would only disturb the workers.
             return Recording { timesheets, ..Recording::default() };
         }
-        let Files { filter, lps, trace, in_folder, timeline, .. } = self;
+        let has_events = self.are_events_wanted();
+        let Files { filter, lps, trace, in_folder, timeline, captures, .. } = self;
         let make = move |simulation: &Simulation, until| {
             filter.lps = lps.as_deref().map_or(Ok(Vec::new()), |lps| traced_lps(lps, simulation))?;
-            let of_timeline = filter.clone();
-            Ok(Tracer::observing(filter.clone(), move |executed| {
+            let lps = captures.as_mut().map_or(Ok(Vec::new()), |captures| captures.begin(simulation))?;
+            let of_events = filter.clone();
+            // Captures have filters of their own.
+            let of_tracer = if captures.is_some() { TraceFilter::default() } else { filter.clone() };
+            let tracer = Tracer::observing(of_tracer, move |executed| {
+                if let Some(captures) = captures {
+                    captures.event(executed)?;
+                }
+                if !has_events || !of_events.wants(executed.key.instant.time, executed.receiver) {
+                    return Ok(());
+                }
                 for file in [&mut *trace, &mut *in_folder].into_iter().flatten() {
                     file.event(executed)?;
                 }
-                timeline.as_mut().map_or(Ok(()), |timeline| timeline.event(executed, &of_timeline, until))
-            }))
+                timeline.as_mut().map_or(Ok(()), |timeline| timeline.event(executed, &of_events, until))
+            });
+            Ok(Tracing { tracer, captures: lps })
         };
         Recording { tracer: Some(Box::new(make)), sends, timesheets }
     }
@@ -95,14 +115,17 @@ impl Files {
         self.in_folder.as_ref().map(|file| FinishedTrace { path: file.path.clone(), events: self.events.clone() })
     }
 
-    /// Finishes all files after the run. A timeline names `command` as its origin.
+    /// Finishes all files after the run, which ended at `end`. A timeline names `command` as its origin.
     ///
     /// # Errors
     ///
     /// [`Failure::Simulation`] if one of them could not be written.
-    pub fn finish(&mut self, command: &str) -> Result<(), Failure> {
+    pub fn finish(&mut self, command: &str, end: Time) -> Result<(), Failure> {
         for file in [&mut self.trace, &mut self.in_folder].into_iter().flatten() {
             file.finish()?;
+        }
+        if let Some(captures) = self.captures.take() {
+            captures.finish(end)?;
         }
         match self.timeline.take() {
             Some(timeline) => timeline.finish(&self.filter, command),

@@ -3,7 +3,7 @@
 //! - [`Report::write_json_line`], [`Report::for_people`], [`Report::write_folder`]: a run in each of these
 //!   forms.
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
-//! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace and its timeline.
+//! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline and its captures.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text; [`View`]: what is shown of them, and how wide.
 //! - [`escaping`]: output for terminals, whatever names a file contains.
@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod captures;
 pub mod comparison;
 pub mod drawing;
 pub mod escaping;
@@ -50,6 +51,7 @@ mod timeline_file;
 mod trace_file;
 mod view;
 
+pub use captures::CaptureOutputs;
 pub use files::Files;
 pub use outputs::Outputs;
 pub use plot::check_plot;

@@ -1,5 +1,6 @@
 //! The files that a user wants of a run.
 
+use crate::captures::CaptureOutputs;
 use crate::folder::results_in;
 use crate::place::absolute;
 use parades_catalog::Simulation;
@@ -24,6 +25,8 @@ pub struct Outputs {
     pub parquet: bool,
     /// The file of the trace.
     pub trace: Option<PathBuf>,
+    /// The captures of packets.
+    pub captures: Option<CaptureOutputs>,
     /// The file of the timeline.
     pub timeline: Option<PathBuf>,
     /// The logical processes to trace, as the user wrote them: `3,10..=20`, `east.0`. All by default.

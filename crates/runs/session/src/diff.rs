@@ -222,7 +222,7 @@ impl Wanted {
         let plan = Plan::of(&self.request)?;
         let send =
             |line: &str| to.send(Sent::Line(line.to_owned())).map_err(|_| io::Error::other("the runs have parted"));
-        let tracer = Box::new(|_: &_, _| Ok(Tracer::new(TraceFilter::default(), send)));
+        let tracer = Box::new(|_: &_, _| Ok(Tracer::new(TraceFilter::default(), send).into()));
         let recording = Recording { tracer: Some(tracer), ..Recording::default() };
         let finished = run(&plan, &plan.choice()?, recording, observer)?;
         let finished = finished.complete("a comparison needs whole runs, so there is no result")?;

@@ -64,7 +64,7 @@ pub use lp_names::LpNames;
 pub use names::safe_name;
 pub use observer::{Observer, Progress};
 pub use plan::Plan;
-pub use recording::Recording;
+pub use recording::{Recording, Tracing};
 pub use request::Request;
 pub use run::{Ending, FinishedRun, run};
 pub use why::why;

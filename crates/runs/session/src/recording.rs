@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use parades_catalog::Simulation;
+use parades_core::event::LpId;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Tracer;
@@ -20,7 +21,22 @@ pub struct Recording<'a> {
 }
 
 /// Makes a tracer of a run, whose model and end are known by then.
-pub type MakeTracer<'a> = Box<dyn FnOnce(&Simulation, Time) -> Result<Tracer<'a>, Failure> + 'a>;
+pub type MakeTracer<'a> = Box<dyn FnOnce(&Simulation, Time) -> Result<Tracing<'a>, Failure> + 'a>;
+
+/// A tracer, and the data that the trace needs besides the events.
+#[derive(Debug)]
+pub struct Tracing<'a> {
+    /// The tracer.
+    pub tracer: Tracer<'a>,
+    /// The LPs at which packets are captured, in order.
+    pub captures: Vec<LpId>,
+}
+
+impl<'a> From<Tracer<'a>> for Tracing<'a> {
+    fn from(tracer: Tracer<'a>) -> Tracing<'a> {
+        Tracing { tracer, captures: Vec::new() }
+    }
+}
 
 impl fmt::Debug for Recording<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

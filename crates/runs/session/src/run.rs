@@ -3,7 +3,7 @@
 use crate::interrupt::Interruptible;
 use crate::machine::{Machine, peak_rss_bytes, rss_bytes};
 use crate::watchman::Watched;
-use crate::{Failure, Observer, Plan, Recording};
+use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Simulation};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::run::{Control, Outcome, RunOptions};
@@ -117,10 +117,13 @@ pub(crate) fn run_made(
     let choice = simulation.resolve(choice);
     let mut notes = simulation.notes.clone();
     let until = plan.until.unwrap_or(simulation.until);
+    let tracing = recording.tracer.map(|make| make(simulation, until)).transpose()?;
+    let (tracer, captures) = tracing.map(|Tracing { tracer, captures }| (tracer, captures)).unzip();
     let options = RunOptions {
-        notes: recording.tracer.is_some(),
+        notes: tracer.is_some(),
         sends: recording.sends,
-        tracer: recording.tracer.map(|make| make(simulation, until)).transpose()?,
+        captures: captures.as_deref().unwrap_or_default(),
+        tracer,
         timesheets: recording.timesheets,
         ..RunOptions::until(until)
     };

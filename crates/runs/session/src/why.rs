@@ -146,10 +146,11 @@ impl Looker<'_> {
         let filter = TraceFilter { before, ..TraceFilter::default() };
         let is_done_here = &mut is_done;
         let make = |_: &Simulation, _| {
-            Ok(Tracer::observing(filter, move |executed| {
+            let tracer = Tracer::observing(filter, move |executed| {
                 *is_done_here |= look(executed);
                 if *is_done_here { Err(io::Error::other("the look is over")) } else { Ok(()) }
-            }))
+            });
+            Ok(tracer.into())
         };
         let recording = Recording { tracer: Some(Box::new(make)), sends, timesheets: None };
         let result = run_made(self.plan, self.simulation, self.choice, recording, self.observer);

@@ -1,5 +1,6 @@
 //! The values of options, as the grammar checks them. Each error is a sentence for the user.
 
+use parades_capture::address::IpVersion;
 use parades_config::units::{parse_size, parse_time};
 use parades_core::time::Time;
 
@@ -30,5 +31,20 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     match parse_size(text).map_err(|error| error.to_string())? {
         0 => Err("there must be some memory".into()),
         size => Ok(size),
+    }
+}
+
+pub(super) fn ip_version(text: &str) -> Result<IpVersion, String> {
+    match text {
+        "4" => Ok(IpVersion::V4),
+        "6" => Ok(IpVersion::V6),
+        _ => Err("the versions are `4` and `6`".into()),
+    }
+}
+
+pub(super) fn snap_length(text: &str) -> Result<u32, String> {
+    match u32::try_from(parse_size(text).map_err(|error| error.to_string())?) {
+        Ok(0) | Err(_) => Err(format!("write a size from `1B` to `{}B`", u32::MAX)),
+        Ok(length) => Ok(length),
     }
 }

@@ -18,7 +18,7 @@ type Endpoints<'a, R> = Tracked<'a, Box<[Endpoint]>, R>;
 
 /// A node in action.
 pub(super) struct Outlet<'a, 'c, D: Record, R> {
-    net: &'a Layout,
+    pub(super) net: &'a Layout,
     egress: EgressMut<'a, R>,
     pub(super) ctx: &'a mut Context<'c, Network<D>>,
     /// The slot of the endpoint that reacts.
@@ -60,8 +60,11 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
     fn transmit(&mut self, packet: &Packet<D>, Exit { port, kind, step }: Exit) -> Result<(), Loss> {
         let bytes = packet.payload().saturating_add(self.net.headers);
         let line = &self.net.lines.kinds[kind as usize];
-        let delay = self.egress.ports().at(port as usize).accept(self.ctx.now(), bytes, line, self.ctx.rng())?;
-        self.ctx.send(Port(port), delay, packet.at_step(step));
+        let accepted = self.egress.ports().at(port as usize).accept(self.ctx.now(), bytes, line, self.ctx.rng());
+        if self.ctx.has_captures() {
+            self.capture(packet, port, accepted);
+        }
+        self.ctx.send(Port(port), accepted?, packet.at_step(step));
         Ok(())
     }
 

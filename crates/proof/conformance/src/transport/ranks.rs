@@ -4,6 +4,7 @@
 //! arrive in any order.
 
 use parades_core::error::Error;
+use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
@@ -81,20 +82,21 @@ struct Shared<'a> {
     tie_seed: Option<u64>,
     /// True for a digest, for notes, and for a trace of sends, in this order.
     flags: [bool; 3],
+    captures: &'a [LpId],
     control: Option<&'a Control>,
     memory_limit: Option<u64>,
 }
 
 impl<'a> Shared<'a> {
     fn of(options: &RunOptions<'a>) -> Shared<'a> {
-        let RunOptions { until, seed, tie_seed, digest, notes, sends, control, memory_limit, .. } = *options;
-        Shared { until, seed, tie_seed, flags: [digest, notes, sends], control, memory_limit }
+        let RunOptions { until, seed, tie_seed, digest, notes, sends, captures, control, memory_limit, .. } = *options;
+        Shared { until, seed, tie_seed, flags: [digest, notes, sends], captures, control, memory_limit }
     }
 
     fn options(self) -> RunOptions<'a> {
-        let Shared { until, seed, tie_seed, flags: [digest, notes, sends], control, memory_limit } = self;
+        let Shared { until, seed, tie_seed, flags: [digest, notes, sends], captures, control, memory_limit } = self;
         let (tracer, timesheets) = (None, None);
-        RunOptions { until, seed, tie_seed, digest, notes, sends, tracer, timesheets, control, memory_limit }
+        RunOptions { until, seed, tie_seed, digest, notes, sends, captures, tracer, timesheets, control, memory_limit }
     }
 }
 
