@@ -21,6 +21,11 @@ pub struct Dctcp {
     pub halves_after_loss: bool,
     /// The least `ssthresh` in segments.
     pub ssthresh_min: u32,
+    /// True if congestion resets the count of segments that make the window grow, as in Linux. Not in ns-3.
+    pub resets_count: bool,
+    /// True if an acknowledgement of nothing new counts as one acknowledged segment in the estimate, as in
+    /// ns-3.
+    pub counts_repeated_acks: bool,
 }
 
 impl Dctcp {
@@ -33,6 +38,8 @@ impl Dctcp {
             growth: Growth::Bytes { limit: 1 },
             halves_after_loss: true,
             ssthresh_min: 2,
+            resets_count: true,
+            counts_repeated_acks: false,
         }
     }
 
@@ -46,7 +53,14 @@ impl Dctcp {
     /// because nothing can be sent with less.
     #[must_use]
     pub const fn ns3() -> Dctcp {
-        Dctcp { growth: Growth::Segments, halves_after_loss: false, ssthresh_min: 1, ..Dctcp::rfc8257() }
+        Dctcp {
+            growth: Growth::Segments,
+            halves_after_loss: false,
+            ssthresh_min: 1,
+            resets_count: false,
+            counts_repeated_acks: true,
+            ..Dctcp::rfc8257()
+        }
     }
 
     /// Returns the state at the start of a connection.
@@ -58,6 +72,7 @@ impl Dctcp {
             alpha: self.initial_alpha,
             acked: 0,
             marked: 0,
+            is_echoing: false,
             window_end: None,
         }
     }
@@ -73,6 +88,8 @@ pub struct DctcpState {
     acked: u64,
     /// Bytes acknowledged with a mark in this window.
     marked: u64,
+    /// True if the last acknowledgement of new bytes had a mark, and all since then too.
+    is_echoing: bool,
     /// The place of the stream whose acknowledgement ends this window.
     window_end: Option<u64>,
 }
@@ -88,9 +105,12 @@ impl DctcpState {
     ///
     /// The acknowledgement that reaches the end of the window ends it, as in Linux and ns-3. In the RFC it is
     /// the next one.
-    fn estimate(&mut self, ack: &Ack) {
-        self.acked += u64::from(ack.acked);
-        self.marked += if ack.is_marked { u64::from(ack.acked) } else { 0 };
+    fn estimate(&mut self, ack: &Ack, mss: u32) {
+        let is_repeated = ack.acked == 0 && self.parameters.counts_repeated_acks;
+        let bytes = u64::from(if is_repeated { mss } else { ack.acked });
+        self.is_echoing = ack.is_marked && (self.is_echoing || ack.acked > 0);
+        self.acked += bytes;
+        self.marked += if self.is_echoing { bytes } else { 0 };
         if ack.unacked < *self.window_end.get_or_insert(ack.next) {
             return;
         }
@@ -105,7 +125,7 @@ impl DctcpState {
 
 impl CongestionControl for DctcpState {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        self.estimate(ack);
+        self.estimate(ack, window.mss);
         if !ack.is_recovering && ack.is_window_limited {
             self.growth.grow(ack, window);
         }
@@ -116,7 +136,9 @@ impl CongestionControl for DctcpState {
         let cut = if is_half { 0.5 } else { self.alpha / 2.0 };
         let least = self.parameters.ssthresh_min.saturating_mul(window.mss);
         window.ssthresh = whole((1.0 - cut) * f64::from(window.cwnd)).max(least);
-        self.growth.reset();
+        if self.parameters.resets_count {
+            self.growth.reset();
+        }
     }
 
     fn needs_exact_marks(&self) -> bool {
@@ -130,6 +152,7 @@ impl CongestionControl for DctcpState {
     fn fold(&self, digest: &mut Digest) {
         self.growth.fold(digest);
         digest.float(self.alpha);
+        digest.word(u64::from(self.is_echoing));
         [self.acked, self.marked, self.window_end.unwrap_or(0)].into_iter().for_each(|word| digest.word(word));
     }
 }

@@ -85,6 +85,11 @@ impl RenoGrowth {
             Growth::Segments => window.cwnd / window.mss,
         }
         .max(1);
+        if self.growth == Growth::Segments && self.counted >= full {
+            // The count comes from a larger window. As in Linux, it adds one segment and no more.
+            self.counted = 0;
+            window.cwnd = window.cwnd.saturating_add(window.mss);
+        }
         self.counted = self.counted.saturating_add(count);
         window.cwnd = window.cwnd.saturating_add((self.counted / full).saturating_mul(window.mss));
         self.counted %= full;

@@ -54,6 +54,38 @@ fn a_mark_cuts_half_the_estimate_and_a_loss_cuts_half_the_window() {
     assert_eq!(window.ssthresh, 875 * MSS);
 }
 
+/// Linux's `tcp_cong_avoid_ai`, which ns-3's `TcpLinuxReno` follows: a count from a larger window adds one
+/// segment. Linux resets the count when it reduces the window; ns-3 does not.
+#[test]
+fn a_count_from_a_larger_window_adds_one_segment() {
+    for (parameters, by_hand) in [(Dctcp::linux(), 10 * MSS), (Dctcp::ns3(), 11 * MSS)] {
+        let mut control = parameters.start();
+        let mut window = window(20 * MSS, 20 * MSS);
+        control.on_ack(&Ack { next: 100, ..ack(19) }, &mut window);
+        control.on_congestion(Congestion::Mark, Time::ZERO, 0, &mut window);
+        window.cwnd = window.ssthresh;
+        control.on_ack(&ack(1), &mut window);
+        assert_eq!(window.cwnd, by_hand, "{parameters:?}");
+    }
+}
+
+/// ns-3.37, TcpSocketBase::ProcessAck: an acknowledgement of nothing new counts as one segment.
+#[test]
+fn in_ns3_a_repeated_acknowledgement_counts_in_the_estimate() {
+    let estimate = |parameters: Dctcp| {
+        let mut control = Dctcp { initial_alpha: 0.0, ..parameters }.start();
+        let mut window = window(20 * MSS, 20 * MSS);
+        let marked = Ack { is_marked: true, next: 10, ..ack(1) };
+        control.on_ack(&marked, &mut window);
+        control.on_ack(&Ack { acked: 0, segments: 0, ..marked }, &mut window);
+        control.on_ack(&Ack { acked: 0, segments: 0, ..marked }, &mut window);
+        control.on_ack(&Ack { unacked: 10, ..ack(1) }, &mut window);
+        control.alpha() * 16.0
+    };
+    assert!((estimate(Dctcp::rfc8257()) - 1.0 / 2.0).abs() < 1e-12);
+    assert!((estimate(Dctcp::ns3()) - 3.0 / 4.0).abs() < 1e-12);
+}
+
 /// Alizadeh et al. 2010, section 3.3, for one flow: the queue swings between K + 1 and K + 1 - A, where
 /// A = sqrt((C RTT + K) / 2). Here C RTT = 250 packets and K = 40, so A = 12.
 #[test]
