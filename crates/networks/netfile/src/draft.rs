@@ -226,6 +226,11 @@ impl Draft {
         Ok(())
     }
 
+    /// Returns true if a link joins two nodes.
+    pub(crate) fn are_linked(&self, a: u32, b: u32) -> bool {
+        self.pairs.contains_key(&(a.min(b), a.max(b)))
+    }
+
     /// Returns the name of a link to which no table gives one.
     pub(crate) fn link_name(&self, from: u32, to: u32) -> String {
         format!("{}-{}", self.nodes[from as usize], self.nodes[to as usize])

@@ -9,6 +9,7 @@ use crate::links::{add_group, add_links, attach, is_attached_to_several};
 use crate::notes;
 use crate::parameters::{self, Parameters, with_keys};
 use crate::parts::{self, Part};
+use crate::routes;
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
 use parades_config::{
     ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, inputs, malformed, quoted,
@@ -16,7 +17,7 @@ use parades_config::{
 use parades_core::time::{Delay, Time};
 use parades_packet::description::{App, Description, Measure};
 use parades_packet::network::{Network, NetworkError};
-use parades_topology::routing::Metric;
+use parades_topology::routing::{Metric, Paths};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -314,15 +315,18 @@ impl NetworkFile {
         let apps = apps::read(&apps, &draft, packet, seed)?;
         let events = events::read(&of(&shape::EVENT)?, &draft)?;
         let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
-        let (routing, convergence, headers) = self.top(reader)?;
+        let (routing, paths, convergence, headers) = self.top(reader)?;
+        let routes = routes::read(&of(&shape::ROUTE)?, &draft)?;
         notes.extend(notes::unused_parameters(&self.declared, &self.entries));
         notes.extend(notes::of_network(&apps, &events, until));
         let Draft { nodes, links, .. } = draft;
-        Ok((Description { nodes, links, apps, events, routing, convergence, headers, measure }, until, notes))
+        let description =
+            Description { nodes, links, apps, events, routing, paths, routes, convergence, headers, measure };
+        Ok((description, until, notes))
     }
 
     /// Reads the keys above all tables.
-    fn top(&self, reader: Reader<'_>) -> Result<(Metric, Delay, u32), ConfigError> {
+    fn top(&self, reader: Reader<'_>) -> Result<(Metric, Paths, Delay, u32), ConfigError> {
         let value = |name: &str| {
             let key = TOP.iter().find(|key| key.name == name).expect("the key is in the list");
             let Form::One(parameter) = &key.form else { panic!("`{name}` is not of one value") };
@@ -333,6 +337,7 @@ impl NetworkFile {
         };
         value("network")?;
         let routing = if value("routing")? == Value::Choice("hops") { Metric::Hops } else { Metric::Delay };
+        let paths = if value("paths")? == Value::Choice("one") { Paths::One } else { Paths::All };
         let convergence = if let Value::Duration(delay) = value("convergence")? { delay } else { Delay::ZERO };
         let headers = match value("headers")? {
             Value::Size(bytes) => u32::try_from(bytes).ok().filter(|&bytes| bytes <= 1 << 16),
@@ -341,7 +346,7 @@ impl NetworkFile {
         let headers = headers.ok_or_else(|| {
             self.error_at("headers", "`headers` is more than a packet can carry", "65536B is the most")
         })?;
-        Ok((routing, convergence, headers))
+        Ok((routing, paths, convergence, headers))
     }
 
     /// Adds the nodes of the key `nodes`.

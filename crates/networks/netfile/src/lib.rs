@@ -54,7 +54,7 @@
 //!
 //! # The contents of a file
 //!
-//! - Above all tables: `network` (a title), `nodes`, `routing`, `convergence`, `headers`, and the settings of
+//! - Above all tables: `network` (a title), `nodes`, `routing`, `paths`, `convergence`, `headers`, and the settings of
 //!   any run, such as `until`, `seed` and `engine`.
 //! - `[parameters]`: values that the command line can set. Other values refer to them as `"$name"`.
 //! - `[defaults]`: for links and packets.
@@ -62,12 +62,13 @@
 //! - `[[part]]`: nodes and links that are generated or read from a file: line, ring, star, dumbbell, torus,
 //!   fat-tree, campus, random-geometric, backbone, graph, edges.
 //! - `[[link]]`: links.
+//! - `[[route]]`: static routes.
 //! - `[[app]]`: flows, and their protocol.
 //! - `[[event]]`: changes of links and nodes.
 //! - `[measure]`: samples.
 //!
 //! The command line sets any key by its path: `--set app.video.rate=5Mbps`, `--set link.west-east.delay=5ms`,
-//! `--set defaults.queue=50`. An event has its place instead of a name: `--set event.1.at=3s`.
+//! `--set defaults.queue=50`. An event or a route has its place instead of a name: `--set event.1.at=3s`.
 //!
 //! Names of nodes, links and apps may have `*` in them if several are meant. [`schema`] describes each key
 //! and its values. Editors complete files by the schema: `parades show --schema > network.json`, and
@@ -105,6 +106,7 @@ mod parameters;
 mod parts;
 mod paths;
 mod reference;
+mod routes;
 mod schema;
 mod shape;
 mod write;

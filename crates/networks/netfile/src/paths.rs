@@ -1,7 +1,7 @@
 //! Keys of a file by their paths, which the command line can set: `app.video.rate`, `link.west-east.delay`,
 //! `defaults.queue`, `routing`.
 //!
-//! A path is the table, the name in it, and the key. An event has no name: it has its place, from 1.
+//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from 1.
 
 use crate::given::{Entry, Given, What, suggestion};
 use crate::shape::{Form, Key, LINK, Shape, TABLES, TOP};

@@ -28,8 +28,8 @@ A network file is TOML. `parades show network` prints one to begin with, and `pa
 editors complete such files. This page is made from the same tables; a test fails if it is out of date.
 
 The command line sets any key by its path, which is the table, the name and the key: `--set app.video.rate=5Mbps`,
-`--set link.west-east.delay=5ms`, `--set defaults.queue=50`, `--set routing=hops`. An event has its place instead of a
-name: `--set event.1.at=3s`. A link without a name is `FROM-TO`. Lists, such as `nodes` and `flows`, are changed in the
+`--set link.west-east.delay=5ms`, `--set defaults.queue=50`, `--set routing=hops`. An event or a
+route has its place instead of a name: `--set event.1.at=3s`. A link without a name is `FROM-TO`. Lists, such as `nodes` and `flows`, are changed in the
 file.
 
 In names, `*` stands for any letters if several nodes, links or apps may be meant. Sizes are `1500B` or `64KiB`, durations

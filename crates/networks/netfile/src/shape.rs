@@ -93,7 +93,13 @@ const fn size(meaning: &'static str) -> Key {
 pub(crate) const TOP: &[Key] = &[
     must(Parameter::text("network", "", "what the network is, in a few words; marks the file as one")),
     may(Parameter::choice("routing", "delay", &["delay", "hops"], "what makes a path short")),
-    may(Parameter::duration("convergence", Delay::ZERO, "from a failure, or a return, until routes are anew")),
+    may(Parameter::choice(
+        "paths",
+        "all",
+        &["all", "one"],
+        "all: flows spread over equally short paths, by a hash of the flow and the node; one: all take the first of them",
+    )),
+    may(Parameter::duration("convergence", Delay::ZERO, "from a failure, or a return, until routes follow")),
     may(Parameter::size("headers", 30, "headers that come to every payload: UDP 8, IP 20, PPP 2")),
     other("nodes", Form::Names, "names of nodes"),
 ];
@@ -346,6 +352,20 @@ pub(crate) const APP: Shape = Shape {
     ],
 };
 
+pub(crate) const ROUTE: Shape = Shape {
+    noun: "a route",
+    name: "route",
+    several: true,
+    meaning: "static routes: at their nodes they replace the shortest paths, as long as their links are up; the last one counts",
+    keys: &[
+        required(other("at", Form::Select, "the nodes that have the route")),
+        required(other("to", Form::Select, "the destinations of packets that take it")),
+        may(Parameter::text("via", "", "the next node")),
+        may(Parameter::text("link", "", "or the link by which packets leave")),
+    ],
+    kinds: &[],
+};
+
 pub(crate) const EVENT: Shape = Shape {
     noun: "an event",
     name: "event",
@@ -383,7 +403,7 @@ pub(crate) const MEASURE: Shape = Shape {
 };
 
 /// The tables of a file, beside its parameters.
-pub(crate) const TABLES: &[&Shape] = &[&DEFAULTS, &GROUP, &PART, &LINK, &APP, &EVENT, &MEASURE];
+pub(crate) const TABLES: &[&Shape] = &[&DEFAULTS, &GROUP, &PART, &LINK, &ROUTE, &APP, &EVENT, &MEASURE];
 
 /// The queue of a link by default, in packets.
 pub(crate) const QUEUE_DEFAULT: u32 = 100;

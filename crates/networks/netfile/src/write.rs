@@ -3,12 +3,12 @@
 use parades_config::units::{format_duration, format_rate, format_size, format_time};
 use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
-use parades_packet::description::{App, AppKind, Change, Description, Event, Link, Measure};
+use parades_packet::description::{App, AppKind, Change, Description, Event, Link, Measure, StaticRoute, Via};
 use parades_packet::flow::Limit;
 use parades_packet::protocols::{Control, Datagrams};
 use parades_packet::queue::QueueLimit;
 use parades_packet::traffic::{Pattern, Period, Sizes};
-use parades_topology::routing::Metric;
+use parades_topology::routing::{Metric, Paths};
 use std::fmt::Write;
 
 /// Writes a description as a network file that makes the same network. A run of it with the same seed has the
@@ -28,6 +28,7 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     }
     settings.engine.iter().for_each(|engine| key(&mut text, "engine", &toml_string(engine)));
     key(&mut text, "routing", if description.routing == Metric::Hops { "\"hops\"" } else { "\"delay\"" });
+    key(&mut text, "paths", if description.paths == Paths::One { "\"one\"" } else { "\"all\"" });
     key(&mut text, "convergence", &toml_string(&format_duration(description.convergence)));
     key(&mut text, "headers", &toml_string(&format_size(description.headers.into())));
     text.push_str("nodes = [\n");
@@ -38,6 +39,9 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     let names = |node: u32| toml_string(&description.nodes[node as usize]);
     for of in &description.links {
         link(&mut text, of, &names);
+    }
+    for of in &description.routes {
+        route(&mut text, of, description);
     }
     for of in &description.apps {
         app(&mut text, of, &names);
@@ -170,6 +174,20 @@ fn length_and_kind(period: &Period) -> (String, &'static str) {
         Period::Pareto { least, .. } => (least, "\"pareto-least\""),
     };
     (toml_string(&format_duration(*length)), kind)
+}
+
+fn route(text: &mut String, route: &StaticRoute, Description { nodes, links, .. }: &Description) {
+    text.push_str("\n[[route]]\n");
+    let list = |of: &[u32]| {
+        let names: Vec<String> = of.iter().map(|&node| toml_string(&nodes[node as usize])).collect();
+        format!("[{}]", names.join(", "))
+    };
+    key(text, "at", &list(&route.at));
+    key(text, "to", &list(&route.to));
+    match route.via {
+        Via::Link(link) => key(text, "link", &toml_string(&links[link as usize].name)),
+        Via::Node(node) => key(text, "via", &toml_string(&nodes[node as usize])),
+    }
 }
 
 fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &Description) {

@@ -10,9 +10,10 @@
 //! campus. They travel down the tree of the shortest paths. Server and start are drawn in the same way, from
 //! the stream of the campus's first node.
 //!
-//! Routes have the fewest hops, and lead through the same nodes as ns-3's nix-vectors do. Between two
-//! campuses there are two parallel links. All routes take the first link, so each of its directions carries
-//! the data of one campus. In ns-3, all routes take the second link.
+//! Routes have the fewest hops. Flows spread over equal paths, and in a ring of two campuses over its two
+//! parallel links. With [`Paths::One`], all routes lead through the same nodes as ns-3's nix-vectors do, and
+//! take the first of the parallel links, so each of its directions carries the data of one campus. In ns-3,
+//! all routes take the second link.
 //!
 //! Source: G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA 2009, which measured it.
 
@@ -25,6 +26,7 @@ use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 pub use parades_topology::generators::campus::LinkKind;
 use parades_topology::generators::campus::{Campus, SERVERS};
+use parades_topology::routing::Paths;
 use parades_topology::{NodeId, Topology};
 
 /// The purpose of the random streams from which traffic is drawn. Each host's id has a stream of its own.
@@ -57,6 +59,8 @@ pub struct Parameters {
     pub start_span: Delay,
     /// The time between two samples; zero for none.
     pub sample: Delay,
+    /// The paths that flows may take.
+    pub paths: Paths,
 }
 
 impl Default for Parameters {
@@ -76,6 +80,7 @@ impl Default for Parameters {
             flow_bytes: 500_224,
             start_span: Delay::from_secs(10),
             sample: Delay::ZERO,
+            paths: Paths::All,
         }
     }
 }
@@ -132,7 +137,8 @@ impl Parameters {
     }
 
     fn settings(&self) -> Settings {
-        Settings { headers: self.headers, queue: self.queue, sample: self.sample, ..Settings::default() }
+        let Parameters { headers, queue, sample, paths, .. } = *self;
+        Settings { headers, queue, sample, paths, ..Settings::default() }
     }
 
     fn topology(&self) -> Result<Topology, NetworkError> {

@@ -41,7 +41,7 @@ use crate::protocols::{Datagrams, Requests, Transfer};
 use crate::queue::QueueLimit;
 use parades_core::time::{Delay, Time};
 use parades_topology::NodeId;
-use parades_topology::routing::Metric;
+use parades_topology::routing::{Metric, Paths};
 
 /// A network.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,10 @@ pub struct Description {
     pub events: Vec<Event>,
     /// The measure of a path's length.
     pub routing: Metric,
+    /// The paths that flows may take. Groups have one path to each receiver, and follow no static route.
+    pub paths: Paths,
+    /// Static routes. A later one replaces an earlier one for the same node and destination.
+    pub routes: Vec<StaticRoute>,
     /// The time from a failure or a return until routes follow. Until then packets are sent along the old
     /// routes, and lost at links that are down.
     pub convergence: Delay,
@@ -66,7 +70,7 @@ pub struct Description {
 }
 
 impl Default for Description {
-    /// No nodes; shortest paths by delay; 30 bytes of headers (UDP 8, IP 20, PPP 2); routes that follow
+    /// No nodes; all shortest paths by delay; 30 bytes of headers (UDP 8, IP 20, PPP 2); routes that follow
     /// failures at once.
     fn default() -> Description {
         Description {
@@ -75,6 +79,8 @@ impl Default for Description {
             apps: Vec::new(),
             events: Vec::new(),
             routing: Metric::Delay,
+            paths: Paths::All,
+            routes: Vec::new(),
             convergence: Delay::ZERO,
             headers: 30,
             measure: Measure::default(),
@@ -101,6 +107,27 @@ pub struct Link {
     pub loss: f64,
     /// The limit of the queue at each end.
     pub queue: QueueLimit,
+}
+
+/// Next hops that are given. At their nodes, they replace the shortest paths to the destinations. If all of
+/// its links are down, a static route does not count, and the shortest paths hold again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaticRoute {
+    /// The nodes that have the route.
+    pub at: Vec<u32>,
+    /// The destinations.
+    pub to: Vec<u32>,
+    /// The next hop.
+    pub via: Via,
+}
+
+/// The next hop of a static route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// A link of each of its nodes.
+    Link(u32),
+    /// A neighbour of each of its nodes, by any of the links to the neighbour.
+    Node(u32),
 }
 
 /// Flows of one kind, which are measured together.

@@ -10,9 +10,10 @@
 //! - *Trees* ([`trees`]), for multicast groups: steps beyond the list of routes are places in trees. A tree
 //!   does not change, so a failure cuts off the receivers behind it.
 //!
-//! All stores get the whole packet, so they know its flow as well as its destination. A choice between
-//! several paths, by a hash of the flow, would fit behind the same question.
+//! Where several paths are equally short, routes and tables make the same choice, by a hash of the flow's
+//! direction and the node. So both lead a packet along the same path.
 
+pub(crate) mod fixed;
 pub(crate) mod routes;
 pub(crate) mod tables;
 pub(crate) mod trees;

@@ -46,7 +46,7 @@ use outlet::{Outlet, Starting};
 use parades_core::capture::CapturePoint;
 use parades_core::prelude::*;
 use parades_core::restore::Recorder;
-use parades_topology::routing::{Metric, RoutingError};
+use parades_topology::routing::{Metric, Paths, RoutingError};
 use parades_topology::{LinkId, NodeId, Topology};
 use slots::Slots;
 use std::fmt;
@@ -59,6 +59,8 @@ pub struct Settings {
     pub headers: u32,
     /// The measure of a path's length.
     pub metric: Metric,
+    /// The paths that flows may take. Groups have one path to each receiver.
+    pub paths: Paths,
     /// The limit of every queue.
     pub queue: QueueLimit,
     /// The limits of both directions of some links, where they differ from `queue`. The last limit of a link
@@ -72,12 +74,13 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 30 bytes of headers, fewest hops, 100 packets, no losses, no samples.
+    /// 30 bytes of headers, fewest hops, all shortest paths, 100 packets, no losses, no samples.
     fn default() -> Settings {
         let queue = QueueLimit::Packets(100);
         Settings {
             headers: 30,
             metric: Metric::Hops,
+            paths: Paths::All,
             queue,
             queues: Vec::new(),
             losses: Vec::new(),

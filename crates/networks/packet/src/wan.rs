@@ -3,7 +3,7 @@
 //! # Ends of flows
 //!
 //! Each node has a weight. A flow draws its source and destination, two different nodes, with a probability
-//! proportional to the product of their weights. Packets follow least-delay paths.
+//! proportional to the product of their weights. Packets follow least-delay paths; flows spread over equal ones.
 //!
 //! # Rates
 //!
@@ -23,11 +23,12 @@
 
 use crate::flow::{Flow, Limit};
 use crate::network::{Network, NetworkError, Settings, assemble};
+use crate::packet::direction;
 use crate::queue::QueueLimit;
 use crate::traffic::{Pattern, Period, Sizes};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_topology::routing::{Metric, Routes};
+use parades_topology::routing::{Metric, Paths, Routes, Rules, StaticRoutes};
 use parades_topology::{NodeId, Topology};
 
 /// The purpose of the shared random stream from which flows are drawn.
@@ -72,6 +73,8 @@ pub struct Parameters {
     pub sizes: Sizes,
     /// The measure of a path's length.
     pub metric: Metric,
+    /// The paths that flows may take.
+    pub paths: Paths,
     /// The limit of every queue.
     pub queue: QueueLimit,
     /// The probability of loss of each link. Links beyond the end of the list lose no packet.
@@ -92,6 +95,7 @@ impl Default for Parameters {
             arrivals: Arrivals::Poisson,
             sizes: Sizes::internet_mix(),
             metric: Metric::Delay,
+            paths: Paths::All,
             queue: QueueLimit::Packets(100),
             losses: Vec::new(),
             headers: 30,
@@ -134,7 +138,9 @@ impl Parameters {
         let rng = Rng::shared(seed, TRAFFIC_STREAM);
         let gravity = Gravity::new(&topology, self.weights);
         let ends: Vec<_> = (0..self.flows).map(|_| gravity.draw(&rng)).collect();
-        let routes = Routes::for_flows(&topology, &ends, self.metric)?;
+        let rules = Rules { metric: self.metric, paths: self.paths, statics: &StaticRoutes::default() };
+        let directions: Vec<u32> = (0..self.flows).map(|flow| direction(flow, false)).collect();
+        let routes = Routes::by_rules(&topology, &ends, &directions, rules)?;
         let demand = Demand::new(&topology, &ends, &routes);
         let bits_per_packet = (self.sizes.mean() + f64::from(self.headers)) * 8.0;
         let packets = |factor: f64| factor * demand.total_bps / bits_per_packet;
@@ -148,8 +154,9 @@ impl Parameters {
             Ok(Flow { source, destination, start, limit: Limit::Never, sizes, pattern })
         };
         let flows: Result<Vec<Flow>, NetworkError> = ends.iter().zip(&demand.shares_bps).map(flow).collect();
-        let Parameters { headers, metric, queue, sample, .. } = *self;
-        let settings = Settings { headers, metric, queue, queues: Vec::new(), losses: self.losses.clone(), sample };
+        let Parameters { headers, metric, paths, queue, sample, .. } = *self;
+        let losses = self.losses.clone();
+        let settings = Settings { headers, metric, paths, queue, queues: Vec::new(), losses, sample };
         let network = assemble::of_flows(topology, flows?, settings, Some(&routes))?.into();
         Ok(Wan { network, load: self.load * slowdown, packets_per_s: packets(factor) })
     }

@@ -4,7 +4,7 @@ use parades_core::metrics::Cell;
 use parades_core::prelude::*;
 use parades_packet::campus::Parameters;
 use parades_packet::network::Network;
-use parades_topology::routing::{Metric, Routes};
+use parades_topology::routing::{Metric, Paths, Routes};
 use std::collections::BTreeMap;
 
 fn network(networks: u32) -> Network {
@@ -190,7 +190,7 @@ fn ns3_links_of_a_campus() -> Vec<(u32, u32)> {
 fn routes_lead_through_the_nodes_that_ns3_chooses() {
     const NODES: u32 = 34 + 12;
     for campuses in [1, 2, 3, 4] {
-        let parameters = Parameters { networks: campuses, lan_clients: 1, ..Parameters::default() };
+        let parameters = Parameters { networks: campuses, lan_clients: 1, paths: Paths::One, ..Parameters::default() };
         let network = parameters.network(1).expect("a small one");
         let topology = network.topology();
         let mut devices = vec![Vec::new(); topology.nodes()];

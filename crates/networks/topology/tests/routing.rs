@@ -1,91 +1,12 @@
 //! Routes are shortest paths, the one path of their definition, whatever other flows are asked for.
 
+mod common;
+
+use common::{all_distances, chosen_links, cost, distances_without, expected, network, networks, with_one_way};
 use parades_core::time::Delay;
-use parades_topology::routing::{Metric, NextHops, Routes, RoutingError};
-use parades_topology::{Link, LinkId, NodeId, Topology};
+use parades_topology::NodeId;
+use parades_topology::routing::{Metric, NextHops, Paths, Routes, RoutingError, Rules, StaticRoutes};
 use proptest::prelude::*;
-
-/// Cost, then hops; `None` where there is no path.
-type Distances = Vec<Vec<Option<(u64, u32)>>>;
-
-fn network(nodes: u32, links: &[(u32, u32, u64)]) -> Topology {
-    one_way_network(nodes, links, Vec::new())
-}
-
-fn one_way_network(nodes: u32, links: &[(u32, u32, u64)], one_way: Vec<LinkId>) -> Topology {
-    let names: Vec<String> = (0..nodes).map(|node| format!("n{node}")).collect();
-    let link = |&(a, b, us)| Link { a: NodeId(a), b: NodeId(b), rate_bps: 1, delay: Delay::from_us(us) };
-    Topology::with_one_way(&names, links.iter().map(link).collect(), one_way).expect("the links are possible")
-}
-
-fn cost(topology: &Topology, link: LinkId, metric: Metric) -> u64 {
-    metric.cost(topology.link(link).delay)
-}
-
-fn all_distances(topology: &Topology, metric: Metric) -> Distances {
-    distances_without(topology, metric, &[])
-}
-
-/// Floyd and Warshall's algorithm, on the links that are not `down`.
-fn distances_without(topology: &Topology, metric: Metric, down: &[LinkId]) -> Distances {
-    let nodes = topology.nodes();
-    let mut distances: Distances = vec![vec![None; nodes]; nodes];
-    let lower = |slot: &mut Option<(u64, u32)>, to: (u64, u32)| *slot = Some(slot.map_or(to, |old| old.min(to)));
-    for node in topology.node_ids() {
-        lower(&mut distances[node.index()][node.index()], (0, 0));
-        for i in topology.interfaces(node).iter().filter(|i| !down.contains(&i.link)) {
-            lower(&mut distances[node.index()][i.neighbour.index()], (cost(topology, i.link, metric), 1));
-        }
-    }
-    for via in 0..nodes {
-        for from in 0..nodes {
-            for to in 0..nodes {
-                if let (Some(a), Some(b)) = (distances[from][via], distances[via][to]) {
-                    lower(&mut distances[from][to], (a.0 + b.0, a.1 + b.1));
-                }
-            }
-        }
-    }
-    distances
-}
-
-/// The path of the definition, by the table of all distances on the links that are not `down`.
-fn expected(
-    topology: &Topology,
-    distances: &Distances,
-    (metric, down): (Metric, &[LinkId]),
-    (from, to): (NodeId, NodeId),
-) -> Option<Vec<u32>> {
-    let left = |node: NodeId| distances[node.index()][to.index()];
-    left(from)?;
-    let (mut at, mut route) = (from, Vec::new());
-    while at != to {
-        let is_nearer = |i: &parades_topology::Interface| {
-            !down.contains(&i.link)
-                && left(i.neighbour)
-                    .is_some_and(|rest| left(at) == Some((rest.0 + cost(topology, i.link, metric), rest.1 + 1)))
-        };
-        // By neighbour, then by link, whatever the order of interfaces.
-        let interfaces = topology.interfaces(at);
-        let nearer = (0..interfaces.len()).filter(|&number| is_nearer(&interfaces[number]));
-        let nearer = nearer.min_by_key(|&number| interfaces[number]);
-        let number = nearer.expect("a shortest path has a first hop");
-        route.push(u32::try_from(number).expect("a small network"));
-        at = topology.interfaces(at)[number].neighbour;
-    }
-    Some(route)
-}
-
-/// Links with few different delays, zero among them, so that ties abound; and few enough that leaves and
-/// parts do too.
-fn networks() -> impl Strategy<Value = Topology> {
-    (2_u32..12).prop_flat_map(|nodes| {
-        proptest::collection::vec((0..nodes, 0..nodes - 1, 0_u64..3), 0..24).prop_map(move |links| {
-            let links: Vec<_> = links.into_iter().map(|(a, b, us)| (a, if b >= a { b + 1 } else { b }, us)).collect();
-            network(nodes, &links)
-        })
-    })
-}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
@@ -129,11 +50,7 @@ proptest! {
         by_delay in any::<bool>(),
     ) {
         let metric = if by_delay { Metric::Delay } else { Metric::Hops };
-        let chosen = |bits: u32| -> Vec<LinkId> {
-            (0..u32::try_from(topology.links().len()).expect("few links")).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
-        };
-        let names: Vec<&str> = topology.node_ids().map(|node| topology.name(node)).collect();
-        let topology = Topology::with_one_way(&names, topology.links().to_vec(), chosen(bits)).unwrap();
+        let topology = with_one_way(&topology, chosen_links(&topology, bits));
         let distances = all_distances(&topology, metric);
         for pair in topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b))) {
             let wanted = expected(&topology, &distances, (metric, &[]), pair);
@@ -154,15 +71,13 @@ proptest! {
         by_delay in any::<bool>(),
     ) {
         let metric = if by_delay { Metric::Delay } else { Metric::Hops };
-        let chosen = |bits: u32| -> Vec<LinkId> {
-            (0..u32::try_from(topology.links().len()).expect("few links")).filter(|link| bits >> link & 1 == 1).map(LinkId).collect()
-        };
-        let (one_way, down) = (chosen(one_way & one_way >> 1), chosen(down & down >> 1));
-        let names: Vec<&str> = topology.node_ids().map(|node| topology.name(node)).collect();
-        let topology = Topology::with_one_way(&names, topology.links().to_vec(), one_way).unwrap();
-        let next_hops = NextHops::new(&topology, topology.node_ids());
+        let down = chosen_links(&topology, down & down >> 1);
+        let topology = with_one_way(&topology, chosen_links(&topology, one_way & one_way >> 1));
+        let statics = StaticRoutes::default();
+        let next_hops = NextHops::new(&topology, topology.node_ids(), &statics);
+        let rules = Rules { metric, paths: Paths::One, statics: &statics };
         let cost = |link| (!down.contains(&link)).then(|| cost(&topology, link, metric));
-        let table = next_hops.table(&topology, metric, cost).unwrap();
+        let table = next_hops.table(&topology, rules, cost).unwrap();
         let distances = distances_without(&topology, metric, &down);
         for (from, to) in topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b))) {
             let destination = next_hops.destination(to).unwrap();
@@ -170,7 +85,7 @@ proptest! {
             // A leaf whose link is down still has its port: the packet is lost there.
             let leads = expected(&topology, &distances, (metric, &down), (from, to));
             while let Some(wanted) = &leads && at != to {
-                let number = next_hops.interface(&table, at, &destination).unwrap();
+                let number = next_hops.interface(&table, at, &destination, 0).unwrap();
                 route.push(number);
                 prop_assert!(route.len() <= wanted.len(), "{:?} to {:?} of {:?}", from, to, topology);
                 at = topology.interfaces(at)[number as usize].neighbour;

@@ -1,6 +1,6 @@
 //! The rules that a network must keep, whoever describes it.
 
-use super::{App, AppKind, Change, Description, Ends};
+use super::{App, AppKind, Change, Description, Ends, StaticRoute, Via};
 use crate::packet::PAYLOAD_MAX;
 use parades_core::time::{Delay, Time};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ pub const WINDOW_MAX: u32 = 1 << 20;
 
 /// Checks a description, except for the rules that the topology checks.
 pub(crate) fn check(description: &Description) -> Result<(), String> {
-    let Description { nodes, links, apps, events, .. } = description;
+    let Description { nodes, links, apps, events, routes, .. } = description;
     if nodes.is_empty() {
         return Err("a network needs at least one node".into());
     }
@@ -26,6 +26,15 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
         }
         if link.rate_bps == 0 || !(0.0..=1.0).contains(&link.loss) {
             return Err(format!("the link `{name}` needs a rate above zero, and a loss between 0 and 1"));
+        }
+    }
+    for StaticRoute { at, to, via } in routes {
+        let is_known = match *via {
+            Via::Link(link) => (link as usize) < links.len(),
+            Via::Node(node) => node < count,
+        };
+        if !is_known || at.iter().chain(to).any(|&node| node >= count) {
+            return Err("a static route names a node or a link that does not exist".into());
         }
     }
     for app in apps {

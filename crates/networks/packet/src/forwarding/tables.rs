@@ -6,7 +6,7 @@
 use super::{Exit, LOOK_UP, Next};
 use crate::line::{Line, Lines};
 use parades_core::time::{Delay, Time};
-use parades_topology::routing::{Destination, Metric, NextHops, RoutingError, Table};
+use parades_topology::routing::{Destination, NextHops, RoutingError, Rules, Table};
 use parades_topology::{LinkId, NodeId, Topology};
 use std::collections::BTreeMap;
 
@@ -50,7 +50,8 @@ pub(crate) struct Turns<'a> {
 pub(crate) enum Refusal {
     /// The tables of all states would be too large.
     TooLarge,
-    Routing(RoutingError),
+    /// There is no table for the state of the links at a time.
+    Routing(Time, RoutingError),
 }
 
 impl Tables {
@@ -58,11 +59,11 @@ impl Tables {
     /// ends.
     pub(crate) fn new(
         (topology, lines): (&Topology, &Lines),
-        metric: Metric,
+        rules: Rules<'_>,
         turns: Turns<'_>,
         ends: &[(NodeId, u32)],
     ) -> Result<Tables, Refusal> {
-        let next_hops = NextHops::new(topology, ends.iter().map(|&(node, _)| node));
+        let next_hops = NextHops::new(topology, ends.iter().map(|&(node, _)| node), rules.statics);
         let mut epochs: Vec<(Time, u32)> = Vec::new();
         let mut tables = Vec::new();
         let mut known: BTreeMap<Vec<(u32, u64)>, u32> = BTreeMap::new();
@@ -77,9 +78,9 @@ impl Tables {
                     let number = u32::try_from(tables.len()).expect("there are fewer than 2^32 events");
                     let cost = |link: LinkId| {
                         let quality = lines.of(link).at(turn);
-                        quality.is_up.then_some(metric.cost(quality.delay))
+                        quality.is_up.then_some(rules.metric.cost(quality.delay))
                     };
-                    tables.push(next_hops.table(topology, metric, cost).map_err(Refusal::Routing)?);
+                    tables.push(next_hops.table(topology, rules, cost).map_err(|why| Refusal::Routing(turn, why))?);
                     known.insert(state, number);
                     number
                 }
@@ -115,7 +116,7 @@ impl Tables {
             several => several.partition_point(|(from, _)| *from <= now) - 1,
         };
         let table = &self.tables[self.epochs[epoch].1 as usize];
-        match self.next_hops.interface(table, node, &goal.destination) {
+        match self.next_hops.interface(table, node, &goal.destination, direction) {
             Some(port) => {
                 let kind = self.kinds[(self.first_port[node.index()] + port) as usize];
                 Next::Port(Exit { port, kind, step: LOOK_UP })

@@ -5,6 +5,7 @@ use super::{Layout, NetworkError, Settings, Vocabulary};
 use crate::description::{App, AppKind, Description, Ends, Event, Measure, check, check_group, check_kind};
 use crate::flow::{Flow, Group};
 use crate::forwarding::Forwarding;
+use crate::forwarding::fixed::statics;
 use crate::forwarding::routes::SourceRoutes;
 use crate::forwarding::tables::{Refusal, Tables, Turns};
 use crate::forwarding::trees::{Members, Trees};
@@ -13,8 +14,8 @@ use crate::packet::direction;
 use crate::queue::QueueLimit;
 use crate::report;
 use parades_core::event::TimerId;
-use parades_core::time::Delay;
-use parades_topology::routing::{Metric, Routes, RoutingError};
+use parades_core::time::{Delay, Time};
+use parades_topology::routing::{Metric, Paths, Routes, RoutingError, Rules, StaticRoutes};
 use parades_topology::{Link, LinkId, NodeId, Topology};
 
 /// Everything that a network is made of.
@@ -26,6 +27,8 @@ struct Parts {
     apps: Vec<App>,
     events: Vec<Event>,
     metric: Metric,
+    paths: Paths,
+    statics: StaticRoutes,
     convergence: Delay,
     headers: u32,
     measure: Measure,
@@ -69,7 +72,7 @@ pub(super) fn of_groups(topology: Topology, groups: Vec<Group>, settings: Settin
 }
 
 fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result<Parts, NetworkError> {
-    let Settings { headers, metric, queue, queues, losses, sample } = settings;
+    let Settings { headers, metric, paths, queue, queues, losses, sample } = settings;
     let count = topology.links().len();
     let mut links = vec![(0.0, queue); count];
     if let Some(loss) = losses.iter().find(|loss| !(0.0..=1.0).contains(*loss)) {
@@ -90,6 +93,8 @@ fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result
         apps,
         events: Vec::new(),
         metric,
+        paths,
+        statics: StaticRoutes::default(),
         convergence: Delay::ZERO,
         headers,
         measure,
@@ -100,7 +105,7 @@ fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result
 /// Makes the network of a description.
 pub(super) fn described(description: Description) -> Result<Layout, NetworkError> {
     check(&description).map_err(NetworkError::Parameter)?;
-    let Description { nodes, links, apps, events, routing, convergence, headers, measure } = description;
+    let Description { nodes, links, apps, events, routing, paths, routes, convergence, headers, measure } = description;
     let one_way = (0..).map(LinkId).zip(&links).filter(|(_, link)| !link.is_duplex).map(|(id, _)| id).collect();
     let ends = links.iter().map(|link| Link {
         a: NodeId(link.from),
@@ -110,6 +115,7 @@ pub(super) fn described(description: Description) -> Result<Layout, NetworkError
     });
     let topology = Topology::with_one_way(&nodes, ends.collect(), one_way);
     let topology = topology.map_err(|why| NetworkError::Parameter(why.to_string()))?;
+    let statics = statics(&topology, &routes, |link| &links[link as usize].name).map_err(NetworkError::Parameter)?;
     let parts = Parts {
         topology,
         links: links.iter().map(|link| (link.loss, link.queue)).collect(),
@@ -117,6 +123,8 @@ pub(super) fn described(description: Description) -> Result<Layout, NetworkError
         apps,
         events,
         metric: routing,
+        paths,
+        statics,
         convergence,
         headers,
         measure,
@@ -175,6 +183,10 @@ impl Parts {
         Ok(layout)
     }
 
+    fn rules(&self) -> Rules<'_> {
+        Rules { metric: self.metric, paths: self.paths, statics: &self.statics }
+    }
+
     /// Finds the paths of all flows and groups, and lays out the endpoints.
     fn paths(
         &self,
@@ -215,7 +227,8 @@ impl Parts {
     fn routes_of(&self, traffic: &Traffic) -> Result<Routes, NetworkError> {
         let pairs: Vec<(NodeId, NodeId)> =
             traffic.directions(usize::MAX).map(|(_, source, destination)| (source, destination)).collect();
-        Routes::for_flows(&self.topology, &pairs, self.metric).map_err(|why| match (why, self.vocabulary) {
+        let names: Vec<u32> = traffic.directions(usize::MAX).map(|(direction, ..)| direction).collect();
+        Routes::by_rules(&self.topology, &pairs, &names, self.rules()).map_err(|why| match (why, self.vocabulary) {
             (RoutingError::Unreachable { flow, source_name, destination }, Vocabulary::Apps) => {
                 let app = traffic.name_of_app(flow % traffic.flows.len());
                 NetworkError::NoPath { source_name, destination, app }
@@ -239,9 +252,10 @@ impl Parts {
             let to = (ends.destination, slot_of[back]);
             [to, if traffic.answers(flow) { (ends.source, slot_of[there]) } else { to }]
         });
-        let tables = Tables::new((topology, lines), self.metric, turns, &ends.collect::<Vec<_>>());
+        let tables = Tables::new((topology, lines), self.rules(), turns, &ends.collect::<Vec<_>>());
         let tables = tables.map_err(|refusal| match refusal {
-            Refusal::Routing(why) => NetworkError::Routing(why),
+            Refusal::Routing(Time::ZERO, why) => NetworkError::Routing(why),
+            Refusal::Routing(at, why) => NetworkError::Parameter(format!("after the change at {at}, {why}")),
             Refusal::TooLarge => NetworkError::Parameter(
                 "the routes of all nodes, for each state of the links, take more than 4 GiB; \
                  have fewer nodes, ends of flows, or different failures"

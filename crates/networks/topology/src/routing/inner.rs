@@ -33,6 +33,10 @@ impl Rows {
 pub(super) struct Inner {
     /// For every node of the network, the number of its anchor.
     anchors: Vec<u32>,
+    /// The inner nodes.
+    nodes: Vec<NodeId>,
+    /// For every link, true if it is up.
+    is_up: Vec<bool>,
     forward: Rows,
     /// For each inner node, hops from that node to the nodes that send to it. `None` if the network is
     /// symmetric: then `forward` serves both directions.
@@ -67,12 +71,29 @@ impl Inner {
             .collect();
         let forward = Rows { first, hops };
         let backward = (!topology.is_symmetric()).then(|| reversed(&forward));
-        Inner { anchors, forward, backward }
+        let is_up = (0..).map(LinkId).take(topology.links().len()).map(|link| cost(link).is_some()).collect();
+        Inner { anchors, nodes: inner, is_up, forward, backward }
     }
 
     /// Returns the number of inner nodes.
     pub(super) fn nodes(&self) -> usize {
-        self.forward.first.len() - 1
+        self.nodes.len()
+    }
+
+    /// Returns the id of an inner node in the whole network.
+    #[inline]
+    pub(super) fn id(&self, node: u32) -> NodeId {
+        self.nodes[node as usize]
+    }
+
+    /// Returns true if all links are up.
+    pub(super) fn all_up(&self) -> bool {
+        self.is_up.iter().all(|&is_up| is_up)
+    }
+
+    /// Returns true if a link is up.
+    pub(super) fn is_up(&self, link: LinkId) -> bool {
+        self.is_up[link.index()]
     }
 
     /// Returns the inner node through which all paths to and from `node` lead: `node` itself, or a leaf's

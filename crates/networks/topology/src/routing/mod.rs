@@ -9,10 +9,14 @@
 //!
 //! # Which path
 //!
-//! Of all paths between two nodes: the path of least cost by the [`Metric`]; of those, one of the fewest
-//! hops; of those, the one that takes at each node, from the source on, the smallest possible neighbour and
-//! the smallest link to it. That names one path, whatever other flows there are, and both forms give it.
-//! Every part of the path is itself the path between its ends. The path back may be another one.
+//! A shortest path has the least cost by the [`Metric`]; of those, the fewest hops. With [`Paths::All`], each
+//! flow takes one of all shortest paths: at each node, a hash of the flow and the node selects among the next
+//! hops of shortest paths ([`choose`]). Parallel links are different next hops. With [`Paths::One`], all
+//! flows take the first next hop at each node: the smallest neighbour, by the smallest link. That names one
+//! path, and every part of the path is itself the path between its ends. In both cases both forms give the
+//! same path, whatever other flows there are. The path back may be another one.
+//!
+//! [`StaticRoutes`] replace the next hops of their nodes.
 //!
 //! # Cost
 //!
@@ -22,14 +26,21 @@
 //! flow. Searches share their scratch memory, some 40 bytes a node.
 
 mod dijkstra;
+mod equal;
+mod error;
+mod fixed;
 mod inner;
 mod next_hops;
 mod search;
 
 pub use dijkstra::{Open, settle};
-pub use next_hops::{Destination, NextHops, Table};
+pub use equal::{Paths, choose};
+pub use error::RoutingError;
+pub use fixed::{Given, StaticRoutes};
+pub use next_hops::{Destination, NextHops, Rules, Table};
 
 use crate::{NodeId, Topology};
+use fixed::Toward;
 use inner::Inner;
 use parades_core::time::Delay;
 use search::Search;
@@ -52,37 +63,6 @@ impl Metric {
             Metric::Delay => delay.as_ps(),
         }
     }
-}
-
-/// The reason why there are no routes. Each displays as one sentence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RoutingError {
-    /// A flow names a node that does not exist.
-    #[error("flow {flow} has an end at node {node}, but the nodes are numbered from 0 to {last}")]
-    UnknownNode {
-        /// The flow's place in the list.
-        flow: usize,
-        /// The node it names.
-        node: u32,
-        /// The number of the last node.
-        last: u32,
-    },
-    /// No path leads from the source of a flow to its destination.
-    #[error("there is no path from `{source_name}` to `{destination}`, the ends of flow {flow}")]
-    Unreachable {
-        /// The flow's place in the list.
-        flow: usize,
-        /// The name of the node where it starts.
-        source_name: String,
-        /// The name of the node where it ends.
-        destination: String,
-    },
-    /// A node has too many interfaces for a table of next hops.
-    #[error("a node has more than 65534 links to nodes of several links")]
-    TooManyInterfaces,
-    /// There are more flows, or more hops of all routes together, than 32 bits can count.
-    #[error("the routes of all flows together have at most 2^32 - 1 hops, and there are at most 2^32 - 1 flows")]
-    TooLarge,
 }
 
 /// The routes of a list of flows. A route is the interface number at each node on the path.
@@ -116,8 +96,8 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Finds the routes of `flows`, pairs of source and destination. A flow from a node to itself has an
-    /// empty route.
+    /// Finds the one path of each of `flows`, pairs of source and destination. A flow from a node to itself
+    /// has an empty route.
     ///
     /// # Errors
     ///
@@ -125,31 +105,83 @@ impl Routes {
     pub fn for_flows(topology: &Topology, flows: &[(NodeId, NodeId)], metric: Metric) -> Result<Routes, RoutingError> {
         check_ends(topology, flows)?;
         let (pairs, route_of_flow) = distinct(flows)?;
-        let inner = Inner::of(topology, |link| Some(metric.cost(topology.link(link).delay)));
-        let mut search = Search::new(&inner, metric);
-        // Routes are found root by root, and laid out in that order.
-        let jobs = jobs(&inner, &pairs);
-        let mut hops = Vec::new();
-        let mut bounds = vec![(0, 0); pairs.len()];
-        let mut is_unreachable = vec![false; pairs.len()];
-        for batch in jobs.chunk_by(|a, b| a.root == b.root) {
-            search.run(batch[0].root, batch);
-            for job in batch {
-                let start = count(hops.len())?;
-                let (source, destination) = pairs[job.pair as usize];
-                is_unreachable[job.pair as usize] = !search.is_reached(job.far);
-                if source != destination && search.is_reached(job.far) {
-                    hops.extend(topology.is_leaf(source).then_some(0));
-                    search.append_path(job, &mut hops);
-                    hops.extend(topology.is_leaf(destination).then(|| topology.interface_to_leaf(destination)));
-                }
-                bounds[job.pair as usize] = (start, count(hops.len())?);
-            }
-        }
+        let one = (metric, Paths::One);
+        let (routes, is_unreachable) =
+            shortest(topology, &pairs, one, |search, job, hops| search.append_path(job, hops))?;
         match route_of_flow.iter().position(|&route| is_unreachable[route as usize]) {
             Some(flow) => Err(unreachable(topology, flow, flows[flow])),
-            None => Ok(Routes::in_order(&hops, &bounds, route_of_flow)),
+            None => Ok(Routes { route_of_flow, ..routes }),
         }
+    }
+
+    /// Finds the path of each of `flows`, pairs of source and destination, by these rules. `names` are
+    /// numbers of the flows, from which their hashes are computed. A flow from a node to itself has an empty
+    /// route.
+    ///
+    /// # Errors
+    ///
+    /// As [`Routes::for_flows`]; also if a static route to one of the destinations leads into a loop, or
+    /// nowhere.
+    pub fn by_rules(
+        topology: &Topology,
+        flows: &[(NodeId, NodeId)],
+        names: &[u32],
+        rules: Rules<'_>,
+    ) -> Result<Routes, RoutingError> {
+        assert_eq!(flows.len(), names.len(), "each flow has a name");
+        if rules.paths == Paths::One && rules.statics.is_empty() {
+            return Routes::for_flows(topology, flows, rules.metric);
+        }
+        check_ends(topology, flows)?;
+        count(flows.len())?;
+        let is_static =
+            |&(source, destination): &Pair| source != destination && rules.statics.to(destination).is_some();
+        // The others keep their places, so that routes are laid out in the order of flows.
+        let others: Vec<Pair> =
+            flows.iter().map(|flow| if is_static(flow) { (flow.0, flow.0) } else { *flow }).collect();
+        let append = |search: &mut Search<'_>, job: &Job, hops: &mut Vec<u32>| match rules.paths {
+            Paths::All => search.append_chosen_path(job, names[job.pair as usize], hops),
+            Paths::One => search.append_path(job, hops),
+        };
+        let (routes, is_unreachable) = shortest(topology, &others, (rules.metric, rules.paths), append)?;
+        if let Some(flow) = is_unreachable.iter().position(|&is_unreachable| is_unreachable) {
+            return Err(unreachable(topology, flow, flows[flow]));
+        }
+        match flows.iter().any(is_static) {
+            true => routes.with_statics((topology, rules), flows, names, is_static),
+            false => Ok(routes),
+        }
+    }
+
+    /// Returns these routes, with the routes of the flows to destinations of static routes in their places.
+    fn with_statics(
+        self,
+        (topology, rules): (&Topology, Rules<'_>),
+        flows: &[Pair],
+        names: &[u32],
+        is_static: impl Fn(&Pair) -> bool,
+    ) -> Result<Routes, RoutingError> {
+        let inner = Inner::of(topology, |link| Some(rules.metric.cost(topology.link(link).delay)));
+        let mut search = Search::new(&inner, rules.metric);
+        let mut concerned: Vec<usize> = (0..flows.len()).filter(|&flow| is_static(&flows[flow])).collect();
+        concerned.sort_by_key(|&flow| flows[flow].1);
+        let mut hops = self.hops;
+        let mut bounds: Vec<(u32, u32)> = self.starts.windows(2).map(|bounds| (bounds[0], bounds[1])).collect();
+        for batch in concerned.chunk_by(|&a, &b| flows[a].1 == flows[b].1) {
+            let destination = flows[batch[0]].1;
+            let given = rules.statics.to(destination).expect("these have static routes");
+            search.run_to_all(inner.anchor(destination));
+            let toward = Toward { topology, inner: &inner, search: &search, destination, given, paths: rules.paths };
+            toward.check(true)?;
+            for &flow in batch {
+                let start = count(hops.len())?;
+                if !toward.append_path(flows[flow].0, names[flow], &mut hops) {
+                    return Err(unreachable(topology, flow, flows[flow]));
+                }
+                bounds[flow] = (start, count(hops.len())?);
+            }
+        }
+        Ok(Routes::in_order(&hops, &bounds, self.route_of_flow))
     }
 
     /// Lays the routes out in the order of their ends, so that the result does not depend on the order of the
@@ -194,6 +226,42 @@ impl Routes {
             .follow(source, self.route(flow))
             .fold(Delay::ZERO, |sum, interface| sum.saturating_add(topology.link(interface.link).delay))
     }
+}
+
+/// Finds shortest paths of these pairs. `append` appends the path of a job whose far end is reached. Returns
+/// the routes in the order of the pairs, and for each pair true if there is no path.
+fn shortest(
+    topology: &Topology,
+    pairs: &[Pair],
+    (metric, paths): (Metric, Paths),
+    mut append: impl FnMut(&mut Search<'_>, &Job, &mut Vec<u32>),
+) -> Result<(Routes, Vec<bool>), RoutingError> {
+    let inner = Inner::of(topology, |link| Some(metric.cost(topology.link(link).delay)));
+    let mut search = Search::new(&inner, metric);
+    // Routes are found root by root, and laid out in that order.
+    let jobs = jobs(&inner, pairs);
+    let mut hops = Vec::new();
+    let mut bounds = vec![(0, 0); pairs.len()];
+    let mut is_unreachable = vec![false; pairs.len()];
+    for batch in jobs.chunk_by(|a, b| a.root == b.root) {
+        match paths {
+            Paths::All => search.reach(batch[0].root, batch),
+            Paths::One => search.run(batch[0].root, batch),
+        }
+        for job in batch {
+            let start = count(hops.len())?;
+            let (source, destination) = pairs[job.pair as usize];
+            is_unreachable[job.pair as usize] = !search.is_reached(job.far);
+            if source != destination && search.is_reached(job.far) {
+                hops.extend(topology.is_leaf(source).then_some(0));
+                append(&mut search, job, &mut hops);
+                hops.extend(topology.is_leaf(destination).then(|| topology.interface_to_leaf(destination)));
+            }
+            bounds[job.pair as usize] = (start, count(hops.len())?);
+        }
+    }
+    let route_of_flow = (0..count(pairs.len())?).collect();
+    Ok((Routes::in_order(&hops, &bounds, route_of_flow), is_unreachable))
 }
 
 /// Source and destination.

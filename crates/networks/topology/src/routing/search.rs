@@ -7,11 +7,17 @@
 //! nodes in that order. Both ways give the path that [`super`] defines, so the choice of roots cannot be seen
 //! in the routes.
 //!
+//! *All shortest paths.* The next hops of a node on the way *to* the root are all hops whose far ends are
+//! nearer by just that hop. On the way *from* the root, the nodes of all shortest paths to the far end are
+//! marked first, from the far end on. Then the path follows marked nodes. Both give the same next hops.
+//!
 //! In a network with one-way links, a search follows hops backwards, and finds paths to the root only.
 
 use super::dijkstra::{Open, settle};
+use super::equal::choose;
 use super::inner::{Hop, Inner};
 use super::{Job, Metric};
+use crate::NodeId;
 
 /// The cost and the hops of a path. Fewer hops break a tie of costs.
 type Distance = (u64, u32);
@@ -47,6 +53,10 @@ pub(super) struct Search<'a> {
     open: Open<Distance>,
     /// Nodes in the order of the second pass.
     visited: Vec<u32>,
+    /// The far end whose shortest paths from the root are marked, and the marked nodes.
+    marked_for: Option<u32>,
+    marked: Vec<u32>,
+    is_marked: Vec<bool>,
 }
 
 impl<'a> Search<'a> {
@@ -61,19 +71,27 @@ impl<'a> Search<'a> {
             reached: Vec::new(),
             open: Open::new(),
             visited: Vec::new(),
+            marked_for: None,
+            marked: Vec::new(),
+            is_marked: vec![false; nodes],
+        }
+    }
+
+    /// Searches from `root` until the far ends of all `jobs` are reached, and traces the first path to each.
+    pub(super) fn run(&mut self, root: u32, jobs: &[Job]) {
+        self.reach(root, jobs);
+        if self.metric == Metric::Delay && jobs.iter().any(|job| job.forward) {
+            self.trace_forward(root);
         }
     }
 
     /// Searches from `root` until the far ends of all `jobs` are reached.
-    pub(super) fn run(&mut self, root: u32, jobs: &[Job]) {
+    pub(super) fn reach(&mut self, root: u32, jobs: &[Job]) {
         let mut missing = 0;
         for job in jobs {
             missing += usize::from(!std::mem::replace(&mut self.wanted[job.far as usize], true));
         }
         self.search(root, missing);
-        if self.metric == Metric::Delay && jobs.iter().any(|job| job.forward) {
-            self.trace_forward(root);
-        }
         for job in jobs {
             self.wanted[job.far as usize] = false;
         }
@@ -89,6 +107,7 @@ impl<'a> Search<'a> {
             self.distances[node as usize] = UNREACHED;
             self.before[node as usize] = UNKNOWN;
         }
+        self.marked_for = None;
         self.distances[root as usize] = (0, 0);
         self.reached.clear();
         self.reached.push(root);
@@ -179,13 +198,79 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Appends a path of a job of the last search, which must have reached the far end: of all shortest paths,
+    /// the one that the hash of `flow` selects.
+    pub(super) fn append_chosen_path(&mut self, job: &Job, flow: u32, hops: &mut Vec<u32>) {
+        let inner = self.inner;
+        if job.forward {
+            self.mark(job.far);
+            let mut node = job.root;
+            while node != job.far {
+                let distance = self.distances[node as usize];
+                let is_next = |hop: &&Hop| {
+                    self.is_marked[hop.to as usize] && self.distances[hop.to as usize] == beyond(distance, hop)
+                };
+                let hop = chosen(inner.hops(node).iter().filter(is_next), flow, inner.id(node));
+                hops.push(hop.interface);
+                node = hop.to;
+            }
+        } else {
+            let mut node = job.far;
+            while node != job.root {
+                let hop = chosen(self.hops_nearer(node), flow, inner.id(node));
+                hops.push(hop.interface);
+                node = hop.to;
+            }
+        }
+    }
+
+    /// Marks the nodes of all shortest paths from the root to `far`. All links are alike in both directions,
+    /// or no job is forward.
+    fn mark(&mut self, far: u32) {
+        if self.marked_for == Some(far) {
+            return;
+        }
+        self.marked.drain(..).for_each(|node| self.is_marked[node as usize] = false);
+        self.marked_for = Some(far);
+        self.marked.push(far);
+        self.is_marked[far as usize] = true;
+        let mut next = 0;
+        while let Some(&node) = self.marked.get(next) {
+            next += 1;
+            for hop in nearer(self.inner, &self.distances, node) {
+                if !std::mem::replace(&mut self.is_marked[hop.to as usize], true) {
+                    self.marked.push(hop.to);
+                }
+            }
+        }
+    }
+
+    /// Returns the hops of a node that begin shortest paths to the root. There is none at the root, and at a
+    /// node that the search did not reach.
+    pub(super) fn hops_nearer(&self, node: u32) -> impl Iterator<Item = &'a Hop> + Clone {
+        nearer(self.inner, &self.distances, node)
+    }
+
     /// Returns the first hop of a reached node that begins a shortest path to the root.
     pub(super) fn first_hop_nearer(&self, node: u32) -> &'a Hop {
-        let distance = self.distances[node as usize];
-        let is_nearer = |hop: &&Hop| {
-            let there = self.distances[hop.to as usize];
-            there != UNREACHED && beyond(there, hop) == distance
-        };
-        self.inner.hops(node).iter().find(is_nearer).expect("a reached node has a neighbour nearer to the root")
+        self.hops_nearer(node).next().expect("a reached node has a neighbour nearer to the root")
     }
+}
+
+/// Returns the hops of a node that begin shortest paths to the root, from which all nodes have `distances`.
+fn nearer<'i>(inner: &'i Inner, distances: &[Distance], node: u32) -> impl Iterator<Item = &'i Hop> + Clone {
+    let distance = distances[node as usize];
+    let is_nearer = move |hop: &&Hop| {
+        let there = distances[hop.to as usize];
+        there != UNREACHED && beyond(there, hop) == distance
+    };
+    inner.hops(node).iter().filter(is_nearer)
+}
+
+/// Returns the hop that a flow takes at a node.
+fn chosen<'i>(hops: impl Iterator<Item = &'i Hop> + Clone, flow: u32, node: NodeId) -> &'i Hop {
+    let count = u32::try_from(hops.clone().count()).expect("interfaces are counted in 32 bits");
+    let place = if count > 1 { choose(flow, node, count) } else { 0 };
+    let mut hops = hops;
+    hops.nth(place as usize).expect("a shortest path leads on")
 }

@@ -11,6 +11,7 @@ use parades_packet::campus::{LinkKind, Parameters};
 use parades_packet::network::NetworkError;
 use parades_packet::queue::QueueLimit;
 use parades_topology::generators::campus::Campus;
+use parades_topology::routing::Paths;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "campus",
@@ -36,6 +37,7 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
         Parameter::duration("access_delay", Delay::from_ms(1), "delay of links to hosts"),
         Parameter::rate("ring_rate", 2 * GBPS, "rate of links between campuses").positive(),
         Parameter::duration("ring_delay", Delay::from_ms(200), "delay of links between campuses"),
+        PATHS,
         SAMPLE,
     ],
     build,
@@ -47,6 +49,21 @@ pub(crate) const SAMPLE: Parameter = Parameter::duration(
     Delay::ZERO,
     "time between two samples of goodput, drops and queues, as series; 0: no samples",
 );
+
+/// The parameter for equal paths, which the scenarios of packet networks have in common.
+pub(crate) const PATHS: Parameter = Parameter::choice(
+    "paths",
+    "all",
+    &words(&EQUAL_PATHS),
+    "all: flows spread over equally short paths, by a hash of the flow and the node; one: all take the first of them",
+);
+
+const EQUAL_PATHS: Table<Paths, 2> = [("all", Paths::All), ("one", Paths::One)];
+
+/// Returns the value of [`PATHS`].
+pub(crate) fn paths(values: &Values) -> Paths {
+    value_of(values, PATHS.key(), &EQUAL_PATHS)
+}
 
 /// The kind of a campus's traffic.
 #[derive(Clone, Copy)]
@@ -92,5 +109,6 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         flow_bytes: values.size("flow"),
         start_span: values.duration("start_span"),
         sample: values.duration("sample"),
+        paths: paths(values),
     })
 }

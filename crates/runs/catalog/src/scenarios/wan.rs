@@ -1,6 +1,6 @@
 //! `wan`.
 
-use super::campus::SAMPLE;
+use super::campus::{PATHS, SAMPLE, paths};
 use super::{Scenario, about_file, bytes, check_memory, int32};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
@@ -66,6 +66,7 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
             "payload of packets; 0: the Internet mix of 40, 576 and 1500 bytes at 7 : 4 : 1, headers included",
         ),
         Parameter::choice("routing", "delay", &words(&METRICS), "measure of the length of a path"),
+        PATHS,
         Parameter::integer("queue", 100, 0..=1_000_000_000, "greatest number of packets in the queue of an interface"),
         Parameter::size("headers", 30, "headers of a packet: UDP 8, IP 20, PPP 2"),
         SAMPLE,
@@ -139,6 +140,7 @@ fn parameters(values: &Values, losses: Vec<f64>) -> Result<Parameters, ConfigErr
             payload => Sizes::Constant(payload),
         },
         metric: value_of(values, "routing", &METRICS),
+        paths: paths(values),
         queue: QueueLimit::Packets(int32(values, "queue")),
         losses,
         headers: bytes(values, "headers")?,
