@@ -56,7 +56,7 @@ fn packets(outcome: &Outcome) -> BTreeMap<(String, String), u64> {
         Cell::Text(text) => text.to_string(),
         other => panic!("{name} is {other:?}"),
     };
-    let rows = table.rows().iter().map(|row| {
+    let rows = table.rows().into_iter().map(|row| {
         let Cell::Integer(packets) = row[place("packets_sent")] else { panic!("packets are counted") };
         ((text(row, "link"), text(row, "from")), packets)
     });
@@ -91,7 +91,10 @@ fn one_path_is_the_first_link() {
 
 #[test]
 fn equal_paths_give_the_same_answer_on_every_engine() {
-    let built = built(&parallel("").replace("[[app]]", "[[event]]\nat = \"2ms\"\nlink = \"first\"\nfor = \"4ms\"\nstate = \"down\"\n[[app]]"));
+    let built = built(
+        &parallel("")
+            .replace("[[app]]", "[[event]]\nat = \"2ms\"\nlink = \"first\"\nfor = \"4ms\"\nstate = \"down\"\n[[app]]"),
+    );
     let expected = sequential::run(&built.model, options(1, built.until)).expect("it runs");
     assert!(count(&expected, "packets_lost_down") > 0);
     for (name, outcome) in on_every_engine(&built.model, 1, built.until) {
@@ -152,7 +155,7 @@ to = ["t.host.4.*", "t.host.5.*", "t.host.6.*", "t.host.7.*", "t.host.0.*", "t.h
         assert_eq!(count(&outcome, "packets_lost_queue"), 0);
         let table = outcome.metrics.get("links").and_then(|metric| metric.table()).expect("the table of links");
         let from = table.columns().iter().position(|column| &*column.name == "from").expect("a column");
-        let senders = table.rows().iter().filter_map(|row| match &row[from] {
+        let senders = table.rows().into_iter().filter_map(|row| match &row[from] {
             Cell::Text(name) if name.starts_with("t.core.") => Some(name.to_string()),
             _ => None,
         });
@@ -175,7 +178,8 @@ fn a_static_route_takes_the_flows_to_its_destinations() {
 
 #[test]
 fn a_static_route_counts_while_its_link_is_up() {
-    let text = parallel("") + "[[route]]\nat = \"west\"\nto = \"e.*\"\nlink = \"second\"\n[[event]]\nat = \"1ms\"\nlink = \"second\"\nstate = \"down\"\n";
+    let text = parallel("")
+        + "[[route]]\nat = \"west\"\nto = \"e.*\"\nlink = \"second\"\n[[event]]\nat = \"1ms\"\nlink = \"second\"\nstate = \"down\"\n";
     let outcome = run(&text);
     assert_eq!(integer(&outcome, "flows", 0, "complete"), 1);
     assert!(of(&outcome, "first", "west") >= 1100 - of(&outcome, "second", "west"));
@@ -193,16 +197,33 @@ fn impossible_static_routes_get_one_clear_sentence() {
     let route = |rest: &str| error(&line(&format!("[[route]]\n{rest}\n")));
     for (rest, expected) in [
         ("at = \"b\"\nto = \"c\"\nvia = \"a\"", "net.toml: the static routes to `c` lead in a loop: `b`, `a`, `b`"),
-        ("at = \"a\"\nto = \"c\"\nvia = \"c\"", "net.toml:24:7: no link joins `a` and `c`; name a neighbour of each node of `at`, or a link of it"),
-        ("at = \"d\"\nto = \"c\"\nlink = \"c-d\"", "net.toml:24:8: `d` cannot send by the link `c-d`; name a neighbour of each node of `at`, or a link of it"),
-        ("at = \"a\"\nto = \"c\"", "net.toml:21:1: a route has no next hop; add `via = \"NODE\"` or `link = \"LINK\"`"),
-        ("at = \"a\"\nto = \"c\"\nvia = \"b\"\nlink = \"a-b\"", "net.toml:25:8: `link` stands beside `via`; give one of them"),
-        ("at = \"a\"\nto = \"c\"\nvia = \"*\"", "net.toml:24:7: `*` stands for several, and a route has one next hop; name one"),
-        ("at = \"a\"\nto = \"e\"\nvia = \"b\"", "net.toml:23:6: there is no node `e`; there are 4 nodes, of which the first is `a`; `*` stands for any letters"),
+        (
+            "at = \"a\"\nto = \"c\"\nvia = \"c\"",
+            "net.toml:25:7: no link joins `a` and `c`; name a neighbour of each node of `at`, or a link of it",
+        ),
+        (
+            "at = \"d\"\nto = \"c\"\nlink = \"c-d\"",
+            "net.toml:25:8: `d` cannot send by the link `c-d`; name a neighbour of each node of `at`, or a link of it",
+        ),
+        ("at = \"a\"\nto = \"c\"", "net.toml:22:1: a route has no next hop; add `via = \"NODE\"` or `link = \"LINK\"`"),
+        (
+            "at = \"a\"\nto = \"c\"\nvia = \"b\"\nlink = \"a-b\"",
+            "net.toml:26:8: `link` stands beside `via`; give one of them",
+        ),
+        (
+            "at = \"a\"\nto = \"c\"\nvia = \"*\"",
+            "net.toml:25:7: `*` stands for several, and a route has one next hop; name one",
+        ),
+        (
+            "at = \"a\"\nto = \"e\"\nvia = \"b\"",
+            "net.toml:24:6: there is no node `e`; there are 4 nodes, of which the first is `a`; `*` stands for any letters",
+        ),
     ] {
         assert_eq!(route(rest), expected);
     }
     // From `d` no link leads on.
-    let dead = line("[[route]]\nat = \"c\"\nto = \"a\"\nvia = \"d\"\n[[app]]\nname = \"y\"\nkind = \"constant\"\nrate = \"1kbps\"\nfrom = \"c\"\nto = \"a\"\n");
+    let dead = line(
+        "[[route]]\nat = \"c\"\nto = \"a\"\nvia = \"d\"\n[[app]]\nname = \"y\"\nkind = \"constant\"\nrate = \"1kbps\"\nfrom = \"c\"\nto = \"a\"\n",
+    );
     assert_eq!(error(&dead), "net.toml: the static route at `c` to `a` leads to `d`, from which no path leads on");
 }

@@ -231,10 +231,10 @@ impl<D: Record> Payload for Packet<D> {
             Form::Plain { sent_ps, .. } => digest.word(*sent_ps),
             Form::Recorded { record, .. } => record.fold(digest),
         }
-        let (payload, step) = (u64::from(self.payload()), u64::from(self.step().get()));
+        // The step is left out, so that routes and tables, which lead along the same path, have one digest.
         // The payload has 16 bits. `SERVED` lies below it, and the other marks above it.
         let (served, others) = (self.marks() & SERVED, self.marks() >> ECN_SHIFT);
-        digest.word(u64::from(others) << 49 | payload << 33 | u64::from(served) << 32 | step);
+        digest.word(u64::from(others) << 49 | u64::from(self.payload()) << 33 | u64::from(served) << 32);
     }
 }
 

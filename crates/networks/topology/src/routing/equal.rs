@@ -40,7 +40,5 @@ pub fn choose(flow: u32, node: NodeId, choices: u32) -> u32 {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^= hash >> 31;
-    #[expect(clippy::cast_possible_truncation, reason = "the product of two numbers below 2^32, over 2^32")]
-    let place = ((hash >> 32) * u64::from(choices) >> 32) as u32;
-    place
+    (((hash >> 32) * u64::from(choices)) >> 32) as u32
 }
