@@ -27,7 +27,7 @@ pub struct Bbr {
     pub high_gain: f64,
     /// The gain of the window in ProbeBW.
     pub cwnd_gain: f64,
-    /// The time without a round trip as short as the estimate after which the round trip is probed.
+    /// The longest age of the round trip's estimate. When it is older, the round trip is probed.
     pub probe_rtt_interval: Delay,
     /// The least time in ProbeRTT.
     pub probe_rtt_duration: Delay,

@@ -16,7 +16,7 @@ pub struct Dctcp {
     pub initial_alpha: f64,
     /// The unit in which acknowledgements make the window grow.
     pub growth: Growth,
-    /// True if a loss halves the window, as RFC 8257 demands (section 3.4). False if a loss has the same
+    /// True if a loss halves the window, as RFC 8257 requires (section 3.4). False if a loss has the same
     /// effect as a mark.
     pub halves_after_loss: bool,
     /// The least `ssthresh` in segments.

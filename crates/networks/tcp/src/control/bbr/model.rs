@@ -34,7 +34,7 @@ pub(super) struct Model {
     pub(super) is_rtprop_expired: bool,
     /// The bandwidth when it last grew enough in Startup.
     full_bps: u64,
-    /// The rounds since then.
+    /// The rounds since the bandwidth last grew enough.
     full_rounds: u32,
     /// True if the pipe was full once.
     pub(super) is_full: bool,
@@ -112,12 +112,12 @@ impl Model {
         sample.is_app_limited || self.limited.is_some_and(is_in)
     }
 
-    /// Ends the round when a packet is acknowledged that is sent from now on.
+    /// Starts a round. It ends when a packet is acknowledged that is sent after this call.
     pub(super) fn start_round(&mut self) {
         self.round_end = self.delivered;
     }
 
-    /// Ignores low rates of packets sent from now on, or of packets in flight (section 4.3.5).
+    /// Starts to ignore low rates of packets, because ProbeRTT limits them (section 4.3.5).
     pub(super) fn start_limit(&mut self) {
         self.limited = Some((self.delivered, self.delivered));
     }

@@ -8,11 +8,11 @@ use crate::control::{Ack, Window};
 use parades_core::digest::Digest;
 use parades_core::time::Delay;
 
-/// The least rise of the round trip that ends slow start: `MIN_RTT_THRESH`.
+/// The lower bound of the rise that ends slow start: `MIN_RTT_THRESH`.
 const RISE_MIN: Delay = Delay::from_ms(4);
-/// The largest rise of the round trip that is needed: `MAX_RTT_THRESH`.
+/// The upper bound of this rise: `MAX_RTT_THRESH`.
 const RISE_MAX: Delay = Delay::from_ms(16);
-/// Between the two bounds, the rise is this part of the round trip: `MIN_RTT_DIVISOR`.
+/// Between the two bounds, the rise is the round trip divided by this number: `MIN_RTT_DIVISOR`.
 const RISE_DIVISOR: u64 = 8;
 /// The number of round trips measured in a round before they are used: `N_RTT_SAMPLE`.
 const SAMPLES_MIN: u32 = 8;

@@ -13,11 +13,12 @@ pub struct Train {
     pub low_window: u32,
     /// The largest gap between two acknowledgements of a train.
     pub gap_max: Delay,
-    /// The number of round trips in each round whose least value is compared.
+    /// The number of first round trips in each round. The least of them is compared.
     pub samples: u32,
-    /// The least rise of the round trip that ends slow start. Above it, the rise is the least round trip.
+    /// The lower bound of the rise that ends slow start. The rise is the connection's least round trip, between
+    /// the two bounds.
     pub rise_min: Delay,
-    /// The largest rise of the round trip that is needed.
+    /// The upper bound of this rise.
     pub rise_max: Delay,
 }
 
