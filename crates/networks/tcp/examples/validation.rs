@@ -10,7 +10,8 @@ mod harness;
 
 use harness::{Dumbbell, Outcome};
 use parades_core::time::{Delay, Time};
-use parades_tcp::settings::{RtoFloor, Settings};
+use parades_tcp::control::{Algorithm, Cubic, Dctcp};
+use parades_tcp::settings::{EcnUse, RtoFloor, Settings};
 use std::collections::BTreeMap;
 
 type Row = BTreeMap<String, String>;
@@ -79,11 +80,16 @@ fn case(parameters: &str) -> Option<(Dumbbell, Settings)> {
     settings.send_buffer = count("buf", "4000000");
     settings.receive_buffer = count("buf", "4000000");
     settings.rto_floor = RtoFloor::Whole(Delay::from_secs_f64(real("minrto", "1.0")));
-    let cc = get("cc", "TcpNewReno");
-    settings.algorithm = match cc.as_str() {
-        "TcpNewReno" => settings.algorithm,
+    match get("cc", "TcpNewReno").as_str() {
+        "TcpNewReno" => {}
+        "TcpCubic" => settings.algorithm = Algorithm::Cubic(Cubic::ns3()),
+        "TcpDctcp" => {
+            settings.algorithm = Algorithm::Dctcp(Dctcp::ns3());
+            settings.ecn = EcnUse::Ask;
+            settings.marks_all_segments = true;
+        }
         _ => return None,
-    };
+    }
     Some((dumbbell, settings))
 }
 

@@ -33,7 +33,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return self.reject(header, None);
         };
         let end = from + u64::from(length(header, bytes));
-        if !self.has_current_timestamp(header) {
+        if !self.has_current_timestamp(header, end > from) {
             return;
         }
         // Both ends have opened at the same time, and this SYN repeats the one that came before.
@@ -85,16 +85,18 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         from < window_end && end > next
     }
 
-    /// Answers a segment that is not acceptable.
+    /// Answers a segment that is not acceptable. Answers to segments without data are rare enough that two ends
+    /// that disagree cannot answer each other without end.
     fn reject(&mut self, header: &Header, span: Option<Span>) {
         if header.flags.has(Flags::RST) {
             return;
         }
-        if let Some(span) = span.filter(|span| span.from < span.to && !header.flags.has(Flags::SYN)) {
-            self.counts.duplicates += 1;
-            if span.to <= self.receive.next {
-                self.note_duplicate(span);
-            }
+        let Some(span) = span.filter(|span| span.from < span.to && !header.flags.has(Flags::SYN)) else {
+            return self.challenge();
+        };
+        self.counts.duplicates += 1;
+        if span.to <= self.receive.next {
+            self.note_duplicate(span);
         }
         if *self.state == State::TimeWait && header.flags.has(Flags::FIN) {
             self.wait_for_old_segments();
@@ -103,14 +105,18 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     }
 
     /// Checks the timestamp (RFC 7323, section 5.3, rules R1 and 3.2). Returns false if the segment is dropped.
-    fn has_current_timestamp(&mut self, header: &Header) -> bool {
+    fn has_current_timestamp(&mut self, header: &Header, has_text: bool) -> bool {
         if !self.receive.has_timestamps || header.flags.has(Flags::RST) {
             return true;
         }
         let Some(timestamps) = header.timestamps else { return false };
         let is_old = Seq(timestamps.value).is_before(Seq(self.receive.timestamp));
         if is_old && self.env.now().since(self.receive.timestamp_at) < TIMESTAMP_AGE {
-            self.send_ack();
+            if has_text {
+                self.send_ack();
+            } else {
+                self.challenge();
+            }
             return false;
         }
         true

@@ -176,6 +176,27 @@ impl Connection {
         u64::from(settings.send_buffer).saturating_sub(send.written - send.una.clamp(1, send.written))
     }
 
+    /// Returns true if the sums of the scoreboard agree with its segments, and all places are in order. Meant for
+    /// tests.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        let Core { send, receive, .. } = &self.core;
+        let sum = |is_counted: fn(&Sent) -> bool| {
+            self.outstanding.iter().filter(|sent| is_counted(sent)).map(|sent| sent.len).sum::<u32>()
+        };
+        let mut place = send.una;
+        let follows = |sent: &Sent| std::mem::replace(&mut place, sent.end()) == sent.from;
+        let is_chain = self.outstanding.is_empty() || (self.outstanding.iter().all(follows) && place == send.next);
+        let mut last = receive.next;
+        let is_sorted = self.arrived.iter().all(|span| std::mem::replace(&mut last, span.to) < span.from);
+        is_chain
+            && is_sorted
+            && send.sacked == sum(|sent| sent.is_sacked)
+            && send.lost == sum(|sent| sent.is_lost)
+            && send.retransmitted == sum(|sent| sent.is_retransmitted)
+            && self.outstanding.iter().all(|sent| !(sent.is_sacked && sent.is_lost))
+    }
+
     /// Folds the state into a digest.
     pub fn fold(&self, digest: &mut Digest) {
         let Core { state, send, receive, counts, .. } = &self.core;
@@ -226,6 +247,12 @@ impl<R: Recorder<ConnectionUndo>> ConnectionMut<'_, R> {
     /// for. [`crate::environment::Notice::Acknowledged`] reports new room.
     pub fn write<E: Environment>(&mut self, settings: &Settings, bytes: u64, env: &mut E) -> u64 {
         self.endpoint(settings, env).write(bytes)
+    }
+
+    /// Writes the last bytes of the stream, and closes this direction if the send buffer had room for all. So
+    /// the FIN can leave with the last byte. Returns the number of bytes that were written.
+    pub fn write_last<E: Environment>(&mut self, settings: &Settings, bytes: u64, env: &mut E) -> u64 {
+        self.endpoint(settings, env).write_last(bytes)
     }
 
     /// Notes that the application has read `bytes` more bytes, so the receive window can open.

@@ -37,7 +37,12 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return;
         }
         if self.receive.due == Due::Delayed {
+            let next = self.receive.next;
+            if !self.settings.acknowledges_all_at_mark_change {
+                self.receive.next = self.receive.next_before;
+            }
             self.send_ack();
+            self.receive.next = next;
         }
         self.receive.echoes_mark = is_marked;
     }

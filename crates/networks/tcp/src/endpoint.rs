@@ -35,6 +35,24 @@ pub(crate) struct Endpoint<'a, R: Recorder<ConnectionUndo>, E> {
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Writes bytes to the stream. Returns the number of bytes that the send buffer had room for.
     pub(crate) fn write(&mut self, bytes: u64) -> u64 {
+        let accepted = self.buffer(bytes);
+        self.send_written();
+        accepted
+    }
+
+    /// Writes the last bytes of the stream, and closes this direction if all of them have room.
+    pub(crate) fn write_last(&mut self, bytes: u64) -> u64 {
+        let accepted = self.buffer(bytes);
+        if accepted == bytes {
+            self.close();
+        } else {
+            self.send_written();
+        }
+        accepted
+    }
+
+    /// Adds bytes to the send buffer. Returns the number of bytes that it had room for.
+    fn buffer(&mut self, bytes: u64) -> u64 {
         let can_write =
             matches!(*self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait);
         if !can_write || self.send.is_closing {
@@ -43,11 +61,15 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         let waiting = self.send.written - self.send.una.clamp(1, self.send.written);
         let accepted = bytes.min(u64::from(self.settings.send_buffer).saturating_sub(waiting));
         self.send.written += accepted;
+        accepted
+    }
+
+    /// Sends what the application has written.
+    fn send_written(&mut self) {
         if self.state.can_transmit() {
             self.output();
             self.arm();
         }
-        accepted
     }
 
     /// Closes this direction (RFC 9293, section 3.10.4).
@@ -60,10 +82,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             _ => return,
         }
         self.send.is_closing = true;
-        if self.state.can_transmit() {
-            self.output();
-            self.arm();
-        }
+        self.send_written();
     }
 
     /// Resets the connection (RFC 9293, section 3.10.5).

@@ -44,6 +44,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
                 _ => 0,
             };
             send.proportional.flight = send.flight().saturating_sub(earlier).max(1);
+            if send.mode == Mode::Reduced && self.settings.counts_mark_twice {
+                send.proportional.delivered = delivered;
+            }
         }
         send.proportional.delivered = send.proportional.delivered.saturating_add(delivered);
         let is_safe = report.acked > 0 && !has_new_loss;

@@ -88,6 +88,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Advances the next place to `end`, and past all ranges that are in order now.
     fn advance(&mut self, end: u64) {
+        self.receive.next_before = self.receive.next;
         self.receive.next = self.receive.next.max(end);
         while let Some(span) = self.arrived.first().copied()
             && span.from <= self.receive.next

@@ -35,6 +35,8 @@ pub struct Receiver {
     pub base: Seq,
     /// The next place that is expected.
     pub next: u64,
+    /// The value of `next` before the last segment that was in order.
+    pub next_before: u64,
     /// The place of the first byte that the application has not read.
     pub read: u64,
     /// The first place beyond the window that was announced.

@@ -58,7 +58,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Notes that an acknowledgement leaves.
     fn on_ack_sent(&mut self) {
-        self.receive.acknowledged = self.receive.next;
+        self.receive.acknowledged = self.receive.acknowledged.max(self.receive.next);
         self.receive.unacknowledged_segments = 0;
         self.receive.due = Due::None;
         self.receive.duplicate = None;

@@ -40,8 +40,10 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
                 Choice::Again(index) => self.outstanding[index].len,
                 Choice::New { len, .. } => len,
             };
-            let window = self.send.window.cwnd;
-            if !self.must_send && u64::from(self.send.in_flight()) + u64::from(len) > u64::from(window) {
+            // A window that is smaller than a segment, or than a segment with the FIN, must not stop everything.
+            let in_flight = self.send.in_flight();
+            let is_free = self.must_send || in_flight == 0;
+            if !is_free && u64::from(in_flight) + u64::from(len) > u64::from(self.send.window.cwnd) {
                 self.send.is_window_limited = true;
                 break;
             }

@@ -92,6 +92,9 @@ pub struct Settings {
     /// True if all segments can be marked, also those without data and retransmissions. RFC 3168 (section
     /// 6.1.4) permits marks of new data only. ns-3's DCTCP permits all.
     pub marks_all_segments: bool,
+    /// True if everything that arrived before a change of marks is acknowledged at the change (RFC 8257, section
+    /// 3.2). ns-3 leaves the last segment out, so its acknowledgement repeats the previous one.
+    pub acknowledges_all_at_mark_change: bool,
     /// The initial window in segments (RFC 6928).
     pub initial_window: u32,
     /// The initial threshold of slow start in bytes.
@@ -139,6 +142,9 @@ pub struct Settings {
     pub flight_size: FlightSize,
     /// True if a congestion mark shrinks the window as a recovery does. Otherwise it shrinks at once (RFC 3168).
     pub reduces_gradually_after_mark: bool,
+    /// True if the acknowledgement that begins a reduction after a mark counts twice in proportional rate
+    /// reduction (ns-3).
+    pub counts_mark_twice: bool,
     /// True if an acknowledgement of a part retransmits the next segment whatever the window is, also with
     /// SACK. RFC 6675 sends within the window; RFC 6582 retransmits at once, but without SACK only.
     pub retransmits_at_each_part: bool,
@@ -202,6 +208,7 @@ impl Settings {
             dsack: true,
             ecn: EcnUse::Accept,
             marks_all_segments: false,
+            acknowledges_all_at_mark_change: true,
             initial_window: 10,
             initial_ssthresh: u32::MAX,
             delayed_ack_segments: 2,
@@ -224,6 +231,7 @@ impl Settings {
             reduction: Reduction::Rfc9937,
             flight_size: FlightSize::Outstanding,
             reduces_gradually_after_mark: true,
+            counts_mark_twice: false,
             retransmits_at_each_part: false,
             retransmits_beyond_sacked: false,
             rescues: false,
@@ -258,6 +266,7 @@ impl Settings {
             receive_buffer: 131_072,
             dsack: false,
             ecn: EcnUse::Off,
+            acknowledges_all_at_mark_change: false,
             delayed_ack_timeout: Delay::from_ms(200),
             quick_acks: 1,
             nagle: false,
@@ -272,6 +281,7 @@ impl Settings {
             data_retries: 6,
             reduction: Reduction::Rfc6937 { wraps: true },
             flight_size: FlightSize::Pipe,
+            counts_mark_twice: true,
             retransmits_at_each_part: true,
             retransmits_beyond_sacked: true,
             counts_sacked_retransmissions: true,

@@ -279,10 +279,7 @@ impl Run<'_> {
         let wants_write =
             env.notices.iter().any(|notice| matches!(notice, Notice::Connected | Notice::Acknowledged { .. }));
         if end.is_multiple_of(2) && wants_write && self.unwritten[flow] > 0 {
-            self.unwritten[flow] -= view.write(self.settings, self.unwritten[flow], &mut env);
-            if self.unwritten[flow] == 0 {
-                view.close(self.settings, &mut env);
-            }
+            self.unwritten[flow] -= view.write_last(self.settings, self.unwritten[flow], &mut env);
         }
         let (out, delivered) = (env.out, env.delivered);
         if delivered > 0 {
